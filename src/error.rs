@@ -1,0 +1,194 @@
+//! The crate's one error type: a boxed, non-exhaustive kind that carries numbers, paths and settings.
+
+use std::path::PathBuf;
+
+/// `Result` with gpufeed's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and which setting changes it.
+///
+/// One pointer wide; [`kind`](Self::kind) tells the cases apart.
+///
+/// ```ignore
+/// use gpufeed::{ErrorKind, ImageFolder};
+///
+/// let error = ImageFolder::open("/no/such/folder").unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Io { .. }));
+/// assert!(error.to_string().contains("/no/such/folder"));
+/// ```
+#[derive(Debug)]
+pub struct Error(Box<ErrorKind>);
+
+impl Error {
+    /// The case, for matching.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+
+    /// The case, by value.
+    pub fn into_kind(self) -> ErrorKind {
+        *self.0
+    }
+
+    /// An [`ErrorKind::Argument`]: `setting` has a value that cannot work, for `reason`.
+    pub(crate) fn argument(setting: &'static str, reason: impl Into<String>) -> Self {
+        ErrorKind::Argument { setting, reason: reason.into() }.into()
+    }
+
+    /// An [`ErrorKind::Io`] at `path`.
+    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        ErrorKind::Io { path: path.into(), source }.into()
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Error(Box::new(kind))
+    }
+}
+
+/// The cases of [`Error`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file or folder could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A setting or argument that cannot work.
+    #[error("{setting}: {reason}")]
+    Argument {
+        /// The setting's name in the API.
+        setting: &'static str,
+        /// Why it cannot work and what would.
+        reason: String,
+    },
+    /// A data set with nothing in it.
+    #[error("{what}: no samples ({hint})")]
+    EmptyDataset {
+        /// The folder or data set.
+        what: String,
+        /// What was looked for.
+        hint: String,
+    },
+    /// Bytes that are no image that can be decoded.
+    #[error("cannot decode {format}: {reason}")]
+    Decode {
+        /// The format as recognised from the bytes, or "image".
+        format: &'static str,
+        /// The decoder's reason.
+        reason: String,
+    },
+    /// The stream ends before the image does.
+    #[error("truncated {format}: {reason} (Truncated::Fill keeps such images)")]
+    TruncatedImage {
+        /// The format as recognised from the bytes.
+        format: &'static str,
+        /// What is missing.
+        reason: String,
+    },
+    /// The header declares more pixels than allowed.
+    #[error("image of {width}x{height} pixels exceeds max_pixels = {max_pixels}")]
+    TooManyPixels {
+        /// Declared width.
+        width: u64,
+        /// Declared height.
+        height: u64,
+        /// The limit in force.
+        max_pixels: u64,
+    },
+    /// A transform cannot be applied to an image of this size.
+    #[error("{transform} on an image of {width}x{height}: {reason}")]
+    Transform {
+        /// The operator's name.
+        transform: &'static str,
+        /// The image's width at that point.
+        width: u32,
+        /// The image's height at that point.
+        height: u32,
+        /// Why, and which argument to change.
+        reason: String,
+    },
+    /// A sample of the data set failed.
+    #[error("sample {id} ({name}): {source}")]
+    Sample {
+        /// The sample's id.
+        id: u64,
+        /// The sample's path or name.
+        name: String,
+        /// What happened to it.
+        source: Error,
+    },
+    /// More samples failed than `OnError::Skip` allows.
+    #[error("{failed} of the first {seen} samples failed, more than OnError::Skip {{ max_share: {max_share} }} allows; the last: {last}")]
+    TooManyFailures {
+        /// Failed samples, in batch order.
+        failed: u64,
+        /// Samples seen, in batch order.
+        seen: u64,
+        /// The share allowed.
+        max_share: f64,
+        /// The last failure.
+        last: Error,
+    },
+    /// No adapter fits the request.
+    #[error("no GPU adapter: {reason} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)")]
+    NoAdapter {
+        /// What was asked for and what was found.
+        reason: String,
+    },
+    /// The GPU or its driver refused or vanished.
+    #[error("GPU {stage}: {reason}")]
+    Device {
+        /// The stage in which it happened.
+        stage: &'static str,
+        /// The driver's or wgpu's reason.
+        reason: String,
+    },
+    /// A buffer that the adapter or the budget cannot hold.
+    #[error("{what} needs {needed} bytes but {limit} are {whose}; change {setting}")]
+    DoesNotFit {
+        /// What does not fit.
+        what: &'static str,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes there are.
+        limit: u64,
+        /// Whose limit it is.
+        whose: &'static str,
+        /// Which settings change it.
+        setting: &'static str,
+    },
+    /// The caller holds every output buffer and the memory budget allows no more.
+    #[error("all {held} output buffers are held by the caller and memory_budget = {budget} bytes allows no further one: drop batches earlier, or raise memory_budget or lower queue_depth or batch_size")]
+    OutputsHeld {
+        /// Batches that are alive.
+        held: usize,
+        /// The budget in bytes.
+        budget: u64,
+    },
+    /// A thread of the line panicked.
+    #[error("stage {stage} panicked: {message}")]
+    Panic {
+        /// The stage.
+        stage: &'static str,
+        /// The panic's message.
+        message: String,
+    },
+}

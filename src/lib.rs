@@ -1,0 +1,5 @@
+//! gpufeed feeds any GPU with augmented image batches.
+
+mod error;
+
+pub use error::{Error, ErrorKind, Result};
