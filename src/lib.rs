@@ -1,5 +1,6 @@
 //! gpufeed feeds any GPU with augmented image batches.
 
+pub mod decode;
 mod error;
 
 pub use error::{Error, ErrorKind, Result};
