@@ -1,0 +1,189 @@
+//! Every format but JPEG, through the `image` crate. The whole image is decoded; the region alone is converted.
+//!
+//! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are looked up.
+//! 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, NaN being 0.
+
+use std::io::{Cursor, ErrorKind as Io};
+
+use image::{ColorType, ImageDecoder, ImageReader, Limits};
+
+use super::probe::Header;
+use super::{
+    DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, truncated,
+};
+use crate::{Error, Result};
+
+/// What a decoder may allocate besides the image: palettes, profiles, metadata, windows. In bytes.
+const OVERHEAD: u64 = 64 << 20;
+/// Bytes of the widest pixel, four floats.
+const WIDEST: u64 = 16;
+
+fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageDecoder> {
+    let codec = match format {
+        ImageFormat::Jpeg => image::ImageFormat::Jpeg,
+        ImageFormat::Png => image::ImageFormat::Png,
+        ImageFormat::WebP => image::ImageFormat::WebP,
+        ImageFormat::Gif => image::ImageFormat::Gif,
+        ImageFormat::Bmp => image::ImageFormat::Bmp,
+        ImageFormat::Tiff => image::ImageFormat::Tiff,
+    };
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(max_alloc);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), codec);
+    reader.limits(limits);
+    reader
+        .into_decoder()
+        .map_err(|error| refused(format, &error))
+}
+
+/// Size and orientation as the image's own header has them.
+pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
+    let mut decoder = open(bytes, format, OVERHEAD)?;
+    let size = decoder.dimensions();
+    // Broken metadata must not cost the image.
+    let orientation = decoder
+        .orientation()
+        .map_or(1, |orientation| orientation.to_exif());
+    Ok(Header { size, orientation })
+}
+
+/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+pub(super) fn decode(
+    bytes: &[u8],
+    format: ImageFormat,
+    size: (u32, u32),
+    stored: Rect,
+    options: &DecodeOptions,
+    scratch: &mut Scratch,
+) -> Result<Placed> {
+    let pixels = u64::from(size.0) * u64::from(size.1);
+    let decoder = open(
+        bytes,
+        format,
+        pixels.saturating_mul(WIDEST).saturating_add(OVERHEAD),
+    )?;
+    if decoder.dimensions() != size {
+        return Err(broken(
+            format,
+            format!(
+                "declares another size than the {}x{} it was probed with",
+                size.0, size.1
+            ),
+        ));
+    }
+    let color = decoder.color_type();
+    let length = usize::try_from(decoder.total_bytes())
+        .map_err(|_| broken(format, "does not fit this machine's memory"))?;
+    grow(&mut scratch.raw, length);
+    let raw = &mut scratch.raw[..length];
+    let fill = options.truncated == Truncated::Fill;
+    if fill {
+        raw.fill(0); // what the stream lacks is black
+    }
+    if let Err(error) = decoder.read_image(raw) {
+        // Samples wider than a byte may still be in file order after an error, so only bytes are kept.
+        let bytewise = color.bytes_per_pixel() == color.channel_count();
+        if !(fill && bytewise && ends_early(&error)) {
+            return Err(refused(format, &error));
+        }
+    }
+
+    let row = stored.width as usize * PIXEL;
+    grow(&mut scratch.stored, row * stored.height as usize);
+    let target = &mut scratch.stored[..row * stored.height as usize];
+    let source = Source {
+        raw: &scratch.raw[..length],
+        width: size.0 as usize,
+        region: stored,
+    };
+    match color {
+        ColorType::L8 => source.convert(target, |&[l]| [l, l, l]),
+        ColorType::La8 => source.convert(target, |&[l, _]| [l, l, l]),
+        ColorType::Rgb8 => source.convert(target, |&rgb: &[u8; 3]| rgb),
+        ColorType::Rgba8 => source.convert(target, |&[r, g, b, _]| [r, g, b]),
+        ColorType::L16 => source.convert(target, |&[l0, l1]| [high([l0, l1]); 3]),
+        ColorType::La16 => source.convert(target, |&[l0, l1, _, _]| [high([l0, l1]); 3]),
+        ColorType::Rgb16 => source.convert(target, |p: &[u8; 6]| {
+            [0, 2, 4].map(|i| high([p[i], p[i + 1]]))
+        }),
+        ColorType::Rgba16 => source.convert(target, |p: &[u8; 8]| {
+            [0, 2, 4].map(|i| high([p[i], p[i + 1]]))
+        }),
+        ColorType::Rgb32F => source.convert(target, |p: &[u8; 12]| {
+            [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]]))
+        }),
+        ColorType::Rgba32F => source.convert(target, |p: &[u8; 16]| {
+            [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]]))
+        }),
+        other => {
+            return Err(broken(
+                format,
+                format!("pixels of type {other:?} are not supported"),
+            ));
+        }
+    }
+    Ok(Placed {
+        offset: 0,
+        stride: row,
+    })
+}
+
+/// A decoded image and the part of it that is wanted.
+struct Source<'a> {
+    raw: &'a [u8],
+    width: usize,
+    region: Rect,
+}
+
+impl Source<'_> {
+    /// Converts the region, pixels of `N` bytes, to gapless RGBA.
+    fn convert<const N: usize>(&self, target: &mut [u8], pixel: impl Fn(&[u8; N]) -> [u8; 3]) {
+        let columns = self.region.width as usize;
+        let (left, top) = (self.region.left as usize, self.region.top as usize);
+        for (y, target) in target.chunks_exact_mut(columns * PIXEL).enumerate() {
+            let source = &self.raw[((top + y) * self.width + left) * N..][..columns * N];
+            for (target, source) in target
+                .as_chunks_mut::<PIXEL>()
+                .0
+                .iter_mut()
+                .zip(source.as_chunks::<N>().0)
+            {
+                let [r, g, b] = pixel(source);
+                *target = [r, g, b, 255];
+            }
+        }
+    }
+}
+
+/// The high byte of a 16-bit sample in this machine's byte order.
+fn high(sample: [u8; 2]) -> u8 {
+    (u16::from_ne_bytes(sample) >> 8) as u8
+}
+
+/// A float sample as a byte; the cast takes NaN to 0.
+fn float(sample: [u8; 4]) -> u8 {
+    (f32::from_ne_bytes(sample).clamp(0.0, 1.0) * 255.0).round() as u8
+}
+
+fn refused(format: ImageFormat, error: &image::ImageError) -> Error {
+    if ends_early(error) {
+        truncated(format, error.to_string())
+    } else {
+        broken(format, error.to_string())
+    }
+}
+
+/// Whether somewhere beneath the error the bytes ran out.
+fn ends_early(error: &image::ImageError) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| io.kind() == Io::UnexpectedEof)
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

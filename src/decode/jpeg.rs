@@ -1,0 +1,234 @@
+//! JPEG through `zune-jpeg`: the whole image is decoded, and only the region is converted where conversion is ours.
+//!
+//! | components | as stored | route |
+//! |---|---|---|
+//! | 1, 3 | gray, YCbCr | zune writes RGBA |
+//! | 3 | RGB | zune writes RGB, the region is widened |
+//! | 4 | CMYK, YCCK | zune writes the four planes interleaved, the region is converted by [`cmyk_to_rgba`] |
+//!
+//! zune's own conversion of four components cannot write RGBA rows (it steps by three bytes), hence the third route.
+
+use zune_core::bytestream::ZCursor;
+use zune_core::colorspace::ColorSpace;
+use zune_core::options::DecoderOptions;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
+
+use super::{
+    DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, probe,
+    truncated,
+};
+use crate::{Error, Result};
+
+/// More pixels than this per byte of file no Huffman-coded JPEG can hold: an MCU covers at most 64 × 16 pixels and its
+/// blocks take at least 8 bits together, which makes 1024. A file beyond it is cut or forged, and costs no memory.
+const PIXELS_PER_BYTE: u64 = 2048;
+
+/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+pub(super) fn decode(
+    bytes: &[u8],
+    size: (u32, u32),
+    stored: Rect,
+    options: &DecodeOptions,
+    scratch: &mut Scratch,
+) -> Result<Placed> {
+    let fill = options.truncated == Truncated::Fill;
+    let (width, height) = (size.0 as usize, size.1 as usize);
+    let complete = probe::jpeg_has_end(bytes);
+    if !complete && !fill {
+        return Err(truncated(ImageFormat::Jpeg, "no end-of-image marker"));
+    }
+    if !fill && u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * PIXELS_PER_BYTE {
+        let reason = format!("{} bytes cannot hold {width}x{height} pixels", bytes.len());
+        return Err(truncated(ImageFormat::Jpeg, reason));
+    }
+
+    // Headers are read leniently (stray bytes between segments are common), scans strictly unless they may be filled:
+    // in strict mode zune reports what it would otherwise paint gray. `max_pixels` is checked by our own probe.
+    let lenient = DecoderOptions::default()
+        .set_strict_mode(false)
+        .set_max_width(usize::from(u16::MAX))
+        .set_max_height(usize::from(u16::MAX))
+        .jpeg_set_out_colorspace(ColorSpace::RGBA);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), lenient);
+    decoder.decode_headers().map_err(|error| refused(&error))?;
+    if decoder.dimensions() != Some((width, height)) {
+        return Err(broken(
+            ImageFormat::Jpeg,
+            format!("declares another size than the {width}x{height} it was probed with"),
+        ));
+    }
+    let components = decoder.info().map_or(0, |info| info.components);
+    let planes = match (components, decoder.input_colorspace()) {
+        (1, _) => Planes::Rgba,
+        // zune notes "CMYK" for Adobe's transform 0, which means RGB where there are three components.
+        (3, Some(ColorSpace::RGB | ColorSpace::CMYK)) => Planes::Rgb,
+        (3, _) => Planes::Rgba,
+        (4, Some(ColorSpace::YCCK)) => Planes::Ycck,
+        (4, Some(ColorSpace::CMYK)) => Planes::Cmyk,
+        (n, _) => {
+            return Err(broken(
+                ImageFormat::Jpeg,
+                format!("{n} components in an unknown colour space"),
+            ));
+        }
+    };
+    decoder.set_options(
+        lenient
+            .set_strict_mode(!fill)
+            .jpeg_set_out_colorspace(planes.as_written()),
+    );
+
+    let target = if planes == Planes::Rgba {
+        &mut scratch.stored
+    } else {
+        &mut scratch.raw
+    };
+    let written = width * height * planes.as_written().num_components();
+    grow(target, written);
+    let target = &mut target[..written];
+    if fill || planes != Planes::Rgba {
+        target.fill(128); // rows that zune leaves out must not show the previous image
+    }
+    // zune writes rows in order and 128 in every byte of those it gives up on, alpha included: the last alpha tells.
+    target[written - 1] = if planes == Planes::Rgba { 0 } else { 128 };
+    decoder
+        .decode_into(target)
+        .map_err(|error| refused(&error))?;
+
+    if planes != Planes::Rgba {
+        let row = stored.width as usize * PIXEL;
+        grow(&mut scratch.stored, row * stored.height as usize);
+        convert(
+            planes,
+            &scratch.raw,
+            width,
+            stored,
+            &mut scratch.stored[..row * stored.height as usize],
+        );
+        return Ok(Placed {
+            offset: 0,
+            stride: row,
+        });
+    }
+    let placed = Placed {
+        offset: (stored.top as usize * width + stored.left as usize) * PIXEL,
+        stride: width * PIXEL,
+    };
+    if target[written - 1] != 255 {
+        if !fill {
+            return Err(truncated(
+                ImageFormat::Jpeg,
+                "the scan ends before the image",
+            ));
+        }
+        for row in target[placed.offset..]
+            .chunks_mut(placed.stride)
+            .take(stored.height as usize)
+        {
+            let row = &mut row[..stored.width as usize * PIXEL];
+            row.as_chunks_mut::<PIXEL>()
+                .0
+                .iter_mut()
+                .for_each(|pixel| pixel[3] = 255);
+        }
+    }
+    Ok(placed)
+}
+
+/// zune's error as ours: what `Truncated::Fill` would get past is a truncation.
+fn refused(error: &DecodeErrors) -> Error {
+    match error {
+        DecodeErrors::ExhaustedData
+        | DecodeErrors::IoErrors(_)
+        | DecodeErrors::HuffmanDecode(_)
+        | DecodeErrors::MCUError(_) => truncated(ImageFormat::Jpeg, error.to_string()),
+        _ => broken(ImageFormat::Jpeg, error.to_string()),
+    }
+}
+
+/// What zune is asked to write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planes {
+    Rgba,
+    Rgb,
+    Cmyk,
+    Ycck,
+}
+
+impl Planes {
+    fn as_written(self) -> ColorSpace {
+        match self {
+            Planes::Rgba => ColorSpace::RGBA,
+            Planes::Rgb => ColorSpace::RGB,
+            Planes::Cmyk => ColorSpace::CMYK,
+            Planes::Ycck => ColorSpace::YCCK,
+        }
+    }
+}
+
+/// Converts `region` of `raw`, an image of `width` columns, to gapless RGBA.
+fn convert(planes: Planes, raw: &[u8], width: usize, region: Rect, target: &mut [u8]) {
+    let bytes = planes.as_written().num_components();
+    let columns = region.width as usize;
+    let rows = target.chunks_exact_mut(columns * PIXEL).enumerate();
+    for (y, target) in rows {
+        let at = ((region.top as usize + y) * width + region.left as usize) * bytes;
+        let source = raw[at..at + columns * bytes].chunks_exact(bytes);
+        for (target, source) in target.as_chunks_mut::<PIXEL>().0.iter_mut().zip(source) {
+            *target = match (planes, source) {
+                (Planes::Rgb, &[r, g, b]) => [r, g, b, 255],
+                (Planes::Cmyk, &[c, m, y, k]) => cmyk_to_rgba(c, m, y, k),
+                (Planes::Ycck, &[y, cb, cr, k]) => {
+                    let [r, g, b] = ycc_to_rgb(y, cb, cr);
+                    cmyk_to_rgba(255 - r, 255 - g, 255 - b, k)
+                }
+                _ => [0, 0, 0, 255],
+            };
+        }
+    }
+}
+
+/// Pillow's way from a four-component JPEG to RGB, which torchvision's default loader shares: the samples are taken to be inverted, as
+/// Adobe writes them (with or without Adobe's marker), and r = k − (255 − c)·k / 255, the division rounded; g and b likewise.
+fn cmyk_to_rgba(c: u8, m: u8, y: u8, k: u8) -> [u8; 4] {
+    let one = |ink: u8| {
+        let product = u32::from(255 - ink) * u32::from(k) + 128;
+        k - ((product + (product >> 8)) >> 8) as u8 // round(product / 255), never above k
+    };
+    [one(c), one(m), one(y), 255]
+}
+
+/// JFIF's YCbCr → RGB: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y + 1.772 cb, with cb and cr around 128, in 16-bit fixed point,
+/// rounded and clamped.
+fn ycc_to_rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
+    let (y, cb, cr) = (i32::from(y) << 16, i32::from(cb) - 128, i32::from(cr) - 128);
+    let byte = |value: i32| ((value + (1 << 15)) >> 16).clamp(0, 255) as u8;
+    [
+        byte(y + 91_881 * cr),
+        byte(y - 22_554 * cb - 46_802 * cr),
+        byte(y + 116_130 * cb),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cmyk_is_the_rounded_product() {
+        for ink in 0..=255_u8 {
+            for k in 0..=255_u8 {
+                let exact = f64::from(k) - (f64::from(255 - ink) * f64::from(k) / 255.0).round();
+                assert_eq!(f64::from(cmyk_to_rgba(ink, 0, 0, k)[0]), exact, "{ink} {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn ycc_known_colours() {
+        assert_eq!(ycc_to_rgb(128, 128, 128), [128, 128, 128]);
+        assert_eq!(ycc_to_rgb(76, 85, 255), [254, 0, 0]);
+        assert_eq!(ycc_to_rgb(255, 0, 128), [255, 255, 28]);
+    }
+}

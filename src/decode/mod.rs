@@ -1,0 +1,229 @@
+//! Bytes to pixels: what an encoded image is ([`probe`]), and the pixels of one of its regions ([`decode`]).
+//!
+//! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
+//! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words.
+//! JPEG goes through `zune-jpeg` ([`jpeg`]), everything else through the `image` crate ([`fallback`]).
+
+mod fallback;
+mod jpeg;
+mod orientation;
+mod probe;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, ErrorKind, Result};
+
+pub use probe::{ImageFormat, Probe, probe};
+
+/// Bytes of one decoded pixel: red, green, blue, 255.
+const PIXEL: usize = 4;
+
+/// A rectangle in pixels of the *oriented* image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rect {
+    /// Columns before the rectangle, from 0.
+    pub left: u32,
+    /// Rows above the rectangle, from 0.
+    pub top: u32,
+    /// Columns of the rectangle, at least 1.
+    pub width: u32,
+    /// Rows of the rectangle, at least 1.
+    pub height: u32,
+}
+
+/// What to do with the orientation that EXIF data declares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Orientation {
+    /// Turn and mirror the image as its EXIF data says.
+    #[default]
+    Apply,
+    /// Leave the image as it is stored, as torchvision's default loader does.
+    Ignore,
+}
+
+/// What to do with an image whose data ends, or becomes undecodable, before its last pixel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truncated {
+    /// Refuse it: [`ErrorKind::TruncatedImage`].
+    #[default]
+    Error,
+    /// Keep what there is. The rest is gray (128) in a JPEG and black in other formats; a file whose header is cut is still refused.
+    Fill,
+}
+
+/// Settings of [`probe`] and [`decode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct DecodeOptions {
+    /// Most pixels (width × height) a header may declare; 2²⁸ by default, 1 GiB when decoded.
+    pub max_pixels: u64,
+    /// The use made of EXIF orientation.
+    pub exif: Orientation,
+    /// The fate of incomplete images.
+    pub truncated: Truncated,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        DecodeOptions {
+            max_pixels: 1 << 28,
+            exif: Orientation::Apply,
+            truncated: Truncated::Error,
+        }
+    }
+}
+
+impl DecodeOptions {
+    /// Refuses a declared size of zero or of more than `max_pixels`.
+    fn check_size(&self, format: ImageFormat, width: u32, height: u32) -> Result<()> {
+        if width == 0 || height == 0 {
+            return Err(broken(format, format!("declares {width}x{height} pixels")));
+        }
+        let (width, height) = (u64::from(width), u64::from(height));
+        if width * height > self.max_pixels {
+            return Err(ErrorKind::TooManyPixels {
+                width,
+                height,
+                max_pixels: self.max_pixels,
+            }
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// One worker's reusable memory. It grows to the largest image seen and stays there, so that decoding JPEGs
+/// allocates nothing of an image's size here; `zune-jpeg` itself allocates a few rows per image, and the
+/// coefficients of progressive files.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// What a decoder wrote if that was not RGBA.
+    raw: Vec<u8>,
+    /// RGBA in the stored orientation: the whole image, or the region alone.
+    stored: Vec<u8>,
+    /// RGBA of the region, turned.
+    oriented: Vec<u8>,
+}
+
+/// The pixels of a region.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'a> {
+    /// RGBA8, alpha always 255, from the region's first pixel to its last; between its rows lie pixels of no interest.
+    pub pixels: &'a [u8],
+    /// Bytes from a row's first pixel to the next row's, at least 4 × width.
+    pub stride: usize,
+}
+
+/// Where a decoder left the stored region inside `Scratch::stored`: bytes before it, and bytes per row.
+#[derive(Clone, Copy)]
+struct Placed {
+    offset: usize,
+    stride: usize,
+}
+
+/// Decodes the pixels of `region`, in oriented coordinates, of the image that `probe` described.
+///
+/// # Errors
+///
+/// [`ErrorKind::Argument`] if the region is empty or reaches outside the image; [`ErrorKind::TooManyPixels`],
+/// [`ErrorKind::TruncatedImage`] and [`ErrorKind::Decode`] for what is wrong with the bytes. A decoder's panic is
+/// [`ErrorKind::Decode`] too (the process's panic hook still sees it). `scratch` stays usable whatever happens.
+pub fn decode<'a>(
+    bytes: &[u8],
+    probe: &Probe,
+    region: Rect,
+    options: &DecodeOptions,
+    scratch: &'a mut Scratch,
+) -> Result<Decoded<'a>> {
+    let inside = |start: u32, length: u32, all: u32| {
+        length > 0 && start.checked_add(length).is_some_and(|end| end <= all)
+    };
+    if !inside(region.left, region.width, probe.width)
+        || !inside(region.top, region.height, probe.height)
+    {
+        let reason = format!(
+            "{region:?} must be a part of the image's {}x{} pixels",
+            probe.width, probe.height
+        );
+        return Err(Error::argument("region", reason));
+    }
+    let (width, height) = probe.stored;
+    options.check_size(probe.format, width, height)?;
+
+    let stored = orientation::stored_region(probe.orientation, region, probe.stored);
+    let placed = guarded(probe.format, || match probe.format {
+        ImageFormat::Jpeg => jpeg::decode(bytes, probe.stored, stored, options, scratch),
+        _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch),
+    })?;
+
+    let row = region.width as usize * PIXEL;
+    if probe.orientation == 1 {
+        let length = (region.height as usize - 1) * placed.stride + row;
+        return Ok(Decoded {
+            pixels: &scratch.stored[placed.offset..][..length],
+            stride: placed.stride,
+        });
+    }
+    let length = row * region.height as usize;
+    grow(&mut scratch.oriented, length);
+    let source = &scratch.stored[placed.offset..];
+    orientation::turn(
+        probe.orientation,
+        source,
+        placed.stride,
+        stored,
+        &mut scratch.oriented[..length],
+    );
+    Ok(Decoded {
+        pixels: &scratch.oriented[..length],
+        stride: row,
+    })
+}
+
+/// Runs a third-party decoder; its panic becomes an error, for hostile files must not end a run.
+///
+/// Unwind safety: all that `work` can leave half-written is scratch memory, and every decode overwrites what it returns.
+fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(broken(
+            format,
+            format!("the decoder panicked: {}", text.unwrap_or("no message")),
+        ))
+    })
+}
+
+/// Makes `buffer` at least `length` bytes long. The old memory goes first and the new one comes zeroed from the
+/// system, so a hostile header reserves pages but touches none.
+fn grow(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.len() < length {
+        *buffer = Vec::new();
+        *buffer = vec![0; length];
+    }
+}
+
+/// An [`ErrorKind::Decode`].
+fn broken(format: ImageFormat, reason: impl Into<String>) -> Error {
+    ErrorKind::Decode {
+        format: format.name(),
+        reason: reason.into(),
+    }
+    .into()
+}
+
+/// An [`ErrorKind::TruncatedImage`].
+fn truncated(format: ImageFormat, reason: impl Into<String>) -> Error {
+    ErrorKind::TruncatedImage {
+        format: format.name(),
+        reason: reason.into(),
+    }
+    .into()
+}
