@@ -32,20 +32,12 @@ impl Error {
 
     /// An [`ErrorKind::Argument`]: `setting` has a value that cannot work, for `reason`.
     pub(crate) fn argument(setting: &'static str, reason: impl Into<String>) -> Self {
-        ErrorKind::Argument {
-            setting,
-            reason: reason.into(),
-        }
-        .into()
+        ErrorKind::Argument { setting, reason: reason.into() }.into()
     }
 
     /// An [`ErrorKind::Io`] at `path`.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        ErrorKind::Io {
-            path: path.into(),
-            source,
-        }
-        .into()
+        ErrorKind::Io { path: path.into(), source }.into()
     }
 }
 
@@ -158,9 +150,7 @@ pub enum ErrorKind {
         last: Error,
     },
     /// No adapter fits the request.
-    #[error(
-        "no GPU adapter: {reason} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)"
-    )]
+    #[error("no GPU adapter: {reason} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)")]
     NoAdapter {
         /// What was asked for and what was found.
         reason: String,
