@@ -5,7 +5,11 @@ use crate::cpu;
 use crate::dataset::{PixelFormat, Pixels};
 use crate::decode::Rect;
 use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::gpu::kernel::{Item, Kernels, Target, check_batch};
+use crate::gpu::readback;
+use crate::gpu::workspace::Workspace;
+use crate::plan::program::Program;
+use crate::plan::{Plan, params};
 use crate::transforms::Drawn;
 
 /// Applies a plan to pixels in memory with given parameters.
@@ -25,7 +29,7 @@ use crate::transforms::Drawn;
 #[derive(Debug)]
 pub struct Processor {
     plan: Plan,
-    backend: Backend,
+    kernels: Option<Kernels>,
 }
 
 impl Processor {
@@ -34,7 +38,11 @@ impl Processor {
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader.
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
-        Ok(Processor { plan: plan.clone(), backend: backend.clone() })
+        let kernels = match backend {
+            Backend::Gpu(gpu) => Some(Kernels::new(gpu, plan)?),
+            Backend::Cpu => None,
+        };
+        Ok(Processor { plan: plan.clone(), kernels })
     }
 
     /// Applies the plan to each image with its parameters; all results must have the same size.
@@ -65,20 +73,56 @@ impl Processor {
             None => return Err(Error::argument("images", "none given")),
         };
         let bytes = self.plan.image_bytes(size);
+        if let Some(kernels) = &self.kernels {
+            return run_on_gpu(kernels, images, &programs, bytes);
+        }
         let mut out = vec![0; bytes * images.len()];
-        match &self.backend {
-            Backend::Cpu => {
-                let mut scratch = cpu::Scratch::default();
-                for (((pixels, _), program), out) in images.iter().zip(&programs).zip(out.chunks_exact_mut(bytes)) {
-                    let whole = Rect { left: 0, top: 0, width: pixels.width(), height: pixels.height() };
-                    let source = Source::new(*pixels);
-                    cpu::run(&self.plan, program, source.pixels(), whole, out, &mut scratch);
-                }
-            }
-            Backend::Gpu(_) => return Err(Error::argument("backend", "not yet")),
+        let mut scratch = cpu::Scratch::default();
+        for (((pixels, _), program), out) in images.iter().zip(&programs).zip(out.chunks_exact_mut(bytes)) {
+            let source = Source::new(*pixels);
+            cpu::run(&self.plan, program, source.pixels(), whole(*pixels), out, &mut scratch);
         }
         Ok(out)
     }
+}
+
+/// Uploads all images at once, runs the passes, reads the batch back.
+fn run_on_gpu(
+    kernels: &Kernels,
+    images: &[(Pixels<'_>, &Drawn)],
+    programs: &[Program],
+    image_bytes: usize,
+) -> Result<Vec<u8>> {
+    let (gpu, plan) = (kernels.gpu(), kernels.plan());
+    let mut bytes = Vec::new();
+    let mut items = Vec::with_capacity(images.len());
+    for (index, ((pixels, _), program)) in images.iter().zip(programs).enumerate() {
+        let offset = (bytes.len() / 4) as u32;
+        let float = match Source::new(*pixels) {
+            Source::Bytes { data, .. } => {
+                bytes.extend_from_slice(&data);
+                false
+            }
+            Source::Floats { data, .. } => {
+                bytes.extend_from_slice(bytemuck::cast_slice(&data));
+                true
+            }
+        };
+        let source = params::Source { offset, stride: pixels.width(), float };
+        items.push(Item { program, source, index });
+    }
+    let total = (image_bytes * images.len()) as u64;
+    check_batch(gpu, total.max(bytes.len() as u64))?;
+    let mut workspace = Workspace::new(gpu, plan, images.len())?;
+    let source = gpu.storage("gpufeed source", bytes.len() as u64)?;
+    let target = Target::new(gpu, plan, total)?;
+    gpu.queue().write_buffer(&source, 0, &bytes);
+    let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
+    kernels.encode_pack(&mut encoder, total / plan.output().dtype.bytes() as u64, &target, &workspace);
+    workspace.flush_params(gpu);
+    gpu.checked("running the passes", || gpu.queue().submit([encoder.finish()]))?;
+    readback::read(gpu, &target.output, 0..total)
 }
 
 /// Pixels of any format as four channels interleaved, which both executors read.

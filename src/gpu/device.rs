@@ -147,6 +147,18 @@ impl Gpu {
         unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
     }
 
+    /// A storage buffer that can be copied from and to.
+    pub(crate) fn storage(&self, label: &'static str, size: u64) -> Result<wgpu::Buffer> {
+        self.checked(label, || {
+            self.shared.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some(label),
+                size,
+                usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        })
+    }
+
     /// Runs `work` under error scopes, so that what wgpu would report elsewhere becomes an error here.
     pub(crate) fn checked<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         let validation = self.shared.device.push_error_scope(wgpu::ErrorFilter::Validation);

@@ -1,5 +1,8 @@
 //! The only folder that calls wgpu.
 
 mod device;
+pub(crate) mod kernel;
+pub(crate) mod readback;
+pub(crate) mod workspace;
 
 pub use device::Gpu;

@@ -1,0 +1,337 @@
+//! A plan's compute pipelines, and the dispatches of a chunk of images.
+
+use super::Gpu;
+use super::workspace::Workspace;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::params::{Image, Source};
+use crate::plan::program::Program;
+use crate::plan::wgsl::{self, GROUP, PARTIALS, Pass, ROWS};
+use crate::plan::{DType, Plan};
+use std::num::NonZero;
+use std::ops::Range;
+
+/// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
+pub(crate) const ALIGNMENT: u64 = 256;
+
+/// A plan's pipelines.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    gpu: Gpu,
+    plan: Plan,
+    layout: wgpu::BindGroupLayout,
+    passes: Vec<(Pass, wgpu::ComputePipeline)>,
+}
+
+/// One image of a chunk: where its pixels are, and its place in the batch.
+#[derive(Debug)]
+pub(crate) struct Item<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) source: Source,
+    pub(crate) index: usize,
+}
+
+/// The buffers that a batch is written to.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The batch in its own type.
+    pub(crate) output: wgpu::Buffer,
+    /// The batch in f32, where the output's type is another; packed from here when the batch is complete.
+    pub(crate) floats: Option<wgpu::Buffer>,
+}
+
+impl Target {
+    /// Buffers for a batch of `bytes` bytes.
+    pub(crate) fn new(gpu: &Gpu, plan: &Plan, bytes: u64) -> Result<Target> {
+        let floats = float_scratch_bytes(plan, bytes);
+        Ok(Target {
+            output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?,
+            floats: (floats > 0).then(|| gpu.storage("gpufeed batch in f32", floats)).transpose()?,
+        })
+    }
+
+    /// Bytes of GPU memory of a target.
+    pub(crate) fn bytes_for(plan: &Plan, bytes: u64) -> u64 {
+        bytes.next_multiple_of(4) + float_scratch_bytes(plan, bytes)
+    }
+}
+
+/// Bytes of the f32 version of a batch of `bytes` bytes; 0 where the batch is f32 itself.
+fn float_scratch_bytes(plan: &Plan, bytes: u64) -> u64 {
+    match plan.output().dtype {
+        DType::F32 => 0,
+        dtype => bytes / dtype.bytes() as u64 * 4,
+    }
+}
+
+fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
+    wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+        buffer,
+        offset: range.start,
+        size: NonZero::new(range.end - range.start),
+    })
+}
+
+impl Kernels {
+    /// Generates, validates and compiles the plan's shaders.
+    pub(crate) fn new(gpu: &Gpu, plan: &Plan) -> Result<Kernels> {
+        let passes = plan.pass_list();
+        let texts = passes.iter().map(|pass| (*pass, plan.shader(*pass))).collect::<Vec<_>>();
+        for (_, text) in &texts {
+            wgsl::validate(text)?;
+        }
+        gpu.checked("compiling the shaders", || {
+            let device = gpu.device();
+            let entry = |binding: u32, read_only: bool| wgpu::BindGroupLayoutEntry {
+                binding,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Storage { read_only },
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            };
+            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: Some("gpufeed"),
+                entries: &[entry(0, true), entry(1, true), entry(2, false), entry(3, false)],
+            });
+            let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: Some("gpufeed"),
+                bind_group_layouts: &[Some(&layout)],
+                immediate_size: 0,
+            });
+            let compile = |(pass, text): &(Pass, String)| {
+                let label = format!("gpufeed {pass:?}");
+                let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+                    label: Some(&label),
+                    source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
+                });
+                let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                    label: Some(&label),
+                    layout: Some(&pipeline_layout),
+                    module: &module,
+                    entry_point: Some("main"),
+                    compilation_options: wgpu::PipelineCompilationOptions::default(),
+                    cache: None,
+                });
+                (*pass, pipeline)
+            };
+            let passes = texts.iter().map(compile).collect();
+            Kernels { gpu: gpu.clone(), plan: plan.clone(), layout, passes }
+        })
+    }
+
+    fn bindings(&self, resources: [wgpu::BindingResource<'_>; 4]) -> wgpu::BindGroup {
+        let entries: Vec<_> = resources
+            .into_iter()
+            .zip(0..)
+            .map(|(resource, binding)| wgpu::BindGroupEntry { binding, resource })
+            .collect();
+        self.gpu.device().create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("gpufeed"),
+            layout: &self.layout,
+            entries: &entries,
+        })
+    }
+
+    /// Bytes of one image in f32.
+    fn float_bytes(&self, program: &Program) -> u64 {
+        let (width, height) = program.size();
+        u64::from(width) * u64::from(height) * u64::from(self.plan.channels()) * 4
+    }
+
+    /// Records the stages of `items` (images of one batch) into `encoder`, in as many chunks as the bindings need.
+    ///
+    /// Parameters go to `workspace`, which uploads them before the submission.
+    pub(crate) fn encode(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        source: &wgpu::Buffer,
+        items: &mut [Item<'_>],
+        target: &Target,
+        workspace: &mut Workspace,
+    ) -> Result<()> {
+        items.sort_by_key(|item| item.index);
+        let limit = self.gpu.device().limits().max_storage_buffer_binding_size;
+        let mut begin = 0;
+        while begin < items.len() {
+            let image = self.float_bytes(items[begin].program);
+            let first = items[begin].index as u64 * image / ALIGNMENT * ALIGNMENT;
+            let mut intermediate = 0;
+            let mut end = begin;
+            while let Some(item) = items.get(end) {
+                intermediate += intermediate_bytes(item.program);
+                let output = (item.index as u64 + 1) * image - first;
+                let fits = intermediate <= workspace.intermediate_capacity()
+                    && output <= limit
+                    && workspace.has_room(end - begin + 1);
+                if !fits && end == begin {
+                    return Err(ErrorKind::DoesNotFit {
+                        what: "one image",
+                        needed: intermediate.max(output),
+                        limit: limit.min(workspace.intermediate_capacity().max(image)),
+                        whose: "what a binding of this adapter holds",
+                        setting: "the output size",
+                    }
+                    .into());
+                }
+                if !fits {
+                    break;
+                }
+                end += 1;
+            }
+            self.encode_chunk(encoder, source, &items[begin..end], target, first, workspace)?;
+            begin = end;
+        }
+        Ok(())
+    }
+
+    fn encode_chunk(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        source: &wgpu::Buffer,
+        items: &[Item<'_>],
+        target: &Target,
+        first: u64,
+        workspace: &mut Workspace,
+    ) -> Result<()> {
+        let last_stage = self.plan.stages().len() - 1;
+        let image = self.float_bytes(items[0].program);
+        let out = target.floats.as_ref().unwrap_or(&target.output);
+        let out_end = ((items[items.len() - 1].index as u64 + 1) * image).next_multiple_of(4);
+        let mut pass =
+            encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes: None });
+        let mut params = 0..0;
+        let mut written_stage = None;
+        for (which, pipeline) in &self.passes {
+            let (stage, is_statistic) = match *which {
+                Pass::Statistic { stage, .. } => (stage, true),
+                Pass::Stage { stage } => (stage, false),
+                Pass::Pack => continue,
+            };
+            if written_stage != Some(stage) {
+                params = workspace.write_params(|bytes| self.write_stage(items, stage, first, bytes))?;
+                written_stage = Some(stage);
+            }
+            let read = if stage == 0 { source } else { workspace.intermediate(stage - 1) };
+            let whole = |buffer: &'_ wgpu::Buffer| 0..buffer.size();
+            let write = match (is_statistic, stage == last_stage) {
+                (true, _) => bind(workspace.dummy(), whole(workspace.dummy())),
+                (false, true) => bind(out, first..out_end),
+                (false, false) => bind(workspace.intermediate(stage), whole(workspace.intermediate(stage))),
+            };
+            let group = self.bindings([
+                bind(read, whole(read)),
+                bind(workspace.params(), params.clone()),
+                bind(workspace.statistics(), whole(workspace.statistics())),
+                write,
+            ]);
+            let largest = |side: fn((u32, u32)) -> u32| {
+                items.iter().map(|item| side(item.program.stages[stage].sampling.size())).max().unwrap_or(1)
+            };
+            let (x, y) = (largest(|(w, _)| w).div_ceil(GROUP.0), largest(|(_, h)| h).div_ceil(GROUP.1 * ROWS));
+            let (x, y) = if is_statistic { (PARTIALS, 1) } else { (x, y) };
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            pass.dispatch_workgroups(x, y, items.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// Appends the parameters of `stage` for every item.
+    fn write_stage(&self, items: &[Item<'_>], stage: usize, first: u64, bytes: &mut Vec<u8>) {
+        let last = stage + 1 == self.plan.stages().len();
+        let max_steps = self.plan.stages()[stage].steps;
+        // Intermediates lie one behind the other, in the order of the items.
+        let (mut read_at, mut write_at) = (0, 0);
+        for (number, item) in (0..).zip(items) {
+            let program = &item.program.stages[stage];
+            let (width, height) = program.sampling.size();
+            let source = if stage == 0 {
+                item.source
+            } else {
+                let (width, height) = item.program.stages[stage - 1].sampling.size();
+                let source = Source { offset: read_at, stride: width, float: true };
+                read_at += width * height;
+                source
+            };
+            let image = self.float_bytes(item.program);
+            let target = if last { ((item.index as u64 * image - first) / 4) as u32 } else { write_at };
+            write_at += width * height;
+            Image::new(program, source, target, number).write(&program.steps, max_steps, bytes);
+        }
+    }
+
+    /// Records the conversion of a complete batch of `elements` from f32 to its type, where that is another.
+    pub(crate) fn encode_pack(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        elements: u64,
+        target: &Target,
+        workspace: &Workspace,
+    ) {
+        let (Some(floats), Some((_, pipeline))) =
+            (&target.floats, self.passes.iter().find(|(pass, _)| *pass == Pass::Pack))
+        else {
+            return;
+        };
+        let a_word = if self.plan.output().dtype == DType::U8 { 4 } else { 2 };
+        let words = elements.div_ceil(a_word);
+        // Chunks of whole alignments on both sides, within the binding limit on the f32 side.
+        let limit = self.gpu.device().limits().max_storage_buffer_binding_size;
+        let most = (limit / (4 * a_word)) / ALIGNMENT * ALIGNMENT;
+        let mut pass = encoder
+            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("gpufeed pack"), timestamp_writes: None });
+        pass.set_pipeline(pipeline);
+        let mut begin = 0;
+        while begin < words {
+            let end = words.min(begin + most);
+            let group = self.bindings([
+                bind(floats, begin * a_word * 4..(end * a_word * 4).min(elements * 4)),
+                bind(workspace.params(), 0..workspace.params().size()),
+                bind(workspace.statistics(), 0..workspace.statistics().size()),
+                bind(&target.output, begin * 4..end * 4),
+            ]);
+            let groups = (end - begin).div_ceil(256);
+            let across = groups.min(32_768);
+            pass.set_bind_group(0, &group, &[]);
+            pass.dispatch_workgroups(across as u32, groups.div_ceil(across) as u32, 1);
+            begin = end;
+        }
+    }
+
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// Bytes of the largest intermediate of one image.
+pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
+    let stages = &program.stages[..program.stages.len() - 1];
+    let bytes = stages.iter().map(|stage| {
+        let (width, height) = stage.sampling.size();
+        16 * u64::from(width) * u64::from(height)
+    });
+    bytes.max().unwrap_or(0)
+}
+
+/// The f32 elements of a batch must be addressable: u32 element numbers, and the adapter's largest buffer.
+pub(crate) fn check_batch(gpu: &Gpu, bytes: u64) -> Result<()> {
+    let limit = gpu.device().limits().max_buffer_size;
+    if bytes > limit {
+        let error: Error = ErrorKind::DoesNotFit {
+            what: "a batch",
+            needed: bytes,
+            limit,
+            whose: "the largest buffer of this adapter",
+            setting: "batch_size or the output size",
+        }
+        .into();
+        return Err(error);
+    }
+    Ok(())
+}

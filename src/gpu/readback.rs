@@ -1,0 +1,38 @@
+//! GPU buffers to host memory: for `Batch::to_host`, single samples and tests; never on the training path.
+
+use super::Gpu;
+use crate::error::{ErrorKind, Result};
+use std::ops::Range;
+
+/// Copies `range` of `buffer` (usage COPY_SRC) to the host; offsets in bytes, any alignment.
+pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Result<Vec<u8>> {
+    let fail = |reason: String| ErrorKind::Device { stage: "reading back", reason };
+    let start = range.start / 4 * 4;
+    let end = range.end.next_multiple_of(4).min(buffer.size());
+    let staging = gpu.checked("reading back", || {
+        let staging = gpu.device().create_buffer(&wgpu::BufferDescriptor {
+            label: Some("gpufeed readback"),
+            size: end - start,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(buffer, start, &staging, 0, Some(end - start));
+        gpu.queue().submit([encoder.finish()]);
+        staging
+    })?;
+    let (sender, receiver) = crossbeam_channel::bounded(1);
+    staging.map_async(wgpu::MapMode::Read, .., move |result| {
+        // The receiver is below; it is gone only if this function has returned with an error.
+        let _ = sender.send(result);
+    });
+    gpu.device().poll(wgpu::PollType::wait_indefinitely()).map_err(|error| fail(error.to_string()))?;
+    match receiver.try_recv() {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(fail(error.to_string()).into()),
+        Err(_) => return Err(fail("the mapping did not complete".to_owned()).into()),
+    }
+    let view = staging.get_mapped_range(..).map_err(|error| fail(error.to_string()))?;
+    let skip = (range.start - start) as usize;
+    Ok(view[skip..skip + (range.end - range.start) as usize].to_vec())
+}

@@ -1,0 +1,120 @@
+//! The buffers that every submission works in: parameters, statistics, intermediates. Made once; queue order makes their
+//! reuse by the next submission safe.
+
+use super::Gpu;
+use super::kernel::ALIGNMENT;
+use crate::error::{ErrorKind, Result};
+use crate::plan::Plan;
+use crate::plan::params::Image;
+use crate::plan::wgsl::PARTIALS;
+use std::ops::Range;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    params: wgpu::Buffer,
+    statistics: wgpu::Buffer,
+    intermediates: Vec<wgpu::Buffer>,
+    dummy: wgpu::Buffer,
+    /// The parameters of the submission that is being recorded.
+    bytes: Vec<u8>,
+    most_images: usize,
+}
+
+/// What one intermediate holds at most; images that need more go through the CPU executor, whatever the slots' size.
+pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
+
+impl Workspace {
+    /// Bytes of GPU memory for submissions of up to `images` images.
+    pub(crate) fn bytes_for(plan: &Plan, images: usize) -> u64 {
+        let (params, statistics, intermediates) = sizes(plan, images);
+        params + statistics + intermediates * INTERMEDIATE_BYTES + ALIGNMENT
+    }
+
+    /// For submissions of up to `images` images.
+    pub(crate) fn new(gpu: &Gpu, plan: &Plan, images: usize) -> Result<Workspace> {
+        let (params, statistics, intermediates) = sizes(plan, images);
+        gpu.checked("allocating the workspace", || {
+            let buffer = |label: &str, size: u64, usage: wgpu::BufferUsages| {
+                gpu.device().create_buffer(&wgpu::BufferDescriptor {
+                    label: Some(label),
+                    size,
+                    usage: usage | wgpu::BufferUsages::STORAGE,
+                    mapped_at_creation: false,
+                })
+            };
+            let none = wgpu::BufferUsages::empty();
+            Workspace {
+                params: buffer("gpufeed parameters", params, wgpu::BufferUsages::COPY_DST),
+                statistics: buffer("gpufeed statistics", statistics, none),
+                intermediates: (0..intermediates)
+                    .map(|_| buffer("gpufeed intermediate", INTERMEDIATE_BYTES, none))
+                    .collect(),
+                dummy: buffer("gpufeed unused binding", ALIGNMENT, none),
+                bytes: Vec::with_capacity(params as usize),
+                most_images: images,
+            }
+        })
+    }
+
+    /// Appends a stage's parameters at the next aligned offset and returns their range in the buffer.
+    pub(crate) fn write_params(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Range<u64>> {
+        let start = self.bytes.len().next_multiple_of(ALIGNMENT as usize);
+        self.bytes.resize(start, 0);
+        write(&mut self.bytes);
+        let end = self.bytes.len() as u64;
+        if end > self.params.size() {
+            return Err(ErrorKind::DoesNotFit {
+                what: "the parameters of a submission",
+                needed: end,
+                limit: self.params.size(),
+                whose: "the workspace",
+                setting: "batch_size",
+            }
+            .into());
+        }
+        Ok(start as u64..end)
+    }
+
+    /// Hands the parameters to the queue, ahead of the submission that reads them.
+    pub(crate) fn flush_params(&mut self, gpu: &Gpu) {
+        gpu.queue().write_buffer(&self.params, 0, &self.bytes);
+        self.bytes.clear();
+    }
+
+    pub(crate) fn has_room(&self, images: usize) -> bool {
+        images <= self.most_images
+    }
+
+    pub(crate) fn intermediate_capacity(&self) -> u64 {
+        INTERMEDIATE_BYTES
+    }
+
+    pub(crate) fn params(&self) -> &wgpu::Buffer {
+        &self.params
+    }
+
+    pub(crate) fn statistics(&self) -> &wgpu::Buffer {
+        &self.statistics
+    }
+
+    /// What stage `stage` writes and the next one reads: two buffers take turns.
+    pub(crate) fn intermediate(&self, stage: usize) -> &wgpu::Buffer {
+        &self.intermediates[stage % 2]
+    }
+
+    /// Stands in for a binding that a pass does not declare.
+    pub(crate) fn dummy(&self) -> &wgpu::Buffer {
+        &self.dummy
+    }
+}
+
+/// Bytes of parameters and statistics, number of intermediates.
+fn sizes(plan: &Plan, images: usize) -> (u64, u64, u64) {
+    // Every chunk has an image at least, so aligning each image bounds what aligning chunks takes.
+    let an_image: usize =
+        plan.stages().iter().map(|stage| Image::bytes(stage.steps).next_multiple_of(ALIGNMENT as usize)).sum();
+    let statistics = plan.stages().iter().map(|stage| stage.statistics).max().unwrap_or(0).max(1);
+    let intermediates = (plan.stages().len() - 1).min(2);
+    ((images * an_image) as u64, images as u64 * u64::from(statistics) * u64::from(PARTIALS) * 4, intermediates as u64)
+}
