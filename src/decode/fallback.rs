@@ -173,9 +173,13 @@ fn refused(format: ImageFormat, error: &image::ImageError) -> Error {
     }
 }
 
-/// Whether somewhere beneath the error the bytes ran out.
+/// Whether the error is that the bytes ran out.
 fn ends_early(error: &image::ImageError) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    // An I/O error is not its own source, hence the separate first step.
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = match error {
+        image::ImageError::IoError(io) => Some(io),
+        other => Some(other),
+    };
     while let Some(error) = cause {
         if error
             .downcast_ref::<std::io::Error>()
