@@ -32,20 +32,12 @@ impl Error {
 
     /// An [`ErrorKind::Argument`]: `setting` has a value that cannot work, for `reason`.
     pub(crate) fn argument(setting: &'static str, reason: impl Into<String>) -> Self {
-        ErrorKind::Argument {
-            setting,
-            reason: reason.into(),
-        }
-        .into()
+        ErrorKind::Argument { setting, reason: reason.into() }.into()
     }
 
     /// An [`ErrorKind::Io`] at `path`.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        ErrorKind::Io {
-            path: path.into(),
-            source,
-        }
-        .into()
+        ErrorKind::Io { path: path.into(), source }.into()
     }
 }
 
@@ -144,9 +136,7 @@ pub enum ErrorKind {
         source: Error,
     },
     /// More samples failed than `OnError::Skip` allows.
-    #[error(
-        "{failed} of the first {seen} samples failed, more than OnError::Skip {{ max_share: {max_share} }} allows; the last: {last}"
-    )]
+    #[error("{failed} of the first {seen} samples failed, more than OnError::Skip {{ max_share: {max_share} }} allows; the last: {last}")]
     TooManyFailures {
         /// Failed samples, in batch order.
         failed: u64,
@@ -158,9 +148,7 @@ pub enum ErrorKind {
         last: Error,
     },
     /// No adapter fits the request.
-    #[error(
-        "no GPU adapter: {reason} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)"
-    )]
+    #[error("no GPU adapter: {reason} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)")]
     NoAdapter {
         /// What was asked for and what was found.
         reason: String,
@@ -188,9 +176,7 @@ pub enum ErrorKind {
         setting: &'static str,
     },
     /// The caller holds every output buffer and the memory budget allows no more.
-    #[error(
-        "all {held} output buffers are held by the caller and memory_budget = {budget} bytes allows no further one: drop batches earlier, or raise memory_budget or lower queue_depth or batch_size"
-    )]
+    #[error("all {held} output buffers are held by the caller and memory_budget = {budget} bytes allows no further one: drop batches earlier, or raise memory_budget or lower queue_depth or batch_size")]
     OutputsHeld {
         /// Batches that are alive.
         held: usize,
