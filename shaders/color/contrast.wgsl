@@ -1,0 +1,3 @@
+fn contrast(value: vec4<f32>, step: Step) -> vec4<f32> {
+    return clamp(value * step.value.x + means[step.statistic] * (1.0 - step.value.x), vec4(0.0), vec4(1.0));
+}

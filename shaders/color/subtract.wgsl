@@ -1,0 +1,3 @@
+fn subtract(value: vec4<f32>, step: Step) -> vec4<f32> {
+    return value - step.value;
+}

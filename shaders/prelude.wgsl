@@ -1,0 +1,105 @@
+// What every pass shares: the structs (twins of Rust's `Axis`, `Step`, `Image`; a test compares the layouts), the bindings,
+// and the mapping from outputs to source pixels of `src/plan/sampling.rs`. `MAX_STEPS` and the other constants in capitals
+// are put in front by `src/plan/wgsl.rs`.
+
+struct Axis {
+    len: i32,
+    grid_mirror: u32,
+    grid_window: i32,
+    grid_start: i32,
+    grid_len: i32,
+    scale: f32,
+    support: f32,
+    inverse: f32,
+    view_len: i32,
+    view_mirror: u32,
+    source_window: i32,
+    source_start: i32,
+    source_len: i32,
+    padding_0: u32,
+    padding_1: u32,
+    padding_2: u32,
+}
+
+struct Step {
+    opcode: u32,
+    statistic: u32,
+    gray: u32,
+    padding: u32,
+    value: vec4<f32>,
+}
+
+struct Image {
+    x: Axis,
+    y: Axis,
+    source_fill: vec4<f32>,
+    grid_fill: vec4<f32>,
+    source_border: u32,
+    grid_border: u32,
+    filter_mode: u32,
+    strip: u32,
+    source_offset: u32,
+    source_stride: u32,
+    source_float: u32,
+    target_offset: u32,
+    steps_len: u32,
+    number: u32,
+    padding_0: u32,
+    padding_1: u32,
+    steps: array<Step, MAX_STEPS>,
+}
+
+@group(0) @binding(1) var<storage, read> images: array<Image>;
+// PARTIALS numbers for each statistic of each image: sums of rows, added up in a fixed order by whoever needs the mean.
+@group(0) @binding(2) var<storage, read_write> statistics: array<f32>;
+
+const BORDER_EDGE: u32 = 0u;
+const BORDER_CONSTANT: u32 = 1u;
+const BORDER_REFLECT: u32 = 2u;
+const BORDER_SYMMETRIC: u32 = 3u;
+// Stands for "the fill colour shows here".
+const OUTSIDE: i32 = -1;
+
+fn positive_mod(i: i32, period: i32) -> i32 {
+    let rest = i % period;
+    return select(rest, rest + period, rest < 0);
+}
+
+// Where coordinate `i` of a window lands in a rectangle of `len` pixels.
+fn border_index(i: i32, len: i32, mode: u32) -> i32 {
+    if i >= 0 && i < len {
+        return i;
+    }
+    switch mode {
+        case BORDER_CONSTANT: {
+            return OUTSIDE;
+        }
+        case BORDER_REFLECT: {
+            let period = max(2 * (len - 1), 1);
+            let phase = positive_mod(i, period);
+            return select(period - phase, phase, phase < len);
+        }
+        case BORDER_SYMMETRIC: {
+            let phase = positive_mod(i, 2 * len);
+            return select(2 * len - 1 - phase, phase, phase < len);
+        }
+        default: {
+            return clamp(i, 0, len - 1);
+        }
+    }
+}
+
+// The grid coordinate of output `i`, or OUTSIDE.
+fn grid_index(axis: Axis, i: i32, border: u32) -> i32 {
+    let mirrored = select(i, axis.len - 1 - i, axis.grid_mirror == 1u);
+    let inside = border_index(mirrored + axis.grid_window, axis.grid_len, border);
+    return select(inside + axis.grid_start, OUTSIDE, inside == OUTSIDE);
+}
+
+// The source pixel of view pixel `i`, or OUTSIDE.
+fn source_index(axis: Axis, i: i32, border: u32) -> i32 {
+    let clamped = clamp(i, 0, axis.view_len - 1);
+    let mirrored = select(clamped, axis.view_len - 1 - clamped, axis.view_mirror == 1u);
+    let inside = border_index(mirrored + axis.source_window, axis.source_len, border);
+    return select(inside + axis.source_start, OUTSIDE, inside == OUTSIDE);
+}

@@ -1,0 +1,55 @@
+// A statistic's pass: sample, the colour steps before the contrast step, and add up gray. PARTIALS workgroups share an
+// image, each takes every PARTIALS-th tile, so the number of partial sums does not depend on the image's size. Every
+// sum is made in a fixed order (no atomics), so the mean has the same bits every time.
+var<private> total: f32;
+var<private> steps_before: u32;
+var<private> one_channel: bool;
+var<workgroup> sums: array<f32, GROUP_SIZE>;
+
+fn emit(image: u32, x: i32, y: i32, value: vec4<f32>) {
+    let colored = color(image, value, steps_before);
+    total += select(luma(colored), colored.x, one_channel);
+}
+
+@compute @workgroup_size(GROUP_X, GROUP_Y, 1)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_id) local: vec3<u32>,
+    @builtin(local_invocation_index) index: u32,
+) {
+    let image = group.z;
+    load_means(image);
+    total = 0.0;
+    var needed = false;
+    for (var i = 0u; i < images[image].steps_len; i++) {
+        if images[image].steps[i].opcode == CONTRAST && images[image].steps[i].statistic == KNOWN_STATISTICS {
+            needed = true;
+            steps_before = i;
+            one_channel = images[image].steps[i].gray == 1u;
+        }
+    }
+    if needed {
+        let width = u32(images[image].x.len);
+        let height = u32(images[image].y.len);
+        let across = (width + GROUP_X - 1u) / GROUP_X;
+        let down = (height + GROUP_Y * ROWS - 1u) / (GROUP_Y * ROWS);
+        for (var tile = group.x; tile < across * down; tile += PARTIALS) {
+            let x = (tile % across) * GROUP_X + local.x;
+            let y = ((tile / across) * GROUP_Y + local.y) * ROWS;
+            if x < width && y < height {
+                sample(image, i32(x), i32(y), i32(min(y + ROWS, height)));
+            }
+        }
+    }
+    sums[index] = total;
+    workgroupBarrier();
+    for (var half = GROUP_SIZE / 2u; half > 0u; half /= 2u) {
+        if index < half {
+            sums[index] += sums[index + half];
+        }
+        workgroupBarrier();
+    }
+    if index == 0u {
+        statistics[(images[image].number * STATISTICS + KNOWN_STATISTICS) * PARTIALS + group.x] = sums[0];
+    }
+}

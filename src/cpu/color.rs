@@ -1,0 +1,139 @@
+//! The colour steps on a row of planes: the native twins of `shaders/color/`.
+
+use crate::plan::program::{Step, opcode};
+use multiversion::multiversion;
+
+/// Runs one step; `mean` is contrast's.
+pub(super) fn step(step: &Step, mean: f32, planes: &mut [f32]) {
+    let factor = step.value[0];
+    match step.opcode {
+        opcode::BRIGHTNESS => brightness(factor, planes),
+        opcode::CONTRAST => contrast(factor, mean, planes),
+        opcode::SATURATION => saturation(factor, planes),
+        opcode::HUE => hue(factor, planes),
+        opcode::GRAYSCALE => grayscale(planes),
+        opcode::SUBTRACT => subtract(step.value, planes),
+        opcode::DIVIDE => divide(step.value, planes),
+        other => unreachable!("the planner emits no opcode {other}"),
+    }
+}
+
+fn split(planes: &mut [f32]) -> (&mut [f32], &mut [f32], &mut [f32]) {
+    let width = planes.len() / 3;
+    let (red, rest) = planes.split_at_mut(width);
+    let (green, blue) = rest.split_at_mut(width);
+    (red, &mut green[..width], &mut blue[..width])
+}
+
+/// torchvision's gray, added up in its order.
+#[inline(always)]
+fn luma(r: f32, g: f32, b: f32) -> f32 {
+    r * 0.2989 + g * 0.587 + b * 0.114
+}
+
+#[inline(always)]
+fn clamp(value: f32) -> f32 {
+    value.clamp(0.0, 1.0)
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn brightness(factor: f32, planes: &mut [f32]) {
+    planes.iter_mut().for_each(|value| *value = clamp(*value * factor));
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn contrast(factor: f32, mean: f32, planes: &mut [f32]) {
+    let rest = mean * (1.0 - factor);
+    planes.iter_mut().for_each(|value| *value = clamp(*value * factor + rest));
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn saturation(factor: f32, planes: &mut [f32]) {
+    let (red, green, blue) = split(planes);
+    for i in 0..red.len() {
+        let rest = luma(red[i], green[i], blue[i]) * (1.0 - factor);
+        for plane in [&mut *red, &mut *green, &mut *blue] {
+            plane[i] = clamp(plane[i] * factor + rest);
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn grayscale(planes: &mut [f32]) {
+    let (red, green, blue) = split(planes);
+    for i in 0..red.len() {
+        let gray = luma(red[i], green[i], blue[i]);
+        (red[i], green[i], blue[i]) = (gray, gray, gray);
+    }
+}
+
+/// The sum of gray (or of the one channel) over a row.
+pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
+    let width = planes.len() / 3;
+    let (red, rest) = planes.split_at(width);
+    let (green, blue) = rest.split_at(width);
+    let mut lanes = [0.0f32; 8];
+    for i in 0..width {
+        lanes[i % 8] += if one_channel { red[i] } else { luma(red[i], green[i], blue[i]) };
+    }
+    lanes.iter().sum()
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn subtract(values: [f32; 4], planes: &mut [f32]) {
+    let width = planes.len() / 3;
+    for (plane, value) in planes.chunks_exact_mut(width).zip(values) {
+        plane.iter_mut().for_each(|x| *x -= value);
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn divide(values: [f32; 4], planes: &mut [f32]) {
+    let width = planes.len() / 3;
+    for (plane, value) in planes.chunks_exact_mut(width).zip(values) {
+        plane.iter_mut().for_each(|x| *x /= value);
+    }
+}
+
+/// The fraction of a number ≥ 0 below 2^31: `floor` is a library call on baseline x86, the conversion is an instruction.
+#[inline(always)]
+fn fract(value: f32) -> f32 {
+    value - (value as i32) as f32
+}
+
+/// torchvision's `_rgb_to_hsv`, the turn, `_hsv_to_rgb`; branch-free so that it vectorises.
+#[multiversion(targets("x86_64+avx2"))]
+fn hue(factor: f32, planes: &mut [f32]) {
+    let (red, green, blue) = split(planes);
+    // A turn in [0, 1): the same remainder as adding a negative factor.
+    let factor = if factor < 0.0 { factor + 1.0 } else { factor };
+    for i in 0..red.len() {
+        let (r, g, b) = (red[i], green[i], blue[i]);
+        let high = r.max(g).max(b);
+        let range = high - r.min(g).min(b);
+        let divisor = if range == 0.0 { 1.0 } else { range };
+        // torchvision divides 0 by 0 where bicubic undershoot leaves black as the maximum; 1 keeps that pixel finite.
+        let saturation = range / if high == 0.0 { 1.0 } else { high };
+        let (rc, gc, bc) = ((high - r) / divisor, (high - g) / divisor, (high - b) / divisor);
+        let by_red = bc - gc;
+        let by_green = 2.0 + rc - bc;
+        let by_blue = 4.0 + gc - rc;
+        let turn = if high == r { by_red } else if high == g { by_green } else { by_blue };
+        let turn = fract(turn * (1.0 / 6.0) + 1.0);
+        let sixths = fract(turn + factor) * 6.0;
+        let sector = sixths as i32;
+        let fraction = sixths - sector as f32;
+        let sector = if sector >= 6 { sector - 6 } else { sector };
+        let p = clamp(high * (1.0 - saturation));
+        let q = clamp(high * (1.0 - saturation * fraction));
+        let t = clamp(high * (1.0 - saturation * (1.0 - fraction)));
+        let pick = |a: f32, b: f32, c: f32, d: f32, e: f32, f: f32| {
+            let low = if sector == 0 { a } else if sector == 1 { b } else { c };
+            let high = if sector == 3 { d } else if sector == 4 { e } else { f };
+            if sector < 3 { low } else { high }
+        };
+        red[i] = pick(high, q, p, p, t, high);
+        green[i] = pick(t, high, high, q, p, p);
+        blue[i] = pick(p, p, t, high, high, q);
+    }
+}

@@ -1,0 +1,214 @@
+//! Source rows to output rows: first vertically, where rows are contiguous and vectorise, then horizontally, four channels
+//! at a time. Both passes read tables of weights that hold every filter, mirror and border alike.
+
+use super::Pixels;
+use crate::plan::sampling::{Axis, Sampling, Tap};
+use multiversion::multiversion;
+
+/// The taps of every output on one axis: `width` weights each, beginning at source pixel `first`.
+///
+/// Mirrored, clamped and reflected taps are neighbours of each other, so each output's weights are scattered over the
+/// pixels between the least and the greatest; what falls on the border's fill colour is added up apart.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    weights: Vec<f32>,
+    width: usize,
+    /// First and one past the last source pixel that any output reads.
+    pub(super) hull: (usize, usize),
+    taps: Vec<Tap>,
+    ends: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    first: usize,
+    /// The weight of the source's fill colour.
+    fill: f32,
+    /// The grid's fill colour shows, and nothing else.
+    outside: bool,
+}
+
+impl Table {
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Entry>() * self.entries.capacity() + 4 * self.weights.capacity() + size_of::<Tap>() * self.taps.capacity()
+    }
+
+    pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) {
+        let Table { entries, weights, taps, ends, .. } = self;
+        taps.clear();
+        ends.clear();
+        entries.clear();
+        let (mut low_all, mut high_all, mut width) = (i32::MAX, 0, 1);
+        for i in 0..axis.len {
+            let begin = taps.len();
+            let grid = axis.grid(i, sampling.grid_border);
+            if let Some(grid) = grid {
+                axis.taps(grid, sampling.filter, sampling.source_border, taps);
+            }
+            ends.push(taps.len());
+            let indices = || taps[begin..].iter().filter_map(|tap| tap.index);
+            let fill = taps[begin..].iter().filter(|tap| tap.index.is_none()).map(|tap| tap.weight).sum();
+            let (low, high) = indices().fold((i32::MAX, -1), |(low, high), index| (low.min(index), high.max(index)));
+            if high >= low {
+                (low_all, high_all) = (low_all.min(low), high_all.max(high));
+                width = width.max((high - low + 1) as usize);
+            }
+            let first = if high >= low { low as usize } else { usize::MAX };
+            entries.push(Entry { first, fill, outside: grid.is_none() });
+        }
+        let low_all = if low_all == i32::MAX { 0 } else { low_all as usize };
+        self.hull = (low_all, high_all as usize + 1);
+        self.width = width;
+        weights.clear();
+        weights.resize(width * entries.len(), 0.0);
+        let mut begin = 0;
+        for ((entry, end), weights) in entries.iter_mut().zip(ends).zip(weights.chunks_exact_mut(width)) {
+            // Outputs that read nothing point at a pixel that is there.
+            entry.first = if entry.first == usize::MAX { low_all } else { entry.first };
+            for tap in &taps[begin..*end] {
+                if let Some(index) = tap.index {
+                    weights[index as usize - entry.first] += tap.weight;
+                }
+            }
+            begin = *end;
+        }
+    }
+
+    fn weights(&self, i: usize) -> &[f32] {
+        &self.weights[i * self.width..][..self.width]
+    }
+}
+
+/// Writes output row `i` to `planes`: all reds, all greens, all blues.
+pub(super) fn row(sampling: &Sampling, x: &Table, y: &Table, i: usize, source: Pixels<'_>, line: &mut Vec<f32>, planes: &mut [f32]) {
+    let width = x.entries.len();
+    let grid_fill = sampling.grid_border.map_or([0.0; 3], |border| border.fill);
+    let entry = y.entries[i];
+    if entry.outside {
+        for (plane, fill) in planes.chunks_exact_mut(width).zip(grid_fill) {
+            plane.fill(fill);
+        }
+        return;
+    }
+    let source_fill = sampling.source_border.map_or([0.0; 3], |border| border.fill);
+    let (left, right) = x.hull;
+    // Room for the widest entry's weights behind the last pixel: they are 0 there.
+    let len = 4 * (right - left);
+    line.resize(len + 4 * x.width, 0.0);
+    line[len..].fill(0.0);
+    let pixels = &mut line[..len];
+    let [r, g, b] = source_fill;
+    let weights = y.weights(i);
+    vertical(source, entry.first, y.hull.1, weights, left, right, pixels);
+    if entry.fill != 0.0 {
+        for pixel in pixels.chunks_exact_mut(4) {
+            for (value, fill) in pixel.iter_mut().zip([r, g, b, 1.0]) {
+                *value += entry.fill * fill;
+            }
+        }
+    }
+    horizontal(x, left, line, planes);
+    if sampling.source_border.is_some() || sampling.grid_border.is_some() {
+        for (i, entry) in x.entries.iter().enumerate() {
+            for (plane, (source_fill, grid_fill)) in planes.chunks_exact_mut(width).zip(source_fill.into_iter().zip(grid_fill)) {
+                plane[i] = if entry.outside { grid_fill } else { plane[i] + entry.fill * source_fill };
+            }
+        }
+    }
+}
+
+/// Weighted sum of source rows `first ..`, columns `left .. right`, to four floats a pixel.
+fn vertical(source: Pixels<'_>, first: usize, end: usize, weights: &[f32], left: usize, right: usize, out: &mut [f32]) {
+    let count = weights.len().min(end - first);
+    let mut at = 0;
+    // Up to four rows at a time stay in registers.
+    while at < count {
+        let group = &weights[at..count.min(at + 4)];
+        match source {
+            Pixels::Bytes { data, stride } => {
+                let row = |k: usize| &data[(first + at + k.min(group.len() - 1)) * stride..][4 * left..4 * right];
+                // Bytes become floats by · 1/255, here in the weights.
+                let weight = |k: usize| group.get(k).map_or(0.0, |w| w * (1.0 / 255.0));
+                add_bytes([row(0), row(1), row(2), row(3)], [weight(0), weight(1), weight(2), weight(3)], group.len(), at == 0, out);
+            }
+            Pixels::Floats { data, stride } => {
+                for (k, &weight) in group.iter().enumerate() {
+                    let row = &data[(first + at + k) * stride..][4 * left..4 * right];
+                    add_floats(row, weight, at + k == 0, out);
+                }
+            }
+        }
+        at += group.len();
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn add_bytes(rows: [&[u8]; 4], weights: [f32; 4], count: usize, begin: bool, out: &mut [f32]) {
+    let n = out.len();
+    let [a, b, c, d] = rows.map(|row| &row[..n]);
+    let [wa, wb, wc, wd] = weights;
+    let old = |out: f32| if begin { 0.0 } else { out };
+    match count {
+        1 => (0..n).for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i])),
+        2 => (0..n).for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i])),
+        3 => (0..n).for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i]) + wc * f32::from(c[i])),
+        _ => (0..n).for_each(|i| {
+            out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i]) + wc * f32::from(c[i]) + wd * f32::from(d[i]);
+        }),
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn add_floats(row: &[f32], weight: f32, begin: bool, out: &mut [f32]) {
+    if begin {
+        out.iter_mut().zip(row).for_each(|(out, value)| *out = weight * value);
+    } else {
+        out.iter_mut().zip(row).for_each(|(out, value)| *out += weight * value);
+    }
+}
+
+fn horizontal(table: &Table, left: usize, line: &[f32], planes: &mut [f32]) {
+    match table.width {
+        1 => taps::<1>(table, left, line, planes),
+        2 => taps::<2>(table, left, line, planes),
+        3 => taps::<3>(table, left, line, planes),
+        4 => taps::<4>(table, left, line, planes),
+        5 => taps::<5>(table, left, line, planes),
+        6 => taps::<6>(table, left, line, planes),
+        _ => any_taps(table, left, line, planes),
+    }
+}
+
+/// The whole row with a number of taps that the compiler knows.
+fn taps<const N: usize>(table: &Table, left: usize, line: &[f32], planes: &mut [f32]) {
+    let (red, rest) = planes.split_at_mut(table.entries.len());
+    let (green, blue) = rest.split_at_mut(table.entries.len());
+    let outputs = red.iter_mut().zip(green).zip(blue);
+    for ((entry, weights), ((red, green), blue)) in table.entries.iter().zip(table.weights.as_chunks::<N>().0).zip(outputs) {
+        let pixels = line[4 * (entry.first - left)..][..4 * N].as_chunks::<4>().0;
+        let mut sum = [0.0f32; 4];
+        for k in 0..N {
+            for c in 0..4 {
+                sum[c] += weights[k] * pixels[k][c];
+            }
+        }
+        [*red, *green, *blue, _] = sum;
+    }
+}
+
+fn any_taps(table: &Table, left: usize, line: &[f32], planes: &mut [f32]) {
+    let width = table.entries.len();
+    for (i, entry) in table.entries.iter().enumerate() {
+        let pixels = line[4 * (entry.first - left)..].as_chunks::<4>().0;
+        let mut sum = [0.0f32; 4];
+        for (pixel, weight) in pixels.iter().zip(table.weights(i)) {
+            for c in 0..4 {
+                sum[c] += weight * pixel[c];
+            }
+        }
+        for (c, value) in sum[..3].iter().enumerate() {
+            planes[c * width + i] = *value;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Rows of planes to the output's layout and type.
+
+use crate::plan::{DType, Layout, Output};
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+
+/// Writes one image, row by row.
+pub(super) struct Writer<'a> {
+    output: Output,
+    channels: usize,
+    width: usize,
+    height: usize,
+    out: &'a mut [u8],
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(output: Output, channels: usize, (width, height): (u32, u32), out: &'a mut [u8]) -> Self {
+        Writer { output, channels, width: width as usize, height: height as usize, out }
+    }
+
+    pub(super) fn row(&mut self, y: usize, planes: &[f32]) {
+        let Writer { output, channels, width, height, .. } = *self;
+        match output.layout {
+            Layout::Nchw => {
+                for (c, plane) in planes.chunks_exact(width).take(channels).enumerate() {
+                    self.write((c * height + y) * width, plane);
+                }
+            }
+            Layout::Nhwc if channels == 1 => self.write(y * width, &planes[..width]),
+            Layout::Nhwc => {
+                // A few pixels at a time, so that the copy stays in the first-level cache.
+                const PIXELS: usize = 64;
+                let mut block = [0.0f32; 3 * PIXELS];
+                for x in (0..width).step_by(PIXELS) {
+                    let n = PIXELS.min(width - x);
+                    for i in 0..n {
+                        for c in 0..3 {
+                            block[3 * i + c] = planes[c * width + x + i];
+                        }
+                    }
+                    self.write((y * width + x) * 3, &block[..3 * n]);
+                }
+            }
+        }
+    }
+
+    /// Converts `values` to element `first` and those after it.
+    fn write(&mut self, first: usize, values: &[f32]) {
+        let size = self.output.dtype.bytes();
+        let out = &mut self.out[first * size..][..values.len() * size];
+        match self.output.dtype {
+            DType::F32 => out.copy_from_slice(bytemuck::cast_slice(values)),
+            DType::F16 => {
+                let mut block = [f16::ZERO; 64];
+                for (out, values) in out.chunks_mut(128).zip(values.chunks(64)) {
+                    block[..values.len()].convert_from_f32_slice(values);
+                    out.copy_from_slice(bytemuck::cast_slice(&block[..values.len()]));
+                }
+            }
+            DType::U8 => {
+                // torchvision's ToDtype(uint8, scale=True).
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = (value.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8);
+            }
+        }
+    }
+}
+
+/// Planes to four floats a pixel; the fourth stays as it is.
+pub(super) fn interleave(planes: &[f32], out: &mut [f32]) {
+    let width = planes.len() / 3;
+    for (i, pixel) in out.chunks_exact_mut(4).enumerate() {
+        for (c, value) in pixel[..3].iter_mut().enumerate() {
+            *value = planes[c * width + i];
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Opening an [`ImageFolder`]: what counts as an image, and what is refused.
+
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+
+use super::ImageFolder;
+use super::walk::{files_below, is_folder, python_order};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Class names that an error lists before it only counts them.
+const NAMED: usize = 8;
+
+/// Settings of an [`ImageFolder`], from [`ImageFolder::builder`].
+///
+/// ```
+/// use gpufeed::{Dataset, ImageFolder};
+///
+/// let root = tempfile::tempdir()?;
+/// for class in ["cat", "dog"] {
+///     std::fs::create_dir(root.path().join(class))?;
+/// }
+/// std::fs::write(root.path().join("dog/rex.gif"), b"GIF89a")?;
+///
+/// let animated = ImageFolder::builder().extensions(["gif"]).allow_empty(true).open(root.path())?;
+/// assert_eq!((animated.len(), animated.classes().len()), (1, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageFolderBuilder {
+    extensions: Vec<String>,
+    allow_empty: bool,
+}
+
+impl ImageFolderBuilder {
+    pub(super) fn new() -> Self {
+        let extensions = ImageFolder::EXTENSIONS.map(String::from).to_vec();
+        ImageFolderBuilder {
+            extensions,
+            allow_empty: false,
+        }
+    }
+
+    /// What an image's name ends in, in upper or lower case (ASCII), with or without the leading dot.
+    /// Replaces the default, [`ImageFolder::EXTENSIONS`].
+    #[must_use]
+    pub fn extensions<S: AsRef<str>>(mut self, extensions: impl IntoIterator<Item = S>) -> Self {
+        let dotted = |extension: S| format!(".{}", extension.as_ref().trim_start_matches('.'));
+        self.extensions = extensions.into_iter().map(dotted).collect();
+        self
+    }
+
+    /// Whether a class folder may be without images; it keeps its index. Default: `false`.
+    #[must_use]
+    pub fn allow_empty(mut self, allow: bool) -> Self {
+        self.allow_empty = allow;
+        self
+    }
+
+    /// Lists the images below `root`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ImageFolder::open`], and [`ErrorKind::Argument`] if the extensions are none or one of
+    /// them is empty. With [`allow_empty`](Self::allow_empty), there must still be one image in all.
+    pub fn open(self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
+        let root = root.into();
+        if self.extensions.is_empty() || self.extensions.iter().any(|extension| extension == ".") {
+            let reason = format!(
+                "{:?}, but each must name a format, like .jpg",
+                self.extensions
+            );
+            return Err(Error::argument("extensions", reason));
+        }
+
+        let entries = fs::read_dir(&root)
+            .and_then(Iterator::collect::<std::io::Result<Vec<DirEntry>>>)
+            .map_err(|source| Error::io(&root, source))?;
+        let (mut folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_folder);
+        if folders.is_empty() {
+            return Err(self.no_class_folder(&root, files.len()));
+        }
+        folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
+
+        let mut found = ImageFolder {
+            root,
+            classes: Vec::new(),
+            paths: Vec::new(),
+            targets: Vec::new(),
+        };
+        let mut empty = Vec::new();
+        for (folder, class) in folders.iter().zip(0u32..) {
+            let name = folder.file_name().to_string_lossy().into_owned();
+            let before = found.paths.len();
+            files_below(&folder.path(), &self.extensions, &mut found.paths)?;
+            if found.paths.len() == before {
+                empty.push(name.clone());
+            }
+            found.targets.resize(found.paths.len(), class);
+            found.classes.push(name);
+        }
+        if found.paths.is_empty() || !(empty.is_empty() || self.allow_empty) {
+            return Err(self.no_images(&found, &empty));
+        }
+        found.paths.shrink_to_fit();
+        found.targets.shrink_to_fit();
+        Ok(found)
+    }
+
+    fn no_class_folder(&self, root: &Path, files: usize) -> Error {
+        let hint = match files {
+            0 => "the folder is empty; each class is a folder in it".to_owned(),
+            _ => format!(
+                "there are {files} files directly in it, but no folder; each class is a folder in it, \
+                 even if there is only one"
+            ),
+        };
+        ErrorKind::EmptyDataset {
+            what: root.display().to_string(),
+            hint,
+        }
+        .into()
+    }
+
+    fn no_images(&self, found: &ImageFolder, empty: &[String]) -> Error {
+        let mut names = empty[..empty.len().min(NAMED)].join(", ");
+        if empty.len() > NAMED {
+            names += &format!(" and {} more", empty.len() - NAMED);
+        }
+        let what = match empty.len() {
+            1 => format!("{}, class folder {names}", found.root.display()),
+            _ => format!("{}, class folders {names}", found.root.display()),
+        };
+        let mut hint = format!("looked for {} at any depth", self.extensions.join(" "));
+        if !found.paths.is_empty() {
+            hint += &format!(
+                "; the other classes have {}: ImageFolder::builder().allow_empty(true) accepts that",
+                found.paths.len()
+            );
+        }
+        ErrorKind::EmptyDataset { what, hint }.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::tree;
+    use super::*;
+    use crate::Dataset;
+
+    fn refused(root: &Path) -> String {
+        ImageFolder::open(root).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_class_without_images_needs_allow_empty() {
+        let root = tree(&["cat/1.jpg", "dog/1.txt", "eel/1.GIF"]);
+        let message = refused(root.path());
+        assert!(
+            message.contains("class folders dog, eel: no samples"),
+            "{message}"
+        );
+        assert!(
+            message.contains(".webp at any depth; the other classes have 1"),
+            "{message}"
+        );
+        assert!(message.contains(".allow_empty(true)"), "{message}");
+
+        let data = ImageFolder::builder()
+            .allow_empty(true)
+            .open(root.path())
+            .unwrap();
+        assert_eq!(
+            (data.classes(), data.targets()),
+            (&["cat", "dog", "eel"].map(String::from)[..], &[0][..])
+        );
+        let data = ImageFolder::builder()
+            .allow_empty(true)
+            .extensions([".gif"])
+            .open(root.path());
+        assert_eq!(data.unwrap().targets(), [2]);
+    }
+
+    #[test]
+    fn names_what_is_missing() {
+        let root = tree(&["cat/1.txt", "file.jpg"]);
+        let nothing = ImageFolder::builder()
+            .allow_empty(true)
+            .open(root.path())
+            .unwrap_err();
+        assert!(
+            nothing
+                .to_string()
+                .contains("class folder cat: no samples (looked for .jpg .jpeg")
+        );
+        assert!(!nothing.to_string().contains("allow_empty"));
+        for path in ["nowhere", "file.jpg"] {
+            let error = ImageFolder::open(root.path().join(path)).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Io { path: p, .. } if p.ends_with(path)));
+        }
+        assert!(refused(tree(&["1.jpg"]).path()).contains("there are 1 files directly in it"));
+        assert!(refused(tree(&[]).path()).contains("the folder is empty"));
+        for bad in [&[][..], &[""], &["jpg", "."]] {
+            let error = ImageFolder::builder()
+                .extensions(bad)
+                .open(root.path())
+                .unwrap_err();
+            assert!(error.to_string().starts_with("extensions: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn many_empty_classes_are_counted() {
+        let files: Vec<String> = (10..30).map(|class| format!("{class}/none.txt")).collect();
+        let root = tree(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(refused(root.path()).contains("10, 11, 12, 13, 14, 15, 16, 17 and 12 more: "));
+    }
+}

@@ -1,0 +1,204 @@
+//! A folder of class folders, listed as torchvision's `ImageFolder` lists it.
+
+mod builder;
+mod walk;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{Dataset, Label, Sample, SampleData, out_of_range};
+use crate::error::{Error, Result};
+
+pub use builder::ImageFolderBuilder;
+
+/// Image files in class folders: `root/cat/1.jpg` is a sample of class `cat`.
+///
+/// Samples, their order and their classes are those of torchvision's `ImageFolder`, whose indices can
+/// therefore be used here:
+///
+/// - Every folder directly in the root is a class, hidden ones too. Classes are sorted by their names'
+///   code points, and [`Label::Class`] is the place in that order.
+/// - Files count if their name ends in one of [`EXTENSIONS`](Self::EXTENSIONS), in upper or lower case.
+///   They are found at any depth below the class folder, through symbolic links as well; folders are
+///   sorted by their whole path, and files by their name within each. Files directly in the root do not
+///   count.
+///
+/// Three things differ: a folder that cannot be listed is an error instead of being passed over, a link
+/// back to a folder that it lies in is not followed, and the order is the one of Linux on every platform.
+///
+/// ```
+/// use gpufeed::{Dataset, ImageFolder, Label};
+///
+/// let root = tempfile::tempdir()?;
+/// for file in ["cat/tom.jpg", "dog/rex.PNG", "dog/2019/bo.jpeg", "dog/notes.txt"] {
+///     let path = root.path().join(file);
+///     std::fs::create_dir_all(path.parent().unwrap())?;
+///     std::fs::write(path, b"the file")?;
+/// }
+///
+/// let pets = ImageFolder::open(root.path())?;
+/// assert_eq!(pets.classes(), ["cat", "dog"]);
+/// assert_eq!(pets.targets(), [0, 1, 1]);
+/// assert!(pets.path(2).unwrap().ends_with("dog/2019/bo.jpeg"));
+///
+/// let mut buffer = Vec::new();
+/// assert_eq!(pets.read(1, &mut buffer)?.label, Label::Class(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageFolder {
+    root: PathBuf,
+    classes: Vec<String>,
+    /// Whole paths, so that reading one joins nothing; boxed, as there may be millions.
+    paths: Vec<Box<Path>>,
+    targets: Vec<u32>,
+}
+
+impl ImageFolder {
+    /// What an image's name ends in, unless [`ImageFolderBuilder::extensions`] says otherwise:
+    /// torchvision's list.
+    pub const EXTENSIONS: [&'static str; 9] = [
+        ".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp",
+    ];
+
+    /// Lists the images below `root`. Files are opened only when they are read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if `root` or a folder below it cannot be listed, as when
+    /// it does not exist or is a file. [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if
+    /// there is no class folder, or one without an image.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
+        Self::builder().open(root)
+    }
+
+    /// Settings other than those of [`open`](Self::open).
+    pub fn builder() -> ImageFolderBuilder {
+        ImageFolderBuilder::new()
+    }
+
+    /// The folder that was opened, as it was given.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of sample `index`, beginning with [`root`](Self::root); `None` if out of range.
+    pub fn path(&self, index: usize) -> Option<&Path> {
+        self.paths.get(index).map(|path| &**path)
+    }
+
+    /// The class of every sample, in order.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+}
+
+impl Dataset for ImageFolder {
+    fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        let path = self
+            .path(index)
+            .ok_or_else(|| out_of_range(index, self.len()))?;
+        buffer.clear();
+        // `File::read_to_end` asks for the file's length and reserves that much before it reads.
+        File::open(path)
+            .and_then(|mut file| file.read_to_end(buffer))
+            .map_err(|source| Error::io(path, source))?;
+        Ok(Sample {
+            data: SampleData::Encoded(buffer),
+            label: Label::Class(self.targets[index]),
+        })
+    }
+
+    fn name(&self, index: usize) -> String {
+        match self.path(index) {
+            Some(path) => path.display().to_string(),
+            None => format!("sample {index}"),
+        }
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use std::fs;
+    use tempfile::TempDir;
+
+    pub(in crate::dataset) fn tree(files: &[&str]) -> TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        root
+    }
+
+    /// Paths below the root, read back from the files, which contain them.
+    fn listed(data: &ImageFolder) -> Vec<String> {
+        let mut buffer = b"left over from another file".to_vec();
+        let mut read = |index| match data.read(index, &mut buffer).unwrap().data {
+            SampleData::Encoded(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            SampleData::Pixels(_) => panic!("pixels"),
+        };
+        (0..data.len()).map(&mut read).collect()
+    }
+
+    #[test]
+    fn lists_as_torchvision_does() {
+        let root = tree(&[
+            "b/10.jpg",
+            "b/9.jpg",
+            "b/z/1.jpg",
+            "b/z-/1.jpg", // '-' sorts before '/', so before z/a but after z
+            "b/z/a/1.jpg",
+            "b/Z.PNG",
+            "b/.webp",
+            "b/notes.txt",
+            "b/animated.gif",
+            "b/nojpg",
+            "C/x.TiFf",
+            ".hidden/1.ppm",
+            "é/1.pgm",
+            "loose.jpg",
+        ]);
+        let data = ImageFolder::open(root.path()).unwrap();
+        assert_eq!(data.classes(), [".hidden", "C", "b", "é"]);
+        let expected = [
+            ".hidden/1.ppm",
+            "C/x.TiFf",
+            "b/.webp",
+            "b/10.jpg",
+            "b/9.jpg",
+            "b/Z.PNG",
+            "b/z/1.jpg",
+            "b/z-/1.jpg",
+            "b/z/a/1.jpg",
+            "é/1.pgm",
+        ];
+        assert_eq!(listed(&data), expected);
+        assert_eq!(data.targets(), [0, 1, 2, 2, 2, 2, 2, 2, 2, 3]);
+        assert_eq!(data.root(), root.path());
+        assert_eq!(data.name(0), data.path(0).unwrap().display().to_string());
+        assert_eq!((data.name(10), data.path(10)), ("sample 10".into(), None));
+        assert!(data.read(10, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_file_that_vanished_is_an_error_with_its_path() {
+        let root = tree(&["cat/1.jpg"]);
+        let data = ImageFolder::open(root.path()).unwrap();
+        fs::remove_file(root.path().join("cat/1.jpg")).unwrap();
+        let error = data.read(0, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Io { path, .. } if path.ends_with("cat/1.jpg")));
+    }
+}

@@ -1,0 +1,209 @@
+//! Finding files below a folder in the order of Python's `sorted(os.walk(folder, followlinks=True))`.
+
+use std::cmp::Ordering;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// A folder of the walk, with the images directly in it.
+struct Folder {
+    path: PathBuf,
+    /// Its path below the start, each part after a '/': what Python compares, on any platform.
+    key: OsString,
+    files: Vec<OsString>,
+}
+
+/// Adds to `paths` the files at any depth below `start` whose name ends in one of `extensions`.
+///
+/// Python sorts the folders by their whole path, in which '/' is a character like others, so that
+/// "a-b" comes between "a" and "a/c": walking depth first would not do.
+pub(super) fn files_below(
+    start: &Path,
+    extensions: &[String],
+    paths: &mut Vec<Box<Path>>,
+) -> Result<()> {
+    let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
+    let mut folders = Vec::new();
+    walk(
+        start.to_owned(),
+        OsString::new(),
+        &mut vec![real],
+        extensions,
+        &mut folders,
+    )?;
+    folders.sort_unstable_by(|a, b| python_order(&a.key, &b.key));
+    for mut folder in folders {
+        folder.files.sort_unstable_by(|a, b| python_order(a, b));
+        paths.extend(
+            folder
+                .files
+                .iter()
+                .map(|file| folder.path.join(file).into_boxed_path()),
+        );
+    }
+    Ok(())
+}
+
+/// Whether `entry` is a folder, or a link to one. A dangling link is not: like Python, it is listed as
+/// a file, and shows when it is read.
+pub(super) fn is_folder(entry: &DirEntry) -> bool {
+    match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => fs::metadata(entry.path()).is_ok_and(|m| m.is_dir()),
+        Ok(kind) => kind.is_dir(),
+        Err(_) => false,
+    }
+}
+
+/// `inside` holds the real paths of the folders that the walk is in, the last one's being `path`'s own.
+fn walk(
+    path: PathBuf,
+    key: OsString,
+    inside: &mut Vec<PathBuf>,
+    extensions: &[String],
+    found: &mut Vec<Folder>,
+) -> Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&path).map_err(|source| Error::io(&path, source))? {
+        let entry = entry.map_err(|source| Error::io(&path, source))?;
+        let name = entry.file_name();
+        if !is_folder(&entry) {
+            if has_extension(&name, extensions) {
+                files.push(name);
+            }
+            continue;
+        }
+        let below = path.join(&name);
+        let real = match entry.file_type() {
+            Ok(kind) if !kind.is_symlink() => inside[inside.len() - 1].join(&name),
+            _ => fs::canonicalize(&below).map_err(|source| Error::io(&below, source))?,
+        };
+        if inside.contains(&real) {
+            tracing::warn!(link = %below.display(), "not followed: it leads back to a folder it lies in");
+            continue;
+        }
+        let mut below_key = key.clone();
+        below_key.push("/");
+        below_key.push(&name);
+        inside.push(real);
+        walk(below, below_key, inside, extensions, found)?;
+        inside.pop();
+    }
+    if !files.is_empty() {
+        found.push(Folder { path, key, files });
+    }
+    Ok(())
+}
+
+fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
+    let name = name.as_encoded_bytes();
+    extensions.iter().any(|extension| {
+        name.len()
+            .checked_sub(extension.len())
+            .is_some_and(|start| name[start..].eq_ignore_ascii_case(extension.as_bytes()))
+    })
+}
+
+/// The order of Python strings: by code point.
+///
+/// For UTF-8 that is the order of the bytes. Python reads a byte that is not UTF-8 as the code point
+/// 0xDC00 + byte, which sorts before characters such as U+FB01 or an emoji, whose bytes are smaller.
+pub(super) fn python_order(a: &OsStr, b: &OsStr) -> Ordering {
+    match (a.to_str(), b.to_str()) {
+        (Some(a), Some(b)) => a.cmp(b),
+        _ => code_points(a).cmp(code_points(b)),
+    }
+}
+
+fn code_points(name: &OsStr) -> impl Iterator<Item = u32> {
+    name.as_encoded_bytes().utf8_chunks().flat_map(|chunk| {
+        let escaped = chunk.invalid().iter().map(|&byte| 0xDC00 + u32::from(byte));
+        chunk.valid().chars().map(u32::from).chain(escaped)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_end_the_name_in_any_case() {
+        let extensions = [".jpg".to_owned(), ".tar.gz".to_owned()];
+        for (name, expected) in [
+            ("a.jpg", true),
+            ("a.b.JpG", true),
+            (".jpg", true),
+            ("a.tar.gz", true),
+            ("ajpg", false),
+            ("a.jpg~", false),
+            ("jpg", false),
+            ("", false),
+            ("é.gz", false),
+        ] {
+            assert_eq!(
+                has_extension(OsStr::new(name), &extensions),
+                expected,
+                "{name}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    mod unix {
+        use super::*;
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::symlink;
+
+        #[test]
+        fn bytes_that_are_no_utf8_sort_as_in_python() {
+            // sorted() of these after os.fsdecode(), in CPython 3.11.
+            let sorted: [&[u8]; 6] = [
+                b"a",
+                "é".as_bytes(),
+                "퟿".as_bytes(),
+                b"\x80",
+                b"\xffa",
+                "😀".as_bytes(),
+            ];
+            for (i, a) in sorted.iter().enumerate() {
+                for (j, b) in sorted.iter().enumerate() {
+                    let order = python_order(OsStr::from_bytes(a), OsStr::from_bytes(b));
+                    assert_eq!(order, i.cmp(&j), "{a:?} {b:?}");
+                }
+            }
+        }
+
+        #[test]
+        fn links_are_followed_but_not_in_circles() {
+            let root = tempfile::tempdir().unwrap();
+            let at = |path: &str| root.path().join(path);
+            for folder in ["cat/deep", "elsewhere/sub"] {
+                fs::create_dir_all(at(folder)).unwrap();
+            }
+            for file in ["cat/1.jpg", "cat/deep/2.jpg", "elsewhere/sub/3.jpg"] {
+                fs::write(at(file), file).unwrap();
+            }
+            symlink(at("elsewhere"), at("cat/link")).unwrap();
+            symlink(at("cat"), at("elsewhere/back")).unwrap();
+            symlink(at("cat"), at("cat/deep/up")).unwrap();
+            symlink(at("cat/1.jpg"), at("cat/same.jpg")).unwrap();
+            symlink(at("nowhere"), at("cat/dangling.jpg")).unwrap();
+
+            let mut paths = Vec::new();
+            files_below(&at("cat"), &[".jpg".to_owned()], &mut paths).unwrap();
+            let below: Vec<_> = paths
+                .iter()
+                .map(|p| p.strip_prefix(at("cat")).unwrap())
+                .collect();
+            let expected = [
+                "1.jpg",
+                "dangling.jpg",
+                "same.jpg",
+                "deep/2.jpg",
+                "link/sub/3.jpg",
+            ];
+            assert_eq!(below, expected.map(Path::new));
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A data set that lies in memory.
+
+use bytes::Bytes;
+
+use super::{Dataset, Label, PixelFormat, Pixels, Sample, SampleData, out_of_range};
+use crate::error::{Error, Result};
+
+/// Samples held in memory: encoded files, pixels, or both.
+///
+/// All samples have the same number of channels, fixed by the first one pushed: 1 if that is
+/// [`PixelFormat::R8`] or one-channel [`PixelFormat::F32`], else 3. Encoded files count as 3, gray ones
+/// too: what they hold is known only when they are decoded. Sample `i` is the `i`-th one pushed.
+///
+/// ```
+/// use gpufeed::{Dataset, InMemory, Label, PixelFormat};
+///
+/// let mut digits = InMemory::new();
+/// for digit in 0..10 {
+///     digits.push_pixels(28, 28, PixelFormat::R8, vec![0; 28 * 28], Label::Class(digit))?;
+/// }
+/// assert_eq!((digits.len(), digits.channels()), (10, 1));
+///
+/// // Encoded files can be collected with their labels.
+/// let files: InMemory = [(vec![0xff, 0xd8], Label::Class(0)), (vec![0x89], Label::None)]
+///     .into_iter()
+///     .collect();
+/// assert_eq!((files.len(), files.channels()), (2, 3));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct InMemory {
+    entries: Vec<Entry>,
+    classes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    bytes: Bytes,
+    shape: Option<Shape>,
+    label: Label,
+}
+
+/// Of pixels; encoded entries have none.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    width: u32,
+    height: u32,
+    format: PixelFormat,
+}
+
+impl Entry {
+    fn channels(&self) -> u32 {
+        self.shape.map_or(3, |shape| shape.format.channels())
+    }
+}
+
+impl InMemory {
+    /// A data set without samples or class names.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the classes that [`Label::Class`] counts; none by default.
+    #[must_use]
+    pub fn with_classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.classes = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a whole image file. A `Vec<u8>` or [`Bytes`] is moved in, not copied; whether it can be
+    /// decoded shows when it is read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the samples so far have one channel.
+    pub fn push_encoded(&mut self, bytes: impl Into<Bytes>, label: Label) -> Result<()> {
+        self.push(Entry {
+            bytes: bytes.into(),
+            shape: None,
+            label,
+        })
+    }
+
+    /// Adds `height` rows of `width` pixels, stored as [`PixelFormat`] says. A `Vec<u8>` or [`Bytes`]
+    /// is moved in, not copied.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if [`Pixels::new`] refuses the bytes, or if
+    /// the samples so far have another number of channels.
+    pub fn push_pixels(
+        &mut self,
+        width: u32,
+        height: u32,
+        format: PixelFormat,
+        bytes: impl Into<Bytes>,
+        label: Label,
+    ) -> Result<()> {
+        let bytes = bytes.into();
+        Pixels::new(width, height, format, &bytes)?;
+        self.push(Entry {
+            bytes,
+            shape: Some(Shape {
+                width,
+                height,
+                format,
+            }),
+            label,
+        })
+    }
+
+    fn push(&mut self, entry: Entry) -> Result<()> {
+        let (new, old) = (entry.channels(), self.channels());
+        if !self.is_empty() && new != old {
+            return Err(Error::argument(
+                "channels",
+                format!(
+                    "this sample has {new} and the {} before it have {old} (encoded files count as 3); \
+                     make one InMemory for each",
+                    self.len()
+                ),
+            ));
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+}
+
+impl Dataset for InMemory {
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        let entry = self
+            .entries
+            .get(index)
+            .ok_or_else(|| out_of_range(index, self.len()))?;
+        let data = match entry.shape {
+            None => SampleData::Encoded(&entry.bytes),
+            Some(Shape {
+                width,
+                height,
+                format,
+            }) => SampleData::Pixels(Pixels::new(width, height, format, &entry.bytes)?),
+        };
+        Ok(Sample {
+            data,
+            label: entry.label.clone(),
+        })
+    }
+
+    fn name(&self, index: usize) -> String {
+        format!("sample {index}")
+    }
+
+    fn channels(&self) -> u32 {
+        self.entries.first().map_or(3, Entry::channels)
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+}
+
+/// Encoded files with their labels.
+impl<B: Into<Bytes>> FromIterator<(B, Label)> for InMemory {
+    fn from_iter<I: IntoIterator<Item = (B, Label)>>(files: I) -> Self {
+        let entry = |(bytes, label): (B, Label)| Entry {
+            bytes: bytes.into(),
+            shape: None,
+            label,
+        };
+        InMemory {
+            entries: files.into_iter().map(entry).collect(),
+            classes: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRAY: PixelFormat = PixelFormat::R8;
+    const GRAY_FLOAT: PixelFormat = PixelFormat::F32 { channels: 1 };
+
+    #[test]
+    fn reads_what_was_pushed() {
+        let mut data = InMemory::new().with_classes(["cat", "dog"]);
+        data.push_encoded(vec![1, 2, 3], Label::Class(1)).unwrap();
+        data.push_pixels(1, 2, PixelFormat::Rgb8, vec![4; 6], Label::from(vec![0.5]))
+            .unwrap();
+        data.push_pixels(1, 1, PixelFormat::Rgba8, vec![5; 4], Label::None)
+            .unwrap();
+        assert_eq!((data.len(), data.channels()), (3, 3));
+        assert_eq!(data.classes(), ["cat", "dog"]);
+
+        let mut buffer = Vec::new();
+        let first = data.read(0, &mut buffer).unwrap();
+        assert_eq!(first.label, Label::Class(1));
+        assert!(matches!(first.data, SampleData::Encoded([1, 2, 3])));
+        let second = data.read(1, &mut buffer).unwrap();
+        assert_eq!(second.label, Label::Multi([0.5].into()));
+        let SampleData::Pixels(pixels) = second.data else {
+            panic!("encoded")
+        };
+        assert_eq!(
+            (pixels.width(), pixels.height(), pixels.bytes()),
+            (1, 2, &[4; 6][..])
+        );
+        assert_eq!(buffer.capacity(), 0, "nothing is copied");
+
+        let refused = data.read(3, &mut buffer).unwrap_err().to_string();
+        assert_eq!(refused, "index: 3 is not below the data set's length, 3");
+        assert_eq!(data.name(3), "sample 3");
+    }
+
+    #[test]
+    fn refuses_a_mix_of_channels_and_keeps_what_it_has() {
+        let mut gray = InMemory::new();
+        gray.push_pixels(1, 1, GRAY, vec![0], Label::None).unwrap();
+        gray.push_pixels(1, 1, GRAY_FLOAT, vec![0; 4], Label::None)
+            .unwrap();
+        let refused = gray
+            .push_encoded(vec![1], Label::None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("has 3 and the 2 before it have 1"),
+            "{refused}"
+        );
+        assert!(
+            gray.push_pixels(1, 1, PixelFormat::Rgb8, vec![0; 3], Label::None)
+                .is_err()
+        );
+        assert_eq!((gray.len(), gray.channels()), (2, 1));
+
+        let mut color = InMemory::from_iter([(vec![1], Label::None)]);
+        assert!(color.push_pixels(1, 1, GRAY, vec![0], Label::None).is_err());
+        assert_eq!((color.len(), color.channels()), (1, 3));
+    }
+
+    #[test]
+    fn refuses_bytes_that_do_not_fit() {
+        let mut data = InMemory::new();
+        assert!(
+            data.push_pixels(2, 2, GRAY, vec![0; 3], Label::None)
+                .is_err()
+        );
+        assert!(data.is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! Which ops share a stage: decided here, once, before any image is seen.
+//!
+//! A stage is one resampling followed by colour steps. An op joins the current stage where that gives *exactly* what
+//! doing one after the other gives, whatever is drawn; else it opens a new stage, which reads the old one's result
+//! through an f32 intermediate. The rules are those of [`Stage::absorb`].
+
+use crate::transforms::{Effect, PaddingMode, Slot};
+
+/// Where an op goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The stage.
+    pub(crate) stage: u16,
+    /// Geometry: whether it works on the resize's grid (true) or on the source (false).
+    pub(crate) on_grid: bool,
+    /// Contrast: which of the stage's statistics.
+    pub(crate) statistic: u16,
+}
+
+/// What every image's program has at most in one stage.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Stage {
+    /// Names of the transforms, for `explain`.
+    pub(crate) transforms: Vec<&'static str>,
+    /// Colour steps at most.
+    pub(crate) steps: u32,
+    /// Statistics at most.
+    pub(crate) statistics: u16,
+    resized: bool,
+    /// The border at the current level, and whether a crop came after it.
+    border: Option<((PaddingMode, [f32; 3]), bool)>,
+}
+
+impl Stage {
+    /// Takes the op in if the stage stays exact.
+    fn absorb(&mut self, effect: Effect) -> bool {
+        match effect {
+            Effect::Never => {}
+            // Contrast looks at the whole image: what is cut off later counts in its mean. Other colour steps are
+            // pointwise and commute.
+            Effect::Crop if self.statistics > 0 => return false,
+            Effect::Crop => {
+                if let Some((_, cropped)) = &mut self.border {
+                    *cropped = true;
+                }
+            }
+            // A border that comes after a colour step is not coloured by it; copies of coloured pixels are.
+            Effect::Pad { mode, .. } if self.statistics > 0 || (self.steps > 0 && mode == PaddingMode::Constant) => return false,
+            Effect::Pad { mode, fill } => match self.border {
+                None => self.border = Some(((mode, fill), false)),
+                // Constant around the same constant, edge around edge: one wider border.
+                Some((border, false))
+                    if matches!(mode, PaddingMode::Constant | PaddingMode::Edge)
+                        && border.0 == mode
+                        && (mode == PaddingMode::Edge || border.1 == fill) => {}
+                Some(_) => return false,
+            },
+            // Colour steps clamp, so they do not commute with a resize.
+            Effect::Resize if self.resized || self.steps > 0 => return false,
+            Effect::Resize => {
+                self.resized = true;
+                self.border = None;
+            }
+            Effect::Flip => {}
+            Effect::Color | Effect::Channels(_) => self.steps += 1,
+            Effect::Contrast => {
+                self.steps += 1;
+                self.statistics += 1;
+            }
+            // Subtract and divide: two steps, in torchvision's order.
+            Effect::Normalize => self.steps += 2,
+        }
+        true
+    }
+}
+
+/// Distributes `slots` over stages.
+pub(crate) fn fuse(slots: &[Slot]) -> (Vec<Stage>, Vec<Place>) {
+    let mut stages = vec![Stage::default()];
+    let places = slots
+        .iter()
+        .map(|slot| {
+            let mut current = stages.len() - 1;
+            if !stages[current].absorb(slot.effect) {
+                stages.push(Stage::default());
+                current += 1;
+                let fresh = stages[current].absorb(slot.effect);
+                debug_assert!(fresh, "an empty stage takes any op");
+            }
+            let stage = &mut stages[current];
+            if slot.effect != Effect::Never && stage.transforms.last() != Some(&slot.transform) {
+                stage.transforms.push(slot.transform);
+            }
+            Place { stage: current as u16, on_grid: stage.resized, statistic: stage.statistics.saturating_sub(1) }
+        })
+        .collect();
+    (stages, places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transforms::*;
+
+    fn stages(transforms: &[Transform]) -> Vec<Stage> {
+        let mut slots = Slots::default();
+        transforms.iter().for_each(|transform| transform.slots(&mut slots));
+        fuse(&slots.list).0
+    }
+
+    #[test]
+    fn the_imagenet_recipe_is_one_stage_and_one_statistic() {
+        let fused = stages(&[
+            RandomResizedCrop::new(224).into(),
+            RandomHorizontalFlip::new(0.5).into(),
+            ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+            RandomGrayscale::new(0.2).into(),
+            Normalize::IMAGENET.into(),
+        ]);
+        assert_eq!(fused.len(), 1);
+        assert_eq!((fused[0].steps, fused[0].statistics), (7, 1));
+    }
+
+    #[test]
+    fn what_does_not_commute_opens_a_stage() {
+        let brightness = || ColorJitter::new(0.5, 0.0, 0.0, 0.0).into();
+        let contrast = || ColorJitter::new(0.0, 0.5, 0.0, 0.0).into();
+        let edge = || Pad::new(1).padding_mode(PaddingMode::Edge).into();
+        assert_eq!(stages(&[Resize::new(64).into(), Resize::new(32).into()]).len(), 2);
+        assert_eq!(stages(&[brightness(), Resize::new(32).into()]).len(), 2);
+        assert_eq!(stages(&[brightness(), RandomCrop::new(32).into()]).len(), 1);
+        assert_eq!(stages(&[contrast(), RandomCrop::new(32).into()]).len(), 2);
+        assert_eq!(stages(&[brightness(), Pad::new(1).into()]).len(), 2);
+        assert_eq!(stages(&[brightness(), edge()]).len(), 1);
+        assert_eq!(stages(&[Pad::new(1).into(), Pad::new(2).into()]).len(), 1);
+        assert_eq!(stages(&[Pad::new(1).into(), Pad::new(2).fill([1.0; 3]).into()]).len(), 2);
+        assert_eq!(stages(&[Pad::new(1).into(), Resize::new(9).into(), Pad::new(2).fill([1.0; 3]).into()]).len(), 1);
+    }
+}

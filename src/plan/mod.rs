@@ -1,0 +1,243 @@
+//! Transforms become a plan, and each image a small program of it. Never calls wgpu; knows neither files nor threads.
+//!
+//! [`Plan::compile`] looks at a list of transforms once: `fuse` distributes what they may emit over stages. For each image
+//! [`Plan::draw`] draws the concrete ops, `program` composes them into one `sampling` and a few colour steps per
+//! stage, and `params` lays that out for the shaders that `wgsl` puts together. `cpu/` runs the same programs natively.
+
+mod fuse;
+pub(crate) mod params;
+pub(crate) mod program;
+pub(crate) mod sampling;
+pub(crate) mod wgsl;
+
+use crate::error::{Error, Result};
+use crate::transforms::draw::{Context, first_slots};
+use crate::transforms::{Drawn, Effect, Key, Slot, Slots, Transform};
+use fuse::{Place, Stage};
+use program::Program;
+use serde::{Deserialize, Serialize};
+
+/// The order of an output's elements.
+///
+/// ```
+/// assert_eq!(gpufeed::Layout::default(), gpufeed::Layout::Nchw);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Layout {
+    /// Image, channel, row, column: PyTorch's and Burn's.
+    #[default]
+    Nchw,
+    /// Image, row, column, channel.
+    Nhwc,
+}
+
+/// The type of an output's elements.
+///
+/// ```
+/// assert_eq!(gpufeed::DType::F16.bytes(), 2);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DType {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// 16-bit IEEE floats, rounded to nearest.
+    F16,
+    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))`, torchvision's conversion; not after `Normalize`.
+    U8,
+}
+
+impl DType {
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            DType::F32 => 4,
+            DType::F16 => 2,
+            DType::U8 => 1,
+        }
+    }
+}
+
+/// How a batch lies in memory.
+///
+/// ```
+/// use gpufeed::{DType, Layout, Output};
+///
+/// let half = Output { dtype: DType::F16, ..Output::default() };
+/// assert_eq!(half.layout, Layout::Nchw);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Output {
+    /// The order of the elements.
+    pub layout: Layout,
+    /// Their type.
+    pub dtype: DType,
+}
+
+/// A compiled list of transforms: stages, passes, and what any image's program has at most.
+///
+/// ```
+/// use gpufeed::transforms::{Key, RandomHorizontalFlip, RandomResizedCrop};
+/// use gpufeed::{Output, Plan};
+///
+/// let plan = Plan::compile(&[RandomResizedCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into()], &Output::default())?;
+/// assert_eq!(plan.passes(), 1);
+/// let drawn = plan.draw(500, 375, &Key { seed: 42, sample: 7, ..Key::default() })?;
+/// println!("{plan}\n{drawn:?}");
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan {
+    transforms: Vec<Transform>,
+    first_slots: Vec<u16>,
+    slots: Vec<Slot>,
+    places: Vec<Place>,
+    stages: Vec<Stage>,
+    /// (width, height) of every output, where the list fixes it.
+    size: Option<(u32, u32)>,
+    input_channels: u32,
+    channels: u32,
+    output: Output,
+}
+
+impl Plan {
+    /// Compiles a list of transforms for three-channel images.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a wrong argument of a transform, a random number of channels, or
+    /// `DType::U8` after `Normalize`.
+    pub fn compile(transforms: &[Transform], output: &Output) -> Result<Plan> {
+        Plan::compile_for(3, transforms, output)
+    }
+
+    /// Compiles for images of 1 or 3 channels.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_for(input_channels: u32, transforms: &[Transform], output: &Output) -> Result<Plan> {
+        if input_channels != 1 && input_channels != 3 {
+            return Err(Error::argument("channels", format!("{input_channels}; images of 1 or 3 channels work")));
+        }
+        transforms.iter().try_for_each(Transform::validate)?;
+        if transforms.len() > 255 || depth(transforms) > 7 {
+            return Err(Error::argument("transforms", "more than 255 in a list, or RandomApply nested more than 7 deep"));
+        }
+        let mut slots = Slots::default();
+        transforms.iter().for_each(|transform| transform.slots(&mut slots));
+        if slots.list.len() > usize::from(u16::MAX) {
+            return Err(Error::argument("transforms", format!("{} operations, more than {}", slots.list.len(), u16::MAX)));
+        }
+        let channels = output_channels(input_channels, &slots.list)?;
+        let (stages, places) = fuse::fuse(&slots.list);
+        let plan = Plan {
+            transforms: transforms.to_vec(),
+            first_slots: first_slots(transforms),
+            places,
+            stages,
+            size: slots.size,
+            slots: slots.list,
+            input_channels,
+            channels,
+            output: *output,
+        };
+        plan.check_u8()?;
+        Ok(plan)
+    }
+
+    fn check_u8(&self) -> Result<()> {
+        if self.output.dtype == DType::U8 && self.slots.iter().any(|slot| slot.effect == Effect::Normalize) {
+            return Err(Error::argument("output", "DType::U8 cannot hold what Normalize gives; use F16 or F32, or leave Normalize out"));
+        }
+        Ok(())
+    }
+
+    /// Draws the parameters of one image of `width` × `height` (EXIF orientation applied).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transform`](crate::ErrorKind::Transform) if an operator cannot work on that size.
+    pub fn draw(&self, width: u32, height: u32, key: &Key) -> Result<Drawn> {
+        let mut ops = Vec::with_capacity(self.slots.len());
+        let mut context = Context::new(*key, (width, height), self.input_channels, &mut ops);
+        context.draw_list(&self.transforms, &self.first_slots)?;
+        Ok(Drawn { width, height, ops })
+    }
+
+    pub(crate) fn program(&self, drawn: &Drawn) -> Result<Program> {
+        Program::compose(self, drawn)
+    }
+
+    /// Dispatches a chunk of a batch: stages, statistics, and one more where f32 is packed into words.
+    pub fn passes(&self) -> usize {
+        let statistics: usize = self.stages.iter().map(|stage| usize::from(stage.statistics)).sum();
+        self.stages.len() + statistics + usize::from(self.output.dtype != DType::F32)
+    }
+
+    /// (width, height) of every output, if the list of transforms fixes it.
+    pub fn output_size(&self) -> Option<(u32, u32)> {
+        self.size
+    }
+
+    /// Channels of the output: 1 or 3.
+    pub fn channels(&self) -> u32 {
+        self.channels
+    }
+
+    /// Layout and type of the output.
+    pub fn output(&self) -> Output {
+        self.output
+    }
+
+    /// The transforms it was compiled from.
+    pub fn transforms(&self) -> &[Transform] {
+        &self.transforms
+    }
+
+    pub(crate) fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+}
+
+/// How deep `RandomApply`s are nested.
+fn depth(transforms: &[Transform]) -> usize {
+    let nested = transforms.iter().map(|transform| match transform {
+        Transform::RandomApply(apply) => depth(&apply.transforms),
+        _ => 0,
+    });
+    1 + nested.max().unwrap_or(0)
+}
+
+fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
+    let mut channels = input;
+    for slot in slots {
+        if let Effect::Channels(after) = slot.effect {
+            if slot.optional && after != channels {
+                return Err(Error::argument(
+                    "transforms",
+                    format!("{} inside RandomApply would give batches a random number of channels; use RandomGrayscale", slot.transform),
+                ));
+            }
+            channels = after;
+        }
+    }
+    Ok(channels)
+}
+
+impl std::fmt::Display for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let size = self.size.map_or("any size".to_owned(), |(width, height)| format!("{width}x{height}"));
+        writeln!(f, "plan: {} dispatches a chunk, {size}, {} channels, {:?} {:?}", self.passes(), self.channels, self.output.layout, self.output.dtype)?;
+        for (i, stage) in self.stages.iter().enumerate() {
+            let names = stage.transforms.join(" + ");
+            let names = if names.is_empty() { "as it is" } else { &names };
+            write!(f, "  stage {i}: {names}; up to {} colour steps", stage.steps)?;
+            match stage.statistics {
+                0 => writeln!(f)?,
+                n => writeln!(f, ", {n} whole-image mean{}", if n == 1 { "" } else { "s" })?,
+            }
+        }
+        if self.output.dtype != DType::F32 {
+            writeln!(f, "  pack: f32 -> {:?}", self.output.dtype)?;
+        }
+        Ok(())
+    }
+}

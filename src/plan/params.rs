@@ -1,0 +1,94 @@
+//! A stage's program as the shaders read it: plain old data whose layout a test compares with naga's.
+
+use super::program::{StageProgram, Step};
+use super::sampling::{Axis, Border};
+use crate::transforms::PaddingMode;
+use bytemuck::{Pod, Zeroable};
+
+/// Where an image's pixels are and how they are encoded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Source {
+    /// First word (RGBA8) or first `vec4<f32>` of the image in the source binding.
+    pub(crate) offset: u32,
+    /// Pixels from one row to the next.
+    pub(crate) stride: u32,
+    /// True for four f32 a pixel.
+    pub(crate) float: bool,
+}
+
+/// One image of one stage; the layout is `Image` of `shaders/prelude.wgsl`, where `steps` follows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(crate) struct Image {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) source_fill: [f32; 4],
+    pub(crate) grid_fill: [f32; 4],
+    pub(crate) source_border: u32,
+    pub(crate) grid_border: u32,
+    pub(crate) filter_mode: u32,
+    /// 1: the strip kernel.
+    pub(crate) strip: u32,
+    pub(crate) source_offset: u32,
+    pub(crate) source_stride: u32,
+    /// 1: four f32 a pixel.
+    pub(crate) source_float: u32,
+    /// First element of the target: f32s of the output, `vec4`s of an intermediate.
+    pub(crate) target_offset: u32,
+    pub(crate) steps_len: u32,
+    /// The image's number in the chunk: where its statistics are.
+    pub(crate) number: u32,
+    pub(crate) padding: [u32; 2],
+}
+
+/// The numbers of `BORDER_*` in `shaders/prelude.wgsl`.
+fn border_mode(border: Option<Border>) -> u32 {
+    match border.map(|border| border.mode) {
+        None | Some(PaddingMode::Edge) => 0,
+        Some(PaddingMode::Constant) => 1,
+        Some(PaddingMode::Reflect) => 2,
+        Some(PaddingMode::Symmetric) => 3,
+    }
+}
+
+fn fill(border: Option<Border>) -> [f32; 4] {
+    let [r, g, b] = border.map_or([0.0; 3], |border| border.fill);
+    [r, g, b, 1.0]
+}
+
+impl Image {
+    /// Lays out `program`, reading from `source`, writing at `target`.
+    pub(crate) fn new(program: &StageProgram, source: Source, target: u32, number: u32) -> Self {
+        let sampling = &program.sampling;
+        Image {
+            x: sampling.x,
+            y: sampling.y,
+            source_fill: fill(sampling.source_border),
+            grid_fill: fill(sampling.grid_border),
+            source_border: border_mode(sampling.source_border),
+            grid_border: border_mode(sampling.grid_border),
+            filter_mode: sampling.filter as u32,
+            strip: u32::from(sampling.strip()),
+            source_offset: source.offset,
+            source_stride: source.stride,
+            source_float: u32::from(source.float),
+            target_offset: target,
+            steps_len: program.steps.len() as u32,
+            number,
+            padding: [0; 2],
+        }
+    }
+
+    /// Bytes of an image with room for `steps` steps: WGSL arrays need at least one.
+    pub(crate) fn bytes(steps: u32) -> usize {
+        size_of::<Image>() + size_of::<Step>() * steps.max(1) as usize
+    }
+
+    /// Appends the image and its steps, padded to `max_steps`.
+    pub(crate) fn write(&self, steps: &[Step], max_steps: u32, out: &mut Vec<u8>) {
+        let end = out.len() + Image::bytes(max_steps);
+        out.extend_from_slice(bytemuck::bytes_of(self));
+        out.extend_from_slice(bytemuck::cast_slice(steps));
+        out.resize(end, 0);
+    }
+}

@@ -1,0 +1,169 @@
+//! One image's share of the plan: its drawn ops, composed into one sampling and a list of colour steps per stage.
+
+use super::fuse::Place;
+use super::sampling::{Border, Composer, Filter, Sampling};
+use super::Plan;
+use crate::error::{Error, Result};
+use crate::transforms::{Drawn, Effect, Op};
+use bytemuck::{Pod, Zeroable};
+
+/// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(crate) struct Step {
+    /// An [`opcode`].
+    pub(crate) opcode: u32,
+    /// Contrast: which statistic of the stage. Otherwise 0.
+    pub(crate) statistic: u32,
+    /// 1 where the image has one channel (contrast: the mean is that of the channel itself).
+    pub(crate) gray: u32,
+    pub(crate) padding: u32,
+    /// The step's numbers.
+    pub(crate) value: [f32; 4],
+}
+
+/// The numbers of the colour steps, one file each under `shaders/color/` and `cpu/color/`.
+pub(crate) mod opcode {
+    pub(crate) const BRIGHTNESS: u32 = 1;
+    pub(crate) const CONTRAST: u32 = 2;
+    pub(crate) const SATURATION: u32 = 3;
+    pub(crate) const HUE: u32 = 4;
+    pub(crate) const GRAYSCALE: u32 = 5;
+    pub(crate) const SUBTRACT: u32 = 6;
+    pub(crate) const DIVIDE: u32 = 7;
+}
+
+/// One stage of one image.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StageProgram {
+    pub(crate) sampling: Sampling,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl StageProgram {
+    /// How many steps come before the stage's `statistic`, if this image needs it.
+    pub(crate) fn steps_before(&self, statistic: u32) -> Option<usize> {
+        self.steps.iter().position(|step| step.opcode == opcode::CONTRAST && step.statistic == statistic)
+    }
+}
+
+/// What one image goes through, stage by stage.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Program {
+    pub(crate) stages: Vec<StageProgram>,
+}
+
+impl Program {
+    /// Composes `drawn` along the plan's stages.
+    ///
+    /// # Errors
+    /// `ErrorKind::Argument` if `drawn` does not belong to this plan or an op reaches outside its image.
+    pub(crate) fn compose(plan: &Plan, drawn: &Drawn) -> Result<Program> {
+        let bad = |reason: String| Error::argument("drawn", reason);
+        if drawn.width == 0 || drawn.height == 0 {
+            return Err(bad(format!("an image of {}x{} pixels", drawn.width, drawn.height)));
+        }
+        let mut stages = Vec::with_capacity(plan.stages.len());
+        let mut composer = Composer::new((drawn.width, drawn.height));
+        let mut steps = Vec::new();
+        let mut channels = plan.input_channels;
+        for (i, drawn_op) in drawn.ops.iter().enumerate() {
+            let slot = usize::from(drawn_op.slot);
+            let (Some(place), Some(allowed)) = (plan.places.get(slot), plan.slots.get(slot)) else {
+                return Err(bad(format!("op {i} names slot {slot}, the plan has {}", plan.places.len())));
+            };
+            let op = &drawn_op.op;
+            if !belongs(op, allowed.effect) || usize::from(place.stage) < stages.len() {
+                return Err(bad(format!("op {i} ({op:?}) does not belong to slot {slot} of this plan")));
+            }
+            while stages.len() < usize::from(place.stage) {
+                let next = Composer::new(composer.size());
+                stages.push(StageProgram { sampling: composer.finish(), steps: std::mem::take(&mut steps) });
+                composer = next;
+            }
+            check(op, composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
+            apply(op, *place, channels, &mut composer, &mut steps);
+            if let Op::Grayscale { channels: n } = op {
+                channels = *n;
+            }
+        }
+        while stages.len() < plan.stages.len() {
+            let next = Composer::new(composer.size());
+            stages.push(StageProgram { sampling: composer.finish(), steps: std::mem::take(&mut steps) });
+            composer = next;
+        }
+        if let Some(expected) = plan.size.filter(|&expected| expected != composer.size()) {
+            return Err(bad(format!("the result has {:?} pixels, the plan's output {expected:?}", composer.size())));
+        }
+        Ok(Program { stages })
+    }
+
+    /// Width and height of the result.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        self.stages.last().map_or((0, 0), |stage| stage.sampling.size())
+    }
+}
+
+fn belongs(op: &Op, effect: Effect) -> bool {
+    match op {
+        Op::Crop { .. } => effect == Effect::Crop,
+        Op::Pad { mode, fill, .. } => effect == Effect::Pad { mode: *mode, fill: *fill },
+        Op::Resize { .. } => effect == Effect::Resize,
+        Op::HorizontalFlip | Op::VerticalFlip => effect == Effect::Flip,
+        Op::Contrast { .. } => effect == Effect::Contrast,
+        Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => effect == Effect::Color,
+        // RandomGrayscale keeps three channels; Grayscale says how many it makes.
+        Op::Grayscale { channels } => effect == Effect::Channels(*channels) || (effect == Effect::Color && *channels == 3),
+        Op::Normalize { .. } => effect == Effect::Normalize,
+    }
+}
+
+fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
+    let inside = |offset: u32, len: u32, side: u32| len > 0 && offset.checked_add(len).is_some_and(|end| end <= side);
+    let finite = |numbers: &[f32]| if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) };
+    let side = |side: u64| side > 0 && side <= u64::from(crate::transforms::draw::MAX_SIDE);
+    match *op {
+        Op::Crop { top, left, height, width } if inside(left, width, w) && inside(top, height, h) => Ok(()),
+        Op::Crop { .. } => Err(format!("reaches outside an image of {w}x{h}")),
+        Op::Resize { height, width, .. } if side(width.into()) && side(height.into()) => Ok(()),
+        Op::Resize { .. } => Err("an impossible size".to_owned()),
+        Op::Pad { left, top, right, bottom, .. } => {
+            let sum = |a: u32, b: u32, c: u32| u64::from(a) + u64::from(b) + u64::from(c);
+            if side(sum(w, left, right)) && side(sum(h, top, bottom)) { Ok(()) } else { Err("an impossible size".to_owned()) }
+        }
+        Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => finite(&[factor]),
+        Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
+        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } => Ok(()),
+    }
+}
+
+fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+    let gray = u32::from(channels == 1);
+    let mut step = |opcode: u32, statistic: u16, [a, b, c]: [f32; 3]| {
+        steps.push(Step { opcode, statistic: statistic.into(), gray, padding: 0, value: [a, b, c, 0.0] });
+    };
+    match *op {
+        Op::Crop { top, left, height, width } => composer.crop(place.on_grid, (left, top), (width, height)),
+        Op::Pad { left, top, right, bottom, mode, fill } => {
+            composer.pad(place.on_grid, [left, top, right, bottom], Border { mode, fill });
+        }
+        Op::Resize { height, width, interpolation, antialias } => {
+            composer.resize((width, height), Filter::new(interpolation, antialias));
+        }
+        Op::HorizontalFlip => composer.flip(place.on_grid, 0),
+        Op::VerticalFlip => composer.flip(place.on_grid, 1),
+        Op::Brightness { factor } => step(opcode::BRIGHTNESS, 0, [factor; 3]),
+        Op::Contrast { factor } => step(opcode::CONTRAST, place.statistic, [factor; 3]),
+        // One channel has neither saturation nor hue; torchvision returns it as it is.
+        Op::Saturation { .. } | Op::Hue { .. } if channels == 1 => {}
+        Op::Saturation { factor } => step(opcode::SATURATION, 0, [factor; 3]),
+        Op::Hue { factor } => step(opcode::HUE, 0, [factor; 3]),
+        // One channel is gray already; it is kept in all three registers, so repeating it takes no step.
+        Op::Grayscale { .. } if channels == 1 => {}
+        Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
+        Op::Normalize { mean, std } => {
+            step(opcode::SUBTRACT, 0, mean);
+            step(opcode::DIVIDE, 0, std);
+        }
+    }
+}

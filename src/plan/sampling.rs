@@ -1,0 +1,367 @@
+//! Where a stage's pixels come from: the canonical form into which crops, pads, a resize and flips compose.
+//!
+//! ```text
+//! output ─ mirror ─ window ─ border ─▶ grid ─ resize taps ─▶ view ─ mirror ─ window ─ border ─▶ source
+//! ```
+//!
+//! Both axes are independent, so each has an [`Axis`]. Resize centres are computed in coordinates of the *whole* grid,
+//! so resize-then-crop equals the crop of the whole resize. The taps stop at the *view*, so crop-then-resize
+//! sees the crop alone, as torchvision's does. The WGSL twin is `shaders/sample/`.
+
+use crate::decode::Rect;
+use crate::transforms::{Interpolation, PaddingMode};
+use bytemuck::{Pod, Zeroable};
+
+/// One axis of a [`Sampling`]; the layout is `Axis` of `shaders/prelude.wgsl`. Units are pixels.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(crate) struct Axis {
+    /// Outputs on this axis.
+    pub(crate) len: i32,
+    /// 1: output `i` is the window's `len - 1 - i`.
+    pub(crate) grid_mirror: u32,
+    /// First window coordinate, relative to the grid's rectangle; outside it the grid's border begins.
+    pub(crate) grid_window: i32,
+    /// The rectangle that the grid's border surrounds, in grid coordinates.
+    pub(crate) grid_start: i32,
+    pub(crate) grid_len: i32,
+    /// View pixels per grid pixel.
+    pub(crate) scale: f32,
+    /// Half the filter's width in view pixels (antialiased filters only).
+    pub(crate) support: f32,
+    /// 1 / scale where antialiasing reduces, else 1.
+    pub(crate) inverse: f32,
+    /// Pixels of the view, at whose edges taps stop.
+    pub(crate) view_len: i32,
+    /// 1: view pixel `i` is the source window's `view_len - 1 - i`.
+    pub(crate) view_mirror: u32,
+    /// First window coordinate, relative to the source's rectangle; outside it the source's border begins.
+    pub(crate) source_window: i32,
+    /// The rectangle that the source's border surrounds, in source pixels.
+    pub(crate) source_start: i32,
+    pub(crate) source_len: i32,
+    pub(crate) padding: [u32; 3],
+}
+
+/// What a border shows; the numbers are those of `shaders/prelude.wgsl`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Border {
+    pub(crate) mode: PaddingMode,
+    pub(crate) fill: [f32; 3],
+}
+
+/// How the view is resampled; the numbers are those of `shaders/prelude.wgsl`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filter {
+    Nearest = 0,
+    NearestExact = 1,
+    Linear = 2,
+    Cubic = 3,
+    LinearAntialias = 4,
+    CubicAntialias = 5,
+}
+
+impl Filter {
+    pub(crate) fn new(interpolation: Interpolation, antialias: bool) -> Self {
+        match (interpolation, antialias) {
+            (Interpolation::Nearest, _) => Filter::Nearest,
+            (Interpolation::NearestExact, _) => Filter::NearestExact,
+            (Interpolation::Bilinear, false) => Filter::Linear,
+            (Interpolation::Bilinear, true) => Filter::LinearAntialias,
+            (Interpolation::Bicubic, false) => Filter::Cubic,
+            (Interpolation::Bicubic, true) => Filter::CubicAntialias,
+        }
+    }
+
+    /// Half the filter's width at scale 1, for the antialiased ones.
+    fn half_width(self) -> f32 {
+        if self == Filter::CubicAntialias { 2.0 } else { 1.0 }
+    }
+}
+
+/// Everything a stage needs to know to read its input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sampling {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) filter: Filter,
+    pub(crate) source_border: Option<Border>,
+    pub(crate) grid_border: Option<Border>,
+}
+
+/// One axis of one level (source or grid) while ops are being composed.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    start: i64,
+    len: i64,
+    window: i64,
+    size: i64,
+    mirror: bool,
+}
+
+impl Frame {
+    fn new(len: u32) -> Self {
+        Frame { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
+    }
+
+    fn crop(&mut self, offset: u32, len: u32) {
+        let (offset, len) = (i64::from(offset), i64::from(len));
+        self.window += if self.mirror { self.size - offset - len } else { offset };
+        self.size = len;
+    }
+
+    fn pad(&mut self, before: u32, after: u32, bordered: bool) {
+        let (before, after) = (i64::from(before), i64::from(after));
+        if !bordered {
+            // The border surrounds what is left, not what was cut off.
+            (self.start, self.len, self.window) = (self.start + self.window, self.size, 0);
+        }
+        self.window -= if self.mirror { after } else { before };
+        self.size += before + after;
+    }
+}
+
+/// The resize's result while ops are being composed.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    frames: [Frame; 2],
+    /// The lengths that the resize was asked for, before crops and pads.
+    whole: [u32; 2],
+    filter: Filter,
+}
+
+impl Grid {
+    fn new((width, height): (u32, u32), filter: Filter) -> Self {
+        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter }
+    }
+}
+
+/// Composes the geometry of one stage, op by op; `fuse` has made sure that it composes.
+#[derive(Clone, Debug)]
+pub(crate) struct Composer {
+    source: [Frame; 2],
+    grid: Option<Grid>,
+    source_border: Option<Border>,
+    grid_border: Option<Border>,
+}
+
+impl Composer {
+    pub(crate) fn new((width, height): (u32, u32)) -> Self {
+        Composer { source: [Frame::new(width), Frame::new(height)], grid: None, source_border: None, grid_border: None }
+    }
+
+    /// Width and height as they stand.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        let [x, y] = self.grid.map_or(self.source, |grid| grid.frames);
+        (x.size as u32, y.size as u32)
+    }
+
+    fn level(&mut self, on_grid: bool) -> (&mut [Frame; 2], &mut Option<Border>) {
+        if on_grid && self.grid.is_none() {
+            // The stage's resize was not drawn: the grid is the view itself.
+            self.resize(self.size(), Filter::Nearest);
+        }
+        match &mut self.grid {
+            Some(grid) if on_grid => (&mut grid.frames, &mut self.grid_border),
+            _ => (&mut self.source, &mut self.source_border),
+        }
+    }
+
+    pub(crate) fn crop(&mut self, on_grid: bool, (left, top): (u32, u32), (width, height): (u32, u32)) {
+        let (frames, _) = self.level(on_grid);
+        frames[0].crop(left, width);
+        frames[1].crop(top, height);
+    }
+
+    pub(crate) fn pad(&mut self, on_grid: bool, [left, top, right, bottom]: [u32; 4], border: Border) {
+        let (frames, current) = self.level(on_grid);
+        let bordered = current.is_some();
+        frames[0].pad(left, right, bordered);
+        frames[1].pad(top, bottom, bordered);
+        *current = Some(border);
+    }
+
+    pub(crate) fn flip(&mut self, on_grid: bool, axis: usize) {
+        let (frames, _) = self.level(on_grid);
+        frames[axis].mirror ^= true;
+    }
+
+    pub(crate) fn resize(&mut self, (width, height): (u32, u32), filter: Filter) {
+        // torchvision returns an image that has the size already as it is.
+        let filter = if self.size() == (width, height) { Filter::Nearest } else { filter };
+        self.grid = Some(Grid::new((width, height), filter));
+    }
+
+    pub(crate) fn finish(&self) -> Sampling {
+        let Grid { frames, whole, filter } = self.grid.unwrap_or_else(|| Grid::new(self.size(), Filter::Nearest));
+        let axis = |i: usize| {
+            let (source, grid) = (self.source[i], frames[i]);
+            let scale = source.size as f32 / whole[i] as f32;
+            let reduces = scale > 1.0;
+            Axis {
+                len: grid.size as i32,
+                grid_mirror: u32::from(grid.mirror),
+                grid_window: grid.window as i32,
+                grid_start: grid.start as i32,
+                grid_len: grid.len as i32,
+                scale,
+                support: filter.half_width() * scale.max(1.0),
+                inverse: if reduces { 1.0 / scale } else { 1.0 },
+                view_len: source.size as i32,
+                view_mirror: u32::from(source.mirror),
+                source_window: source.window as i32,
+                source_start: source.start as i32,
+                source_len: source.len as i32,
+                padding: [0; 3],
+            }
+        };
+        Sampling { x: axis(0), y: axis(1), filter, source_border: self.source_border, grid_border: self.grid_border }
+    }
+}
+
+/// Where coordinate `i` of a window lands in a rectangle of `len` pixels, or `None` for the fill colour.
+pub(crate) fn border_index(i: i32, len: i32, border: Option<Border>) -> Option<i32> {
+    if (0..len).contains(&i) {
+        return Some(i);
+    }
+    match border.map(|border| border.mode) {
+        None | Some(PaddingMode::Edge) => Some(i.clamp(0, len - 1)),
+        Some(PaddingMode::Constant) => None,
+        Some(PaddingMode::Reflect) if len == 1 => Some(0),
+        Some(PaddingMode::Reflect) => {
+            let period = 2 * (len - 1);
+            let phase = i.rem_euclid(period);
+            Some(if phase < len { phase } else { period - phase })
+        }
+        Some(PaddingMode::Symmetric) => {
+            let phase = i.rem_euclid(2 * len);
+            Some(if phase < len { phase } else { 2 * len - 1 - phase })
+        }
+    }
+}
+
+/// One source pixel and its weight; `index` is `None` for the border's fill colour.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tap {
+    pub(crate) index: Option<i32>,
+    pub(crate) weight: f32,
+}
+
+impl Axis {
+    /// The grid coordinate of output `i`, or `None` where the grid's fill colour shows.
+    pub(crate) fn grid(&self, i: i32, border: Option<Border>) -> Option<i32> {
+        let i = if self.grid_mirror == 1 { self.len - 1 - i } else { i };
+        Some(border_index(i + self.grid_window, self.grid_len, border)? + self.grid_start)
+    }
+
+    /// The source pixel of view pixel `i`, or `None` where the source's fill colour shows.
+    pub(crate) fn source(&self, i: i32, border: Option<Border>) -> Option<i32> {
+        let i = if self.view_mirror == 1 { self.view_len - 1 - i } else { i };
+        Some(border_index(i + self.source_window, self.source_len, border)? + self.source_start)
+    }
+
+    /// Appends the taps of grid coordinate `i`: ATen's formulas (`UpSampleKernel.cpp`: `HelperInterp*`,
+    /// `_compute_indices_min_size_weights_aa`, `area_pixel_compute_source_index`), in f32 as ATen computes them.
+    pub(crate) fn taps(&self, i: i32, filter: Filter, border: Option<Border>, taps: &mut Vec<Tap>) {
+        let last = self.view_len - 1;
+        let tap = |v: i32, weight: f32| Tap { index: self.source(v.clamp(0, last), border), weight };
+        let centre = self.scale * (i as f32 + 0.5);
+        match filter {
+            Filter::Nearest => taps.push(tap((self.scale * i as f32) as i32, 1.0)),
+            Filter::NearestExact => taps.push(tap(centre as i32, 1.0)),
+            Filter::Linear => {
+                let at = (centre - 0.5).max(0.0);
+                let first = (at as i32).min(last);
+                let t = at - first as f32;
+                taps.extend([tap(first, 1.0 - t), tap(first + 1, t)]);
+            }
+            Filter::Cubic => {
+                let at = centre - 0.5;
+                let first = at.floor();
+                let t = at - first;
+                let weights = [outer(t + 1.0, -0.75), inner(t, -0.75), inner(1.0 - t, -0.75), outer(2.0 - t, -0.75)];
+                taps.extend(weights.iter().zip(first as i32 - 1..).map(|(&weight, v)| tap(v, weight)));
+            }
+            Filter::LinearAntialias | Filter::CubicAntialias => {
+                // `as i32` truncates toward zero, as ATen's cast does.
+                let first = ((centre - self.support + 0.5) as i32).max(0);
+                let end = ((centre + self.support + 0.5) as i32).min(self.view_len);
+                let weight = |v: i32| {
+                    let x = ((v as f32 - centre + 0.5) * self.inverse).abs();
+                    match filter {
+                        Filter::LinearAntialias => (1.0 - x).max(0.0),
+                        _ if x < 1.0 => inner(x, -0.5),
+                        _ if x < 2.0 => outer(x, -0.5),
+                        _ => 0.0,
+                    }
+                };
+                let sum: f32 = (first..end).map(weight).sum();
+                taps.extend((first..end).map(|v| tap(v, weight(v) / sum)));
+            }
+        }
+    }
+
+    /// First and last source pixel that any output reads, `None` if only fill colours show.
+    fn hull(&self, filter: Filter, source: Option<Border>, grid: Option<Border>, taps: &mut Vec<Tap>) -> Option<(i32, i32)> {
+        let monotonic = source.is_none() && grid.is_none();
+        let mut hull: Option<(i32, i32)> = None;
+        let mut i = 0;
+        while i < self.len {
+            if let Some(g) = self.grid(i, grid) {
+                taps.clear();
+                self.taps(g, filter, source, taps);
+                for index in taps.iter().filter_map(|tap| tap.index) {
+                    hull = Some(hull.map_or((index, index), |(low, high)| (low.min(index), high.max(index))));
+                }
+            }
+            // Without a border the outermost outputs read the outermost pixels.
+            i = if monotonic && i == 0 && self.len > 1 { self.len - 1 } else { i + 1 };
+        }
+        hull
+    }
+}
+
+/// The cubic kernel for |x| ≤ 1.
+fn inner(x: f32, a: f32) -> f32 {
+    ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+}
+
+/// The cubic kernel for 1 ≤ |x| ≤ 2.
+fn outer(x: f32, a: f32) -> f32 {
+    ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+}
+
+impl Sampling {
+    /// Width and height of the result.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        (self.x.len as u32, self.y.len as u32)
+    }
+
+    /// The rectangle of the source outside which nothing is read. At least one pixel, even where only fill shows.
+    pub(crate) fn hull(&self) -> Rect {
+        let mut taps = Vec::new();
+        let mut side = |axis: &Axis| {
+            axis.hull(self.filter, self.source_border, self.grid_border, &mut taps).unwrap_or((axis.source_start, axis.source_start))
+        };
+        let ((left, right), (top, bottom)) = (side(&self.x), side(&self.y));
+        Rect { left: left as u32, top: top as u32, width: (right - left + 1) as u32, height: (bottom - top + 1) as u32 }
+    }
+
+    /// The same reading from a source of which only `region` is there.
+    pub(crate) fn relative_to(mut self, region: Rect) -> Self {
+        self.x.source_start -= region.left as i32;
+        self.y.source_start -= region.top as i32;
+        self
+    }
+
+    /// Reads an image of `size` as it is.
+    pub(crate) fn identity(size: (u32, u32)) -> Self {
+        Composer::new(size).finish()
+    }
+
+    /// Whether the strip kernel serves: bilinear, antialiased, reducing in y, no border.
+    pub(crate) fn strip(&self) -> bool {
+        self.filter == Filter::LinearAntialias && self.y.scale >= 1.0 && self.source_border.is_none() && self.grid_border.is_none()
+    }
+}

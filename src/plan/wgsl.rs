@@ -1,0 +1,170 @@
+//! Puts a pass's shader together: whole WGSL files, concatenated, with the constants in front and the calls between.
+//!
+//! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
+
+use super::{DType, Layout, Plan, program::opcode};
+use crate::error::{ErrorKind, Result};
+use crate::transforms::Effect;
+use std::fmt::Write;
+
+/// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
+pub(crate) const GROUP: (u32, u32) = (32, 8);
+/// Output rows of a thread.
+pub(crate) const ROWS: u32 = 8;
+/// Partial sums of a statistic: workgroups that share one image's mean.
+pub(crate) const PARTIALS: u32 = 16;
+
+/// One dispatch of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Pass {
+    /// The partial sums of a stage's statistic.
+    Statistic { stage: usize, statistic: u32 },
+    /// A stage: sample, colour, store.
+    Stage { stage: usize },
+    /// The whole batch from f32 to its type.
+    Pack,
+}
+
+macro_rules! shader {
+    ($path:literal) => {
+        include_str!(concat!("../../shaders/", $path, ".wgsl"))
+    };
+}
+
+/// Opcode, the function's name and its file.
+const COLORS: [(u32, &str, &str); 7] = [
+    (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
+    (opcode::CONTRAST, "contrast", shader!("color/contrast")),
+    (opcode::SATURATION, "saturation", shader!("color/saturation")),
+    (opcode::HUE, "hue", shader!("color/hue")),
+    (opcode::GRAYSCALE, "grayscale", shader!("color/grayscale")),
+    (opcode::SUBTRACT, "subtract", shader!("color/subtract")),
+    (opcode::DIVIDE, "divide", shader!("color/divide")),
+];
+
+impl Plan {
+    /// The dispatches of a chunk, in order; `Pack` runs once a batch.
+    pub(crate) fn pass_list(&self) -> Vec<Pass> {
+        let mut passes = Vec::new();
+        for (stage, facts) in self.stages().iter().enumerate() {
+            passes.extend((0..u32::from(facts.statistics)).map(|statistic| Pass::Statistic { stage, statistic }));
+            passes.push(Pass::Stage { stage });
+        }
+        if self.output.dtype != DType::F32 {
+            passes.push(Pass::Pack);
+        }
+        passes
+    }
+
+    /// The opcodes that any image may have in `stage`.
+    fn opcodes(&self, stage: usize) -> Vec<u32> {
+        let mut found = Vec::new();
+        for (slot, _) in self.slots.iter().zip(&self.places).filter(|(_, place)| usize::from(place.stage) == stage) {
+            match slot.effect {
+                Effect::Contrast => found.push(opcode::CONTRAST),
+                Effect::Channels(_) => found.push(opcode::GRAYSCALE),
+                Effect::Normalize => found.extend([opcode::SUBTRACT, opcode::DIVIDE]),
+                Effect::Color if slot.transform == "RandomGrayscale" => found.push(opcode::GRAYSCALE),
+                Effect::Color => found.extend([opcode::BRIGHTNESS, opcode::SATURATION, opcode::HUE]),
+                _ => {}
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The whole text of a pass.
+    pub(crate) fn shader(&self, pass: Pass) -> String {
+        let (stage, known, statistic) = match pass {
+            Pass::Pack => {
+                let pack = if self.output.dtype == DType::U8 { shader!("store/packed_u8") } else { shader!("store/packed_f16") };
+                return [pack, shader!("store/packed")].join("\n");
+            }
+            Pass::Statistic { stage, statistic } => (stage, statistic, true),
+            Pass::Stage { stage } => (stage, u32::from(self.stages()[stage].statistics), false),
+        };
+        let facts = &self.stages()[stage];
+        let mut text = String::new();
+        let mut constant = |name: &str, value: u32| writeln!(text, "const {name}: u32 = {value}u;").expect("a String takes any text");
+        constant("GROUP_X", GROUP.0);
+        constant("GROUP_Y", GROUP.1);
+        constant("GROUP_SIZE", GROUP.0 * GROUP.1);
+        constant("ROWS", ROWS);
+        constant("PARTIALS", PARTIALS);
+        constant("MAX_STEPS", facts.steps.max(1));
+        constant("CHANNELS", self.channels);
+        constant("CONTRAST", opcode::CONTRAST);
+        // Statistics of the stage, and how many of them are known when this pass runs.
+        constant("STATISTICS", u32::from(facts.statistics).max(1));
+        constant("KNOWN_STATISTICS", known);
+        let last = stage + 1 == self.stages().len();
+        let mut files = vec![
+            shader!("prelude"),
+            if stage == 0 { shader!("source/bytes") } else { shader!("source/floats") },
+            if facts.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
+            shader!("color/luma"),
+        ];
+        let opcodes = self.opcodes(stage);
+        files.extend(COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)).map(|(.., file)| *file));
+        text.push_str(&files.join("\n"));
+        text.push_str(&color_calls(&opcodes));
+        let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
+        match (statistic, last, self.output.layout) {
+            (true, ..) => files.push(shader!("reduce/mean")),
+            (false, false, _) => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
+            (false, true, Layout::Nchw) => files.extend([shader!("store/nchw"), shader!("store/stage")]),
+            (false, true, Layout::Nhwc) => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
+        }
+        text.push_str(&files.join("\n"));
+        text
+    }
+}
+
+/// The kernel is the image's choice, so all threads of a workgroup make the same.
+const SAMPLE: &str = "
+fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+    if images[image].strip == 1u {
+        strip(image, x, first_y, end_y);
+    } else {
+        direct(image, x, first_y, end_y);
+    }
+}
+";
+
+/// The calls of the colour steps that this stage can have.
+fn color_calls(opcodes: &[u32]) -> String {
+    if opcodes.is_empty() {
+        return "\nfn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n".to_owned();
+    }
+    let mut cases = String::new();
+    for (opcode, name, _) in COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)) {
+        write!(cases, "\n            case {opcode}u: {{\n                result = {name}(result, images[image].steps[i]);\n            }}")
+            .expect("a String takes any text");
+    }
+    format!(
+        "
+// The image's first `end` colour steps, in its own order.
+fn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {{
+    var result = value;
+    for (var i = 0u; i < end; i++) {{
+        switch images[image].steps[i].opcode {{{cases}
+            default: {{
+            }}
+        }}
+    }}
+    return result;
+}}
+"
+    )
+}
+
+/// Parses and validates a shader; errors carry naga's message with its line.
+pub(crate) fn validate(text: &str) -> Result<naga::Module> {
+    let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
+    let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
+    naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+        .validate(&module)
+        .map_err(|error| fail(error.emit_to_string(text)))?;
+    Ok(module)
+}

@@ -1,0 +1,315 @@
+//! Which samples a batch holds: shuffled, sharded, cut into batches, resumable. Pure: no thread, no file.
+//!
+//! An epoch is one order of all samples, the same for every shard: positions 0, 1, 2, ... Shard `rank` of
+//! `world` takes the positions `rank`, `rank + world`, `rank + 2 * world`, ..., `batch_size` at a time. Where a
+//! shard has to be filled up, the positions simply go on after the last sample, and position `p` is
+//! sample `order[p % len]` for the `p / len`-th time. So all shards have equally many samples and batches,
+//! and no two of them ever have the same sample for the same time.
+//!
+//! ```
+//! use gpufeed::{LastBatch, Sampler};
+//!
+//! let shards: Vec<Sampler> = (0..2)
+//!     .map(|rank| Sampler::new(1001, 100)?.shuffle(true).seed(42).shard(rank, 2))
+//!     .collect::<Result<_, _>>()?;
+//! assert_eq!(shards[0].batches(), 6); // five of 100 and one of a single sample
+//!
+//! let epoch = shards[1].epoch(0);
+//! assert_eq!(epoch.batch(0).len(), 100);
+//! assert!(epoch.batch(5).all(|slot| slot.padding)); // 1001 is odd: this shard has one too few
+//! # Ok::<(), gpufeed::Error>(())
+//! ```
+
+mod order;
+mod shuffle;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+
+pub use order::{EpochOrder, Slot};
+
+/// What becomes of samples that fill no whole batch.
+///
+/// ```
+/// use gpufeed::{LastBatch, Sampler};
+///
+/// let sampler = Sampler::new(10, 4)?;
+/// for (last, sizes) in [
+///     (LastBatch::Partial, &[4, 4, 2][..]),
+///     (LastBatch::Drop, &[4, 4]),
+///     (LastBatch::Pad, &[4, 4, 4]),
+/// ] {
+///     let epoch = sampler.last_batch(last)?.epoch(0);
+///     assert!((0..epoch.batches()).map(|batch| epoch.batch(batch).len()).eq(sizes.iter().copied()));
+/// }
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LastBatch {
+    /// The last batch is smaller. Shards are still made equally long: the last samples of some are
+    /// [padding](Slot::padding).
+    #[default]
+    Partial,
+    /// They are left out of the epoch; another shuffle leaves out others.
+    Drop,
+    /// The last batch is filled up with [padding](Slot::padding): samples from the epoch's start.
+    Pad,
+}
+
+/// Where a run stands: the next batch due. Serialise it into a checkpoint.
+///
+/// `batch` counts within a shard, so it holds for the same number of samples, `batch_size`, `world` and
+/// [`LastBatch`].
+///
+/// ```
+/// use gpufeed::State;
+///
+/// let state = State { seed: 42, epoch: 3, batch: 17 };
+/// let saved = serde_json::to_string(&state)?;
+/// assert_eq!(saved, r#"{"seed":42,"epoch":3,"batch":17}"#);
+/// assert_eq!(serde_json::from_str::<State>(&saved)?, state);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct State {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The epoch, from 0.
+    pub epoch: u64,
+    /// The next batch of that epoch, from 0.
+    pub batch: u64,
+}
+
+/// Makes the [order](EpochOrder) of each epoch; plain numbers, free to copy.
+///
+/// ```
+/// use gpufeed::{LastBatch, Sampler};
+///
+/// let sampler = Sampler::new(50_000, 256)?.shuffle(true).seed(1).last_batch(LastBatch::Drop)?;
+/// assert_eq!(sampler.batches(), 195);
+/// let first: Vec<usize> = sampler.epoch(0).batch(0).map(|slot| slot.index).collect();
+/// let again: Vec<usize> = sampler.epoch(0).batch(0).map(|slot| slot.index).collect();
+/// assert_eq!(first, again);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampler {
+    len: usize,
+    batch_size: usize,
+    shuffle: bool,
+    seed: u64,
+    rank: usize,
+    world: usize,
+    last_batch: LastBatch,
+}
+
+impl Sampler {
+    /// Orders `len` samples in batches of `batch_size`: sequential, seed 0, one shard,
+    /// [`LastBatch::Partial`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::EmptyDataset`] if `len` is 0, [`ErrorKind::Argument`] if `batch_size` is 0 or so
+    /// large that positions in the epoch cannot be counted.
+    pub fn new(len: usize, batch_size: usize) -> Result<Self> {
+        if len == 0 {
+            let hint = "there is nothing to make a batch of".to_owned();
+            return Err(ErrorKind::EmptyDataset {
+                what: "data set".to_owned(),
+                hint,
+            }
+            .into());
+        }
+        if batch_size == 0 {
+            return Err(Error::argument(
+                "batch_size",
+                "0, but a batch has at least 1 sample",
+            ));
+        }
+        Sampler {
+            len,
+            batch_size,
+            shuffle: false,
+            seed: 0,
+            rank: 0,
+            world: 1,
+            last_batch: LastBatch::Partial,
+        }
+        .checked()
+    }
+
+    /// Whether each epoch has its own random order. Default: `false`, the order of the data set.
+    #[must_use]
+    pub fn shuffle(self, shuffle: bool) -> Self {
+        Sampler { shuffle, ..self }
+    }
+
+    /// The seed of the random orders. Default: 0.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Sampler { seed, ..self }
+    }
+
+    /// Takes every `world`-th sample, beginning with the `rank`-th of the epoch. Default: 0 of 1, all.
+    ///
+    /// The order of the epoch does not depend on it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`] if `rank` is not below `world`, or if [`LastBatch::Drop`] leaves a shard
+    /// without a batch.
+    pub fn shard(self, rank: usize, world: usize) -> Result<Self> {
+        if rank >= world {
+            let reason = format!("rank {rank} of world {world}, but ranks run from 0 to world - 1");
+            return Err(Error::argument("shard", reason));
+        }
+        Sampler {
+            rank,
+            world,
+            ..self
+        }
+        .checked()
+    }
+
+    /// What becomes of samples that fill no whole batch. Default: [`LastBatch::Partial`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`] if [`LastBatch::Drop`] leaves a shard without a batch.
+    pub fn last_batch(self, last_batch: LastBatch) -> Result<Self> {
+        Sampler { last_batch, ..self }.checked()
+    }
+
+    /// Batches in an epoch of this shard: at least 1, and as many as of every other shard.
+    pub fn batches(&self) -> usize {
+        match self.last_batch {
+            LastBatch::Drop => self.len / self.world / self.batch_size,
+            LastBatch::Partial | LastBatch::Pad => self.shard_len().div_ceil(self.batch_size),
+        }
+    }
+
+    /// The order of epoch `epoch`. Shuffled, it takes 4 bytes a sample and some 10 ms a million.
+    pub fn epoch(&self, epoch: u64) -> EpochOrder {
+        EpochOrder::new(*self, epoch)
+    }
+
+    /// Samples in each shard, before batches are filled up or dropped.
+    fn shard_len(&self) -> usize {
+        self.len.div_ceil(self.world)
+    }
+
+    /// Slots of an epoch of this shard: all batches together.
+    fn slots(&self) -> usize {
+        match self.last_batch {
+            LastBatch::Partial => self.shard_len(),
+            LastBatch::Drop | LastBatch::Pad => self.batches() * self.batch_size,
+        }
+    }
+
+    fn checked(self) -> Result<Self> {
+        let Sampler {
+            len,
+            batch_size,
+            world,
+            ..
+        } = self;
+        // A bound on every position, padding included, and on how often a sample can occur.
+        let positions = batch_size
+            .checked_add(1)
+            .and_then(|most| most.checked_mul(world))
+            .and_then(|most| most.checked_add(len));
+        if positions.is_none_or(|positions| positions / len > u32::MAX as usize) {
+            let reason = format!("{batch_size} in world {world} is too much for {len} samples");
+            return Err(Error::argument("batch_size", reason));
+        }
+        if self.batches() == 0 {
+            return Err(Error::argument(
+                "last_batch",
+                format!(
+                    "LastBatch::Drop leaves no batch: {len} samples in world {world} are {} a shard, \
+                     fewer than batch_size {batch_size}; lower batch_size or world, or choose \
+                     LastBatch::Partial or Pad",
+                    len / world
+                ),
+            ));
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(result: Result<Sampler>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn refuses_what_cannot_work() {
+        let sampler = Sampler::new(10, 4).unwrap();
+        assert!(matches!(
+            Sampler::new(0, 4).unwrap_err().kind(),
+            ErrorKind::EmptyDataset { .. }
+        ));
+        assert!(refused(Sampler::new(10, 0)).starts_with("batch_size: 0"));
+        assert!(refused(sampler.shard(2, 2)).starts_with("shard: rank 2 of world 2"));
+        assert!(refused(sampler.shard(0, 0)).starts_with("shard: rank 0 of world 0"));
+        assert!(refused(sampler.shard(0, usize::MAX)).starts_with("batch_size: "));
+        assert!(refused(Sampler::new(1, usize::MAX)).starts_with("batch_size: "));
+        assert!(refused(Sampler::new(1, u32::MAX as usize)).starts_with("batch_size: "));
+    }
+
+    #[test]
+    fn drop_needs_one_whole_batch_whichever_setting_comes_first() {
+        let sampler = Sampler::new(11, 4).unwrap();
+        let dropping = sampler.last_batch(LastBatch::Drop).unwrap();
+        assert_eq!(dropping.shard(1, 2).unwrap().batches(), 1);
+        for error in [
+            refused(dropping.shard(0, 3)),
+            refused(sampler.shard(0, 3).unwrap().last_batch(LastBatch::Drop)),
+        ] {
+            for part in [
+                "last_batch: ",
+                "11 samples",
+                "world 3",
+                "3 a shard",
+                "batch_size 4",
+            ] {
+                assert!(error.contains(part), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn counts_batches_exactly() {
+        for (len, batch_size, world, [partial, drop, pad]) in [
+            (10, 5, 1, [2, 2, 2]),
+            (11, 5, 1, [3, 2, 3]),
+            (11, 5, 2, [2, 1, 2]),
+            (10, 2, 3, [2, 1, 2]),
+            (9, 1, 4, [3, 2, 3]),
+        ] {
+            let sampler = Sampler::new(len, batch_size)
+                .unwrap()
+                .shard(world - 1, world)
+                .unwrap();
+            let batches = |last| sampler.last_batch(last).unwrap().batches();
+            assert_eq!(batches(LastBatch::Partial), partial);
+            assert_eq!(batches(LastBatch::Drop), drop);
+            assert_eq!(batches(LastBatch::Pad), pad);
+        }
+    }
+
+    #[test]
+    fn last_batch_is_a_word_in_a_file() {
+        assert_eq!(serde_json::to_string(&LastBatch::Pad).unwrap(), r#""pad""#);
+        assert_eq!(
+            serde_json::from_str::<LastBatch>(r#""drop""#).unwrap(),
+            LastBatch::Drop
+        );
+        assert!(serde_json::from_str::<LastBatch>(r#""wrap""#).is_err());
+    }
+}

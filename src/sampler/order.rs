@@ -1,0 +1,294 @@
+//! The order of one epoch, cut into batches.
+
+use super::Sampler;
+use super::shuffle::permutation;
+
+/// One place in a batch: which sample, and for the how-manieth time in the epoch.
+///
+/// `(index, occurrence)` is unique in an epoch, over all shards.
+///
+/// ```
+/// use gpufeed::{LastBatch, Sampler, Slot};
+///
+/// // Two samples fill a batch of five.
+/// let epoch = Sampler::new(2, 5)?.last_batch(LastBatch::Pad)?.epoch(0);
+/// let slots: Vec<Slot> = epoch.batch(0).collect();
+/// assert_eq!(slots[1], Slot { index: 1, occurrence: 0, position: 1, padding: false });
+/// assert_eq!(slots[4], Slot { index: 0, occurrence: 2, position: 4, padding: true });
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// The sample's index in the data set.
+    pub index: usize,
+    /// How often the epoch has had this sample before: 0, and more for padding.
+    pub occurrence: u32,
+    /// The place in the epoch's order before sharding: a sample's first one is the same in any world.
+    /// Padding comes after all samples, from position `len` on.
+    pub position: u64,
+    /// Whether it only fills up a batch or a shard with a sample that the epoch has elsewhere.
+    pub padding: bool,
+}
+
+/// The order of one epoch for one shard, from [`Sampler::epoch`].
+///
+/// Every batch can be asked for directly: resuming costs nothing.
+///
+/// ```
+/// use gpufeed::Sampler;
+///
+/// let epoch = Sampler::new(10, 4)?.epoch(0);
+/// assert_eq!(epoch.batches(), 3);
+/// assert!(epoch.batch(2).map(|slot| slot.index).eq([8, 9]));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct EpochOrder {
+    sampler: Sampler,
+    epoch: u64,
+    order: Order,
+}
+
+/// Sample at each position. Indices take 4 bytes where that is enough.
+#[derive(Clone, Debug)]
+enum Order {
+    Sequential,
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl EpochOrder {
+    pub(super) fn new(sampler: Sampler, epoch: u64) -> Self {
+        let order = if !sampler.shuffle {
+            Order::Sequential
+        } else if let Ok(len) = u32::try_from(sampler.len) {
+            Order::Narrow(permutation((0..len).collect(), sampler.seed, epoch))
+        } else {
+            Order::Wide(permutation(
+                (0..sampler.len as u64).collect(),
+                sampler.seed,
+                epoch,
+            ))
+        };
+        EpochOrder {
+            sampler,
+            epoch,
+            order,
+        }
+    }
+
+    /// Which epoch it is.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Batches in it, as [`Sampler::batches`] says.
+    pub fn batches(&self) -> usize {
+        self.sampler.batches()
+    }
+
+    /// The slots of batch `batch` in order; its `len()` is the batch's size, and skipping to a slot with
+    /// `nth` takes one step. None from [`batches`](Self::batches) on.
+    pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Slot> + Clone + '_ {
+        let Sampler {
+            batch_size,
+            rank,
+            world,
+            ..
+        } = self.sampler;
+        let end = self.sampler.slots();
+        let first = batch.saturating_mul(batch_size).min(end);
+        let last = first.saturating_add(batch_size).min(end);
+        (first..last).map(move |place| self.slot(rank + place * world))
+    }
+
+    fn slot(&self, position: usize) -> Slot {
+        let len = self.sampler.len;
+        let (occurrence, place) = (position / len, position % len);
+        let index = match &self.order {
+            Order::Sequential => place,
+            Order::Narrow(order) => order[place] as usize,
+            Order::Wide(order) => order[place] as usize,
+        };
+        // Neither cast loses anything: Sampler::checked bounds positions and occurrences.
+        Slot {
+            index,
+            occurrence: occurrence as u32,
+            position: position as u64,
+            padding: occurrence > 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::LastBatch;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    const LAST: [LastBatch; 3] = [LastBatch::Partial, LastBatch::Drop, LastBatch::Pad];
+
+    fn slots(sampler: Sampler, epoch: u64) -> Vec<Slot> {
+        let order = sampler.epoch(epoch);
+        (0..order.batches())
+            .flat_map(|batch| order.batch(batch).collect::<Vec<_>>())
+            .collect()
+    }
+
+    fn indices(sampler: Sampler, epoch: u64) -> Vec<usize> {
+        slots(sampler, epoch)
+            .iter()
+            .map(|slot| slot.index)
+            .collect()
+    }
+
+    #[test]
+    fn sequential_shards_take_turns() {
+        let shard = |rank| Sampler::new(7, 2).unwrap().shard(rank, 3).unwrap();
+        assert_eq!(indices(shard(0), 5), [0, 3, 6]);
+        assert_eq!(indices(shard(1), 5), [1, 4, 0]);
+        assert_eq!(indices(shard(2), 5), [2, 5, 1]);
+        let padded: Vec<bool> = slots(shard(2), 5).iter().map(|slot| slot.padding).collect();
+        assert_eq!(padded, [false, false, true]);
+    }
+
+    #[test]
+    fn padding_wraps_as_often_as_needed() {
+        let sampler = Sampler::new(3, 8)
+            .unwrap()
+            .last_batch(LastBatch::Pad)
+            .unwrap();
+        let occurrences: Vec<u32> = slots(sampler, 0)
+            .iter()
+            .map(|slot| slot.occurrence)
+            .collect();
+        assert_eq!(indices(sampler, 0), [0, 1, 2, 0, 1, 2, 0, 1]);
+        assert_eq!(occurrences, [0, 0, 0, 1, 1, 1, 2, 2]);
+        // More shards than samples: the last ones have padding alone.
+        assert!(
+            slots(sampler.shard(3, 4).unwrap(), 0)
+                .iter()
+                .all(|slot| slot.padding)
+        );
+    }
+
+    #[test]
+    fn a_batch_out_of_range_is_empty() {
+        for last in LAST {
+            let order = Sampler::new(10, 4)
+                .unwrap()
+                .last_batch(last)
+                .unwrap()
+                .epoch(0);
+            assert_ne!(order.batch(order.batches() - 1).len(), 0);
+            for batch in [order.batches(), order.batches() + 1, usize::MAX] {
+                assert_eq!(order.batch(batch).len(), 0, "{last:?} {batch}");
+            }
+        }
+    }
+
+    #[test]
+    fn epochs_and_seeds_differ_and_repeat() {
+        let sampler = Sampler::new(100, 10).unwrap().shuffle(true);
+        let orders: HashSet<Vec<usize>> = (0..4)
+            .flat_map(|n| (0..4).map(move |epoch| indices(sampler.seed(n), epoch)))
+            .collect();
+        assert_eq!(orders.len(), 16);
+        assert!(orders.contains(&indices(sampler.seed(3), 1)));
+        assert!(!orders.contains(&indices(sampler.shuffle(false), 0)));
+    }
+
+    /// Whether the shards together are what the module promises; `Err` says what is not.
+    fn check_union(shards: &[Vec<Slot>], len: usize, last: LastBatch) -> Result<(), String> {
+        let all: Vec<Slot> = shards.iter().flatten().copied().collect();
+        let distinct: HashSet<_> = all
+            .iter()
+            .map(|slot| (slot.index, slot.occurrence))
+            .collect();
+        if distinct.len() != all.len() {
+            return Err("a sample twice for the same time".into());
+        }
+        let real: HashSet<_> = all
+            .iter()
+            .filter(|s| !s.padding)
+            .map(|slot| slot.index)
+            .collect();
+        let expected = match last {
+            LastBatch::Drop => all.len(),
+            LastBatch::Partial | LastBatch::Pad => len,
+        };
+        if real.len() != expected || real.iter().any(|&index| index >= len) {
+            return Err(format!("{} samples instead of {expected}", real.len()));
+        }
+        match all.iter().all(|slot| slot.padding == (slot.occurrence > 0)) {
+            true => Ok(()),
+            false => Err("padding that is no repeat".into()),
+        }
+    }
+
+    #[test]
+    fn the_union_check_rejects() {
+        let shards: Vec<_> = (0..2)
+            .map(|r| slots(Sampler::new(9, 2).unwrap().shard(r, 2).unwrap(), 0))
+            .collect();
+        check_union(&shards, 9, LastBatch::Partial).unwrap();
+        let overlapping = [shards[0].clone(), shards[0].clone()];
+        assert!(check_union(&overlapping, 9, LastBatch::Partial).is_err());
+        assert!(check_union(&shards[..1], 9, LastBatch::Partial).is_err());
+        assert!(check_union(&shards, 10, LastBatch::Partial).is_err());
+        assert!(check_union(&shards, 9, LastBatch::Drop).is_err());
+        let mut unmarked = shards.clone();
+        unmarked[1].last_mut().unwrap().padding = false;
+        assert!(check_union(&unmarked, 9, LastBatch::Partial).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn shards_are_equal_disjoint_and_whole(
+            len in 1usize..200,
+            batch_size in 1usize..40,
+            world in 1usize..6,
+            seed: u64,
+            epoch: u64,
+            shuffle: bool,
+            last in prop::sample::select(&LAST[..]),
+        ) {
+            let sampler = Sampler::new(len, batch_size).unwrap().shuffle(shuffle).seed(seed);
+            let Ok(sampler) = sampler.shard(0, world).unwrap().last_batch(last) else {
+                prop_assert_eq!(last, LastBatch::Drop);
+                prop_assert!(len / world < batch_size);
+                return Ok(());
+            };
+            let whole = indices(sampler.last_batch(LastBatch::Partial).unwrap().shard(0, 1).unwrap(), epoch);
+            let mut shards = Vec::new();
+            for rank in 0..world {
+                let shard = sampler.shard(rank, world).unwrap();
+                prop_assert_eq!(shard.batches(), sampler.batches());
+                let order = shard.epoch(epoch);
+                let expected = match last {
+                    LastBatch::Partial => len.div_ceil(world),
+                    LastBatch::Drop => len / world / batch_size * batch_size,
+                    LastBatch::Pad => len.div_ceil(world).div_ceil(batch_size) * batch_size,
+                };
+                let all = slots(shard, epoch);
+                prop_assert_eq!(all.len(), expected);
+                // Resumed at any batch: the rest of the same list.
+                for batch in 0..order.batches() {
+                    let direct: Vec<Slot> = order.batch(batch).collect();
+                    prop_assert_eq!(Some(&direct[..]), all.chunks(batch_size).nth(batch));
+                    prop_assert_eq!(order.batch(batch).nth(direct.len() - 1), direct.last().copied());
+                }
+                // The same permutation whatever the world.
+                for slot in &all {
+                    let position = slot.position as usize;
+                    prop_assert_eq!(position % world, rank);
+                    prop_assert_eq!(slot.index, whole[position % len]);
+                    prop_assert_eq!(slot.occurrence as usize, position / len);
+                }
+                shards.push(all);
+            }
+            check_union(&shards, len, last).map_err(TestCaseError::fail)?;
+        }
+    }
+}

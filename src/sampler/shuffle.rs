@@ -1,0 +1,158 @@
+//! The random order of an epoch: the same on every platform, for ever.
+//!
+//! Fisher and Yates's shuffle (Durstenfeld's form: from the end, each place swaps with one at or before
+//! it), driven by ChaCha8 under a key made of seed and epoch. Rank and world are no part of the key, so
+//! that shards are slices of one order.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Keeps the shuffle's numbers apart from all others drawn with the same seed. Changing it, or anything
+/// else here, changes every user's order of samples.
+const DOMAIN: [u8; 16] = *b"gpufeed.shuffle1";
+
+/// `values` in the random order of (`seed`, `epoch`).
+pub(super) fn permutation<T>(mut values: Vec<T>, seed: u64, epoch: u64) -> Vec<T> {
+    let mut random = generator(seed, epoch);
+    for place in (1..values.len()).rev() {
+        let other = below(place as u64 + 1, || random.next_u64());
+        values.swap(place, other as usize);
+    }
+    values
+}
+
+/// Key: seed, epoch (little endian), [`DOMAIN`]. Stream 0, from its start.
+fn generator(seed: u64, epoch: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&epoch.to_le_bytes());
+    key[16..].copy_from_slice(&DOMAIN);
+    ChaCha8Rng::from_seed(key)
+}
+
+/// An unbiased integer below `bound`, which is not 0, from uniform 64-bit ones.
+///
+/// D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019), arXiv 1805.10941:
+/// `r * bound / 2^64`, rounded down, where `r` is drawn again while `r * bound mod 2^64` is less than
+/// `2^64 mod bound`. That leaves each result equally many `r`.
+fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
+    loop {
+        let product = u128::from(draw()) * u128::from(bound);
+        let low = product as u64;
+        // 2^64 mod bound is less than bound: this spares the division nearly always.
+        if low >= bound || low >= bound.wrapping_neg() % bound {
+            return (product >> 64) as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Chi-square of `counts` against equal shares.
+    fn chi_square(counts: &[u32]) -> f64 {
+        let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+        counts
+            .iter()
+            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+            .sum()
+    }
+
+    /// How often each of the 24 orders of four values came up in `epochs` shuffles.
+    fn order_counts(epochs: u64, shuffle: impl Fn(u64) -> Vec<u8>) -> Vec<u32> {
+        let mut counts = HashMap::new();
+        for epoch in 0..epochs {
+            *counts.entry(shuffle(epoch)).or_insert(0) += 1;
+        }
+        let mut counts: Vec<u32> = counts.into_values().collect();
+        counts.resize(24, 0);
+        counts
+    }
+
+    /// Exceeded by chance once in 1000 with 23 degrees of freedom.
+    const LIMIT_23: f64 = 49.73;
+    /// The same with 2.
+    const LIMIT_2: f64 = 13.82;
+
+    #[test]
+    fn every_order_is_equally_likely() {
+        for seed in [0, 1, u64::MAX] {
+            let counts = order_counts(24_000, |epoch| permutation(vec![0, 1, 2, 3], seed, epoch));
+            assert!(chi_square(&counts) < LIMIT_23, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_test_rejects_the_naive_shuffle() {
+        // Each place swaps with any place: 4^4 equally likely ways do not divide by 24.
+        let counts = order_counts(24_000, |epoch| {
+            let mut random = generator(0, epoch);
+            let mut values = vec![0, 1, 2, 3];
+            for place in 0..4 {
+                values.swap(place, below(4, || random.next_u64()) as usize);
+            }
+            values
+        });
+        assert!(chi_square(&counts) > LIMIT_23, "{counts:?}");
+    }
+
+    #[test]
+    fn every_place_is_equally_likely_in_a_long_order() {
+        // Where sample 0 lands, in 24 equal parts of 1200 places.
+        let mut counts = vec![0; 24];
+        for epoch in 0..2400 {
+            let order = permutation((0..1200u32).collect(), 7, epoch);
+            let place = order.iter().position(|&value| value == 0).unwrap();
+            counts[place / 50] += 1;
+        }
+        assert!(chi_square(&counts) < LIMIT_23, "{counts:?}");
+    }
+
+    #[test]
+    fn large_bounds_are_unbiased_and_the_test_rejects_plain_multiplication() {
+        // 3 * 2^62: without rejection the multiples of 3 would come twice as often as the others.
+        let bound = 3 << 62;
+        let mut random = generator(0, 0);
+        let (mut fair, mut plain) = ([0; 3], [0; 3]);
+        for _ in 0..3000 {
+            let value = below(bound, || random.next_u64());
+            assert!(value < bound);
+            fair[(value % 3) as usize] += 1;
+            let value = (u128::from(random.next_u64()) * u128::from(bound)) >> 64;
+            plain[(value % 3) as usize] += 1;
+        }
+        assert!(chi_square(&fair) < LIMIT_2, "{fair:?}");
+        assert!(chi_square(&plain) > LIMIT_2, "{plain:?}");
+    }
+
+    #[test]
+    fn draws_again_exactly_where_it_must() {
+        // 2^64 mod 3 = 1: of all r, only those with 3 r mod 2^64 = 0 are drawn again, that is r = 0.
+        let mut draws = [0, 0, 1, u64::MAX].into_iter();
+        assert_eq!(below(3, || draws.next().unwrap()), 0);
+        assert_eq!(below(3, || draws.next().unwrap()), 2);
+        // A power of two divides 2^64: never.
+        assert_eq!(below(1 << 40, || 0), 0);
+        assert_eq!(below(1, || u64::MAX), 0);
+    }
+
+    #[test]
+    fn wide_and_narrow_indices_have_one_order() {
+        let narrow = permutation((0..1000u32).collect(), 3, 4);
+        let wide = permutation((0..1000u64).collect(), 3, 4);
+        assert!(narrow.iter().map(|&value| u64::from(value)).eq(wide));
+    }
+
+    /// From a Python program that has its own ChaCha8.
+    #[test]
+    fn known_answers() {
+        assert_eq!(
+            permutation((0..10).collect(), 42, 0),
+            [8, 4, 1, 2, 0, 6, 3, 5, 9, 7]
+        );
+        let order = permutation((0..1_000).collect(), u64::MAX, 1 << 40);
+        assert_eq!(order[..8], [201, 737, 22, 764, 154, 296, 774, 149]);
+    }
+}

@@ -1,0 +1,67 @@
+use super::draw::{Context, Numbers};
+use super::op::{Op, PaddingMode};
+use super::{CropSize, Effect, Operator, Slots};
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+
+/// Keeps the middle; smaller images are padded with black first: torchvision's `CenterCrop`.
+///
+/// ```
+/// use gpufeed::transforms::CenterCrop;
+///
+/// let square = CenterCrop::new(224);
+/// let wide = CenterCrop::new((224, 448)); // height, width
+/// # let _ = (square, wide);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CenterCrop {
+    /// Height and width.
+    pub size: CropSize,
+}
+
+impl CenterCrop {
+    /// A square (`224`) or `(height, width)`.
+    pub fn new(size: impl Into<CropSize>) -> Self {
+        CenterCrop { size: size.into() }
+    }
+}
+
+/// (before, after) that widens `side` to at least `target`; the odd pixel goes after.
+fn padding(side: u32, target: u32) -> (u32, u32) {
+    let missing = target.saturating_sub(side);
+    (missing / 2, missing.div_ceil(2))
+}
+
+/// Python's `int(round((side - target) / 2.0))`: halves go to the even number.
+fn offset(side: u32, target: u32) -> u32 {
+    (f64::from(side - target) / 2.0).round_ties_even() as u32
+}
+
+impl Operator for CenterCrop {
+    const NAME: &'static str = "CenterCrop";
+
+    fn validate(&self) -> Result<()> {
+        self.size.validate()
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        let CropSize { height, width } = self.size;
+        // No border where the image is known to be large enough: what follows then fuses more.
+        let fits = slots.size.is_some_and(|(w, h)| w >= width && h >= height);
+        let pad = Effect::Pad { mode: PaddingMode::Constant, fill: [0.0; 3] };
+        slots.push(Self::NAME, if fits { Effect::Never } else { pad });
+        slots.push(Self::NAME, Effect::Crop);
+        slots.set_size(Some((width, height)));
+    }
+
+    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+        let CropSize { height, width } = self.size;
+        let ((left, right), (top, bottom)) = (padding(context.width, width), padding(context.height, height));
+        if (left, right, top, bottom) != (0, 0, 0, 0) {
+            context.emit(0, Op::Pad { left, top, right, bottom, mode: PaddingMode::Constant, fill: [0.0; 3] })?;
+        }
+        let (top, left) = (offset(context.height, height), offset(context.width, width));
+        context.emit(1, Op::Crop { top, left, height, width })
+    }
+}

@@ -1,0 +1,151 @@
+use super::draw::{Context, Numbers};
+use super::op::Op;
+use super::{Effect, Operator, Slots};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How far one property may change: a value `v` or an explicit range.
+///
+/// A value means factors in `[max(0, 1 - v), 1 + v]`, for the hue turns in `[-v, v]`.
+///
+/// ```
+/// use gpufeed::transforms::{ColorJitter, Jitter};
+///
+/// let jitter = ColorJitter::new(0.4, (0.5, 1.5), 0.0, 0.1);
+/// assert_eq!(jitter.contrast, Jitter::Range(0.5, 1.5));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Jitter {
+    /// A spread around no change.
+    Value(f64),
+    /// Least and greatest.
+    Range(f64, f64),
+}
+
+impl Default for Jitter {
+    fn default() -> Self {
+        Jitter::Value(0.0)
+    }
+}
+
+impl From<f64> for Jitter {
+    fn from(value: f64) -> Self {
+        Jitter::Value(value)
+    }
+}
+
+impl From<(f64, f64)> for Jitter {
+    fn from((least, greatest): (f64, f64)) -> Self {
+        Jitter::Range(least, greatest)
+    }
+}
+
+impl Jitter {
+    /// The range, or `None` where it is just the value that changes nothing.
+    fn range(self, neutral: f64) -> Option<(f64, f64)> {
+        let (low, high) = match self {
+            Jitter::Value(v) if neutral == 1.0 => ((1.0 - v).max(0.0), 1.0 + v),
+            Jitter::Value(v) => (-v, v),
+            Jitter::Range(low, high) => (low, high),
+        };
+        (low != neutral || high != neutral).then_some((low, high))
+    }
+
+    fn validate(self, name: &'static str, neutral: f64) -> Result<()> {
+        let (least, greatest) = if neutral == 1.0 { (0.0, f64::MAX) } else { (-0.5, 0.5) };
+        let fine = match self {
+            Jitter::Value(v) => (0.0..=greatest).contains(&v),
+            Jitter::Range(low, high) => least <= low && low <= high && high <= greatest,
+        };
+        if fine {
+            return Ok(());
+        }
+        let works = if neutral == 1.0 { "a value >= 0 or a range 0 <= least <= greatest" } else { "a value in [0, 0.5] or a range in [-0.5, 0.5]" };
+        Err(Error::argument(name, format!("{self:?}; {works} works")))
+    }
+}
+
+/// Changes brightness, contrast, saturation and hue by random factors, in random order: torchvision's `ColorJitter`.
+///
+/// Every image draws its own factors and its own order of the four.
+///
+/// ```
+/// use gpufeed::transforms::ColorJitter;
+///
+/// let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
+/// let darker = ColorJitter { brightness: (0.5, 1.0).into(), ..ColorJitter::default() };
+/// # let _ = (jitter, darker);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColorJitter {
+    /// Factors ≥ 0; none by default.
+    pub brightness: Jitter,
+    /// Factors ≥ 0; none by default.
+    pub contrast: Jitter,
+    /// Factors ≥ 0; none by default.
+    pub saturation: Jitter,
+    /// Turns in \[-0.5, 0.5\]; none by default.
+    pub hue: Jitter,
+}
+
+impl ColorJitter {
+    /// Brightness, contrast, saturation and hue, each a value or a `(least, greatest)` range.
+    pub fn new(
+        brightness: impl Into<Jitter>,
+        contrast: impl Into<Jitter>,
+        saturation: impl Into<Jitter>,
+        hue: impl Into<Jitter>,
+    ) -> Self {
+        ColorJitter {
+            brightness: brightness.into(),
+            contrast: contrast.into(),
+            saturation: saturation.into(),
+            hue: hue.into(),
+        }
+    }
+
+    fn ranges(&self) -> [Option<(f64, f64)>; 4] {
+        [self.brightness.range(1.0), self.contrast.range(1.0), self.saturation.range(1.0), self.hue.range(0.0)]
+    }
+}
+
+impl Operator for ColorJitter {
+    const NAME: &'static str = "ColorJitter";
+
+    fn validate(&self) -> Result<()> {
+        self.brightness.validate("brightness", 1.0)?;
+        self.contrast.validate("contrast", 1.0)?;
+        self.saturation.validate("saturation", 1.0)?;
+        self.hue.validate("hue", 0.0)
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        for (range, effect) in self.ranges().iter().zip([Effect::Color, Effect::Contrast, Effect::Color, Effect::Color]) {
+            slots.push(Self::NAME, if range.is_some() { effect } else { Effect::Never });
+        }
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        // Fisher-Yates over the four, then the factors in fixed order, as torchvision draws them.
+        let mut order = [0usize, 1, 2, 3];
+        for i in (1..4).rev() {
+            order.swap(i, numbers.below(i as u64 + 1) as usize);
+        }
+        let factors = self.ranges().map(|range| range.map(|(low, high)| numbers.uniform(low, high) as f32));
+        for which in order {
+            let Some(factor) = factors[which] else { continue };
+            let op = match which {
+                0 => Op::Brightness { factor },
+                1 => Op::Contrast { factor },
+                // One channel has neither saturation nor hue; torchvision returns it as it is.
+                _ if context.channels == 1 => continue,
+                2 => Op::Saturation { factor },
+                _ => Op::Hue { factor },
+            };
+            context.emit(which as u16, op)?;
+        }
+        Ok(())
+    }
+}

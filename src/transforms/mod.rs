@@ -1,0 +1,223 @@
+//! What the user asks for: torchvision v2's operators as plain serde data, one file each.
+//!
+//! A [`Transform`] knows how to check its arguments, how to *draw* its random numbers for an image of a given size
+//! (never its pixels), and which concrete [`Op`]s it may emit. What the ops compute is `plan/`'s business.
+//!
+//! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
+//! `fill` is in \[0, 1\] too.
+
+mod center_crop;
+mod color_jitter;
+pub(crate) mod draw;
+mod grayscale;
+mod normalize;
+mod op;
+mod pad;
+mod random_apply;
+mod random_crop;
+mod random_grayscale;
+mod random_horizontal_flip;
+mod random_resized_crop;
+mod random_vertical_flip;
+mod resize;
+
+pub use center_crop::CenterCrop;
+pub use color_jitter::{ColorJitter, Jitter};
+pub use draw::{Drawn, DrawnOp, Key};
+pub use grayscale::Grayscale;
+pub use normalize::Normalize;
+pub use op::{Interpolation, Op, PaddingMode};
+pub use pad::{Pad, Padding};
+pub use random_apply::RandomApply;
+pub use random_crop::RandomCrop;
+pub use random_grayscale::RandomGrayscale;
+pub use random_horizontal_flip::RandomHorizontalFlip;
+pub use random_resized_crop::RandomResizedCrop;
+pub use random_vertical_flip::RandomVerticalFlip;
+pub use resize::{Resize, ResizeTo};
+
+use crate::error::Result;
+use draw::{Context, Numbers};
+use serde::{Deserialize, Serialize};
+
+/// What every operator answers: the three questions that the planner and the workers ask.
+pub(crate) trait Operator {
+    /// The operator's name, as torchvision spells it.
+    const NAME: &'static str;
+    /// Checks the arguments; errors name the argument and the values that work.
+    fn validate(&self) -> Result<()>;
+    /// Lists every op that `draw` may emit, in the order in which it emits those that move pixels.
+    fn slots(&self, slots: &mut Slots);
+    /// Draws this image's numbers and emits its ops.
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
+}
+
+/// What one op may do to the image, as far as the planner must know before any image is seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Known never to be emitted here; keeps the slot numbers of its operator.
+    Never,
+    /// Keeps a rectangle.
+    Crop,
+    /// Adds a border.
+    Pad { mode: PaddingMode, fill: [f32; 3] },
+    /// Resamples.
+    Resize,
+    /// Mirrors an axis.
+    Flip,
+    /// Changes colours, pixel by pixel.
+    Color,
+    /// Changes colours by a statistic of the whole image.
+    Contrast,
+    /// Changes the number of channels.
+    Channels(u32),
+    /// Leaves [0, 1].
+    Normalize,
+}
+
+/// One op that a list of transforms may emit.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slot {
+    pub(crate) transform: &'static str,
+    pub(crate) effect: Effect,
+    /// Inside a `RandomApply`: may be absent.
+    pub(crate) optional: bool,
+}
+
+/// The slots of a list, and the image size where it is known for certain.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    pub(crate) list: Vec<Slot>,
+    /// (width, height) after the last slot, where it is the same for every image.
+    pub(crate) size: Option<(u32, u32)>,
+    optional: bool,
+}
+
+impl Slots {
+    fn push(&mut self, transform: &'static str, effect: Effect) {
+        self.list.push(Slot { transform, effect, optional: self.optional });
+    }
+
+    fn set_size(&mut self, size: Option<(u32, u32)>) {
+        self.size = size;
+    }
+}
+
+macro_rules! transforms {
+    ($($name:ident),+ $(,)?) => {
+        /// Any operator. `From` is implemented for each, so lists are written `[Resize::new(256).into(), …]`.
+        ///
+        /// ```
+        /// use gpufeed::transforms::{RandomHorizontalFlip, Transform};
+        ///
+        /// let flip: Transform = RandomHorizontalFlip::new(0.5).into();
+        /// let json = serde_json::to_string(&flip).unwrap();
+        /// assert_eq!(json, r#"{"type":"RandomHorizontalFlip","p":0.5}"#);
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "type")]
+        #[non_exhaustive]
+        pub enum Transform {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name)),+
+        }
+
+        $(impl From<$name> for Transform {
+            fn from(transform: $name) -> Self {
+                Transform::$name(transform)
+            }
+        })+
+
+        impl Transform {
+            /// The operator's name, as torchvision spells it.
+            pub fn name(&self) -> &'static str {
+                match self { $(Transform::$name(_) => <$name as Operator>::NAME),+ }
+            }
+
+            /// Checks the arguments.
+            ///
+            /// # Errors
+            /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and what would work.
+            pub fn validate(&self) -> Result<()> {
+                match self { $(Transform::$name(t) => t.validate()),+ }
+            }
+
+            pub(crate) fn slots(&self, slots: &mut Slots) {
+                match self { $(Transform::$name(t) => t.slots(slots)),+ }
+            }
+
+            pub(crate) fn draw(&self, context: &mut Context<'_>) -> Result<()> {
+                let mut numbers = context.numbers();
+                match self { $(Transform::$name(t) => t.draw(context, &mut numbers)),+ }
+            }
+        }
+    };
+}
+
+transforms!(
+    CenterCrop,
+    ColorJitter,
+    Grayscale,
+    Normalize,
+    Pad,
+    RandomApply,
+    RandomCrop,
+    RandomGrayscale,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+);
+
+/// Height and width of a crop; `224.into()` is a square, `(height, width).into()` is torchvision's order.
+///
+/// ```
+/// use gpufeed::transforms::{CenterCrop, CropSize};
+///
+/// assert_eq!(CenterCrop::new(224).size, CropSize { height: 224, width: 224 });
+/// assert_eq!(CenterCrop::new((2, 3)).size, CropSize { height: 2, width: 3 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "CropSizeRepr")]
+pub struct CropSize {
+    /// Pixels, ≥ 1.
+    pub height: u32,
+    /// Pixels, ≥ 1.
+    pub width: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CropSizeRepr {
+    Square(u32),
+    Pair([u32; 2]),
+    Named { height: u32, width: u32 },
+}
+
+impl From<CropSizeRepr> for CropSize {
+    fn from(repr: CropSizeRepr) -> Self {
+        let (height, width) = match repr {
+            CropSizeRepr::Square(size) => (size, size),
+            CropSizeRepr::Pair([height, width]) | CropSizeRepr::Named { height, width } => (height, width),
+        };
+        CropSize { height, width }
+    }
+}
+
+impl From<u32> for CropSize {
+    fn from(size: u32) -> Self {
+        CropSize { height: size, width: size }
+    }
+}
+
+impl From<(u32, u32)> for CropSize {
+    fn from((height, width): (u32, u32)) -> Self {
+        CropSize { height, width }
+    }
+}
+
+impl CropSize {
+    fn validate(self) -> Result<()> {
+        draw::check_side("size", self.height)?;
+        draw::check_side("size", self.width)
+    }
+}

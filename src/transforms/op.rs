@@ -1,0 +1,145 @@
+//! The concrete operations that transforms emit once their numbers are drawn.
+
+use serde::{Deserialize, Serialize};
+
+/// How a resize reads between pixels: torchvision's `InterpolationMode`.
+///
+/// ```
+/// use gpufeed::transforms::{Interpolation, Resize};
+///
+/// assert_eq!(Resize::new(256).interpolation, Interpolation::Bilinear);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Interpolation {
+    /// Source pixel `floor(i · in/out)`, torch's (and OpenCV's) "nearest".
+    Nearest,
+    /// Source pixel `floor((i + 0.5) · in/out)`, Pillow's nearest.
+    NearestExact,
+    /// Two taps, or a triangle filter when antialiasing.
+    #[default]
+    Bilinear,
+    /// Four taps with a = -0.75, or Pillow's cubic with a = -0.5 when antialiasing. Not clamped, as in torchvision's
+    /// Float semantics.
+    Bicubic,
+}
+
+/// What lies outside an image: torchvision's `padding_mode`.
+///
+/// ```
+/// use gpufeed::transforms::{Pad, PaddingMode};
+///
+/// assert_eq!(Pad::new(4).padding_mode(PaddingMode::Reflect).padding_mode, PaddingMode::Reflect);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PaddingMode {
+    /// The `fill` colour.
+    #[default]
+    Constant,
+    /// The nearest pixel of the edge.
+    Edge,
+    /// Mirrored about the edge pixel, which is not repeated: `d c b | a b c d | c b a`. Wider pads than the image
+    /// reflect again (as Pillow's and NumPy's do; torch's tensor path refuses them).
+    Reflect,
+    /// Mirrored about the edge, which repeats the edge pixel: `b a | a b c d | d c`.
+    Symmetric,
+}
+
+/// One operation with its numbers: what a batch's drawn parameters consist of, and what [`Plan`](crate::Plan)'s replay
+/// takes.
+///
+/// Sizes and offsets are pixels of the image as it stands before the operation; colours are floats in \[0, 1\].
+///
+/// ```
+/// use gpufeed::transforms::Op;
+///
+/// let op: Op = serde_json::from_str(r#"{"Crop":{"top":1,"left":2,"height":3,"width":4}}"#).unwrap();
+/// assert_eq!(op, Op::Crop { top: 1, left: 2, height: 3, width: 4 });
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Op {
+    /// Keeps a rectangle that lies inside the image.
+    Crop {
+        /// First row.
+        top: u32,
+        /// First column.
+        left: u32,
+        /// Rows.
+        height: u32,
+        /// Columns.
+        width: u32,
+    },
+    /// Adds a border.
+    Pad {
+        /// Columns on the left.
+        left: u32,
+        /// Rows above.
+        top: u32,
+        /// Columns on the right.
+        right: u32,
+        /// Rows below.
+        bottom: u32,
+        /// What the border shows.
+        mode: PaddingMode,
+        /// The colour for [`PaddingMode::Constant`].
+        fill: [f32; 3],
+    },
+    /// Resamples to a size.
+    Resize {
+        /// New height.
+        height: u32,
+        /// New width.
+        width: u32,
+        /// The filter.
+        interpolation: Interpolation,
+        /// Whether the filter grows with the reduction (ignored by the nearest modes).
+        antialias: bool,
+    },
+    /// Mirrors left and right.
+    HorizontalFlip,
+    /// Mirrors top and bottom.
+    VerticalFlip,
+    /// `clamp(x · factor)`.
+    Brightness {
+        /// ≥ 0; 1 changes nothing.
+        factor: f32,
+    },
+    /// `clamp(x · factor + mean(gray) · (1 - factor))`.
+    Contrast {
+        /// ≥ 0; 1 changes nothing.
+        factor: f32,
+    },
+    /// `clamp(x · factor + gray(x) · (1 - factor))`.
+    Saturation {
+        /// ≥ 0; 1 changes nothing.
+        factor: f32,
+    },
+    /// Turns the hue.
+    Hue {
+        /// In \[-0.5, 0.5\] turns.
+        factor: f32,
+    },
+    /// `0.2989 R + 0.587 G + 0.114 B`, in 1 or 3 channels.
+    Grayscale {
+        /// 1 or 3.
+        channels: u32,
+    },
+    /// `(x - mean) / std`.
+    Normalize {
+        /// Per channel.
+        mean: [f32; 3],
+        /// Per channel, not 0.
+        std: [f32; 3],
+    },
+}
+
+impl Op {
+    /// (width, height) after this op.
+    pub(crate) fn size_after(&self, (w, h): (u32, u32)) -> (u32, u32) {
+        match *self {
+            Op::Crop { height, width, .. } | Op::Resize { height, width, .. } => (width, height),
+            Op::Pad { left, top, right, bottom, .. } => (w + left + right, h + top + bottom),
+            _ => (w, h),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use super::draw::{Context, Numbers, check_probability, first_slots};
+use super::{Operator, Slots, Transform};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Applies a whole list with probability `p`, or nothing: torchvision's `RandomApply`.
+///
+/// ```
+/// use gpufeed::transforms::{ColorJitter, RandomApply};
+///
+/// let simclr = RandomApply::new(0.8, [ColorJitter::new(0.8, 0.8, 0.8, 0.2)]);
+/// assert_eq!(simclr.p, 0.8);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomApply {
+    /// Probability in \[0, 1\]; 0.5 by default.
+    #[serde(default = "half")]
+    pub p: f64,
+    /// The list; none of its operators may change the number of channels.
+    pub transforms: Vec<Transform>,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+impl RandomApply {
+    /// Applies `transforms` with probability `p`.
+    pub fn new(p: f64, transforms: impl IntoIterator<Item = impl Into<Transform>>) -> Self {
+        RandomApply { p, transforms: transforms.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl Operator for RandomApply {
+    const NAME: &'static str = "RandomApply";
+
+    fn validate(&self) -> Result<()> {
+        check_probability(self.p)?;
+        if self.transforms.is_empty() || self.transforms.len() > 255 {
+            return Err(Error::argument("transforms", format!("{} of them; 1 to 255 work", self.transforms.len())));
+        }
+        self.transforms.iter().try_for_each(Transform::validate)
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        let (optional, before) = (slots.optional, slots.size);
+        slots.optional = true;
+        // Inside the list sizes are followed as if it applied; afterwards only what holds either way is known.
+        self.transforms.iter().for_each(|transform| transform.slots(slots));
+        slots.optional = optional;
+        if slots.size != before {
+            slots.size = None;
+        }
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        if numbers.chance(self.p) { context.draw_list(&self.transforms, &first_slots(&self.transforms)) } else { Ok(()) }
+    }
+}

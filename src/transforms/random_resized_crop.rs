@@ -1,0 +1,139 @@
+use super::draw::{Context, Numbers};
+use super::op::{Interpolation, Op};
+use super::{CropSize, Effect, Operator, Slots, resize::on};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Keeps a rectangle of random area and aspect ratio and resizes it: torchvision's `RandomResizedCrop`.
+///
+/// Ten tries of `area = U(scale) · H · W`, `ratio = exp(U(ln ratio))`; when none fits, the largest centred rectangle
+/// whose ratio is allowed. The resize sees the crop alone: its taps stop at the crop's edge.
+///
+/// ```
+/// use gpufeed::transforms::RandomResizedCrop;
+///
+/// let crop = RandomResizedCrop::new(224);
+/// assert_eq!(crop.scale, (0.08, 1.0));
+/// let gentle = RandomResizedCrop::new((128, 256)).scale(0.5, 1.0).ratio(0.9, 1.1);
+/// # let _ = gentle;
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomResizedCrop {
+    /// Height and width of the result.
+    pub size: CropSize,
+    /// Least and greatest share of the image's area; (0.08, 1) by default.
+    #[serde(default = "default_scale")]
+    pub scale: (f64, f64),
+    /// Least and greatest width / height; (3/4, 4/3) by default.
+    #[serde(default = "default_ratio")]
+    pub ratio: (f64, f64),
+    /// The filter; bilinear by default.
+    #[serde(default)]
+    pub interpolation: Interpolation,
+    /// Whether the filter grows with the reduction; on by default.
+    #[serde(default = "on")]
+    pub antialias: bool,
+}
+
+fn default_scale() -> (f64, f64) {
+    (0.08, 1.0)
+}
+
+fn default_ratio() -> (f64, f64) {
+    (3.0 / 4.0, 4.0 / 3.0)
+}
+
+impl RandomResizedCrop {
+    /// torchvision's defaults at this size: a square (`224`) or `(height, width)`.
+    pub fn new(size: impl Into<CropSize>) -> Self {
+        RandomResizedCrop {
+            size: size.into(),
+            scale: default_scale(),
+            ratio: default_ratio(),
+            interpolation: Interpolation::Bilinear,
+            antialias: true,
+        }
+    }
+
+    /// Sets the range of the area's share.
+    pub fn scale(self, least: f64, greatest: f64) -> Self {
+        RandomResizedCrop { scale: (least, greatest), ..self }
+    }
+
+    /// Sets the range of width / height.
+    pub fn ratio(self, least: f64, greatest: f64) -> Self {
+        RandomResizedCrop { ratio: (least, greatest), ..self }
+    }
+
+    /// Sets the filter.
+    pub fn interpolation(self, interpolation: Interpolation) -> Self {
+        RandomResizedCrop { interpolation, ..self }
+    }
+
+    /// Switches antialiasing.
+    pub fn antialias(self, antialias: bool) -> Self {
+        RandomResizedCrop { antialias, ..self }
+    }
+
+    /// (left, top, width, height) of the crop.
+    fn rectangle(&self, width: u32, height: u32, numbers: &mut Numbers) -> (u32, u32, u32, u32) {
+        let (w, h) = (f64::from(width), f64::from(height));
+        let (log_low, log_high) = (libm::log(self.ratio.0), libm::log(self.ratio.1));
+        for _ in 0..10 {
+            let area = w * h * numbers.uniform(self.scale.0, self.scale.1);
+            let ratio = libm::exp(numbers.uniform(log_low, log_high));
+            // Python's round: halves go to the even number.
+            let crop_w = libm::sqrt(area * ratio).round_ties_even();
+            let crop_h = libm::sqrt(area / ratio).round_ties_even();
+            if crop_w > 0.0 && crop_w <= w && crop_h > 0.0 && crop_h <= h {
+                let (crop_w, crop_h) = (crop_w as u32, crop_h as u32);
+                // torchvision draws the row first.
+                let top = numbers.below(u64::from(height - crop_h) + 1) as u32;
+                let left = numbers.below(u64::from(width - crop_w) + 1) as u32;
+                return (left, top, crop_w, crop_h);
+            }
+        }
+        let ratio = w / h;
+        let (crop_w, crop_h) = if ratio < self.ratio.0 {
+            (width, (w / self.ratio.0).round_ties_even() as u32)
+        } else if ratio > self.ratio.1 {
+            ((h * self.ratio.1).round_ties_even() as u32, height)
+        } else {
+            (width, height)
+        };
+        // A panorama so thin that a side rounds to 0 keeps one pixel; torchvision fails there.
+        let (crop_w, crop_h) = (crop_w.clamp(1, width), crop_h.clamp(1, height));
+        ((width - crop_w) / 2, (height - crop_h) / 2, crop_w, crop_h)
+    }
+}
+
+impl Operator for RandomResizedCrop {
+    const NAME: &'static str = "RandomResizedCrop";
+
+    fn validate(&self) -> Result<()> {
+        self.size.validate()?;
+        let (low, high) = self.scale;
+        if !(low >= 0.0 && low <= high && high.is_finite()) {
+            return Err(Error::argument("scale", format!("({low}, {high}); 0 <= least <= greatest works")));
+        }
+        let (low, high) = self.ratio;
+        if !(low > 0.0 && low <= high && high.is_finite()) {
+            return Err(Error::argument("ratio", format!("({low}, {high}); 0 < least <= greatest works")));
+        }
+        Ok(())
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Crop);
+        slots.push(Self::NAME, Effect::Resize);
+        slots.set_size(Some((self.size.width, self.size.height)));
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        let (left, top, width, height) = self.rectangle(context.width, context.height, numbers);
+        context.emit(0, Op::Crop { top, left, height, width })?;
+        let CropSize { height, width } = self.size;
+        context.emit(1, Op::Resize { height, width, interpolation: self.interpolation, antialias: self.antialias })
+    }
+}

@@ -1,0 +1,143 @@
+use super::draw::{Context, Numbers, check_side};
+use super::op::{Interpolation, Op};
+use super::{Effect, Operator, Slots};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The size that [`Resize`] aims at.
+///
+/// ```
+/// use gpufeed::transforms::{Resize, ResizeTo};
+///
+/// assert_eq!(Resize::new(256).size, ResizeTo::Short(256));
+/// assert_eq!(Resize::new((224, 320)).size, ResizeTo::Exact([224, 320]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ResizeTo {
+    /// The shorter side; the longer keeps the ratio, rounded down.
+    Short(u32),
+    /// `[height, width]`, whatever the ratio.
+    Exact([u32; 2]),
+}
+
+impl From<u32> for ResizeTo {
+    fn from(short: u32) -> Self {
+        ResizeTo::Short(short)
+    }
+}
+
+impl From<(u32, u32)> for ResizeTo {
+    fn from((height, width): (u32, u32)) -> Self {
+        ResizeTo::Exact([height, width])
+    }
+}
+
+/// Resamples the image: torchvision's `Resize`.
+///
+/// ```
+/// use gpufeed::transforms::{Interpolation, Resize};
+///
+/// let short_side = Resize::new(256);
+/// let exact = Resize::new((224, 224)).interpolation(Interpolation::Bicubic);
+/// let bounded = Resize::new(256).max_size(512);
+/// # let _ = (short_side, exact, bounded);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resize {
+    /// The short side, or height and width.
+    pub size: ResizeTo,
+    /// The filter; bilinear by default.
+    #[serde(default)]
+    pub interpolation: Interpolation,
+    /// With a short side: the longest that the other may become. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<u32>,
+    /// Whether the filter grows with the reduction; on by default, ignored by the nearest modes.
+    #[serde(default = "on")]
+    pub antialias: bool,
+}
+
+pub(super) fn on() -> bool {
+    true
+}
+
+impl Resize {
+    /// Bilinear, antialiased, to a short side (`256`) or an exact size (`(height, width)`).
+    pub fn new(size: impl Into<ResizeTo>) -> Self {
+        Resize { size: size.into(), interpolation: Interpolation::Bilinear, max_size: None, antialias: true }
+    }
+
+    /// Sets the filter.
+    pub fn interpolation(self, interpolation: Interpolation) -> Self {
+        Resize { interpolation, ..self }
+    }
+
+    /// Bounds the longer side.
+    pub fn max_size(self, max_size: u32) -> Self {
+        Resize { max_size: Some(max_size), ..self }
+    }
+
+    /// Switches antialiasing.
+    pub fn antialias(self, antialias: bool) -> Self {
+        Resize { antialias, ..self }
+    }
+
+    /// (width, height) that an image of `width` × `height` becomes: torchvision's `_compute_resized_output_size`,
+    /// which truncates the longer side.
+    pub fn output_size(&self, width: u32, height: u32) -> (u32, u32) {
+        let short = match self.size {
+            ResizeTo::Exact([height, width]) => return (width, height),
+            ResizeTo::Short(short) => u64::from(short),
+        };
+        let (low, high) = (u64::from(width.min(height)), u64::from(width.max(height)));
+        // Python computes size·long/short in doubles and truncates; the integer quotient is the same below 2^53.
+        let (mut new_short, mut new_long) = (short, short * high / low);
+        if let Some(max) = self.max_size.map(u64::from) {
+            if new_long > max {
+                (new_short, new_long) = (max * new_short / new_long, max);
+            }
+        }
+        // torch refuses a side of 0; one pixel is what a panorama of 1:1000 can still become.
+        let clamp = |side: u64| side.clamp(1, u64::from(u32::MAX)) as u32;
+        let (new_short, new_long) = (clamp(new_short), clamp(new_long));
+        if width <= height { (new_short, new_long) } else { (new_long, new_short) }
+    }
+}
+
+impl Operator for Resize {
+    const NAME: &'static str = "Resize";
+
+    fn validate(&self) -> Result<()> {
+        match (self.size, self.max_size) {
+            (ResizeTo::Exact([height, width]), None) => {
+                check_side("size", height)?;
+                check_side("size", width)
+            }
+            (ResizeTo::Exact(_), Some(_)) => Err(Error::argument("max_size", "works only with a short side, not with an exact size")),
+            (ResizeTo::Short(short), Some(max)) if max <= short => {
+                Err(Error::argument("max_size", format!("{max} must be greater than size = {short}")))
+            }
+            (ResizeTo::Short(short), _) => check_side("size", short),
+        }
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Resize);
+        let size = match (self.size, slots.size) {
+            (ResizeTo::Exact([height, width]), _) => Some((width, height)),
+            (ResizeTo::Short(_), Some((width, height))) => Some(self.output_size(width, height)),
+            (ResizeTo::Short(_), None) => None,
+        };
+        slots.set_size(size);
+    }
+
+    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+        let (width, height) = self.output_size(context.width, context.height);
+        if width > super::draw::MAX_SIDE || height > super::draw::MAX_SIDE {
+            return Err(context.error(Self::NAME, format!("the result would be {width}x{height}; set max_size")));
+        }
+        context.emit(0, Op::Resize { height, width, interpolation: self.interpolation, antialias: self.antialias })
+    }
+}
