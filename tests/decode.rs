@@ -4,9 +4,7 @@ mod encoded;
 
 use encoded::{all_of, encode, options, picture, region_of, whole, with_exif};
 use gpufeed::ErrorKind;
-use gpufeed::decode::{
-    DecodeOptions, ImageFormat, Orientation, Rect, Scratch, Truncated, decode, probe,
-};
+use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Rect, Scratch, Truncated, decode, probe};
 use image::{DynamicImage, ImageEncoder, ImageFormat as Codec};
 use proptest::prelude::*;
 
@@ -27,15 +25,8 @@ fn formats_are_recognised_and_lossless_ones_are_exact() {
         let rgb = all_of(&bytes, &DecodeOptions::default()).unwrap();
         match codec {
             Codec::Gif | Codec::Jpeg => {
-                let off: u64 = rgb
-                    .iter()
-                    .zip(expected.as_raw())
-                    .map(|(a, b)| u64::from(a.abs_diff(*b)))
-                    .sum();
-                assert!(
-                    off / (rgb.len() as u64) < 20,
-                    "{format:?} is off by {off} in all"
-                );
+                let off: u64 = rgb.iter().zip(expected.as_raw()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+                assert!(off / (rgb.len() as u64) < 20, "{format:?} is off by {off} in all");
             }
             _ => assert_eq!(&rgb, expected.as_raw(), "{format:?}"),
         }
@@ -44,36 +35,19 @@ fn formats_are_recognised_and_lossless_ones_are_exact() {
 
 #[test]
 fn pixels_convert_as_pillow_converts() {
-    let first = |image: DynamicImage, codec| {
-        all_of(&encode(image, codec), &DecodeOptions::default()).unwrap()[..3].to_vec()
-    };
+    let first =
+        |image: DynamicImage, codec| all_of(&encode(image, codec), &DecodeOptions::default()).unwrap()[..3].to_vec();
     let rgba = image::RgbaImage::from_pixel(3, 2, image::Rgba([200, 100, 50, 0]));
-    assert_eq!(
-        first(rgba.into(), Codec::Png),
-        [200, 100, 50],
-        "alpha is dropped, not blended"
-    );
+    assert_eq!(first(rgba.into(), Codec::Png), [200, 100, 50], "alpha is dropped, not blended");
     let gray = image::GrayAlphaImage::from_pixel(3, 2, image::LumaA([77, 1]));
     assert_eq!(first(gray.into(), Codec::Png), [77; 3]);
     let deep = image::ImageBuffer::from_pixel(3, 2, image::Rgb([0xABFF_u16, 0x01FF, 0xFFFF]));
-    assert_eq!(
-        first(DynamicImage::ImageRgb16(deep.clone()), Codec::Png),
-        [0xAB, 0x01, 0xFF]
-    );
-    assert_eq!(
-        first(DynamicImage::ImageRgb16(deep), Codec::Tiff),
-        [0xAB, 0x01, 0xFF]
-    );
+    assert_eq!(first(DynamicImage::ImageRgb16(deep.clone()), Codec::Png), [0xAB, 0x01, 0xFF]);
+    assert_eq!(first(DynamicImage::ImageRgb16(deep), Codec::Tiff), [0xAB, 0x01, 0xFF]);
     let gray = image::ImageBuffer::from_pixel(3, 2, image::Luma([0x80FF_u16]));
-    assert_eq!(
-        first(DynamicImage::ImageLuma16(gray), Codec::Png),
-        [0x80; 3]
-    );
+    assert_eq!(first(DynamicImage::ImageLuma16(gray), Codec::Png), [0x80; 3]);
     let float = image::ImageBuffer::from_pixel(3, 2, image::Rgb([-1.0_f32, 0.5, 7.0]));
-    assert_eq!(
-        first(DynamicImage::ImageRgb32F(float), Codec::Tiff),
-        [0, 128, 255]
-    );
+    assert_eq!(first(DynamicImage::ImageRgb32F(float), Codec::Tiff), [0, 128, 255]);
     let gray = image::GrayImage::from_pixel(9, 9, image::Luma([140]));
     assert_eq!(first(gray.into(), Codec::Jpeg), [140; 3]);
 }
@@ -89,10 +63,7 @@ fn four_component_jpegs_convert_as_pillow_converts() {
         let rgb = all_of(&bytes, &DecodeOptions::default()).unwrap();
         for (x, expected) in [(2, left), (13, right)] {
             for (&got, want) in rgb[x * 3..][..3].iter().zip(expected) {
-                assert!(
-                    got.abs_diff(want) <= 1,
-                    "column {x}: {got} is not {want} of {expected:?}"
-                );
+                assert!(got.abs_diff(want) <= 1, "column {x}: {got} is not {want} of {expected:?}");
             }
         }
     }
@@ -111,29 +82,19 @@ fn orientation_turns_jpeg_png_and_only_on_request() {
         expected.apply_orientation(image::metadata::Orientation::from_exif(value).unwrap());
         let turned = with_exif(&jpeg, value);
         let found = probe(&turned, &DecodeOptions::default()).unwrap();
-        assert_eq!(
-            (found.width, found.height),
-            (expected.width(), expected.height())
-        );
+        assert_eq!((found.width, found.height), (expected.width(), expected.height()));
         assert_eq!(
             all_of(&turned, &DecodeOptions::default()).unwrap(),
             expected.into_rgb8().into_raw(),
             "EXIF {value}"
         );
         let ignore = options(|o| o.exif = Orientation::Ignore);
-        assert_eq!(
-            all_of(&turned, &ignore).unwrap(),
-            upright.to_rgb8().into_raw()
-        );
+        assert_eq!(all_of(&turned, &ignore).unwrap(), upright.to_rgb8().into_raw());
     }
     let mut png = Vec::new();
     let mut encoder = image::codecs::png::PngEncoder::new(&mut png);
-    encoder
-        .set_exif_metadata(with_exif(&jpeg, 6)[12..40].to_vec())
-        .unwrap();
-    encoder
-        .write_image(picture(5, 3).as_raw(), 5, 3, image::ColorType::Rgb8.into())
-        .unwrap();
+    encoder.set_exif_metadata(with_exif(&jpeg, 6)[12..40].to_vec()).unwrap();
+    encoder.write_image(picture(5, 3).as_raw(), 5, 3, image::ColorType::Rgb8.into()).unwrap();
     let expected = image::imageops::rotate90(&picture(5, 3)).into_raw();
     assert_eq!(all_of(&png, &DecodeOptions::default()).unwrap(), expected);
 }
@@ -141,53 +102,20 @@ fn orientation_turns_jpeg_png_and_only_on_request() {
 fn a_region_outside_the_image_is_an_argument_error() {
     let bytes = encode(picture(20, 10), Codec::Jpeg);
     let found = probe(&bytes, &DecodeOptions::default()).unwrap();
-    for (left, top, width, height) in [
-        (0, 0, 21, 10),
-        (0, 0, 20, 11),
-        (20, 0, 1, 1),
-        (0, 0, 0, 1),
-        (0, 0, 1, 0),
-        (u32::MAX, 0, 2, 1),
-    ] {
-        let region = Rect {
-            left,
-            top,
-            width,
-            height,
-        };
-        let error = decode(
-            &bytes,
-            &found,
-            region,
-            &DecodeOptions::default(),
-            &mut Scratch::default(),
-        )
-        .unwrap_err();
-        assert!(
-            matches!(
-                error.kind(),
-                ErrorKind::Argument {
-                    setting: "region",
-                    ..
-                }
-            ),
-            "{region:?}: {error}"
-        );
+    for (left, top, width, height) in
+        [(0, 0, 21, 10), (0, 0, 20, 11), (20, 0, 1, 1), (0, 0, 0, 1), (0, 0, 1, 0), (u32::MAX, 0, 2, 1)]
+    {
+        let region = Rect { left, top, width, height };
+        let error = decode(&bytes, &found, region, &DecodeOptions::default(), &mut Scratch::default()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Argument { setting: "region", .. }), "{region:?}: {error}");
     }
 }
 
 #[test]
 fn options_travel_as_toml() {
-    let options: DecodeOptions =
-        toml::from_str("max_pixels = 5\nexif = 'ignore'\ntruncated = 'fill'").unwrap();
-    assert_eq!(
-        (options.max_pixels, options.exif, options.truncated),
-        (5, Orientation::Ignore, Truncated::Fill)
-    );
-    assert_eq!(
-        toml::from_str::<DecodeOptions>("").unwrap(),
-        DecodeOptions::default()
-    );
+    let options: DecodeOptions = toml::from_str("max_pixels = 5\nexif = 'ignore'\ntruncated = 'fill'").unwrap();
+    assert_eq!((options.max_pixels, options.exif, options.truncated), (5, Orientation::Ignore, Truncated::Fill));
+    assert_eq!(toml::from_str::<DecodeOptions>("").unwrap(), DecodeOptions::default());
 }
 
 proptest! {

@@ -17,33 +17,18 @@ use proptest::prelude::*;
 
 #[test]
 fn a_cut_jpeg_is_refused_or_filled() {
-    for bytes in [
-        encode(picture(160, 120), Codec::Jpeg),
-        encode(image::GrayImage::new(64, 64), Codec::Jpeg),
-    ] {
+    for bytes in [encode(picture(160, 120), Codec::Jpeg), encode(image::GrayImage::new(64, 64), Codec::Jpeg)] {
         let garbage = [&bytes[..], b"trailing \xFF garbage"].concat();
         assert_eq!(
             all_of(&garbage, &DecodeOptions::default()).unwrap(),
             all_of(&bytes, &DecodeOptions::default()).unwrap()
         );
-        let scan = bytes
-            .windows(2)
-            .rposition(|pair| pair == [0xFF, 0xDA])
-            .unwrap()
-            + 20;
+        let scan = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap() + 20;
         for cut in scan..bytes.len() {
             let error = all_of(&bytes[..cut], &DecodeOptions::default()).unwrap_err();
-            assert!(
-                matches!(error.kind(), ErrorKind::TruncatedImage { .. }),
-                "{cut} of {}: {error}",
-                bytes.len()
-            );
+            assert!(matches!(error.kind(), ErrorKind::TruncatedImage { .. }), "{cut} of {}: {error}", bytes.len());
             let fill = options(|o| o.truncated = Truncated::Fill);
-            assert!(
-                all_of(&bytes[..cut], &fill).is_ok(),
-                "{cut} of {}",
-                bytes.len()
-            );
+            assert!(all_of(&bytes[..cut], &fill).is_ok(), "{cut} of {}", bytes.len());
         }
     }
 }
@@ -53,10 +38,7 @@ fn a_cut_png_is_refused_or_filled() {
     let bytes = encode(picture(160, 120), Codec::Png);
     let half = &bytes[..bytes.len() / 2];
     let error = all_of(half, &DecodeOptions::default()).unwrap_err();
-    assert!(
-        matches!(error.kind(), ErrorKind::TruncatedImage { .. }),
-        "{error}"
-    );
+    assert!(matches!(error.kind(), ErrorKind::TruncatedImage { .. }), "{error}");
     let filled = all_of(half, &options(|o| o.truncated = Truncated::Fill)).unwrap();
     assert_eq!(filled[..300], picture(160, 120).as_raw()[..300]);
     assert_eq!(filled.last(), Some(&0));
@@ -64,63 +46,25 @@ fn a_cut_png_is_refused_or_filled() {
 
 #[test]
 fn hostile_headers_are_errors() {
-    let kind = |bytes: &[u8]| {
-        all_of(bytes, &DecodeOptions::default())
-            .unwrap_err()
-            .into_kind()
-    };
-    assert!(matches!(
-        kind(b""),
-        ErrorKind::Decode {
-            format: "image",
-            ..
-        }
-    ));
-    assert!(matches!(
-        kind(b"no image at all"),
-        ErrorKind::Decode {
-            format: "image",
-            ..
-        }
-    ));
+    let kind = |bytes: &[u8]| all_of(bytes, &DecodeOptions::default()).unwrap_err().into_kind();
+    assert!(matches!(kind(b""), ErrorKind::Decode { format: "image", .. }));
+    assert!(matches!(kind(b"no image at all"), ErrorKind::Decode { format: "image", .. }));
     let jpeg = encode(picture(20, 20), Codec::Jpeg);
-    let sof = jpeg
-        .windows(2)
-        .position(|pair| pair == [0xFF, 0xC0])
-        .unwrap();
+    let sof = jpeg.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     let sized = |height: u16, width: u16| {
         let mut bytes = jpeg.clone();
         bytes[sof + 5..sof + 7].copy_from_slice(&height.to_be_bytes());
         bytes[sof + 7..sof + 9].copy_from_slice(&width.to_be_bytes());
         bytes
     };
-    assert!(matches!(
-        kind(&sized(65535, 65535)),
-        ErrorKind::TooManyPixels { width: 65535, .. }
-    ));
-    assert!(matches!(
-        kind(&sized(16000, 16000)),
-        ErrorKind::TruncatedImage { .. }
-    ));
+    assert!(matches!(kind(&sized(65535, 65535)), ErrorKind::TooManyPixels { width: 65535, .. }));
+    assert!(matches!(kind(&sized(16000, 16000)), ErrorKind::TruncatedImage { .. }));
     assert!(matches!(kind(&sized(0, 20)), ErrorKind::Decode { .. }));
     assert!(matches!(kind(&sized(20, 0)), ErrorKind::Decode { .. }));
     let small = options(|o| o.max_pixels = 399);
-    for codec in [
-        Codec::Jpeg,
-        Codec::Png,
-        Codec::WebP,
-        Codec::Gif,
-        Codec::Bmp,
-        Codec::Tiff,
-    ] {
+    for codec in [Codec::Jpeg, Codec::Png, Codec::WebP, Codec::Gif, Codec::Bmp, Codec::Tiff] {
         let bytes = encode(picture(20, 20), codec);
-        assert!(matches!(
-            probe(&bytes, &small).unwrap_err().kind(),
-            ErrorKind::TooManyPixels {
-                max_pixels: 399,
-                ..
-            }
-        ));
+        assert!(matches!(probe(&bytes, &small).unwrap_err().kind(), ErrorKind::TooManyPixels { max_pixels: 399, .. }));
     }
 }
 
@@ -167,25 +111,16 @@ fn the_corpus_neither_panics_nor_hangs() {
             for truncated in [Truncated::Error, Truncated::Fill] {
                 let options = options(|o| o.truncated = truncated);
                 let start = Instant::now();
-                let result = probe(&bytes, &options).and_then(|found| {
-                    region_of(&bytes, &found, whole(&found), &options, &mut scratch)
-                });
+                let result = probe(&bytes, &options)
+                    .and_then(|found| region_of(&bytes, &found, whole(&found), &options, &mut scratch));
                 let took = start.elapsed();
-                assert!(
-                    took < Duration::from_secs(10),
-                    "{} took {took:?}",
-                    path.display()
-                );
+                assert!(took < Duration::from_secs(10), "{} took {took:?}", path.display());
                 match result {
                     Ok(_) => good += 1,
                     Err(error) => {
                         bad += 1;
                         // A decoder's panic is caught and worded so; none is known in these files.
-                        assert!(
-                            !error.to_string().contains("panicked"),
-                            "{}: {error}",
-                            path.display()
-                        );
+                        assert!(!error.to_string().contains("panicked"), "{}: {error}", path.display());
                     }
                 }
             }

@@ -11,9 +11,7 @@ use std::io::{Cursor, ErrorKind as Io};
 use image::{ColorType, ImageDecoder, ImageReader, Limits};
 
 use super::probe::Header;
-use super::{
-    DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, truncated,
-};
+use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, truncated};
 use crate::{Error, Result};
 
 /// What a decoder may allocate besides the image: palettes, profiles, metadata, windows. In bytes.
@@ -34,9 +32,7 @@ fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageD
     limits.max_alloc = Some(max_alloc);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), codec);
     reader.limits(limits);
-    reader
-        .into_decoder()
-        .map_err(|error| refused(format, &error))
+    reader.into_decoder().map_err(|error| refused(format, &error))
 }
 
 /// Size and orientation as the image's own header has them.
@@ -44,9 +40,7 @@ pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
     let mut decoder = open(bytes, format, OVERHEAD)?;
     let size = decoder.dimensions();
     // Broken metadata must not cost the image.
-    let orientation = decoder
-        .orientation()
-        .map_or(1, |orientation| orientation.to_exif());
+    let orientation = decoder.orientation().map_or(1, |orientation| orientation.to_exif());
     Ok(Header { size, orientation })
 }
 
@@ -60,23 +54,13 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Placed> {
     let pixels = u64::from(size.0) * u64::from(size.1);
-    let decoder = open(
-        bytes,
-        format,
-        pixels.saturating_mul(WIDEST).saturating_add(OVERHEAD),
-    )?;
+    let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(OVERHEAD))?;
     if decoder.dimensions() != size {
-        return Err(broken(
-            format,
-            format!(
-                "declares another size than the {}x{} it was probed with",
-                size.0, size.1
-            ),
-        ));
+        return Err(broken(format, format!("declares another size than the {}x{} it was probed with", size.0, size.1)));
     }
     let color = decoder.color_type();
-    let length = usize::try_from(decoder.total_bytes())
-        .map_err(|_| broken(format, "does not fit this machine's memory"))?;
+    let length =
+        usize::try_from(decoder.total_bytes()).map_err(|_| broken(format, "does not fit this machine's memory"))?;
     grow(&mut scratch.raw, length);
     let raw = &mut scratch.raw[..length];
     let fill = options.truncated == Truncated::Fill;
@@ -94,11 +78,7 @@ pub(super) fn decode(
     let row = stored.width as usize * PIXEL;
     grow(&mut scratch.stored, row * stored.height as usize);
     let target = &mut scratch.stored[..row * stored.height as usize];
-    let source = Source {
-        raw: &scratch.raw[..length],
-        width: size.0 as usize,
-        region: stored,
-    };
+    let source = Source { raw: &scratch.raw[..length], width: size.0 as usize, region: stored };
     match color {
         ColorType::L8 => source.convert(target, |&[l]| [l, l, l]),
         ColorType::La8 => source.convert(target, |&[l, _]| [l, l, l]),
@@ -106,29 +86,19 @@ pub(super) fn decode(
         ColorType::Rgba8 => source.convert(target, |&[r, g, b, _]| [r, g, b]),
         ColorType::L16 => source.convert(target, |&[l0, l1]| [high([l0, l1]); 3]),
         ColorType::La16 => source.convert(target, |&[l0, l1, _, _]| [high([l0, l1]); 3]),
-        ColorType::Rgb16 => source.convert(target, |p: &[u8; 6]| {
-            [0, 2, 4].map(|i| high([p[i], p[i + 1]]))
-        }),
-        ColorType::Rgba16 => source.convert(target, |p: &[u8; 8]| {
-            [0, 2, 4].map(|i| high([p[i], p[i + 1]]))
-        }),
-        ColorType::Rgb32F => source.convert(target, |p: &[u8; 12]| {
-            [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]]))
-        }),
-        ColorType::Rgba32F => source.convert(target, |p: &[u8; 16]| {
-            [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]]))
-        }),
+        ColorType::Rgb16 => source.convert(target, |p: &[u8; 6]| [0, 2, 4].map(|i| high([p[i], p[i + 1]]))),
+        ColorType::Rgba16 => source.convert(target, |p: &[u8; 8]| [0, 2, 4].map(|i| high([p[i], p[i + 1]]))),
+        ColorType::Rgb32F => {
+            source.convert(target, |p: &[u8; 12]| [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]])))
+        }
+        ColorType::Rgba32F => {
+            source.convert(target, |p: &[u8; 16]| [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]])))
+        }
         other => {
-            return Err(broken(
-                format,
-                format!("pixels of type {other:?} are not supported"),
-            ));
+            return Err(broken(format, format!("pixels of type {other:?} are not supported")));
         }
     }
-    Ok(Placed {
-        offset: 0,
-        stride: row,
-    })
+    Ok(Placed { offset: 0, stride: row })
 }
 
 /// A decoded image and the part of it that is wanted.
@@ -145,12 +115,7 @@ impl Source<'_> {
         let (left, top) = (self.region.left as usize, self.region.top as usize);
         for (y, target) in target.chunks_exact_mut(columns * PIXEL).enumerate() {
             let source = &self.raw[((top + y) * self.width + left) * N..][..columns * N];
-            for (target, source) in target
-                .as_chunks_mut::<PIXEL>()
-                .0
-                .iter_mut()
-                .zip(source.as_chunks::<N>().0)
-            {
+            for (target, source) in target.as_chunks_mut::<PIXEL>().0.iter_mut().zip(source.as_chunks::<N>().0) {
                 let [r, g, b] = pixel(source);
                 *target = [r, g, b, 255];
             }
@@ -169,11 +134,7 @@ fn float(sample: [u8; 4]) -> u8 {
 }
 
 fn refused(format: ImageFormat, error: &image::ImageError) -> Error {
-    if ends_early(error) {
-        truncated(format, error.to_string())
-    } else {
-        broken(format, error.to_string())
-    }
+    if ends_early(error) { truncated(format, error.to_string()) } else { broken(format, error.to_string()) }
 }
 
 /// Whether the error is that the bytes ran out.
@@ -184,10 +145,7 @@ fn ends_early(error: &image::ImageError) -> bool {
         other => Some(other),
     };
     while let Some(error) = cause {
-        if error
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|io| io.kind() == Io::UnexpectedEof)
-        {
+        if error.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == Io::UnexpectedEof) {
             return true;
         }
         cause = error.source();

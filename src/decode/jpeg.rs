@@ -14,10 +14,7 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
-use super::{
-    DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, probe,
-    truncated,
-};
+use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, probe, truncated};
 use crate::{Error, Result};
 
 /// More pixels than this per byte of file no Huffman-coded JPEG can hold: an MCU covers at most 64 × 16 pixels and its
@@ -67,23 +64,12 @@ pub(super) fn decode(
         (4, Some(ColorSpace::YCCK)) => Planes::Ycck,
         (4, Some(ColorSpace::CMYK)) => Planes::Cmyk,
         (n, _) => {
-            return Err(broken(
-                ImageFormat::Jpeg,
-                format!("{n} components in an unknown colour space"),
-            ));
+            return Err(broken(ImageFormat::Jpeg, format!("{n} components in an unknown colour space")));
         }
     };
-    decoder.set_options(
-        lenient
-            .set_strict_mode(!fill)
-            .jpeg_set_out_colorspace(planes.as_written()),
-    );
+    decoder.set_options(lenient.set_strict_mode(!fill).jpeg_set_out_colorspace(planes.as_written()));
 
-    let target = if planes == Planes::Rgba {
-        &mut scratch.stored
-    } else {
-        &mut scratch.raw
-    };
+    let target = if planes == Planes::Rgba { &mut scratch.stored } else { &mut scratch.raw };
     let written = width * height * planes.as_written().num_components();
     grow(target, written);
     let target = &mut target[..written];
@@ -92,45 +78,22 @@ pub(super) fn decode(
     }
     // zune writes rows in order and 128 in every byte of those it gives up on, alpha included: the last alpha tells.
     target[written - 1] = if planes == Planes::Rgba { 0 } else { 128 };
-    decoder
-        .decode_into(target)
-        .map_err(|error| scan_refused(&error))?;
+    decoder.decode_into(target).map_err(|error| scan_refused(&error))?;
 
     if planes != Planes::Rgba {
         let row = stored.width as usize * PIXEL;
         grow(&mut scratch.stored, row * stored.height as usize);
-        convert(
-            planes,
-            &scratch.raw,
-            width,
-            stored,
-            &mut scratch.stored[..row * stored.height as usize],
-        );
-        return Ok(Placed {
-            offset: 0,
-            stride: row,
-        });
+        convert(planes, &scratch.raw, width, stored, &mut scratch.stored[..row * stored.height as usize]);
+        return Ok(Placed { offset: 0, stride: row });
     }
-    let placed = Placed {
-        offset: (stored.top as usize * width + stored.left as usize) * PIXEL,
-        stride: width * PIXEL,
-    };
+    let placed = Placed { offset: (stored.top as usize * width + stored.left as usize) * PIXEL, stride: width * PIXEL };
     if target[written - 1] != 255 {
         if !fill {
-            return Err(truncated(
-                ImageFormat::Jpeg,
-                "the scan ends before the image",
-            ));
+            return Err(truncated(ImageFormat::Jpeg, "the scan ends before the image"));
         }
-        for row in target[placed.offset..]
-            .chunks_mut(placed.stride)
-            .take(stored.height as usize)
-        {
+        for row in target[placed.offset..].chunks_mut(placed.stride).take(stored.height as usize) {
             let row = &mut row[..stored.width as usize * PIXEL];
-            row.as_chunks_mut::<PIXEL>()
-                .0
-                .iter_mut()
-                .for_each(|pixel| pixel[3] = 255);
+            row.as_chunks_mut::<PIXEL>().0.iter_mut().for_each(|pixel| pixel[3] = 255);
         }
     }
     Ok(placed)
@@ -139,9 +102,7 @@ pub(super) fn decode(
 /// zune's error about headers as ours.
 fn refused(error: &DecodeErrors) -> Error {
     match error {
-        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => {
-            truncated(ImageFormat::Jpeg, error.to_string())
-        }
+        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => truncated(ImageFormat::Jpeg, error.to_string()),
         _ => broken(ImageFormat::Jpeg, error.to_string()),
     }
 }
@@ -151,9 +112,7 @@ fn refused(error: &DecodeErrors) -> Error {
 fn scan_refused(error: &DecodeErrors) -> Error {
     match error {
         DecodeErrors::Format(reason) => truncated(ImageFormat::Jpeg, reason.as_str()),
-        DecodeErrors::HuffmanDecode(_) | DecodeErrors::MCUError(_) => {
-            truncated(ImageFormat::Jpeg, error.to_string())
-        }
+        DecodeErrors::HuffmanDecode(_) | DecodeErrors::MCUError(_) => truncated(ImageFormat::Jpeg, error.to_string()),
         error => refused(error),
     }
 }
@@ -215,11 +174,7 @@ fn cmyk_to_rgba(c: u8, m: u8, y: u8, k: u8) -> [u8; 4] {
 fn ycc_to_rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
     let (y, cb, cr) = (i32::from(y) << 16, i32::from(cb) - 128, i32::from(cr) - 128);
     let byte = |value: i32| ((value + (1 << 15)) >> 16).clamp(0, 255) as u8;
-    [
-        byte(y + 91_881 * cr),
-        byte(y - 22_554 * cb - 46_802 * cr),
-        byte(y + 116_130 * cb),
-    ]
+    [byte(y + 91_881 * cr), byte(y - 22_554 * cb - 46_802 * cr), byte(y + 116_130 * cb)]
 }
 
 #[cfg(test)]

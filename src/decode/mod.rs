@@ -70,11 +70,7 @@ pub struct DecodeOptions {
 
 impl Default for DecodeOptions {
     fn default() -> Self {
-        DecodeOptions {
-            max_pixels: 1 << 28,
-            exif: Orientation::Apply,
-            truncated: Truncated::Error,
-        }
+        DecodeOptions { max_pixels: 1 << 28, exif: Orientation::Apply, truncated: Truncated::Error }
     }
 }
 
@@ -86,12 +82,7 @@ impl DecodeOptions {
         }
         let (width, height) = (u64::from(width), u64::from(height));
         if width * height > self.max_pixels {
-            return Err(ErrorKind::TooManyPixels {
-                width,
-                height,
-                max_pixels: self.max_pixels,
-            }
-            .into());
+            return Err(ErrorKind::TooManyPixels { width, height, max_pixels: self.max_pixels }.into());
         }
         Ok(())
     }
@@ -140,16 +131,10 @@ pub fn decode<'a>(
     options: &DecodeOptions,
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
-    let inside = |start: u32, length: u32, all: u32| {
-        length > 0 && start.checked_add(length).is_some_and(|end| end <= all)
-    };
-    if !inside(region.left, region.width, probe.width)
-        || !inside(region.top, region.height, probe.height)
-    {
-        let reason = format!(
-            "{region:?} must be a part of the image's {}x{} pixels",
-            probe.width, probe.height
-        );
+    let inside =
+        |start: u32, length: u32, all: u32| length > 0 && start.checked_add(length).is_some_and(|end| end <= all);
+    if !inside(region.left, region.width, probe.width) || !inside(region.top, region.height, probe.height) {
+        let reason = format!("{region:?} must be a part of the image's {}x{} pixels", probe.width, probe.height);
         return Err(Error::argument("region", reason));
     }
     let (width, height) = probe.stored;
@@ -164,25 +149,13 @@ pub fn decode<'a>(
     let row = region.width as usize * PIXEL;
     if probe.orientation == 1 {
         let length = (region.height as usize - 1) * placed.stride + row;
-        return Ok(Decoded {
-            pixels: &scratch.stored[placed.offset..][..length],
-            stride: placed.stride,
-        });
+        return Ok(Decoded { pixels: &scratch.stored[placed.offset..][..length], stride: placed.stride });
     }
     let length = row * region.height as usize;
     grow(&mut scratch.oriented, length);
     let source = &scratch.stored[placed.offset..];
-    orientation::turn(
-        probe.orientation,
-        source,
-        placed.stride,
-        stored,
-        &mut scratch.oriented[..length],
-    );
-    Ok(Decoded {
-        pixels: &scratch.oriented[..length],
-        stride: row,
-    })
+    orientation::turn(probe.orientation, source, placed.stride, stored, &mut scratch.oriented[..length]);
+    Ok(Decoded { pixels: &scratch.oriented[..length], stride: row })
 }
 
 /// Runs a third-party decoder; its panic becomes an error, for hostile files must not end a run.
@@ -190,14 +163,8 @@ pub fn decode<'a>(
 /// Unwind safety: all that `work` can leave half-written is scratch memory, and every decode overwrites what it returns.
 fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Err(broken(
-            format,
-            format!("the decoder panicked: {}", text.unwrap_or("no message")),
-        ))
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(broken(format, format!("the decoder panicked: {}", text.unwrap_or("no message"))))
     })
 }
 
@@ -212,18 +179,10 @@ fn grow(buffer: &mut Vec<u8>, length: usize) {
 
 /// An [`ErrorKind::Decode`].
 fn broken(format: ImageFormat, reason: impl Into<String>) -> Error {
-    ErrorKind::Decode {
-        format: format.name(),
-        reason: reason.into(),
-    }
-    .into()
+    ErrorKind::Decode { format: format.name(), reason: reason.into() }.into()
 }
 
 /// An [`ErrorKind::TruncatedImage`].
 fn truncated(format: ImageFormat, reason: impl Into<String>) -> Error {
-    ErrorKind::TruncatedImage {
-        format: format.name(),
-        reason: reason.into(),
-    }
-    .into()
+    ErrorKind::TruncatedImage { format: format.name(), reason: reason.into() }.into()
 }

@@ -12,9 +12,7 @@ const TAG: u16 = 274;
 /// The orientation, 1..=8, that a TIFF structure (EXIF data without its "Exif\0\0") declares in its first directory; 1 where there
 /// is none, or none that makes sense.
 pub(super) fn from_tiff(tiff: &[u8]) -> u8 {
-    find(tiff)
-        .filter(|value| (1..=8).contains(value))
-        .unwrap_or(1)
+    find(tiff).filter(|value| (1..=8).contains(value)).unwrap_or(1)
 }
 
 fn find(tiff: &[u8]) -> Option<u8> {
@@ -25,19 +23,11 @@ fn find(tiff: &[u8]) -> Option<u8> {
     };
     let u16_at = |at: usize| {
         let pair: [u8; 2] = tiff.get(at..at.checked_add(2)?)?.try_into().ok()?;
-        Some(if little {
-            u16::from_le_bytes(pair)
-        } else {
-            u16::from_be_bytes(pair)
-        })
+        Some(if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) })
     };
     let u32_at = |at: usize| {
         let word: [u8; 4] = tiff.get(at..at.checked_add(4)?)?.try_into().ok()?;
-        Some(if little {
-            u32::from_le_bytes(word)
-        } else {
-            u32::from_be_bytes(word)
-        })
+        Some(if little { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) })
     };
     let directory = usize::try_from(u32_at(4)?).ok()?;
     let entries = u16_at(directory)?;
@@ -64,45 +54,20 @@ pub(super) fn swaps_axes(orientation: u8) -> bool {
 
 /// Whether a step along the oriented image's (columns, rows) goes backwards in the stored image.
 fn backwards(orientation: u8) -> (bool, bool) {
-    (
-        matches!(orientation, 2 | 3 | 6 | 7),
-        matches!(orientation, 3 | 4 | 7 | 8),
-    )
+    (matches!(orientation, 2 | 3 | 6 | 7), matches!(orientation, 3 | 4 | 7 | 8))
 }
 
 /// The part of a stored image of `(width, height)` pixels that becomes `region` once oriented.
 pub(super) fn stored_region(orientation: u8, region: Rect, (width, height): (u32, u32)) -> Rect {
     let (columns_back, rows_back) = backwards(orientation);
     let swapped = swaps_axes(orientation);
-    let (across, down) = if swapped {
-        (height, width)
-    } else {
-        (width, height)
-    };
-    let left = if columns_back {
-        across - region.left - region.width
-    } else {
-        region.left
-    };
-    let top = if rows_back {
-        down - region.top - region.height
-    } else {
-        region.top
-    };
+    let (across, down) = if swapped { (height, width) } else { (width, height) };
+    let left = if columns_back { across - region.left - region.width } else { region.left };
+    let top = if rows_back { down - region.top - region.height } else { region.top };
     if swapped {
-        Rect {
-            left: top,
-            top: left,
-            width: region.height,
-            height: region.width,
-        }
+        Rect { left: top, top: left, width: region.height, height: region.width }
     } else {
-        Rect {
-            left,
-            top,
-            width: region.width,
-            height: region.height,
-        }
+        Rect { left, top, width: region.width, height: region.height }
     }
 }
 
@@ -159,16 +124,9 @@ mod tests {
     fn turning_a_region_follows_the_definition() {
         let size = (37, 21);
         let pixel = |x: u32, y: u32| [x as u8, y as u8, 7, 255];
-        let image: Vec<u8> = (0..size.1)
-            .flat_map(|y| (0..size.0).flat_map(move |x| pixel(x, y)))
-            .collect();
+        let image: Vec<u8> = (0..size.1).flat_map(|y| (0..size.0).flat_map(move |x| pixel(x, y))).collect();
         for orientation in 1..=8 {
-            let region = Rect {
-                left: 3,
-                top: 2,
-                width: 17,
-                height: 18,
-            };
+            let region = Rect { left: 3, top: 2, width: 17, height: 18 };
             let stored = stored_region(orientation, region, size);
             let stride = size.0 as usize * PIXEL;
             let source = &image[stored.top as usize * stride + stored.left as usize * PIXEL..];
@@ -178,11 +136,7 @@ mod tests {
                 for x in 0..region.width {
                     let (sx, sy) = stored_of(orientation, x + region.left, y + region.top, size);
                     let at = (y * region.width + x) as usize * PIXEL;
-                    assert_eq!(
-                        target[at..at + PIXEL],
-                        pixel(sx, sy),
-                        "orientation {orientation} at {x}, {y}"
-                    );
+                    assert_eq!(target[at..at + PIXEL], pixel(sx, sy), "orientation {orientation} at {x}, {y}");
                 }
             }
         }
@@ -202,13 +156,7 @@ mod tests {
 
     #[test]
     fn nonsense_means_as_stored() {
-        let entry = |value: u8| {
-            [
-                &b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0"[..],
-                &[value, 0, 0, 0],
-            ]
-            .concat()
-        };
+        let entry = |value: u8| [&b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0"[..], &[value, 0, 0, 0]].concat();
         assert_eq!(from_tiff(&entry(8)), 8);
         assert_eq!(from_tiff(&entry(0)), 1);
         assert_eq!(from_tiff(&entry(9)), 1);

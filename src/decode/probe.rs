@@ -38,21 +38,7 @@ impl ImageFormat {
         match bytes {
             [0xFF, 0xD8, 0xFF, ..] => Some(ImageFormat::Jpeg),
             [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some(ImageFormat::Png),
-            [
-                b'R',
-                b'I',
-                b'F',
-                b'F',
-                _,
-                _,
-                _,
-                _,
-                b'W',
-                b'E',
-                b'B',
-                b'P',
-                ..,
-            ] => Some(ImageFormat::WebP),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageFormat::Gif),
             [b'B', b'M', ..] => Some(ImageFormat::Bmp),
             // 42 is TIFF, 43 BigTIFF.
@@ -87,16 +73,11 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
     let Some(format) = ImageFormat::recognise(bytes) else {
         let reason = match bytes {
             [] => "no bytes".to_owned(),
-            _ => format!(
-                "neither JPEG, PNG, WebP, GIF, BMP nor TIFF; begins with {:02x?}",
-                &bytes[..bytes.len().min(8)]
-            ),
+            _ => {
+                format!("neither JPEG, PNG, WebP, GIF, BMP nor TIFF; begins with {:02x?}", &bytes[..bytes.len().min(8)])
+            }
         };
-        return Err(ErrorKind::Decode {
-            format: "image",
-            reason,
-        }
-        .into());
+        return Err(ErrorKind::Decode { format: "image", reason }.into());
     };
     let header = match format {
         ImageFormat::Jpeg => jpeg_header(bytes)?,
@@ -108,18 +89,8 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
         Orientation::Apply => header.orientation,
         Orientation::Ignore => 1,
     };
-    let (width, height) = if orientation::swaps_axes(orientation) {
-        (height, width)
-    } else {
-        (width, height)
-    };
-    Ok(Probe {
-        format,
-        width,
-        height,
-        orientation,
-        stored: header.size,
-    })
+    let (width, height) = if orientation::swaps_axes(orientation) { (height, width) } else { (width, height) };
+    Ok(Probe { format, width, height, orientation, stored: header.size })
 }
 
 /// Size and orientation as stored.
@@ -150,14 +121,8 @@ impl<'a> Iterator for Segments<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             // In entropy-coded data 0xFF is followed by 0 (stuffing) or a restart marker; both are stepped over here.
-            self.at += self
-                .bytes
-                .get(self.at..)?
-                .iter()
-                .position(|&byte| byte == 0xFF)?;
-            self.at += self.bytes[self.at..]
-                .iter()
-                .position(|&byte| byte != 0xFF)?;
+            self.at += self.bytes.get(self.at..)?.iter().position(|&byte| byte == 0xFF)?;
+            self.at += self.bytes[self.at..].iter().position(|&byte| byte != 0xFF)?;
             let marker = self.bytes[self.at];
             self.at += 1;
             match marker {
@@ -184,41 +149,23 @@ fn jpeg_header(bytes: &[u8]) -> Result<Header> {
             // SOF0..15; C4, C8 and CC in their midst are DHT, JPG and DAC.
             0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
                 let &[_, h1, h0, w1, w0, ..] = payload else {
-                    return Err(broken(
-                        ImageFormat::Jpeg,
-                        "the frame header (SOF) is too short",
-                    ));
+                    return Err(broken(ImageFormat::Jpeg, "the frame header (SOF) is too short"));
                 };
-                size = size.or(Some((
-                    u32::from(u16::from_be_bytes([w1, w0])),
-                    u32::from(u16::from_be_bytes([h1, h0])),
-                )));
+                size =
+                    size.or(Some((u32::from(u16::from_be_bytes([w1, w0])), u32::from(u16::from_be_bytes([h1, h0])))));
             }
             0xE1 if orientation.is_none() => {
-                orientation = payload
-                    .strip_prefix(b"Exif\0\0")
-                    .map(orientation::from_tiff);
+                orientation = payload.strip_prefix(b"Exif\0\0").map(orientation::from_tiff);
             }
             SOS | EOI if size.is_none() => {
-                return Err(broken(
-                    ImageFormat::Jpeg,
-                    "no frame header (SOF) before the first scan",
-                ));
+                return Err(broken(ImageFormat::Jpeg, "no frame header (SOF) before the first scan"));
             }
             SOS | EOI => break,
             _ => {}
         }
     }
-    let size = size.ok_or_else(|| {
-        truncated(
-            ImageFormat::Jpeg,
-            "the bytes end before the frame header (SOF)",
-        )
-    })?;
-    Ok(Header {
-        size,
-        orientation: orientation.unwrap_or(1),
-    })
+    let size = size.ok_or_else(|| truncated(ImageFormat::Jpeg, "the bytes end before the frame header (SOF)"))?;
+    Ok(Header { size, orientation: orientation.unwrap_or(1) })
 }
 
 /// Whether a JPEG's end-of-image marker is there.
@@ -227,11 +174,7 @@ fn jpeg_header(bytes: &[u8]) -> Result<Header> {
 /// no cost. Otherwise there is garbage behind the image, or the image was cut: walking its segments tells.
 /// A JPEG that only lacks the marker counts as cut; libjpeg, through Pillow, refuses it as well.
 pub(super) fn jpeg_has_end(bytes: &[u8]) -> bool {
-    let padding = bytes
-        .iter()
-        .rev()
-        .take_while(|byte| matches!(byte, 0 | b'\n' | b'\r' | b' '))
-        .count();
+    let padding = bytes.iter().rev().take_while(|byte| matches!(byte, 0 | b'\n' | b'\r' | b' ')).count();
     bytes[..bytes.len() - padding].ends_with(&[0xFF, EOI])
         || (Segments { bytes, at: 2 }).any(|(marker, _)| marker == EOI)
 }
@@ -249,21 +192,9 @@ mod tests {
 
     #[test]
     fn walks_fill_bytes_stray_bytes_and_tables() {
-        let header = size_of(&[
-            b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab",
-            b"stray",
-            b"\xFF\xC4\0\x03x",
-            &SOF,
-            &SCAN,
-        ])
-        .unwrap();
-        assert_eq!(
-            header,
-            Header {
-                size: (30, 20),
-                orientation: 1
-            }
-        );
+        let header =
+            size_of(&[b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab", b"stray", b"\xFF\xC4\0\x03x", &SOF, &SCAN]).unwrap();
+        assert_eq!(header, Header { size: (30, 20), orientation: 1 });
     }
 
     #[test]
@@ -271,34 +202,19 @@ mod tests {
         let whole = [b"\xFF\xD8".as_slice(), &SOF].concat();
         assert!(jpeg_header(&whole).is_ok());
         for length in 2..whole.len() {
-            assert!(matches!(
-                jpeg_header(&whole[..length]).unwrap_err().kind(),
-                ErrorKind::TruncatedImage { .. }
-            ));
+            assert!(matches!(jpeg_header(&whole[..length]).unwrap_err().kind(), ErrorKind::TruncatedImage { .. }));
         }
-        assert!(matches!(
-            size_of(&[b"\xFF\xD8", &SCAN]).unwrap_err().kind(),
-            ErrorKind::Decode { .. }
-        ));
+        assert!(matches!(size_of(&[b"\xFF\xD8", &SCAN]).unwrap_err().kind(), ErrorKind::Decode { .. }));
     }
 
     #[test]
     fn finds_the_end_before_garbage() {
-        let whole = [
-            b"\xFF\xD8".as_slice(),
-            &SOF,
-            &SCAN,
-            b"\xFF\x00\xFF\xD0z\xFF\xD9",
-        ]
-        .concat();
+        let whole = [b"\xFF\xD8".as_slice(), &SOF, &SCAN, b"\xFF\x00\xFF\xD0z\xFF\xD9"].concat();
         assert!(jpeg_has_end(&whole));
         assert!(jpeg_has_end(&[&whole[..], b"\0\0\n"].concat()));
         assert!(jpeg_has_end(&[&whole[..], b"trailing garbage"].concat()));
         for cut in 1..whole.len() - 2 {
-            assert!(
-                !jpeg_has_end(&whole[..whole.len() - cut]),
-                "{cut} bytes cut"
-            );
+            assert!(!jpeg_has_end(&whole[..whole.len() - cut]), "{cut} bytes cut");
         }
     }
 }
