@@ -136,7 +136,9 @@ pub enum ErrorKind {
         source: Error,
     },
     /// More samples failed than `OnError::Skip` allows.
-    #[error("{failed} of the first {seen} samples failed, more than OnError::Skip {{ max_share: {max_share} }} allows; the last: {last}")]
+    #[error(
+        "{failed} of the first {seen} samples failed, more than OnError::Skip {{ max_share: {max_share} }} allows; the last: {last}"
+    )]
     TooManyFailures {
         /// Failed samples, in batch order.
         failed: u64,
@@ -176,7 +178,9 @@ pub enum ErrorKind {
         setting: &'static str,
     },
     /// The caller holds every output buffer and the memory budget allows no more.
-    #[error("all {held} output buffers are held by the caller and memory_budget = {budget} bytes allows no further one: drop batches earlier, or raise memory_budget or lower queue_depth or batch_size")]
+    #[error(
+        "all {held} output buffers are held by the caller and memory_budget = {budget} bytes allows no further one: drop batches earlier, or raise memory_budget or lower queue_depth or batch_size"
+    )]
     OutputsHeld {
         /// Batches that are alive.
         held: usize,
