@@ -1,16 +1,21 @@
 //! gpufeed feeds any GPU with augmented image batches.
 
+mod backend;
 mod cpu;
 pub mod dataset;
 pub mod decode;
 mod error;
+mod gpu;
 pub mod plan;
+mod processor;
 pub mod sampler;
 pub mod transforms;
 
-pub use dataset::{
-    Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData,
-};
+pub use backend::{ADAPTER_VARIABLE, Backend};
+pub use dataset::{Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData};
 pub use error::{Error, ErrorKind, Result};
+pub use gpu::Gpu;
 pub use plan::{DType, Layout, Output, Plan};
+pub use processor::Processor;
 pub use sampler::{EpochOrder, LastBatch, Sampler, Slot, State};
+pub use wgpu;

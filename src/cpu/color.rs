@@ -118,7 +118,13 @@ fn hue(factor: f32, planes: &mut [f32]) {
         let by_red = bc - gc;
         let by_green = 2.0 + rc - bc;
         let by_blue = 4.0 + gc - rc;
-        let turn = if high == r { by_red } else if high == g { by_green } else { by_blue };
+        let turn = if high == r {
+            by_red
+        } else if high == g {
+            by_green
+        } else {
+            by_blue
+        };
         let turn = fract(turn * (1.0 / 6.0) + 1.0);
         let sixths = fract(turn + factor) * 6.0;
         let sector = sixths as i32;
@@ -128,8 +134,20 @@ fn hue(factor: f32, planes: &mut [f32]) {
         let q = clamp(high * (1.0 - saturation * fraction));
         let t = clamp(high * (1.0 - saturation * (1.0 - fraction)));
         let pick = |a: f32, b: f32, c: f32, d: f32, e: f32, f: f32| {
-            let low = if sector == 0 { a } else if sector == 1 { b } else { c };
-            let high = if sector == 3 { d } else if sector == 4 { e } else { f };
+            let low = if sector == 0 {
+                a
+            } else if sector == 1 {
+                b
+            } else {
+                c
+            };
+            let high = if sector == 3 {
+                d
+            } else if sector == 4 {
+                e
+            } else {
+                f
+            };
             if sector < 3 { low } else { high }
         };
         red[i] = pick(high, q, p, p, t, high);

@@ -37,7 +37,8 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let floats = self.line.capacity() + self.rows.capacity() + self.intermediate.iter().map(Vec::capacity).sum::<usize>();
+        let floats =
+            self.line.capacity() + self.rows.capacity() + self.intermediate.iter().map(Vec::capacity).sum::<usize>();
         4 * floats + self.x.bytes() + self.y.bytes()
     }
 }
@@ -45,22 +46,43 @@ impl Scratch {
 /// Runs `program` on the pixels of `region` (of the source image) and writes the whole output image to `out`.
 ///
 /// `out` has exactly the output's bytes.
-pub(crate) fn run(plan: &Plan, program: &Program, pixels: Pixels<'_>, region: Rect, out: &mut [u8], scratch: &mut Scratch) {
+pub(crate) fn run(
+    plan: &Plan,
+    program: &Program,
+    pixels: Pixels<'_>,
+    region: Rect,
+    out: &mut [u8],
+    scratch: &mut Scratch,
+) {
     let channels = plan.channels() as usize;
     let mut writer = store::Writer::new(plan.output(), channels, program.size(), out);
     run_stages(program, pixels, region, scratch, |y, planes| writer.row(y, planes));
 }
 
 /// As [`run`], to four f32 a pixel: what the GPU stores for an image that the CPU has reduced.
-pub(crate) fn run_to_floats(program: &Program, pixels: Pixels<'_>, region: Rect, out: &mut Vec<f32>, scratch: &mut Scratch) {
+pub(crate) fn run_to_floats(
+    program: &Program,
+    pixels: Pixels<'_>,
+    region: Rect,
+    out: &mut Vec<f32>,
+    scratch: &mut Scratch,
+) {
     let (width, height) = program.size();
     let width = width as usize;
     out.clear();
     out.resize(4 * width * height as usize, 1.0);
-    run_stages(program, pixels, region, scratch, |y, planes| store::interleave(planes, &mut out[4 * width * y..][..4 * width]));
+    run_stages(program, pixels, region, scratch, |y, planes| {
+        store::interleave(planes, &mut out[4 * width * y..][..4 * width])
+    });
 }
 
-fn run_stages(program: &Program, pixels: Pixels<'_>, region: Rect, scratch: &mut Scratch, mut sink: impl FnMut(usize, &[f32])) {
+fn run_stages(
+    program: &Program,
+    pixels: Pixels<'_>,
+    region: Rect,
+    scratch: &mut Scratch,
+    mut sink: impl FnMut(usize, &[f32]),
+) {
     let last = program.stages.len() - 1;
     let mut buffers = std::mem::take(&mut scratch.intermediate);
     for (i, stage) in program.stages.iter().enumerate() {
@@ -75,14 +97,22 @@ fn run_stages(program: &Program, pixels: Pixels<'_>, region: Rect, scratch: &mut
         } else {
             next.clear();
             next.resize(4 * width * height, 1.0);
-            run_stage(stage, source, region, scratch, &mut |y, planes| store::interleave(planes, &mut next[4 * width * y..][..4 * width]));
+            run_stage(stage, source, region, scratch, &mut |y, planes| {
+                store::interleave(planes, &mut next[4 * width * y..][..4 * width])
+            });
         }
         buffers.swap(0, 1);
     }
     scratch.intermediate = buffers;
 }
 
-fn run_stage(stage: &StageProgram, source: Pixels<'_>, region: Rect, scratch: &mut Scratch, sink: &mut dyn FnMut(usize, &[f32])) {
+fn run_stage(
+    stage: &StageProgram,
+    source: Pixels<'_>,
+    region: Rect,
+    scratch: &mut Scratch,
+    sink: &mut dyn FnMut(usize, &[f32]),
+) {
     let sampling = stage.sampling.relative_to(region);
     let (width, height) = sampling.size();
     let (width, height) = (width as usize, height as usize);
@@ -104,7 +134,9 @@ fn run_stage(stage: &StageProgram, source: Pixels<'_>, region: Rect, scratch: &m
         resample::row(&sampling, x, y, row, source, line, planes);
     }
     let mut first = 0;
-    while let Some(until) = stage.steps[first..].iter().position(|step| step.opcode == opcode::CONTRAST).map(|i| first + i) {
+    while let Some(until) =
+        stage.steps[first..].iter().position(|step| step.opcode == opcode::CONTRAST).map(|i| first + i)
+    {
         let contrast = &stage.steps[until];
         // Sums of rows, in f64: the mean of a large image keeps its last bits, in the same order every time.
         let sum: f64 = rows

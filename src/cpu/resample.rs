@@ -31,7 +31,9 @@ struct Entry {
 
 impl Table {
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Entry>() * self.entries.capacity() + 4 * self.weights.capacity() + size_of::<Tap>() * self.taps.capacity()
+        size_of::<Entry>() * self.entries.capacity()
+            + 4 * self.weights.capacity()
+            + size_of::<Tap>() * self.taps.capacity()
     }
 
     pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) {
@@ -81,7 +83,15 @@ impl Table {
 }
 
 /// Writes output row `i` to `planes`: all reds, all greens, all blues.
-pub(super) fn row(sampling: &Sampling, x: &Table, y: &Table, i: usize, source: Pixels<'_>, line: &mut Vec<f32>, planes: &mut [f32]) {
+pub(super) fn row(
+    sampling: &Sampling,
+    x: &Table,
+    y: &Table,
+    i: usize,
+    source: Pixels<'_>,
+    line: &mut Vec<f32>,
+    planes: &mut [f32],
+) {
     let width = x.entries.len();
     let grid_fill = sampling.grid_border.map_or([0.0; 3], |border| border.fill);
     let entry = y.entries[i];
@@ -111,7 +121,9 @@ pub(super) fn row(sampling: &Sampling, x: &Table, y: &Table, i: usize, source: P
     horizontal(x, left, line, planes);
     if sampling.source_border.is_some() || sampling.grid_border.is_some() {
         for (i, entry) in x.entries.iter().enumerate() {
-            for (plane, (source_fill, grid_fill)) in planes.chunks_exact_mut(width).zip(source_fill.into_iter().zip(grid_fill)) {
+            for (plane, (source_fill, grid_fill)) in
+                planes.chunks_exact_mut(width).zip(source_fill.into_iter().zip(grid_fill))
+            {
                 plane[i] = if entry.outside { grid_fill } else { plane[i] + entry.fill * source_fill };
             }
         }
@@ -130,7 +142,13 @@ fn vertical(source: Pixels<'_>, first: usize, end: usize, weights: &[f32], left:
                 let row = |k: usize| &data[(first + at + k.min(group.len() - 1)) * stride..][4 * left..4 * right];
                 // Bytes become floats by · 1/255, here in the weights.
                 let weight = |k: usize| group.get(k).map_or(0.0, |w| w * (1.0 / 255.0));
-                add_bytes([row(0), row(1), row(2), row(3)], [weight(0), weight(1), weight(2), weight(3)], group.len(), at == 0, out);
+                add_bytes(
+                    [row(0), row(1), row(2), row(3)],
+                    [weight(0), weight(1), weight(2), weight(3)],
+                    group.len(),
+                    at == 0,
+                    out,
+                );
             }
             Pixels::Floats { data, stride } => {
                 for (k, &weight) in group.iter().enumerate() {
@@ -152,9 +170,11 @@ fn add_bytes(rows: [&[u8]; 4], weights: [f32; 4], count: usize, begin: bool, out
     match count {
         1 => (0..n).for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i])),
         2 => (0..n).for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i])),
-        3 => (0..n).for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i]) + wc * f32::from(c[i])),
+        3 => (0..n)
+            .for_each(|i| out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i]) + wc * f32::from(c[i])),
         _ => (0..n).for_each(|i| {
-            out[i] = old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i]) + wc * f32::from(c[i]) + wd * f32::from(d[i]);
+            out[i] =
+                old(out[i]) + wa * f32::from(a[i]) + wb * f32::from(b[i]) + wc * f32::from(c[i]) + wd * f32::from(d[i]);
         }),
     }
 }
@@ -185,7 +205,9 @@ fn taps<const N: usize>(table: &Table, left: usize, line: &[f32], planes: &mut [
     let (red, rest) = planes.split_at_mut(table.entries.len());
     let (green, blue) = rest.split_at_mut(table.entries.len());
     let outputs = red.iter_mut().zip(green).zip(blue);
-    for ((entry, weights), ((red, green), blue)) in table.entries.iter().zip(table.weights.as_chunks::<N>().0).zip(outputs) {
+    for ((entry, weights), ((red, green), blue)) in
+        table.entries.iter().zip(table.weights.as_chunks::<N>().0).zip(outputs)
+    {
         let pixels = line[4 * (entry.first - left)..][..4 * N].as_chunks::<4>().0;
         let mut sum = [0.0f32; 4];
         for k in 0..N {

@@ -74,11 +74,7 @@ impl InMemory {
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the samples so far have one channel.
     pub fn push_encoded(&mut self, bytes: impl Into<Bytes>, label: Label) -> Result<()> {
-        self.push(Entry {
-            bytes: bytes.into(),
-            shape: None,
-            label,
-        })
+        self.push(Entry { bytes: bytes.into(), shape: None, label })
     }
 
     /// Adds `height` rows of `width` pixels, stored as [`PixelFormat`] says. A `Vec<u8>` or [`Bytes`]
@@ -98,15 +94,7 @@ impl InMemory {
     ) -> Result<()> {
         let bytes = bytes.into();
         Pixels::new(width, height, format, &bytes)?;
-        self.push(Entry {
-            bytes,
-            shape: Some(Shape {
-                width,
-                height,
-                format,
-            }),
-            label,
-        })
+        self.push(Entry { bytes, shape: Some(Shape { width, height, format }), label })
     }
 
     fn push(&mut self, entry: Entry) -> Result<()> {
@@ -132,22 +120,14 @@ impl Dataset for InMemory {
     }
 
     fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let entry = self
-            .entries
-            .get(index)
-            .ok_or_else(|| out_of_range(index, self.len()))?;
+        let entry = self.entries.get(index).ok_or_else(|| out_of_range(index, self.len()))?;
         let data = match entry.shape {
             None => SampleData::Encoded(&entry.bytes),
-            Some(Shape {
-                width,
-                height,
-                format,
-            }) => SampleData::Pixels(Pixels::new(width, height, format, &entry.bytes)?),
+            Some(Shape { width, height, format }) => {
+                SampleData::Pixels(Pixels::new(width, height, format, &entry.bytes)?)
+            }
         };
-        Ok(Sample {
-            data,
-            label: entry.label.clone(),
-        })
+        Ok(Sample { data, label: entry.label.clone() })
     }
 
     fn name(&self, index: usize) -> String {
@@ -166,15 +146,8 @@ impl Dataset for InMemory {
 /// Encoded files with their labels.
 impl<B: Into<Bytes>> FromIterator<(B, Label)> for InMemory {
     fn from_iter<I: IntoIterator<Item = (B, Label)>>(files: I) -> Self {
-        let entry = |(bytes, label): (B, Label)| Entry {
-            bytes: bytes.into(),
-            shape: None,
-            label,
-        };
-        InMemory {
-            entries: files.into_iter().map(entry).collect(),
-            classes: Vec::new(),
-        }
+        let entry = |(bytes, label): (B, Label)| Entry { bytes: bytes.into(), shape: None, label };
+        InMemory { entries: files.into_iter().map(entry).collect(), classes: Vec::new() }
     }
 }
 
@@ -189,10 +162,8 @@ mod tests {
     fn reads_what_was_pushed() {
         let mut data = InMemory::new().with_classes(["cat", "dog"]);
         data.push_encoded(vec![1, 2, 3], Label::Class(1)).unwrap();
-        data.push_pixels(1, 2, PixelFormat::Rgb8, vec![4; 6], Label::from(vec![0.5]))
-            .unwrap();
-        data.push_pixels(1, 1, PixelFormat::Rgba8, vec![5; 4], Label::None)
-            .unwrap();
+        data.push_pixels(1, 2, PixelFormat::Rgb8, vec![4; 6], Label::from(vec![0.5])).unwrap();
+        data.push_pixels(1, 1, PixelFormat::Rgba8, vec![5; 4], Label::None).unwrap();
         assert_eq!((data.len(), data.channels()), (3, 3));
         assert_eq!(data.classes(), ["cat", "dog"]);
 
@@ -202,13 +173,8 @@ mod tests {
         assert!(matches!(first.data, SampleData::Encoded([1, 2, 3])));
         let second = data.read(1, &mut buffer).unwrap();
         assert_eq!(second.label, Label::Multi([0.5].into()));
-        let SampleData::Pixels(pixels) = second.data else {
-            panic!("encoded")
-        };
-        assert_eq!(
-            (pixels.width(), pixels.height(), pixels.bytes()),
-            (1, 2, &[4; 6][..])
-        );
+        let SampleData::Pixels(pixels) = second.data else { panic!("encoded") };
+        assert_eq!((pixels.width(), pixels.height(), pixels.bytes()), (1, 2, &[4; 6][..]));
         assert_eq!(buffer.capacity(), 0, "nothing is copied");
 
         let refused = data.read(3, &mut buffer).unwrap_err().to_string();
@@ -220,20 +186,10 @@ mod tests {
     fn refuses_a_mix_of_channels_and_keeps_what_it_has() {
         let mut gray = InMemory::new();
         gray.push_pixels(1, 1, GRAY, vec![0], Label::None).unwrap();
-        gray.push_pixels(1, 1, GRAY_FLOAT, vec![0; 4], Label::None)
-            .unwrap();
-        let refused = gray
-            .push_encoded(vec![1], Label::None)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            refused.contains("has 3 and the 2 before it have 1"),
-            "{refused}"
-        );
-        assert!(
-            gray.push_pixels(1, 1, PixelFormat::Rgb8, vec![0; 3], Label::None)
-                .is_err()
-        );
+        gray.push_pixels(1, 1, GRAY_FLOAT, vec![0; 4], Label::None).unwrap();
+        let refused = gray.push_encoded(vec![1], Label::None).unwrap_err().to_string();
+        assert!(refused.contains("has 3 and the 2 before it have 1"), "{refused}");
+        assert!(gray.push_pixels(1, 1, PixelFormat::Rgb8, vec![0; 3], Label::None).is_err());
         assert_eq!((gray.len(), gray.channels()), (2, 1));
 
         let mut color = InMemory::from_iter([(vec![1], Label::None)]);
@@ -244,10 +200,7 @@ mod tests {
     #[test]
     fn refuses_bytes_that_do_not_fit() {
         let mut data = InMemory::new();
-        assert!(
-            data.push_pixels(2, 2, GRAY, vec![0; 3], Label::None)
-                .is_err()
-        );
+        assert!(data.push_pixels(2, 2, GRAY, vec![0; 3], Label::None).is_err());
         assert!(data.is_empty());
     }
 }

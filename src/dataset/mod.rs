@@ -200,10 +200,7 @@ impl From<Vec<f32>> for Label {
 
 /// The error for an index that the data set does not have.
 fn out_of_range(index: usize, len: usize) -> Error {
-    Error::argument(
-        "index",
-        format!("{index} is not below the data set's length, {len}"),
-    )
+    Error::argument("index", format!("{index} is not below the data set's length, {len}"))
 }
 
 #[cfg(test)]
@@ -227,10 +224,7 @@ mod tests {
         fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
             buffer.clear();
             buffer.push(index as u8);
-            Ok(Sample {
-                data: SampleData::Encoded(buffer),
-                label: Label::None,
-            })
+            Ok(Sample { data: SampleData::Encoded(buffer), label: Label::None })
         }
 
         fn name(&self, index: usize) -> String {
@@ -264,9 +258,7 @@ mod tests {
 
     #[test]
     fn pointers_forward_every_method() {
-        let odd = || Odd {
-            classes: vec!["a".into()],
-        };
+        let odd = || Odd { classes: vec!["a".into()] };
         check(Arc::new(odd()));
         check(Box::new(odd()));
         check(Box::new(odd()) as Box<dyn Dataset>);

@@ -79,10 +79,7 @@ impl<'a> Pixels<'a> {
             && channels != 1
             && channels != 3
         {
-            return Err(Error::argument(
-                "channels",
-                format!("{channels}, but F32 has 1 or 3"),
-            ));
+            return Err(Error::argument("channels", format!("{channels}, but F32 has 1 or 3")));
         }
         if width == 0 || height == 0 {
             return Err(Error::argument(
@@ -95,18 +92,10 @@ impl<'a> Pixels<'a> {
         if needed != bytes.len() as u128 {
             return Err(Error::argument(
                 "bytes",
-                format!(
-                    "{width}x{height} {format:?} takes {needed} bytes, not {}",
-                    bytes.len()
-                ),
+                format!("{width}x{height} {format:?} takes {needed} bytes, not {}", bytes.len()),
             ));
         }
-        Ok(Pixels {
-            width,
-            height,
-            format,
-            bytes,
-        })
+        Ok(Pixels { width, height, format, bytes })
     }
 
     /// Pixels in a row, at least 1.
@@ -154,11 +143,7 @@ mod tests {
 
     #[test]
     fn rejects_what_is_no_image() {
-        let refused = |width, height, format| {
-            Pixels::new(width, height, format, &[])
-                .unwrap_err()
-                .to_string()
-        };
+        let refused = |width, height, format| Pixels::new(width, height, format, &[]).unwrap_err().to_string();
         assert!(refused(0, 4, PixelFormat::R8).starts_with("width: "));
         assert!(refused(4, 0, PixelFormat::R8).starts_with("height: "));
         assert!(refused(1, 1, PixelFormat::F32 { channels: 2 }).starts_with("channels: "));

@@ -45,7 +45,9 @@ impl Stage {
                 }
             }
             // A border that comes after a colour step is not coloured by it; copies of coloured pixels are.
-            Effect::Pad { mode, .. } if self.statistics > 0 || (self.steps > 0 && mode == PaddingMode::Constant) => return false,
+            Effect::Pad { mode, .. } if self.statistics > 0 || (self.steps > 0 && mode == PaddingMode::Constant) => {
+                return false;
+            }
             Effect::Pad { mode, fill } => match self.border {
                 None => self.border = Some(((mode, fill), false)),
                 // Constant around the same constant, edge around edge: one wider border.

@@ -12,7 +12,7 @@ pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};
 use crate::transforms::draw::{Context, first_slots};
-use crate::transforms::{Drawn, Effect, Key, Slot, Slots, Transform};
+use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform};
 use fuse::{Place, Stage};
 use program::Program;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,8 @@ pub struct Output {
 pub struct Plan {
     transforms: Vec<Transform>,
     first_slots: Vec<u16>,
+    /// What `draw` emits for a plan of fixed operations.
+    fixed: Vec<Op>,
     slots: Vec<Slot>,
     places: Vec<Place>,
     stages: Vec<Stage>,
@@ -120,18 +122,25 @@ impl Plan {
         }
         transforms.iter().try_for_each(Transform::validate)?;
         if transforms.len() > 255 || depth(transforms) > 7 {
-            return Err(Error::argument("transforms", "more than 255 in a list, or RandomApply nested more than 7 deep"));
+            return Err(Error::argument(
+                "transforms",
+                "more than 255 in a list, or RandomApply nested more than 7 deep",
+            ));
         }
         let mut slots = Slots::default();
         transforms.iter().for_each(|transform| transform.slots(&mut slots));
         if slots.list.len() > usize::from(u16::MAX) {
-            return Err(Error::argument("transforms", format!("{} operations, more than {}", slots.list.len(), u16::MAX)));
+            return Err(Error::argument(
+                "transforms",
+                format!("{} operations, more than {}", slots.list.len(), u16::MAX),
+            ));
         }
         let channels = output_channels(input_channels, &slots.list)?;
         let (stages, places) = fuse::fuse(&slots.list);
         let plan = Plan {
             transforms: transforms.to_vec(),
             first_slots: first_slots(transforms),
+            fixed: Vec::new(),
             places,
             stages,
             size: slots.size,
@@ -144,9 +153,37 @@ impl Plan {
         Ok(plan)
     }
 
+    /// A plan of fixed operations: each op is its own slot, so `drawn` below replays them.
+    ///
+    /// ```
+    /// use gpufeed::transforms::Op;
+    /// use gpufeed::{Output, Plan};
+    ///
+    /// let plan = Plan::fixed(3, &[Op::HorizontalFlip, Op::Brightness { factor: 0.5 }], &Output::default())?;
+    /// assert_eq!(plan.draw(8, 8, &Default::default())?.ops.len(), 2);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, or `DType::U8` after
+    /// `Normalize`.
+    pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
+        let mut plan = Plan::compile_for(input_channels, &[], output)?;
+        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false };
+        plan.slots = ops.iter().map(slot).collect();
+        plan.channels = output_channels(input_channels, &plan.slots)?;
+        (plan.stages, plan.places) = fuse::fuse(&plan.slots);
+        plan.fixed = ops.to_vec();
+        plan.check_u8()?;
+        Ok(plan)
+    }
+
     fn check_u8(&self) -> Result<()> {
         if self.output.dtype == DType::U8 && self.slots.iter().any(|slot| slot.effect == Effect::Normalize) {
-            return Err(Error::argument("output", "DType::U8 cannot hold what Normalize gives; use F16 or F32, or leave Normalize out"));
+            return Err(Error::argument(
+                "output",
+                "DType::U8 cannot hold what Normalize gives; use F16 or F32, or leave Normalize out",
+            ));
         }
         Ok(())
     }
@@ -159,6 +196,9 @@ impl Plan {
         let mut ops = Vec::with_capacity(self.slots.len());
         let mut context = Context::new(*key, (width, height), self.input_channels, &mut ops);
         context.draw_list(&self.transforms, &self.first_slots)?;
+        for (slot, op) in self.fixed.iter().enumerate() {
+            context.emit(slot as u16, op.clone())?;
+        }
         Ok(Drawn { width, height, ops })
     }
 
@@ -192,6 +232,11 @@ impl Plan {
         &self.transforms
     }
 
+    /// Bytes of one image of the output.
+    pub(crate) fn image_bytes(&self, (width, height): (u32, u32)) -> usize {
+        width as usize * height as usize * self.channels as usize * self.output.dtype.bytes()
+    }
+
     pub(crate) fn stages(&self) -> &[Stage] {
         &self.stages
     }
@@ -213,7 +258,10 @@ fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
             if slot.optional && after != channels {
                 return Err(Error::argument(
                     "transforms",
-                    format!("{} inside RandomApply would give batches a random number of channels; use RandomGrayscale", slot.transform),
+                    format!(
+                        "{} inside RandomApply would give batches a random number of channels; use RandomGrayscale",
+                        slot.transform
+                    ),
                 ));
             }
             channels = after;
@@ -225,7 +273,14 @@ fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = self.size.map_or("any size".to_owned(), |(width, height)| format!("{width}x{height}"));
-        writeln!(f, "plan: {} dispatches a chunk, {size}, {} channels, {:?} {:?}", self.passes(), self.channels, self.output.layout, self.output.dtype)?;
+        writeln!(
+            f,
+            "plan: {} dispatches a chunk, {size}, {} channels, {:?} {:?}",
+            self.passes(),
+            self.channels,
+            self.output.layout,
+            self.output.dtype
+        )?;
         for (i, stage) in self.stages.iter().enumerate() {
             let names = stage.transforms.join(" + ");
             let names = if names.is_empty() { "as it is" } else { &names };

@@ -1,8 +1,8 @@
 //! One image's share of the plan: its drawn ops, composed into one sampling and a list of colour steps per stage.
 
+use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
-use super::Plan;
 use crate::error::{Error, Result};
 use crate::transforms::{Drawn, Effect, Op};
 use bytemuck::{Pod, Zeroable};
@@ -105,22 +105,14 @@ impl Program {
 }
 
 fn belongs(op: &Op, effect: Effect) -> bool {
-    match op {
-        Op::Crop { .. } => effect == Effect::Crop,
-        Op::Pad { mode, fill, .. } => effect == Effect::Pad { mode: *mode, fill: *fill },
-        Op::Resize { .. } => effect == Effect::Resize,
-        Op::HorizontalFlip | Op::VerticalFlip => effect == Effect::Flip,
-        Op::Contrast { .. } => effect == Effect::Contrast,
-        Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => effect == Effect::Color,
-        // RandomGrayscale keeps three channels; Grayscale says how many it makes.
-        Op::Grayscale { channels } => effect == Effect::Channels(*channels) || (effect == Effect::Color && *channels == 3),
-        Op::Normalize { .. } => effect == Effect::Normalize,
-    }
+    // RandomGrayscale keeps three channels, so its slot is a colour's.
+    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color)
 }
 
 fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
     let inside = |offset: u32, len: u32, side: u32| len > 0 && offset.checked_add(len).is_some_and(|end| end <= side);
-    let finite = |numbers: &[f32]| if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) };
+    let finite =
+        |numbers: &[f32]| if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) };
     let side = |side: u64| side > 0 && side <= u64::from(crate::transforms::draw::MAX_SIDE);
     match *op {
         Op::Crop { top, left, height, width } if inside(left, width, w) && inside(top, height, h) => Ok(()),
@@ -129,9 +121,15 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Resize { .. } => Err("an impossible size".to_owned()),
         Op::Pad { left, top, right, bottom, .. } => {
             let sum = |a: u32, b: u32, c: u32| u64::from(a) + u64::from(b) + u64::from(c);
-            if side(sum(w, left, right)) && side(sum(h, top, bottom)) { Ok(()) } else { Err("an impossible size".to_owned()) }
+            if side(sum(w, left, right)) && side(sum(h, top, bottom)) {
+                Ok(())
+            } else {
+                Err("an impossible size".to_owned())
+            }
         }
-        Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => finite(&[factor]),
+        Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
+            finite(&[factor])
+        }
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
         Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } => Ok(()),
     }

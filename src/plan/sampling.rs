@@ -303,7 +303,13 @@ impl Axis {
     }
 
     /// First and last source pixel that any output reads, `None` if only fill colours show.
-    fn hull(&self, filter: Filter, source: Option<Border>, grid: Option<Border>, taps: &mut Vec<Tap>) -> Option<(i32, i32)> {
+    fn hull(
+        &self,
+        filter: Filter,
+        source: Option<Border>,
+        grid: Option<Border>,
+        taps: &mut Vec<Tap>,
+    ) -> Option<(i32, i32)> {
         let monotonic = source.is_none() && grid.is_none();
         let mut hull: Option<(i32, i32)> = None;
         let mut i = 0;
@@ -342,7 +348,8 @@ impl Sampling {
     pub(crate) fn hull(&self) -> Rect {
         let mut taps = Vec::new();
         let mut side = |axis: &Axis| {
-            axis.hull(self.filter, self.source_border, self.grid_border, &mut taps).unwrap_or((axis.source_start, axis.source_start))
+            axis.hull(self.filter, self.source_border, self.grid_border, &mut taps)
+                .unwrap_or((axis.source_start, axis.source_start))
         };
         let ((left, right), (top, bottom)) = (side(&self.x), side(&self.y));
         Rect { left: left as u32, top: top as u32, width: (right - left + 1) as u32, height: (bottom - top + 1) as u32 }
@@ -362,6 +369,9 @@ impl Sampling {
 
     /// Whether the strip kernel serves: bilinear, antialiased, reducing in y, no border.
     pub(crate) fn strip(&self) -> bool {
-        self.filter == Filter::LinearAntialias && self.y.scale >= 1.0 && self.source_border.is_none() && self.grid_border.is_none()
+        self.filter == Filter::LinearAntialias
+            && self.y.scale >= 1.0
+            && self.source_border.is_none()
+            && self.grid_border.is_none()
     }
 }

@@ -78,7 +78,11 @@ impl Plan {
     pub(crate) fn shader(&self, pass: Pass) -> String {
         let (stage, known, statistic) = match pass {
             Pass::Pack => {
-                let pack = if self.output.dtype == DType::U8 { shader!("store/packed_u8") } else { shader!("store/packed_f16") };
+                let pack = if self.output.dtype == DType::U8 {
+                    shader!("store/packed_u8")
+                } else {
+                    shader!("store/packed_f16")
+                };
                 return [pack, shader!("store/packed")].join("\n");
             }
             Pass::Statistic { stage, statistic } => (stage, statistic, true),
@@ -86,7 +90,8 @@ impl Plan {
         };
         let facts = &self.stages()[stage];
         let mut text = String::new();
-        let mut constant = |name: &str, value: u32| writeln!(text, "const {name}: u32 = {value}u;").expect("a String takes any text");
+        let mut constant =
+            |name: &str, value: u32| writeln!(text, "const {name}: u32 = {value}u;").expect("a String takes any text");
         constant("GROUP_X", GROUP.0);
         constant("GROUP_Y", GROUP.1);
         constant("GROUP_SIZE", GROUP.0 * GROUP.1);

@@ -116,28 +116,13 @@ impl Sampler {
     pub fn new(len: usize, batch_size: usize) -> Result<Self> {
         if len == 0 {
             let hint = "there is nothing to make a batch of".to_owned();
-            return Err(ErrorKind::EmptyDataset {
-                what: "data set".to_owned(),
-                hint,
-            }
-            .into());
+            return Err(ErrorKind::EmptyDataset { what: "data set".to_owned(), hint }.into());
         }
         if batch_size == 0 {
-            return Err(Error::argument(
-                "batch_size",
-                "0, but a batch has at least 1 sample",
-            ));
+            return Err(Error::argument("batch_size", "0, but a batch has at least 1 sample"));
         }
-        Sampler {
-            len,
-            batch_size,
-            shuffle: false,
-            seed: 0,
-            rank: 0,
-            world: 1,
-            last_batch: LastBatch::Partial,
-        }
-        .checked()
+        Sampler { len, batch_size, shuffle: false, seed: 0, rank: 0, world: 1, last_batch: LastBatch::Partial }
+            .checked()
     }
 
     /// Whether each epoch has its own random order. Default: `false`, the order of the data set.
@@ -165,12 +150,7 @@ impl Sampler {
             let reason = format!("rank {rank} of world {world}, but ranks run from 0 to world - 1");
             return Err(Error::argument("shard", reason));
         }
-        Sampler {
-            rank,
-            world,
-            ..self
-        }
-        .checked()
+        Sampler { rank, world, ..self }.checked()
     }
 
     /// What becomes of samples that fill no whole batch. Default: [`LastBatch::Partial`].
@@ -209,17 +189,10 @@ impl Sampler {
     }
 
     fn checked(self) -> Result<Self> {
-        let Sampler {
-            len,
-            batch_size,
-            world,
-            ..
-        } = self;
+        let Sampler { len, batch_size, world, .. } = self;
         // A bound on every position, padding included, and on how often a sample can occur.
-        let positions = batch_size
-            .checked_add(1)
-            .and_then(|most| most.checked_mul(world))
-            .and_then(|most| most.checked_add(len));
+        let positions =
+            batch_size.checked_add(1).and_then(|most| most.checked_mul(world)).and_then(|most| most.checked_add(len));
         if positions.is_none_or(|positions| positions / len > u32::MAX as usize) {
             let reason = format!("{batch_size} in world {world} is too much for {len} samples");
             return Err(Error::argument("batch_size", reason));
@@ -250,10 +223,7 @@ mod tests {
     #[test]
     fn refuses_what_cannot_work() {
         let sampler = Sampler::new(10, 4).unwrap();
-        assert!(matches!(
-            Sampler::new(0, 4).unwrap_err().kind(),
-            ErrorKind::EmptyDataset { .. }
-        ));
+        assert!(matches!(Sampler::new(0, 4).unwrap_err().kind(), ErrorKind::EmptyDataset { .. }));
         assert!(refused(Sampler::new(10, 0)).starts_with("batch_size: 0"));
         assert!(refused(sampler.shard(2, 2)).starts_with("shard: rank 2 of world 2"));
         assert!(refused(sampler.shard(0, 0)).starts_with("shard: rank 0 of world 0"));
@@ -267,17 +237,9 @@ mod tests {
         let sampler = Sampler::new(11, 4).unwrap();
         let dropping = sampler.last_batch(LastBatch::Drop).unwrap();
         assert_eq!(dropping.shard(1, 2).unwrap().batches(), 1);
-        for error in [
-            refused(dropping.shard(0, 3)),
-            refused(sampler.shard(0, 3).unwrap().last_batch(LastBatch::Drop)),
-        ] {
-            for part in [
-                "last_batch: ",
-                "11 samples",
-                "world 3",
-                "3 a shard",
-                "batch_size 4",
-            ] {
+        for error in [refused(dropping.shard(0, 3)), refused(sampler.shard(0, 3).unwrap().last_batch(LastBatch::Drop))]
+        {
+            for part in ["last_batch: ", "11 samples", "world 3", "3 a shard", "batch_size 4"] {
                 assert!(error.contains(part), "{error}");
             }
         }
@@ -292,10 +254,7 @@ mod tests {
             (10, 2, 3, [2, 1, 2]),
             (9, 1, 4, [3, 2, 3]),
         ] {
-            let sampler = Sampler::new(len, batch_size)
-                .unwrap()
-                .shard(world - 1, world)
-                .unwrap();
+            let sampler = Sampler::new(len, batch_size).unwrap().shard(world - 1, world).unwrap();
             let batches = |last| sampler.last_batch(last).unwrap().batches();
             assert_eq!(batches(LastBatch::Partial), partial);
             assert_eq!(batches(LastBatch::Drop), drop);
@@ -306,10 +265,7 @@ mod tests {
     #[test]
     fn last_batch_is_a_word_in_a_file() {
         assert_eq!(serde_json::to_string(&LastBatch::Pad).unwrap(), r#""pad""#);
-        assert_eq!(
-            serde_json::from_str::<LastBatch>(r#""drop""#).unwrap(),
-            LastBatch::Drop
-        );
+        assert_eq!(serde_json::from_str::<LastBatch>(r#""drop""#).unwrap(), LastBatch::Drop);
         assert!(serde_json::from_str::<LastBatch>(r#""wrap""#).is_err());
     }
 }

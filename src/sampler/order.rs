@@ -64,17 +64,9 @@ impl EpochOrder {
         } else if let Ok(len) = u32::try_from(sampler.len) {
             Order::Narrow(permutation((0..len).collect(), sampler.seed, epoch))
         } else {
-            Order::Wide(permutation(
-                (0..sampler.len as u64).collect(),
-                sampler.seed,
-                epoch,
-            ))
+            Order::Wide(permutation((0..sampler.len as u64).collect(), sampler.seed, epoch))
         };
-        EpochOrder {
-            sampler,
-            epoch,
-            order,
-        }
+        EpochOrder { sampler, epoch, order }
     }
 
     /// Which epoch it is.
@@ -90,12 +82,7 @@ impl EpochOrder {
     /// The slots of batch `batch` in order; its `len()` is the batch's size, and skipping to a slot with
     /// `nth` takes one step. None from [`batches`](Self::batches) on.
     pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Slot> + Clone + '_ {
-        let Sampler {
-            batch_size,
-            rank,
-            world,
-            ..
-        } = self.sampler;
+        let Sampler { batch_size, rank, world, .. } = self.sampler;
         let end = self.sampler.slots();
         let first = batch.saturating_mul(batch_size).min(end);
         let last = first.saturating_add(batch_size).min(end);
@@ -111,12 +98,7 @@ impl EpochOrder {
             Order::Wide(order) => order[place] as usize,
         };
         // Neither cast loses anything: Sampler::checked bounds positions and occurrences.
-        Slot {
-            index,
-            occurrence: occurrence as u32,
-            position: position as u64,
-            padding: occurrence > 0,
-        }
+        Slot { index, occurrence: occurrence as u32, position: position as u64, padding: occurrence > 0 }
     }
 }
 
@@ -131,16 +113,11 @@ mod tests {
 
     fn slots(sampler: Sampler, epoch: u64) -> Vec<Slot> {
         let order = sampler.epoch(epoch);
-        (0..order.batches())
-            .flat_map(|batch| order.batch(batch).collect::<Vec<_>>())
-            .collect()
+        (0..order.batches()).flat_map(|batch| order.batch(batch).collect::<Vec<_>>()).collect()
     }
 
     fn indices(sampler: Sampler, epoch: u64) -> Vec<usize> {
-        slots(sampler, epoch)
-            .iter()
-            .map(|slot| slot.index)
-            .collect()
+        slots(sampler, epoch).iter().map(|slot| slot.index).collect()
     }
 
     #[test]
@@ -155,32 +132,18 @@ mod tests {
 
     #[test]
     fn padding_wraps_as_often_as_needed() {
-        let sampler = Sampler::new(3, 8)
-            .unwrap()
-            .last_batch(LastBatch::Pad)
-            .unwrap();
-        let occurrences: Vec<u32> = slots(sampler, 0)
-            .iter()
-            .map(|slot| slot.occurrence)
-            .collect();
+        let sampler = Sampler::new(3, 8).unwrap().last_batch(LastBatch::Pad).unwrap();
+        let occurrences: Vec<u32> = slots(sampler, 0).iter().map(|slot| slot.occurrence).collect();
         assert_eq!(indices(sampler, 0), [0, 1, 2, 0, 1, 2, 0, 1]);
         assert_eq!(occurrences, [0, 0, 0, 1, 1, 1, 2, 2]);
         // More shards than samples: the last ones have padding alone.
-        assert!(
-            slots(sampler.shard(3, 4).unwrap(), 0)
-                .iter()
-                .all(|slot| slot.padding)
-        );
+        assert!(slots(sampler.shard(3, 4).unwrap(), 0).iter().all(|slot| slot.padding));
     }
 
     #[test]
     fn a_batch_out_of_range_is_empty() {
         for last in LAST {
-            let order = Sampler::new(10, 4)
-                .unwrap()
-                .last_batch(last)
-                .unwrap()
-                .epoch(0);
+            let order = Sampler::new(10, 4).unwrap().last_batch(last).unwrap().epoch(0);
             assert_ne!(order.batch(order.batches() - 1).len(), 0);
             for batch in [order.batches(), order.batches() + 1, usize::MAX] {
                 assert_eq!(order.batch(batch).len(), 0, "{last:?} {batch}");
@@ -191,9 +154,8 @@ mod tests {
     #[test]
     fn epochs_and_seeds_differ_and_repeat() {
         let sampler = Sampler::new(100, 10).unwrap().shuffle(true);
-        let orders: HashSet<Vec<usize>> = (0..4)
-            .flat_map(|n| (0..4).map(move |epoch| indices(sampler.seed(n), epoch)))
-            .collect();
+        let orders: HashSet<Vec<usize>> =
+            (0..4).flat_map(|n| (0..4).map(move |epoch| indices(sampler.seed(n), epoch))).collect();
         assert_eq!(orders.len(), 16);
         assert!(orders.contains(&indices(sampler.seed(3), 1)));
         assert!(!orders.contains(&indices(sampler.shuffle(false), 0)));
@@ -202,18 +164,11 @@ mod tests {
     /// Whether the shards together are what the module promises; `Err` says what is not.
     fn check_union(shards: &[Vec<Slot>], len: usize, last: LastBatch) -> Result<(), String> {
         let all: Vec<Slot> = shards.iter().flatten().copied().collect();
-        let distinct: HashSet<_> = all
-            .iter()
-            .map(|slot| (slot.index, slot.occurrence))
-            .collect();
+        let distinct: HashSet<_> = all.iter().map(|slot| (slot.index, slot.occurrence)).collect();
         if distinct.len() != all.len() {
             return Err("a sample twice for the same time".into());
         }
-        let real: HashSet<_> = all
-            .iter()
-            .filter(|s| !s.padding)
-            .map(|slot| slot.index)
-            .collect();
+        let real: HashSet<_> = all.iter().filter(|s| !s.padding).map(|slot| slot.index).collect();
         let expected = match last {
             LastBatch::Drop => all.len(),
             LastBatch::Partial | LastBatch::Pad => len,
@@ -229,9 +184,7 @@ mod tests {
 
     #[test]
     fn the_union_check_rejects() {
-        let shards: Vec<_> = (0..2)
-            .map(|r| slots(Sampler::new(9, 2).unwrap().shard(r, 2).unwrap(), 0))
-            .collect();
+        let shards: Vec<_> = (0..2).map(|r| slots(Sampler::new(9, 2).unwrap().shard(r, 2).unwrap(), 0)).collect();
         check_union(&shards, 9, LastBatch::Partial).unwrap();
         let overlapping = [shards[0].clone(), shards[0].clone()];
         assert!(check_union(&overlapping, 9, LastBatch::Partial).is_err());

@@ -54,10 +54,7 @@ mod tests {
     /// Chi-square of `counts` against equal shares.
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
-        counts
-            .iter()
-            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
-            .sum()
+        counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
     }
 
     /// How often each of the 24 orders of four values came up in `epochs` shuffles.
@@ -148,10 +145,7 @@ mod tests {
     /// From a Python program that has its own ChaCha8.
     #[test]
     fn known_answers() {
-        assert_eq!(
-            permutation((0..10).collect(), 42, 0),
-            [8, 4, 1, 2, 0, 6, 3, 5, 9, 7]
-        );
+        assert_eq!(permutation((0..10).collect(), 42, 0), [8, 4, 1, 2, 0, 6, 3, 5, 9, 7]);
         let order = permutation((0..1_000).collect(), u64::MAX, 1 << 40);
         assert_eq!(order[..8], [201, 737, 22, 764, 154, 296, 774, 149]);
     }

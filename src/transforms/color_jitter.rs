@@ -61,7 +61,11 @@ impl Jitter {
         if fine {
             return Ok(());
         }
-        let works = if neutral == 1.0 { "a value >= 0 or a range 0 <= least <= greatest" } else { "a value in [0, 0.5] or a range in [-0.5, 0.5]" };
+        let works = if neutral == 1.0 {
+            "a value >= 0 or a range 0 <= least <= greatest"
+        } else {
+            "a value in [0, 0.5] or a range in [-0.5, 0.5]"
+        };
         Err(Error::argument(name, format!("{self:?}; {works} works")))
     }
 }
@@ -122,7 +126,8 @@ impl Operator for ColorJitter {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        for (range, effect) in self.ranges().iter().zip([Effect::Color, Effect::Contrast, Effect::Color, Effect::Color]) {
+        for (range, effect) in self.ranges().iter().zip([Effect::Color, Effect::Contrast, Effect::Color, Effect::Color])
+        {
             slots.push(Self::NAME, if range.is_some() { effect } else { Effect::Never });
         }
     }

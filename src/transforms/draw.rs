@@ -196,7 +196,11 @@ pub(crate) fn check_side(setting: &'static str, side: u32) -> Result<()> {
 }
 
 pub(crate) fn check_probability(p: f64) -> Result<()> {
-    if (0.0..=1.0).contains(&p) { Ok(()) } else { Err(Error::argument("p", format!("{p} is no probability; 0 to 1 work"))) }
+    if (0.0..=1.0).contains(&p) {
+        Ok(())
+    } else {
+        Err(Error::argument("p", format!("{p} is no probability; 0 to 1 work")))
+    }
 }
 
 pub(crate) fn check_fill(fill: [f32; 3]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The concrete operations that transforms emit once their numbers are drawn.
 
+use super::Effect;
 use serde::{Deserialize, Serialize};
 
 /// How a resize reads between pixels: torchvision's `InterpolationMode`.
@@ -134,6 +135,20 @@ pub enum Op {
 }
 
 impl Op {
+    /// What the planner must know of it.
+    pub(crate) fn effect(&self) -> Effect {
+        match *self {
+            Op::Crop { .. } => Effect::Crop,
+            Op::Pad { mode, fill, .. } => Effect::Pad { mode, fill },
+            Op::Resize { .. } => Effect::Resize,
+            Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
+            Op::Contrast { .. } => Effect::Contrast,
+            Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => Effect::Color,
+            Op::Grayscale { channels } => Effect::Channels(channels),
+            Op::Normalize { .. } => Effect::Normalize,
+        }
+    }
+
     /// (width, height) after this op.
     pub(crate) fn size_after(&self, (w, h): (u32, u32)) -> (u32, u32) {
         match *self {

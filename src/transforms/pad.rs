@@ -36,7 +36,9 @@ impl Padding {
 
     pub(super) fn validate(self) -> Result<()> {
         match self.sides().into_iter().max() {
-            Some(most) if most > MAX_SIDE => Err(Error::argument("padding", format!("{most} pixels; up to {MAX_SIDE} work"))),
+            Some(most) if most > MAX_SIDE => {
+                Err(Error::argument("padding", format!("{most} pixels; up to {MAX_SIDE} work")))
+            }
             _ => Ok(()),
         }
     }

@@ -55,6 +55,10 @@ impl Operator for RandomApply {
     }
 
     fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
-        if numbers.chance(self.p) { context.draw_list(&self.transforms, &first_slots(&self.transforms)) } else { Ok(()) }
+        if numbers.chance(self.p) {
+            context.draw_list(&self.transforms, &first_slots(&self.transforms))
+        } else {
+            Ok(())
+        }
     }
 }

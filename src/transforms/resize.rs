@@ -115,7 +115,9 @@ impl Operator for Resize {
                 check_side("size", height)?;
                 check_side("size", width)
             }
-            (ResizeTo::Exact(_), Some(_)) => Err(Error::argument("max_size", "works only with a short side, not with an exact size")),
+            (ResizeTo::Exact(_), Some(_)) => {
+                Err(Error::argument("max_size", "works only with a short side, not with an exact size"))
+            }
             (ResizeTo::Short(short), Some(max)) if max <= short => {
                 Err(Error::argument("max_size", format!("{max} must be greater than size = {short}")))
             }

@@ -34,10 +34,7 @@ pub struct ImageFolderBuilder {
 impl ImageFolderBuilder {
     pub(super) fn new() -> Self {
         let extensions = ImageFolder::EXTENSIONS.map(String::from).to_vec();
-        ImageFolderBuilder {
-            extensions,
-            allow_empty: false,
-        }
+        ImageFolderBuilder { extensions, allow_empty: false }
     }
 
     /// What an image's name ends in, in upper or lower case (ASCII), with or without the leading dot.
@@ -65,10 +62,7 @@ impl ImageFolderBuilder {
     pub fn open(self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
         let root = root.into();
         if self.extensions.is_empty() || self.extensions.iter().any(|extension| extension == ".") {
-            let reason = format!(
-                "{:?}, but each must name a format, like .jpg",
-                self.extensions
-            );
+            let reason = format!("{:?}, but each must name a format, like .jpg", self.extensions);
             return Err(Error::argument("extensions", reason));
         }
 
@@ -81,12 +75,7 @@ impl ImageFolderBuilder {
         }
         folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
 
-        let mut found = ImageFolder {
-            root,
-            classes: Vec::new(),
-            paths: Vec::new(),
-            targets: Vec::new(),
-        };
+        let mut found = ImageFolder { root, classes: Vec::new(), paths: Vec::new(), targets: Vec::new() };
         let mut empty = Vec::new();
         for (folder, class) in folders.iter().zip(0u32..) {
             let name = folder.file_name().to_string_lossy().into_owned();
@@ -114,11 +103,7 @@ impl ImageFolderBuilder {
                  even if there is only one"
             ),
         };
-        ErrorKind::EmptyDataset {
-            what: root.display().to_string(),
-            hint,
-        }
-        .into()
+        ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into()
     }
 
     fn no_images(&self, found: &ImageFolder, empty: &[String]) -> Error {
@@ -155,43 +140,21 @@ mod tests {
     fn a_class_without_images_needs_allow_empty() {
         let root = tree(&["cat/1.jpg", "dog/1.txt", "eel/1.GIF"]);
         let message = refused(root.path());
-        assert!(
-            message.contains("class folders dog, eel: no samples"),
-            "{message}"
-        );
-        assert!(
-            message.contains(".webp at any depth; the other classes have 1"),
-            "{message}"
-        );
+        assert!(message.contains("class folders dog, eel: no samples"), "{message}");
+        assert!(message.contains(".webp at any depth; the other classes have 1"), "{message}");
         assert!(message.contains(".allow_empty(true)"), "{message}");
 
-        let data = ImageFolder::builder()
-            .allow_empty(true)
-            .open(root.path())
-            .unwrap();
-        assert_eq!(
-            (data.classes(), data.targets()),
-            (&["cat", "dog", "eel"].map(String::from)[..], &[0][..])
-        );
-        let data = ImageFolder::builder()
-            .allow_empty(true)
-            .extensions([".gif"])
-            .open(root.path());
+        let data = ImageFolder::builder().allow_empty(true).open(root.path()).unwrap();
+        assert_eq!((data.classes(), data.targets()), (&["cat", "dog", "eel"].map(String::from)[..], &[0][..]));
+        let data = ImageFolder::builder().allow_empty(true).extensions([".gif"]).open(root.path());
         assert_eq!(data.unwrap().targets(), [2]);
     }
 
     #[test]
     fn names_what_is_missing() {
         let root = tree(&["cat/1.txt", "file.jpg"]);
-        let nothing = ImageFolder::builder()
-            .allow_empty(true)
-            .open(root.path())
-            .unwrap_err();
-        assert!(
-            nothing
-                .to_string()
-                .contains("class folder cat: no samples (looked for .jpg .jpeg")
-        );
+        let nothing = ImageFolder::builder().allow_empty(true).open(root.path()).unwrap_err();
+        assert!(nothing.to_string().contains("class folder cat: no samples (looked for .jpg .jpeg"));
         assert!(!nothing.to_string().contains("allow_empty"));
         for path in ["nowhere", "file.jpg"] {
             let error = ImageFolder::open(root.path().join(path)).unwrap_err();
@@ -200,10 +163,7 @@ mod tests {
         assert!(refused(tree(&["1.jpg"]).path()).contains("there are 1 files directly in it"));
         assert!(refused(tree(&[]).path()).contains("the folder is empty"));
         for bad in [&[][..], &[""], &["jpg", "."]] {
-            let error = ImageFolder::builder()
-                .extensions(bad)
-                .open(root.path())
-                .unwrap_err();
+            let error = ImageFolder::builder().extensions(bad).open(root.path()).unwrap_err();
             assert!(error.to_string().starts_with("extensions: "), "{error}");
         }
     }

@@ -58,9 +58,8 @@ pub struct ImageFolder {
 impl ImageFolder {
     /// What an image's name ends in, unless [`ImageFolderBuilder::extensions`] says otherwise:
     /// torchvision's list.
-    pub const EXTENSIONS: [&'static str; 9] = [
-        ".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp",
-    ];
+    pub const EXTENSIONS: [&'static str; 9] =
+        [".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"];
 
     /// Lists the images below `root`. Files are opened only when they are read.
     ///
@@ -100,18 +99,11 @@ impl Dataset for ImageFolder {
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let path = self
-            .path(index)
-            .ok_or_else(|| out_of_range(index, self.len()))?;
+        let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
         buffer.clear();
         // `File::read_to_end` asks for the file's length and reserves that much before it reads.
-        File::open(path)
-            .and_then(|mut file| file.read_to_end(buffer))
-            .map_err(|source| Error::io(path, source))?;
-        Ok(Sample {
-            data: SampleData::Encoded(buffer),
-            label: Label::Class(self.targets[index]),
-        })
+        File::open(path).and_then(|mut file| file.read_to_end(buffer)).map_err(|source| Error::io(path, source))?;
+        Ok(Sample { data: SampleData::Encoded(buffer), label: Label::Class(self.targets[index]) })
     }
 
     fn name(&self, index: usize) -> String {

@@ -19,29 +19,14 @@ struct Folder {
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others, so that
 /// "a-b" comes between "a" and "a/c": walking depth first would not do.
-pub(super) fn files_below(
-    start: &Path,
-    extensions: &[String],
-    paths: &mut Vec<Box<Path>>,
-) -> Result<()> {
+pub(super) fn files_below(start: &Path, extensions: &[String], paths: &mut Vec<Box<Path>>) -> Result<()> {
     let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
     let mut folders = Vec::new();
-    walk(
-        start.to_owned(),
-        OsString::new(),
-        &mut vec![real],
-        extensions,
-        &mut folders,
-    )?;
+    walk(start.to_owned(), OsString::new(), &mut vec![real], extensions, &mut folders)?;
     folders.sort_unstable_by(|a, b| python_order(&a.key, &b.key));
     for mut folder in folders {
         folder.files.sort_unstable_by(|a, b| python_order(a, b));
-        paths.extend(
-            folder
-                .files
-                .iter()
-                .map(|file| folder.path.join(file).into_boxed_path()),
-        );
+        paths.extend(folder.files.iter().map(|file| folder.path.join(file).into_boxed_path()));
     }
     Ok(())
 }
@@ -141,11 +126,7 @@ mod tests {
             ("", false),
             ("é.gz", false),
         ] {
-            assert_eq!(
-                has_extension(OsStr::new(name), &extensions),
-                expected,
-                "{name}"
-            );
+            assert_eq!(has_extension(OsStr::new(name), &extensions), expected, "{name}");
         }
     }
 
@@ -158,14 +139,7 @@ mod tests {
         #[test]
         fn bytes_that_are_no_utf8_sort_as_in_python() {
             // sorted() of these after os.fsdecode(), in CPython 3.11.
-            let sorted: [&[u8]; 6] = [
-                b"a",
-                "é".as_bytes(),
-                "퟿".as_bytes(),
-                b"\x80",
-                b"\xffa",
-                "😀".as_bytes(),
-            ];
+            let sorted: [&[u8]; 6] = [b"a", "é".as_bytes(), "퟿".as_bytes(), b"\x80", b"\xffa", "😀".as_bytes()];
             for (i, a) in sorted.iter().enumerate() {
                 for (j, b) in sorted.iter().enumerate() {
                     let order = python_order(OsStr::from_bytes(a), OsStr::from_bytes(b));
@@ -192,17 +166,8 @@ mod tests {
 
             let mut paths = Vec::new();
             files_below(&at("cat"), &[".jpg".to_owned()], &mut paths).unwrap();
-            let below: Vec<_> = paths
-                .iter()
-                .map(|p| p.strip_prefix(at("cat")).unwrap())
-                .collect();
-            let expected = [
-                "1.jpg",
-                "dangling.jpg",
-                "same.jpg",
-                "deep/2.jpg",
-                "link/sub/3.jpg",
-            ];
+            let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
+            let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));
         }
     }

@@ -1,0 +1,70 @@
+//! Where the augmentation runs.
+
+use crate::error::Result;
+use crate::gpu::Gpu;
+
+/// Where the augmentation runs: a GPU, or the CPU executor.
+///
+/// ```
+/// use gpufeed::Backend;
+///
+/// let backend = Backend::auto()?; // the best GPU, else the CPU
+/// println!("{backend}");
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Backend {
+    /// Batches in storage buffers of this GPU.
+    Gpu(Gpu),
+    /// Batches in host memory.
+    Cpu,
+}
+
+/// Names an adapter (part of its name, or its number in `gpufeed::Gpu::adapters()`), or `cpu`.
+pub const ADAPTER_VARIABLE: &str = "GPUFEED_ADAPTER";
+
+impl Backend {
+    /// The best GPU of the machine, else the CPU.
+    ///
+    /// The environment variable `GPUFEED_ADAPTER` chooses: `cpu`, a number, or part of an adapter's name. Without it a
+    /// discrete GPU is preferred to an integrated one, and a software adapter is not taken: the CPU executor is several
+    /// times faster.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names one that is not there;
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the adapter gives no device.
+    pub fn auto() -> Result<Backend> {
+        match std::env::var(ADAPTER_VARIABLE) {
+            Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(Backend::Cpu),
+            Ok(name) if !name.is_empty() => Backend::gpu(&name),
+            _ => match Gpu::best()? {
+                Some(gpu) => Ok(Backend::Gpu(gpu)),
+                None => Ok(Backend::Cpu),
+            },
+        }
+    }
+
+    /// The adapter with this number, or the first whose name contains `name` (whatever the case); software ones too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters that there are.
+    pub fn gpu(name: &str) -> Result<Backend> {
+        Gpu::named(name).map(Backend::Gpu)
+    }
+}
+
+impl From<Gpu> for Backend {
+    fn from(gpu: Gpu) -> Self {
+        Backend::Gpu(gpu)
+    }
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Backend::Gpu(gpu) => gpu.fmt(f),
+            Backend::Cpu => write!(f, "CPU ({} cores)", std::thread::available_parallelism().map_or(1, usize::from)),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The only folder that calls wgpu.
+
+mod device;
+
+pub use device::Gpu;

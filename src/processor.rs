@@ -1,0 +1,152 @@
+//! A plan on a backend, applied to pixels in memory: for replaying single samples, and for tests.
+
+use crate::backend::Backend;
+use crate::cpu;
+use crate::dataset::{PixelFormat, Pixels};
+use crate::decode::Rect;
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::transforms::Drawn;
+
+/// Applies a plan to pixels in memory with given parameters.
+///
+/// ```
+/// use gpufeed::transforms::{Key, RandomResizedCrop};
+/// use gpufeed::{Backend, Output, PixelFormat, Pixels, Plan, Processor};
+///
+/// let plan = Plan::compile(&[RandomResizedCrop::new(32).into()], &Output::default())?;
+/// let processor = Processor::new(&plan, &Backend::Cpu)?;
+/// let pixels = Pixels::new(64, 48, PixelFormat::Rgb8, &[127; 64 * 48 * 3])?;
+/// let drawn = plan.draw(64, 48, &Key::default())?;
+/// let image = processor.run(&[(pixels, &drawn)])?;
+/// assert_eq!(image.len(), 3 * 32 * 32 * 4); // NCHW, f32
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Processor {
+    plan: Plan,
+    backend: Backend,
+}
+
+impl Processor {
+    /// Prepares `plan` on `backend`: compiles its shaders, if there are any.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader.
+    pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
+        Ok(Processor { plan: plan.clone(), backend: backend.clone() })
+    }
+
+    /// Applies the plan to each image with its parameters; all results must have the same size.
+    ///
+    /// Returns the batch in the plan's layout and type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if parameters do not belong to the plan or to the image's
+    /// size, if results differ in size, or if there is no image.
+    pub fn run(&self, images: &[(Pixels<'_>, &Drawn)]) -> Result<Vec<u8>> {
+        let programs = images.iter().map(|(pixels, drawn)| {
+            if (pixels.width(), pixels.height()) != (drawn.width, drawn.height) {
+                let reason = format!(
+                    "drawn for {}x{}, applied to {}x{}",
+                    drawn.width,
+                    drawn.height,
+                    pixels.width(),
+                    pixels.height()
+                );
+                return Err(Error::argument("drawn", reason));
+            }
+            self.plan.program(drawn)
+        });
+        let programs = programs.collect::<Result<Vec<_>>>()?;
+        let size = match programs.first() {
+            Some(first) if programs.iter().all(|program| program.size() == first.size()) => first.size(),
+            Some(_) => return Err(Error::argument("images", "the results have different sizes")),
+            None => return Err(Error::argument("images", "none given")),
+        };
+        let bytes = self.plan.image_bytes(size);
+        let mut out = vec![0; bytes * images.len()];
+        match &self.backend {
+            Backend::Cpu => {
+                let mut scratch = cpu::Scratch::default();
+                for (((pixels, _), program), out) in images.iter().zip(&programs).zip(out.chunks_exact_mut(bytes)) {
+                    let whole = Rect { left: 0, top: 0, width: pixels.width(), height: pixels.height() };
+                    let source = Source::new(*pixels);
+                    cpu::run(&self.plan, program, source.pixels(), whole, out, &mut scratch);
+                }
+            }
+            Backend::Gpu(_) => return Err(Error::argument("backend", "not yet")),
+        }
+        Ok(out)
+    }
+}
+
+/// Pixels of any format as four channels interleaved, which both executors read.
+pub(crate) enum Source {
+    Bytes { data: Vec<u8>, width: usize },
+    Floats { data: Vec<f32>, width: usize },
+}
+
+impl Source {
+    pub(crate) fn new(pixels: Pixels<'_>) -> Source {
+        let width = pixels.width() as usize;
+        match pixels.format() {
+            PixelFormat::F32 { .. } => {
+                let mut data = Vec::new();
+                widen_floats(pixels, whole(pixels), &mut data);
+                Source::Floats { data, width }
+            }
+            _ => {
+                let mut data = Vec::new();
+                widen_bytes(pixels, whole(pixels), &mut data);
+                Source::Bytes { data, width }
+            }
+        }
+    }
+
+    pub(crate) fn pixels(&self) -> cpu::Pixels<'_> {
+        match self {
+            Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width },
+            Source::Floats { data, width } => cpu::Pixels::Floats { data, stride: 4 * width },
+        }
+    }
+}
+
+fn whole(pixels: Pixels<'_>) -> Rect {
+    Rect { left: 0, top: 0, width: pixels.width(), height: pixels.height() }
+}
+
+/// The rows of `region`, as slices of the pixels' bytes.
+fn rows<'a>(pixels: Pixels<'a>, region: Rect) -> impl Iterator<Item = &'a [u8]> {
+    let size = pixels.format().bytes_per_pixel();
+    let stride = pixels.width() as usize * size;
+    let rows = pixels.bytes().chunks_exact(stride).skip(region.top as usize).take(region.height as usize);
+    rows.map(move |row| &row[region.left as usize * size..][..region.width as usize * size])
+}
+
+/// Appends `region` of 8-bit pixels as RGBA8; gray is repeated, alpha dropped.
+pub(crate) fn widen_bytes(pixels: Pixels<'_>, region: Rect, out: &mut Vec<u8>) {
+    for row in rows(pixels, region) {
+        match pixels.format() {
+            PixelFormat::R8 => out.extend(row.iter().flat_map(|&v| [v, v, v, 255])),
+            PixelFormat::Rgb8 => out.extend(row.as_chunks::<3>().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255])),
+            PixelFormat::Rgba8 => out.extend(row.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, _]| [r, g, b, 255])),
+            PixelFormat::F32 { .. } => unreachable!("float pixels are widened as floats"),
+        }
+    }
+}
+
+/// Appends `region` of float pixels as four floats each; gray is repeated.
+pub(crate) fn widen_floats(pixels: Pixels<'_>, region: Rect, out: &mut Vec<f32>) {
+    let float = |bytes: &[u8]| f32::from_ne_bytes(bytes.try_into().expect("four bytes"));
+    for row in rows(pixels, region) {
+        match pixels.format() {
+            PixelFormat::F32 { channels: 1 } => {
+                out.extend(row.chunks_exact(4).map(float).flat_map(|v| [v, v, v, 1.0]));
+            }
+            _ => out.extend(
+                row.chunks_exact(12).flat_map(|rgb| [float(&rgb[0..4]), float(&rgb[4..8]), float(&rgb[8..12]), 1.0]),
+            ),
+        }
+    }
+}
