@@ -2,6 +2,9 @@
 //!
 //! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are looked up.
 //! 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, NaN being 0.
+//! Here Pillow differs: it clips single-channel 16-bit and float images to 0..=255 instead of scaling them. And it turns a
+//! TIFF as tag 274 says even where EXIF is to be ignored; here `Orientation::Ignore` means every format.
+//! The crate refuses some TIFFs that Pillow reads: palettes, gray with alpha, single-channel floats.
 
 use std::io::{Cursor, ErrorKind as Io};
 
@@ -134,9 +137,13 @@ fn refused(format: ImageFormat, error: &image::ImageError) -> Error {
     if ends_early(error) { truncated(format, error.to_string()) } else { broken(format, error.to_string()) }
 }
 
-/// Whether somewhere beneath the error the bytes ran out.
+/// Whether the error is that the bytes ran out.
 fn ends_early(error: &image::ImageError) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    // An I/O error is not its own source, hence the separate first step.
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = match error {
+        image::ImageError::IoError(io) => Some(io),
+        other => Some(other),
+    };
     while let Some(error) = cause {
         if error.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == Io::UnexpectedEof) {
             return true;

@@ -78,7 +78,7 @@ pub(super) fn decode(
     }
     // zune writes rows in order and 128 in every byte of those it gives up on, alpha included: the last alpha tells.
     target[written - 1] = if planes == Planes::Rgba { 0 } else { 128 };
-    decoder.decode_into(target).map_err(|error| refused(&error))?;
+    decoder.decode_into(target).map_err(|error| scan_refused(&error))?;
 
     if planes != Planes::Rgba {
         let row = stored.width as usize * PIXEL;
@@ -99,14 +99,21 @@ pub(super) fn decode(
     Ok(placed)
 }
 
-/// zune's error as ours: what `Truncated::Fill` would get past is a truncation.
+/// zune's error about headers as ours.
 fn refused(error: &DecodeErrors) -> Error {
     match error {
-        DecodeErrors::ExhaustedData
-        | DecodeErrors::IoErrors(_)
-        | DecodeErrors::HuffmanDecode(_)
-        | DecodeErrors::MCUError(_) => truncated(ImageFormat::Jpeg, error.to_string()),
+        DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => truncated(ImageFormat::Jpeg, error.to_string()),
         _ => broken(ImageFormat::Jpeg, error.to_string()),
+    }
+}
+
+/// zune's error about a scan as ours: what `Truncated::Fill` gets past is a truncation. zune words a code that no
+/// Huffman table holds as a format error.
+fn scan_refused(error: &DecodeErrors) -> Error {
+    match error {
+        DecodeErrors::Format(reason) => truncated(ImageFormat::Jpeg, reason.as_str()),
+        DecodeErrors::HuffmanDecode(_) | DecodeErrors::MCUError(_) => truncated(ImageFormat::Jpeg, error.to_string()),
+        error => refused(error),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
 //! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words.
-//! JPEG goes through `zune-jpeg` ([`jpeg`]), everything else through the `image` crate ([`fallback`]).
+//! JPEG goes through `zune-jpeg` (`jpeg.rs`), everything else through the `image` crate (`fallback.rs`).
 
 mod fallback;
 mod jpeg;

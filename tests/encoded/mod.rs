@@ -1,0 +1,64 @@
+//! Encoded images made on the spot, and their pixels as the public API decodes them.
+
+#![allow(dead_code, unreachable_pub)] // each test program uses its own part
+
+use std::io::Cursor;
+
+use gpufeed::decode::{DecodeOptions, Probe, Rect, Scratch, decode, probe};
+use image::{DynamicImage, ImageFormat as Codec};
+
+/// A smooth image with a gradient along both axes, so that no turn or mirror maps it to itself.
+pub fn picture(width: u32, height: u32) -> image::RgbImage {
+    image::RgbImage::from_fn(width, height, |x, y| {
+        image::Rgb([(x * 255 / width) as u8, (y * 255 / height) as u8, ((x + 2 * y) % 97) as u8])
+    })
+}
+
+pub fn encode(image: impl Into<DynamicImage>, codec: Codec) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.into().write_to(&mut bytes, codec).unwrap();
+    bytes.into_inner()
+}
+
+/// Puts an APP1 segment that declares an orientation behind a JPEG's SOI.
+pub fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
+    let app1 = b"\xFF\xE1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
+    [&jpeg[..2], app1, &[orientation, 0, 0, 0, 0, 0, 0], &jpeg[2..]].concat()
+}
+
+/// The region's pixels without gaps, as RGB; alpha is checked here.
+pub fn region_of(
+    bytes: &[u8],
+    probe: &Probe,
+    region: Rect,
+    options: &DecodeOptions,
+    scratch: &mut Scratch,
+) -> gpufeed::Result<Vec<u8>> {
+    let decoded = decode(bytes, probe, region, options, scratch)?;
+    let row = region.width as usize * 4;
+    assert!(decoded.stride >= row);
+    assert_eq!(decoded.pixels.len(), decoded.stride * (region.height as usize - 1) + row);
+    let mut rgb = Vec::new();
+    for line in decoded.pixels.chunks(decoded.stride) {
+        for pixel in line[..row].chunks(4) {
+            assert_eq!(pixel[3], 255, "alpha");
+            rgb.extend_from_slice(&pixel[..3]);
+        }
+    }
+    Ok(rgb)
+}
+
+pub fn whole(probe: &Probe) -> Rect {
+    Rect { left: 0, top: 0, width: probe.width, height: probe.height }
+}
+
+pub fn all_of(bytes: &[u8], options: &DecodeOptions) -> gpufeed::Result<Vec<u8>> {
+    let found = probe(bytes, options)?;
+    region_of(bytes, &found, whole(&found), options, &mut Scratch::default())
+}
+
+pub fn options(change: impl FnOnce(&mut DecodeOptions)) -> DecodeOptions {
+    let mut options = DecodeOptions::default();
+    change(&mut options);
+    options
+}
