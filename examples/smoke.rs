@@ -8,7 +8,7 @@ fn main() {
     };
     let execute = if args.get(3).is_some() { Execute::Gpu } else { Execute::Auto };
     let loader = DataLoader::builder(ImageFolder::open(folder).unwrap())
-        .transforms(recipe::imagenet_train_jitter())
+        .transforms(recipe::named(&std::env::var("RECIPE").unwrap_or("imagenet-train".into())).unwrap())
         .batch_size(64)
         .shuffle(true)
         .workers(2)

@@ -113,7 +113,7 @@ impl Plan {
         let opcodes = self.opcodes(stage);
         files.extend(COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)).map(|(.., file)| *file));
         text.push_str(&files.join("\n"));
-        text.push_str(&color_calls(&opcodes));
+        text.push_str(&color_calls(&opcodes, facts.steps));
         let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
         match (statistic, last, self.output.layout) {
             (true, ..) => files.push(shader!("reduce/mean")),
@@ -137,31 +137,51 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 }
 ";
 
-/// The calls of the colour steps that this stage can have.
-fn color_calls(opcodes: &[u32]) -> String {
-    if opcodes.is_empty() {
-        return "\nfn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n".to_owned();
-    }
+/// Up to this many steps are kept in registers and called one after the other; more are looped over in the buffer.
+const UNROLLED_STEPS: u32 = 8;
+
+/// The calls of the colour steps that this stage can have: `load_steps`, once a thread, and `color`.
+fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
+    let mut text = String::new();
     let mut cases = String::new();
     for (opcode, name, _) in COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)) {
-        write!(cases, "\n            case {opcode}u: {{\n                result = {name}(result, images[image].steps[i]);\n            }}")
-            .expect("a String takes any text");
+        let case = format!("        case {opcode}u: {{\n            return {name}(value, step);\n        }}\n");
+        cases.push_str(&case);
     }
-    format!(
+    let unrolled = max_steps <= UNROLLED_STEPS;
+    let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
+    for i in (0..max_steps).filter(|_| unrolled) {
+        // Steps that an image does not have are zeros: opcode 0 is none.
+        variables.push_str(&format!("var<private> step_{i}: Step;\n"));
+        loads.push_str(&format!("    step_{i} = images[image].steps[{i}];\n"));
+        calls.push_str(&format!("    if {i}u < end {{\n        result = color_step(result, step_{i});\n    }}\n"));
+    }
+    if !unrolled {
+        calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step(result, images[image].steps[i]);\n    }\n");
+    }
+    text.push_str(&format!("\n{variables}\nfn load_steps(image: u32) {{\n{loads}}}\n"));
+    if opcodes.is_empty() {
+        text.push_str("\nfn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n");
+        return text;
+    }
+    text.push_str(&format!(
         "
+fn color_step(value: vec4<f32>, step: Step) -> vec4<f32> {{
+    switch step.opcode {{
+{cases}        default: {{
+            return value;
+        }}
+    }}
+}}
+
 // The image's first `end` colour steps, in its own order.
 fn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {{
     var result = value;
-    for (var i = 0u; i < end; i++) {{
-        switch images[image].steps[i].opcode {{{cases}
-            default: {{
-            }}
-        }}
-    }}
-    return result;
+{calls}    return result;
 }}
 "
-    )
+    ));
+    text
 }
 
 /// Parses and validates a shader; errors carry naga's message with its line.
