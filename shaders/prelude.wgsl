@@ -80,9 +80,11 @@ const BORDER_SYMMETRIC: u32 = 3u;
 // Stands for "the fill colour shows here".
 const OUTSIDE: i32 = -1;
 
+// Never divides a negative number: GLSL, which the OpenGL backend gets, leaves the sign of that remainder open.
 fn positive_mod(i: i32, period: i32) -> i32 {
-    let rest = i % period;
-    return select(rest, rest + period, rest < 0);
+    let distance = select(i, -1 - i, i < 0);
+    let rest = distance % period;
+    return select(rest, period - 1 - rest, i < 0);
 }
 
 // Where coordinate `i` of a window lands in a rectangle of `len` pixels.

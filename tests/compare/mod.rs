@@ -1,0 +1,53 @@
+//! The one comparison: the largest difference, or where it exceeds the bar.
+
+use std::collections::BTreeMap;
+
+/// The largest difference of `actual` from `expected`, or what is wrong: the length, a NaN, a difference above `bar`.
+pub(crate) fn within(expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String> {
+    if expected.len() != actual.len() {
+        return Err(format!("{} values instead of {}", actual.len(), expected.len()));
+    }
+    let mut worst = 0.0;
+    for (i, (&expected, &actual)) in expected.iter().zip(actual).enumerate() {
+        let difference = (expected - f64::from(actual)).abs();
+        // Written so that NaN fails.
+        if !(difference <= bar) {
+            return Err(format!("value {i} is {actual}, not {expected}: {difference:.2e} > {bar:.2e}"));
+        }
+        worst = difference.max(worst);
+    }
+    Ok(worst)
+}
+
+/// Largest differences by name, and what failed.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    worst: BTreeMap<String, (usize, f64)>,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    /// Takes a result of [`within`] in, of a case `name` that belongs to `group`.
+    pub(crate) fn add(&mut self, group: &str, name: &str, result: Result<f64, String>) {
+        let (count, worst) = self.worst.entry(group.to_owned()).or_default();
+        *count += 1;
+        match result {
+            Ok(difference) => *worst = worst.max(difference),
+            Err(reason) => self.failures.push(format!("{name}: {reason}")),
+        }
+    }
+
+    /// Prints the largest differences.
+    ///
+    /// # Panics
+    /// If something failed, or if nothing was compared.
+    pub(crate) fn finish(self, title: &str) {
+        println!("{title}:");
+        for (group, (count, worst)) in &self.worst {
+            println!("  {group}: {count} cases, largest difference {worst:.1e}");
+        }
+        assert!(!self.worst.is_empty(), "{title}: nothing was compared");
+        let shown = self.failures.iter().take(40).map(String::as_str).collect::<Vec<_>>().join("\n  ");
+        assert!(self.failures.is_empty(), "{title}: {} failures:\n  {shown}", self.failures.len());
+    }
+}

@@ -1,0 +1,37 @@
+//! 8-bit images that the tests feed to a processor and, as floats, to the reference.
+
+use crate::reference::Image;
+use gpufeed::{PixelFormat, Pixels};
+
+/// An image of 1 or 3 channels, interleaved.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) channels: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Source {
+    /// The image whose value in column `x`, row `y`, channel `c` is `value(x, y, c)`.
+    pub(crate) fn build(
+        (width, height, channels): (u32, u32, u32),
+        value: impl Fn(u32, u32, u32) -> u8 + Copy,
+    ) -> Source {
+        let row = move |y| (0..width).flat_map(move |x| (0..channels).map(move |c| value(x, y, c)));
+        Source { width, height, channels, bytes: (0..height).flat_map(row).collect() }
+    }
+
+    pub(crate) fn pixels(&self) -> Pixels<'_> {
+        let format = if self.channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
+        Pixels::new(self.width, self.height, format, &self.bytes).expect("the bytes fit the size")
+    }
+
+    /// The image in [0, 1].
+    pub(crate) fn floats(&self) -> Image {
+        let (width, channels) = (self.width as usize, self.channels as usize);
+        Image::build((channels, self.height as usize, width), |c, y, x| {
+            f64::from(self.bytes[(y * width + x) * channels + c]) / 255.0
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Colours: the formulas of torchvision's `functional/_color.py` on floats.
+
+use super::Image;
+
+fn gray(image: &Image, y: usize, x: usize) -> f64 {
+    match image.channels {
+        1 => image.at(0, y, x),
+        _ => 0.2989 * image.at(0, y, x) + 0.587 * image.at(1, y, x) + 0.114 * image.at(2, y, x),
+    }
+}
+
+fn blend(a: f64, b: f64, ratio: f64) -> f64 {
+    (a * ratio + b * (1.0 - ratio)).clamp(0.0, 1.0)
+}
+
+pub(super) fn brightness(image: &Image, factor: f64) -> Image {
+    Image::build(image.shape(), |c, y, x| (image.at(c, y, x) * factor).clamp(0.0, 1.0))
+}
+
+pub(super) fn contrast(image: &Image, factor: f64) -> Image {
+    let (_, height, width) = image.shape();
+    let sum: f64 = (0..height).map(|y| (0..width).map(|x| gray(image, y, x)).sum::<f64>()).sum();
+    let mean = sum / (height * width) as f64;
+    Image::build(image.shape(), |c, y, x| blend(image.at(c, y, x), mean, factor))
+}
+
+/// One channel has no saturation: it stays as it is.
+pub(super) fn saturation(image: &Image, factor: f64) -> Image {
+    if image.channels == 1 {
+        return image.clone();
+    }
+    Image::build(image.shape(), |c, y, x| blend(image.at(c, y, x), gray(image, y, x), factor))
+}
+
+pub(super) fn grayscale(image: &Image, channels: usize) -> Image {
+    Image::build((channels, image.height, image.width), |_, y, x| gray(image, y, x))
+}
+
+/// The largest of the three, their range, and the hue in turns (0 where all are equal).
+fn hue_of([r, g, b]: [f64; 3]) -> (f64, f64, f64) {
+    let (value, least) = (r.max(g).max(b), r.min(g).min(b));
+    let range = value - least;
+    let divisor = if range == 0.0 { 1.0 } else { range };
+    let [rc, gc, bc] = [r, g, b].map(|channel| (value - channel) / divisor);
+    let sixths = if value == r {
+        bc - gc
+    } else if value == g {
+        2.0 + rc - bc
+    } else {
+        4.0 + gc - rc
+    };
+    (value, range, (sixths / 6.0 + 1.0) % 1.0)
+}
+
+fn pixel(image: &Image, y: usize, x: usize) -> [f64; 3] {
+    [0, 1, 2].map(|c| image.at(c, y, x))
+}
+
+fn turned([r, g, b]: [f64; 3], factor: f64) -> [f64; 3] {
+    let (value, range, hue) = hue_of([r, g, b]);
+    // torchvision divides by the largest unless all are equal; a black largest (the others are below 0) would give NaN.
+    let saturation = range / if range == 0.0 || value == 0.0 { 1.0 } else { value };
+    let sixths = 6.0 * (hue + factor).rem_euclid(1.0);
+    let (sector, f) = (sixths.floor(), sixths - sixths.floor());
+    let p = (value * (1.0 - saturation)).clamp(0.0, 1.0);
+    let q = (value * (1.0 - saturation * f)).clamp(0.0, 1.0);
+    let t = (value * (1.0 - saturation * (1.0 - f))).clamp(0.0, 1.0);
+    match sector as u32 % 6 {
+        0 => [value, t, p],
+        1 => [q, value, p],
+        2 => [p, value, t],
+        3 => [p, q, value],
+        4 => [t, p, value],
+        _ => [value, p, q],
+    }
+}
+
+pub(super) fn hue(image: &Image, factor: f64) -> Image {
+    if image.channels == 1 {
+        return image.clone();
+    }
+    Image::build(image.shape(), |c, y, x| turned(pixel(image, y, x), factor)[c])
+}
+
+/// Whether some pixel's turned hue lies so close to a border of two sectors that rounding decides the sector, while its
+/// largest channel is outside [0, 1]: torchvision clamps p, q and t but not the largest, so the result jumps there.
+/// A value that rounding may put on either side of [0, 1] jumps by no more than the rounding.
+pub(super) fn on_a_jump(image: &Image, factor: f64) -> bool {
+    image.channels == 3
+        && (0..image.height).any(|y| {
+            (0..image.width).any(|x| {
+                let (value, range, hue) = hue_of(pixel(image, y, x));
+                let sixths = 6.0 * (hue + factor);
+                let doubt = 1e-5 + 1e-5 / range.max(1e-9);
+                !(-1e-6..=1.0 + 1e-6).contains(&value) && (sixths - sixths.round()).abs() < doubt
+            })
+        })
+}
