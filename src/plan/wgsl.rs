@@ -197,3 +197,81 @@ pub(crate) fn validate(text: &str) -> Result<naga::Module> {
     .map_err(|error| fail(error.emit_to_string(text)))?;
     Ok(module)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Output;
+    use crate::plan::params::Image;
+    use crate::plan::program::Step;
+    use crate::plan::sampling::Axis;
+    use crate::transforms::*;
+    use std::mem::offset_of;
+
+    /// Offset of each member of `name`, as naga lays it out.
+    fn members(module: &naga::Module, name: &str) -> Vec<(String, u32)> {
+        let found =
+            module.types.iter().find(|(_, ty)| ty.name.as_deref() == Some(name)).expect("the struct is declared");
+        let naga::TypeInner::Struct { members, .. } = &found.1.inner else { panic!("{name} is no struct") };
+        members.iter().map(|member| (member.name.clone().unwrap_or_default(), member.offset)).collect()
+    }
+
+    macro_rules! offsets {
+        ($ty:ty: $($field:ident),+ $(,)?) => {
+            vec![$((stringify!($field).to_owned(), offset_of!($ty, $field) as u32)),+]
+        };
+    }
+
+    fn train() -> Vec<Transform> {
+        vec![
+            RandomResizedCrop::new(24).into(),
+            ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+            RandomGrayscale::new(0.2).into(),
+            Normalize::IMAGENET.into(),
+        ]
+    }
+
+    #[test]
+    fn rust_and_wgsl_lay_structs_out_alike() {
+        let plan = Plan::compile(&train(), &Output::default()).unwrap();
+        let module = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
+        let unpadded = |name: &str| -> Vec<_> {
+            members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
+        };
+        let axis = offsets!(Axis: len, grid_mirror, grid_window, grid_start, grid_len, scale, support, inverse, view_len,
+            view_mirror, source_window, source_start, source_len);
+        assert_eq!(unpadded("Axis"), axis);
+        assert_eq!(unpadded("Step"), offsets!(Step: opcode, statistic, gray, value));
+        let mut image = offsets!(Image: x, y, source_fill, grid_fill, source_border, grid_border, filter_mode, strip,
+            source_offset, source_stride, source_float, target_offset, steps_len, number);
+        image.push(("steps".to_owned(), size_of::<Image>() as u32));
+        assert_eq!(unpadded("Image"), image);
+        // The twin that must fail: a field that moves is noticed.
+        image[1].1 += 4;
+        assert_ne!(unpadded("Image"), image);
+    }
+
+    #[test]
+    fn every_pass_validates() {
+        let two_stages = vec![ColorJitter::new(0.1, 0.1, 0.1, 0.1).into(), Resize::new((8, 8)).into()];
+        let many: Vec<Transform> = (0..5).flat_map(|_| train().into_iter().skip(1).take(2)).collect();
+        let gray = vec![RandomCrop::new(8).padding(2).into(), Grayscale::new(1).into()];
+        for list in [train(), two_stages, many, gray, vec![]] {
+            for layout in [Layout::Nchw, Layout::Nhwc] {
+                for dtype in [DType::F32, DType::F16, DType::U8] {
+                    let Ok(plan) = Plan::compile(&list, &Output { layout, dtype }) else { continue };
+                    for pass in plan.pass_list() {
+                        let text = plan.shader(pass);
+                        validate(&text).unwrap_or_else(|error| panic!("{pass:?}: {error}\n{text}"));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_shader_is_refused_with_its_line() {
+        let error = validate("fn main() {\n    let x: u32 = 1.5;\n}\n").unwrap_err().to_string();
+        assert!(error.contains("wgsl:2"), "{error}");
+    }
+}
