@@ -53,6 +53,26 @@ struct Image {
 // PARTIALS numbers for each statistic of each image: sums of rows, added up in a fixed order by whoever needs the mean.
 @group(0) @binding(2) var<storage, read_write> statistics: array<f32>;
 
+// What a thread needs of its image over and over, read once: software GPUs pay for every load of a storage buffer, and
+// real ones keep these in scalar registers.
+var<private> axis_x: Axis;
+var<private> axis_y: Axis;
+var<private> source_offset: u32;
+var<private> source_stride: u32;
+var<private> source_float: bool;
+var<private> steps_len: u32;
+
+fn begin(image: u32) {
+    axis_x = images[image].x;
+    axis_y = images[image].y;
+    source_offset = images[image].source_offset;
+    source_stride = images[image].source_stride;
+    source_float = images[image].source_float == 1u;
+    steps_len = images[image].steps_len;
+    load_steps(image);
+    load_means(image);
+}
+
 const BORDER_EDGE: u32 = 0u;
 const BORDER_CONSTANT: u32 = 1u;
 const BORDER_REFLECT: u32 = 2u;

@@ -18,7 +18,7 @@ fn main(
     @builtin(local_invocation_index) index: u32,
 ) {
     let image = group.z;
-    load_means(image);
+    begin(image);
     total = 0.0;
     var needed = false;
     for (var i = 0u; i < images[image].steps_len; i++) {
@@ -29,8 +29,8 @@ fn main(
         }
     }
     if needed {
-        let width = u32(images[image].x.len);
-        let height = u32(images[image].y.len);
+        let width = u32(axis_x.len);
+        let height = u32(axis_y.len);
         let across = (width + GROUP_X - 1u) / GROUP_X;
         let down = (height + GROUP_Y * ROWS - 1u) / (GROUP_Y * ROWS);
         for (var tile = group.x; tile < across * down; tile += PARTIALS) {

@@ -2,7 +2,7 @@
 var<private> means: array<f32, STATISTICS>;
 
 fn load_means(image: u32) {
-    let pixels = f32(images[image].x.len) * f32(images[image].y.len);
+    let pixels = f32(axis_x.len) * f32(axis_y.len);
     for (var statistic = 0u; statistic < KNOWN_STATISTICS; statistic++) {
         let first = (images[image].number * STATISTICS + statistic) * PARTIALS;
         var sum = 0.0;

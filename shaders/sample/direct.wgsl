@@ -75,10 +75,9 @@ fn weight_of(axis: Axis, taps: Taps, k: i32, filter_mode: u32) -> f32 {
 }
 
 fn direct_pixel(image: u32, x: i32, y: i32) -> vec4<f32> {
-    let axis_x = images[image].x;
-    let axis_y = images[image].y;
     let filter_mode = images[image].filter_mode;
     let border = images[image].source_border;
+    let source_fill = images[image].source_fill;
     let grid_x = grid_index(axis_x, x, images[image].grid_border);
     let grid_y = grid_index(axis_y, y, images[image].grid_border);
     if grid_x == OUTSIDE || grid_y == OUTSIDE {
@@ -97,9 +96,9 @@ fn direct_pixel(image: u32, x: i32, y: i32) -> vec4<f32> {
         for (var k = 0; k < taps_x.count; k++) {
             let source_x = source_index(axis_x, taps_x.first + k, border);
             let wx = weight_of(axis_x, taps_x, k, filter_mode);
-            var pixel = images[image].source_fill;
+            var pixel = source_fill;
             if source_x != OUTSIDE && source_y != OUTSIDE {
-                pixel = load(image, source_x, source_y);
+                pixel = load(source_x, source_y);
             }
             row += wx * pixel;
             weight_x += wx;

@@ -34,15 +34,6 @@ pub(crate) struct Scratch {
     intermediate: [Vec<f32>; 2],
 }
 
-impl Scratch {
-    /// Bytes held.
-    pub(crate) fn bytes(&self) -> usize {
-        let floats =
-            self.line.capacity() + self.rows.capacity() + self.intermediate.iter().map(Vec::capacity).sum::<usize>();
-        4 * floats + self.x.bytes() + self.y.bytes()
-    }
-}
-
 /// Runs `program` on the pixels of `region` (of the source image) and writes the whole output image to `out`.
 ///
 /// `out` has exactly the output's bytes.

@@ -30,12 +30,6 @@ struct Entry {
 }
 
 impl Table {
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Entry>() * self.entries.capacity()
-            + 4 * self.weights.capacity()
-            + size_of::<Tap>() * self.taps.capacity()
-    }
-
     pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) {
         let Table { entries, weights, taps, ends, .. } = self;
         taps.clear();

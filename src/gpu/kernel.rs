@@ -49,6 +49,11 @@ impl Target {
         })
     }
 
+    /// A buffer alone, for batches that arrive in their own type.
+    pub(crate) fn plain(gpu: &Gpu, bytes: u64) -> Result<Target> {
+        Ok(Target { output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?, floats: None })
+    }
+
     /// Bytes of GPU memory of a target.
     pub(crate) fn bytes_for(plan: &Plan, bytes: u64) -> u64 {
         bytes.next_multiple_of(4) + float_scratch_bytes(plan, bytes)

@@ -3,6 +3,7 @@
 mod device;
 pub(crate) mod kernel;
 pub(crate) mod readback;
+pub(crate) mod staging;
 pub(crate) mod workspace;
 
 pub use device::Gpu;

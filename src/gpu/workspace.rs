@@ -83,7 +83,8 @@ impl Workspace {
     }
 
     pub(crate) fn has_room(&self, images: usize) -> bool {
-        images <= self.most_images
+        // Images are the third dimension of a dispatch, which has 65535 groups on every device.
+        images <= self.most_images.min(65_535)
     }
 
     pub(crate) fn intermediate_capacity(&self) -> u64 {

@@ -222,6 +222,10 @@ impl Plan {
         self.channels
     }
 
+    pub(crate) fn input_channels(&self) -> u32 {
+        self.input_channels
+    }
+
     /// Layout and type of the output.
     pub fn output(&self) -> Output {
         self.output

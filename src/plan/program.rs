@@ -40,13 +40,6 @@ pub(crate) struct StageProgram {
     pub(crate) steps: Vec<Step>,
 }
 
-impl StageProgram {
-    /// How many steps come before the stage's `statistic`, if this image needs it.
-    pub(crate) fn steps_before(&self, statistic: u32) -> Option<usize> {
-        self.steps.iter().position(|step| step.opcode == opcode::CONTRAST && step.statistic == statistic)
-    }
-}
-
 /// What one image goes through, stage by stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {

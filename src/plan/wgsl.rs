@@ -113,7 +113,7 @@ impl Plan {
         let opcodes = self.opcodes(stage);
         files.extend(COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)).map(|(.., file)| *file));
         text.push_str(&files.join("\n"));
-        text.push_str(&color_calls(&opcodes));
+        text.push_str(&color_calls(&opcodes, facts.steps));
         let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
         match (statistic, last, self.output.layout) {
             (true, ..) => files.push(shader!("reduce/mean")),
@@ -137,31 +137,51 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 }
 ";
 
-/// The calls of the colour steps that this stage can have.
-fn color_calls(opcodes: &[u32]) -> String {
-    if opcodes.is_empty() {
-        return "\nfn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n".to_owned();
-    }
+/// Up to this many steps are kept in registers and called one after the other; more are looped over in the buffer.
+const UNROLLED_STEPS: u32 = 8;
+
+/// The calls of the colour steps that this stage can have: `load_steps`, once a thread, and `color`.
+fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
+    let mut text = String::new();
     let mut cases = String::new();
     for (opcode, name, _) in COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)) {
-        write!(cases, "\n            case {opcode}u: {{\n                result = {name}(result, images[image].steps[i]);\n            }}")
-            .expect("a String takes any text");
+        let case = format!("        case {opcode}u: {{\n            return {name}(value, step);\n        }}\n");
+        cases.push_str(&case);
     }
-    format!(
+    let unrolled = max_steps <= UNROLLED_STEPS;
+    let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
+    for i in (0..max_steps).filter(|_| unrolled) {
+        // Steps that an image does not have are zeros: opcode 0 is none.
+        variables.push_str(&format!("var<private> step_{i}: Step;\n"));
+        loads.push_str(&format!("    step_{i} = images[image].steps[{i}];\n"));
+        calls.push_str(&format!("    if {i}u < end {{\n        result = color_step(result, step_{i});\n    }}\n"));
+    }
+    if !unrolled {
+        calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step(result, images[image].steps[i]);\n    }\n");
+    }
+    text.push_str(&format!("\n{variables}\nfn load_steps(image: u32) {{\n{loads}}}\n"));
+    if opcodes.is_empty() {
+        text.push_str("\nfn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n");
+        return text;
+    }
+    text.push_str(&format!(
         "
+fn color_step(value: vec4<f32>, step: Step) -> vec4<f32> {{
+    switch step.opcode {{
+{cases}        default: {{
+            return value;
+        }}
+    }}
+}}
+
 // The image's first `end` colour steps, in its own order.
 fn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {{
     var result = value;
-    for (var i = 0u; i < end; i++) {{
-        switch images[image].steps[i].opcode {{{cases}
-            default: {{
-            }}
-        }}
-    }}
-    return result;
+{calls}    return result;
 }}
 "
-    )
+    ));
+    text
 }
 
 /// Parses and validates a shader; errors carry naga's message with its line.
@@ -169,8 +189,89 @@ pub(crate) fn validate(text: &str) -> Result<naga::Module> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
     // pack2x16float is core WGSL; naga counts it as a capability because old GL lacks it.
-    naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32)
-        .validate(&module)
-        .map_err(|error| fail(error.emit_to_string(text)))?;
+    naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+    )
+    .validate(&module)
+    .map_err(|error| fail(error.emit_to_string(text)))?;
     Ok(module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Output;
+    use crate::plan::params::Image;
+    use crate::plan::program::Step;
+    use crate::plan::sampling::Axis;
+    use crate::transforms::*;
+    use std::mem::offset_of;
+
+    /// Offset of each member of `name`, as naga lays it out.
+    fn members(module: &naga::Module, name: &str) -> Vec<(String, u32)> {
+        let found =
+            module.types.iter().find(|(_, ty)| ty.name.as_deref() == Some(name)).expect("the struct is declared");
+        let naga::TypeInner::Struct { members, .. } = &found.1.inner else { panic!("{name} is no struct") };
+        members.iter().map(|member| (member.name.clone().unwrap_or_default(), member.offset)).collect()
+    }
+
+    macro_rules! offsets {
+        ($ty:ty: $($field:ident),+ $(,)?) => {
+            vec![$((stringify!($field).to_owned(), offset_of!($ty, $field) as u32)),+]
+        };
+    }
+
+    fn train() -> Vec<Transform> {
+        vec![
+            RandomResizedCrop::new(24).into(),
+            ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+            RandomGrayscale::new(0.2).into(),
+            Normalize::IMAGENET.into(),
+        ]
+    }
+
+    #[test]
+    fn rust_and_wgsl_lay_structs_out_alike() {
+        let plan = Plan::compile(&train(), &Output::default()).unwrap();
+        let module = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
+        let unpadded = |name: &str| -> Vec<_> {
+            members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
+        };
+        let axis = offsets!(Axis: len, grid_mirror, grid_window, grid_start, grid_len, scale, support, inverse, view_len,
+            view_mirror, source_window, source_start, source_len);
+        assert_eq!(unpadded("Axis"), axis);
+        assert_eq!(unpadded("Step"), offsets!(Step: opcode, statistic, gray, value));
+        let mut image = offsets!(Image: x, y, source_fill, grid_fill, source_border, grid_border, filter_mode, strip,
+            source_offset, source_stride, source_float, target_offset, steps_len, number);
+        image.push(("steps".to_owned(), size_of::<Image>() as u32));
+        assert_eq!(unpadded("Image"), image);
+        // The twin that must fail: a field that moves is noticed.
+        image[1].1 += 4;
+        assert_ne!(unpadded("Image"), image);
+    }
+
+    #[test]
+    fn every_pass_validates() {
+        let two_stages = vec![ColorJitter::new(0.1, 0.1, 0.1, 0.1).into(), Resize::new((8, 8)).into()];
+        let many: Vec<Transform> = (0..5).flat_map(|_| train().into_iter().skip(1).take(2)).collect();
+        let gray = vec![RandomCrop::new(8).padding(2).into(), Grayscale::new(1).into()];
+        for list in [train(), two_stages, many, gray, vec![]] {
+            for layout in [Layout::Nchw, Layout::Nhwc] {
+                for dtype in [DType::F32, DType::F16, DType::U8] {
+                    let Ok(plan) = Plan::compile(&list, &Output { layout, dtype }) else { continue };
+                    for pass in plan.pass_list() {
+                        let text = plan.shader(pass);
+                        validate(&text).unwrap_or_else(|error| panic!("{pass:?}: {error}\n{text}"));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_shader_is_refused_with_its_line() {
+        let error = validate("fn main() {\n    let x: u32 = 1.5;\n}\n").unwrap_err().to_string();
+        assert!(error.contains("wgsl:2"), "{error}");
+    }
 }

@@ -1,0 +1,97 @@
+//! The whole line on real files, in the shape that a comparison with other loaders asks for: a warm-up epoch, then whole
+//! epochs until enough seconds have passed; prints one line `RESULT {json}`.
+//!
+//! It does not measure a cold disk, and a training step that competes for the cores would change it.
+//!
+//! `cargo bench --bench line -- --data FOLDER --recipe imagenet-train --workers 2 --batch 64 --backend cpu`
+
+use clap::Parser;
+use cpu_time::ProcessTime;
+use gpufeed::decode::Orientation;
+use gpufeed::transforms::{ColorJitter, RandomApply, RandomCrop, RandomHorizontalFlip, Resize, Transform};
+use gpufeed::{Backend, DataLoader, Execute, ImageFolder, recipe};
+use std::error::Error;
+use std::time::Instant;
+
+/// What to measure.
+#[derive(Parser)]
+struct Arguments {
+    /// A recipe of the crate, a TOML file, or one of the letters A to D.
+    #[arg(long, default_value = "A")]
+    recipe: String,
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    #[arg(long, default_value_t = 64)]
+    batch: usize,
+    /// A folder of class folders.
+    #[arg(long)]
+    data: String,
+    #[arg(long, default_value_t = 6.0)]
+    min_seconds: f64,
+    /// `cpu`, `auto`, or an adapter's number or name.
+    #[arg(long, default_value = "cpu")]
+    backend: String,
+    /// Forces the shaders even on a software adapter.
+    #[arg(long)]
+    force_gpu: bool,
+    /// What `cargo bench` passes on.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn transforms(name: &str) -> Result<Vec<Transform>, Box<dyn Error>> {
+    Ok(match name {
+        "A" => recipe::imagenet_train(),
+        "B" => vec![
+            Resize::new((384, 384)).into(),
+            RandomCrop::new(256).into(),
+            RandomHorizontalFlip::new(0.5).into(),
+            RandomApply::new(0.2, [ColorJitter::new(0.2, 0.2, 0.0, 0.0)]).into(),
+        ],
+        "C" => recipe::resize_crop(),
+        "D" => recipe::resize_jitter_gray(),
+        file if file.ends_with(".toml") => recipe::from_toml(&std::fs::read_to_string(file)?)?,
+        name => recipe::named(name)?,
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let backend = match arguments.backend.as_str() {
+        "cpu" => Backend::Cpu,
+        "auto" => Backend::auto()?,
+        name => Backend::gpu(name)?,
+    };
+    let loader = DataLoader::builder(ImageFolder::open(&arguments.data)?)
+        .transforms(transforms(&arguments.recipe)?)
+        .batch_size(arguments.batch)
+        .workers(arguments.workers)
+        .shuffle(true)
+        // As torchvision decodes.
+        .exif(Orientation::Ignore)
+        .execute(if arguments.force_gpu { Execute::Gpu } else { Execute::Auto })
+        .build(&backend)?;
+    println!("{backend}\n{}", loader.explain());
+    loader.epoch(0)?.try_for_each(|batch| batch.map(drop))?;
+    let (start, cpu) = (Instant::now(), ProcessTime::now());
+    let (mut images, mut epoch) = (0, 1);
+    while epoch < 3 || start.elapsed().as_secs_f64() < arguments.min_seconds {
+        for batch in loader.epoch(epoch)? {
+            images += batch?.len();
+        }
+        epoch += 1;
+    }
+    // A GPU may still be at work on what was submitted last.
+    if let Backend::Gpu(gpu) = &backend {
+        gpu.device().poll(wgpu::PollType::wait_indefinitely())?;
+    }
+    let (wall, cpu) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
+    println!("{}", loader.stats());
+    println!(
+        "RESULT {{\"images_per_s\": {:.1}, \"cpu_ms_per_image\": {:.4}, \"cores_used\": {:.3}, \"images\": {images}}}",
+        images as f64 / wall,
+        1e3 * cpu / images as f64,
+        cpu / wall
+    );
+    Ok(())
+}

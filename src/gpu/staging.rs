@@ -1,0 +1,118 @@
+//! A ring of mapped staging buffers: the way in for pixels.
+//!
+//! A buffer is mapped, filled, unmapped, read by one submission, and mapped again. `map_async` callbacks run inside
+//! `submit` and `poll` only; they do no more than send the buffer's number. Why a ring and not `write_buffer`: a fresh
+//! allocation each call, 1.2-2.2 GB/s against 9.2 measured on lavapipe.
+
+use super::Gpu;
+use crate::error::{Error, ErrorKind, Result};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::VecDeque;
+
+type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    gpu: Gpu,
+    buffers: Vec<wgpu::Buffer>,
+    /// Numbers of mapped buffers; unbounded, because a callback must not block. As many as buffers at the most.
+    mapped: (Sender<Mapped>, Receiver<Mapped>),
+    /// Submissions whose buffers are not mapped again yet, oldest first.
+    in_flight: VecDeque<wgpu::SubmissionIndex>,
+}
+
+fn device_error(reason: impl Into<String>) -> Error {
+    ErrorKind::Device { stage: "upload", reason: reason.into() }.into()
+}
+
+impl Staging {
+    /// `count` mapped buffers of `bytes` bytes; `storage` for buffers that shaders read in place.
+    pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
+        let usage = if storage { wgpu::BufferUsages::STORAGE } else { wgpu::BufferUsages::COPY_SRC };
+        let buffers = gpu.checked("allocating the staging ring", || {
+            let buffer = |_| {
+                gpu.device().create_buffer(&wgpu::BufferDescriptor {
+                    label: Some("gpufeed staging"),
+                    size: bytes,
+                    usage: usage | wgpu::BufferUsages::MAP_WRITE,
+                    mapped_at_creation: true,
+                })
+            };
+            (0..count).map(buffer).collect::<Vec<_>>()
+        })?;
+        let mapped = unbounded();
+        (0..count)
+            .try_for_each(|number| mapped.0.send((number, Ok(()))))
+            .map_err(|error| device_error(error.to_string()))?;
+        Ok(Staging { gpu: gpu.clone(), buffers, mapped, in_flight: VecDeque::new() })
+    }
+
+    pub(crate) fn buffer(&self, number: usize) -> &wgpu::Buffer {
+        &self.buffers[number]
+    }
+
+    /// A mapped buffer, if there is one now.
+    pub(crate) fn try_take(&mut self) -> Result<Option<usize>> {
+        match self.mapped.1.try_recv() {
+            Ok((number, Ok(()))) => Ok(Some(number)),
+            Ok((_, Err(error))) => Err(device_error(format!("mapping a staging buffer: {error}"))),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Whether waiting for the GPU can bring a buffer back.
+    pub(crate) fn waits_for_gpu(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
+    /// Waits for the oldest submission, whose buffer is then mapped.
+    pub(crate) fn wait_oldest(&mut self) -> Result<()> {
+        let Some(submission) = self.in_flight.pop_front() else { return Ok(()) };
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
+        self.gpu.device().poll(wait).map(|_| ()).map_err(|error| device_error(error.to_string()))
+    }
+
+    /// A mapped buffer; waits for the GPU where it must.
+    pub(crate) fn take(&mut self) -> Result<usize> {
+        loop {
+            if let Some(number) = self.try_take()? {
+                return Ok(number);
+            }
+            if !self.waits_for_gpu() {
+                return Err(device_error("no staging buffer is on its way back"));
+            }
+            self.wait_oldest()?;
+        }
+    }
+
+    /// A writable range of a mapped buffer.
+    pub(crate) fn view(&self, number: usize, offset: u64, bytes: u64) -> Result<wgpu::BufferViewMut> {
+        self.buffers[number]
+            .get_mapped_range_mut(offset..offset + bytes)
+            .map_err(|error| device_error(error.to_string()))
+    }
+
+    /// Ends the mapping, so that a submission can read the buffer.
+    pub(crate) fn unmap(&self, number: usize) {
+        self.buffers[number].unmap();
+    }
+
+    /// Asks for the buffer to be mapped again once `submission` has read it.
+    pub(crate) fn submitted(&mut self, number: usize, submission: wgpu::SubmissionIndex) -> Result<()> {
+        let sender = self.mapped.0.clone();
+        self.buffers[number].map_async(wgpu::MapMode::Write, .., move |result| {
+            // The ring may be gone by then: its buffers go with it.
+            let _ = sender.send((number, result));
+        });
+        self.in_flight.push_back(submission);
+        // Runs the callbacks of what is finished already; does not wait.
+        self.gpu.device().poll(wgpu::PollType::Poll).map(|_| ()).map_err(|error| device_error(error.to_string()))
+    }
+
+    /// Puts back a buffer that is still mapped.
+    pub(crate) fn give_back(&mut self, number: usize) {
+        // Both ends live in the ring.
+        let _ = self.mapped.0.send((number, Ok(())));
+    }
+}

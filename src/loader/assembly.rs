@@ -1,0 +1,161 @@
+//! A batch in the making: what is known of each place, in whatever order the workers finish.
+
+use super::batch::{Batch, Failure, Store};
+use super::host::HostBuffer;
+use super::outputs::Lease;
+use super::prepare::Facts;
+use super::{Line, OnError};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gpu::kernel::Target;
+use crate::plan::params::Source;
+use crate::plan::program::Program;
+use bytes::BytesMut;
+use crossbeam_channel::Sender;
+
+/// What the threads tell the one that assembles batches.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A batch's places are about to be handed to the workers.
+    Batch(Announced),
+    /// A worker knows how many bytes its sample needs in a slot.
+    Request(Request),
+    /// A worker could not use what it was granted.
+    GiveBack { slot: usize },
+    /// A sample is finished.
+    Done { batch: u64, place: usize, facts: Facts, failures: Vec<Failure>, content: Content },
+    /// The line cannot go on.
+    Fatal(Error),
+}
+
+#[derive(Debug)]
+pub(super) struct Announced {
+    /// The batch's number in this run.
+    pub(super) number: u64,
+    pub(super) epoch: u64,
+    /// Its number in the epoch.
+    pub(super) index: u64,
+    pub(super) places: usize,
+    pub(super) valid: usize,
+    /// The memory that the workers fill, when they augment themselves.
+    pub(super) buffer: Option<Lease<HostBuffer>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The sample's number in this run; `None` for a further one of the same sample.
+    pub(super) order: Option<u64>,
+    pub(super) batch: u64,
+    pub(super) bytes: u64,
+    pub(super) reply: Sender<Grant>,
+}
+
+/// A range of a mapped slot, for one worker.
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub(super) view: wgpu::BufferViewMut,
+    pub(super) slot: usize,
+    /// First byte in the slot.
+    pub(super) offset: u64,
+}
+
+/// Where a finished sample is.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Augmented, in its piece of the batch's memory.
+    Augmented(BytesMut),
+    /// In a slot, to be augmented by the GPU.
+    Slot { slot: usize, source: Source, program: Box<Program> },
+}
+
+#[derive(Debug)]
+pub(super) struct Assembly {
+    pub(super) announced: Announced,
+    facts: Vec<Option<Facts>>,
+    pieces: Vec<Option<BytesMut>>,
+    failures: Vec<Failure>,
+    /// Places that are not yet augmented (or submitted to be).
+    pub(super) remaining: usize,
+    /// Places that were granted a range of a slot.
+    pub(super) granted: usize,
+    pub(super) target: Option<Lease<Target>>,
+}
+
+impl Assembly {
+    pub(super) fn new(announced: Announced) -> Self {
+        let places = announced.places;
+        Assembly {
+            announced,
+            facts: (0..places).map(|_| None).collect(),
+            pieces: (0..places).map(|_| None).collect(),
+            failures: Vec::new(),
+            remaining: places,
+            granted: 0,
+            target: None,
+        }
+    }
+
+    pub(super) fn set_facts(&mut self, place: usize, facts: Facts, failures: Vec<Failure>) {
+        self.facts[place] = Some(facts);
+        self.failures.extend(failures);
+    }
+
+    pub(super) fn set_piece(&mut self, place: usize, piece: BytesMut) {
+        self.pieces[place] = Some(piece);
+        self.remaining -= 1;
+    }
+
+    /// The batch's memory with every piece back in its place.
+    pub(super) fn join(&mut self) -> Option<Lease<HostBuffer>> {
+        let mut lease = self.announced.buffer.take()?;
+        lease.with(|buffer| buffer.join(self.pieces.iter_mut().filter_map(Option::take)));
+        Some(lease)
+    }
+
+    /// The finished batch.
+    pub(super) fn finish(mut self, line: &Line, store: Store) -> Batch {
+        self.failures.sort_by_key(|failure| failure.place);
+        let mut batch = Batch {
+            store,
+            output: line.plan.output(),
+            size: line.size,
+            channels: line.plan.channels(),
+            labels: Vec::with_capacity(self.facts.len()),
+            ids: Vec::with_capacity(self.facts.len()),
+            drawn: Vec::with_capacity(self.facts.len()),
+            failures: self.failures,
+            valid: self.announced.valid,
+            epoch: self.announced.epoch,
+            index: self.announced.index,
+        };
+        for Facts { id, label, drawn } in self.facts.into_iter().flatten() {
+            batch.ids.push(id);
+            batch.labels.push(label);
+            batch.drawn.push(drawn);
+        }
+        batch
+    }
+}
+
+/// Judges the share of failures, batch by batch in order, so that every run with the same seed judges alike.
+#[derive(Debug, Default)]
+pub(super) struct Judge {
+    seen: u64,
+    failed: u64,
+}
+
+/// Samples before the share is judged: one bad file among the first two is no half of the data set.
+const JUDGED_FROM: u64 = 100;
+
+impl Judge {
+    pub(super) fn judge(&mut self, line: &Line, batch: &mut Batch) -> Result<()> {
+        self.seen += batch.len() as u64;
+        self.failed += batch.failures.len() as u64;
+        let OnError::Skip { max_share } = line.on_error else { return Ok(()) };
+        if self.seen < JUDGED_FROM || self.failed as f64 <= max_share * self.seen as f64 {
+            return Ok(());
+        }
+        let Some(Failure { id, name, error, .. }) = batch.failures.pop() else { return Ok(()) };
+        let last = ErrorKind::Sample { id, name, source: error }.into();
+        Err(ErrorKind::TooManyFailures { failed: self.failed, seen: self.seen, max_share, last }.into())
+    }
+}

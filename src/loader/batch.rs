@@ -1,0 +1,215 @@
+//! What the training loop receives.
+
+use super::host::HostBuffer;
+use super::outputs::Lease;
+use crate::dataset::Label;
+use crate::error::{Error, Result};
+use crate::gpu::kernel::Target;
+use crate::gpu::{Gpu, readback};
+use crate::plan::{DType, Layout, Output};
+use crate::transforms::Drawn;
+
+/// Where a batch's images are.
+///
+/// ```no_run
+/// # fn show(batch: &gpufeed::Batch) {
+/// use gpufeed::Images;
+///
+/// match batch.images() {
+///     Images::Gpu { buffer, offset } => println!("{} bytes on the GPU from byte {offset}", buffer.size()),
+///     Images::Host(bytes) => println!("{} bytes in memory", bytes.len()),
+/// }
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Images<'a> {
+    /// In a storage buffer (usages STORAGE, COPY_SRC, COPY_DST) from byte `offset` on.
+    Gpu {
+        /// The buffer; it may be longer than the batch.
+        buffer: &'a wgpu::Buffer,
+        /// The first byte.
+        offset: u64,
+    },
+    /// In host memory, aligned to 64 bytes.
+    Host(&'a [u8]),
+}
+
+#[derive(Debug)]
+pub(super) enum Store {
+    Gpu { gpu: Gpu, target: Lease<Target> },
+    Host(Lease<HostBuffer>),
+}
+
+/// A sample that could not be used, and why; another one is in its place.
+///
+/// ```no_run
+/// # fn show(batch: &gpufeed::Batch) {
+/// for failure in batch.failures() {
+///     eprintln!("{}: {}", failure.name, failure.error);
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Failure {
+    /// The place in the batch.
+    pub place: usize,
+    /// The sample's id.
+    pub id: u64,
+    /// Its path or name.
+    pub name: String,
+    /// What happened to it.
+    pub error: Error,
+}
+
+/// A batch of augmented images with their labels.
+///
+/// Its buffer goes back to the loader when it is dropped: submit what reads it before you drop it.
+///
+/// ```
+/// use gpufeed::transforms::CenterCrop;
+/// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+///
+/// let mut data = InMemory::new();
+/// data.push_pixels(4, 4, PixelFormat::Rgb8, vec![255; 48], Label::Class(7))?;
+/// let loader = DataLoader::builder(data).transform(CenterCrop::new(2)).batch_size(1).build(&Backend::Cpu)?;
+/// let batch = loader.epoch(0)?.next().unwrap()?;
+/// assert_eq!(batch.shape(), [1, 3, 2, 2]);
+/// assert_eq!(batch.labels(), [Label::Class(7)]);
+/// assert_eq!(batch.to_host_f32()?, vec![1.0; 12]);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Batch {
+    pub(super) store: Store,
+    pub(super) output: Output,
+    /// (width, height)
+    pub(super) size: (u32, u32),
+    pub(super) channels: u32,
+    pub(super) labels: Vec<Label>,
+    pub(super) ids: Vec<u64>,
+    pub(super) drawn: Vec<Drawn>,
+    pub(super) failures: Vec<Failure>,
+    pub(super) valid: usize,
+    pub(super) epoch: u64,
+    pub(super) index: u64,
+}
+
+impl Batch {
+    /// Where the images are.
+    pub fn images(&self) -> Images<'_> {
+        match &self.store {
+            Store::Gpu { target, .. } => Images::Gpu { buffer: &target.output, offset: 0 },
+            Store::Host(buffer) => Images::Host(buffer.batch()),
+        }
+    }
+
+    /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`].
+    pub fn shape(&self) -> [usize; 4] {
+        let (n, c, h, w) = (self.ids.len(), self.channels as usize, self.size.1 as usize, self.size.0 as usize);
+        match self.output.layout {
+            Layout::Nchw => [n, c, h, w],
+            Layout::Nhwc => [n, h, w, c],
+        }
+    }
+
+    /// The order of the elements.
+    pub fn layout(&self) -> Layout {
+        self.output.layout
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.output.dtype
+    }
+
+    /// Bytes of all images.
+    pub fn bytes(&self) -> usize {
+        self.shape().iter().product::<usize>() * self.output.dtype.bytes()
+    }
+
+    /// Images in the batch, padding included.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Never: a batch has an image at least.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Images that are not padding (`LastBatch::Pad`, uneven shards); the padding comes last.
+    pub fn valid(&self) -> usize {
+        self.valid
+    }
+
+    /// The labels, image by image.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// The class numbers, if every label is one.
+    pub fn classes(&self) -> Option<Vec<u32>> {
+        self.labels.iter().map(|label| if let Label::Class(class) = label { Some(*class) } else { None }).collect()
+    }
+
+    /// The samples' ids (`Dataset::id`), image by image.
+    pub fn ids(&self) -> &[u64] {
+        &self.ids
+    }
+
+    /// The drawn parameters, image by image; `DataLoader::replay` takes them.
+    pub fn drawn(&self) -> &[Drawn] {
+        &self.drawn
+    }
+
+    /// The samples that could not be used and were replaced.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// The epoch it belongs to.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Its number in the epoch.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// A copy in host memory, in the batch's layout and type. On a GPU this waits for its work: for looking, not for
+    /// training.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost.
+    pub fn to_host(&self) -> Result<Vec<u8>> {
+        match &self.store {
+            Store::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),
+            Store::Host(buffer) => Ok(buffer.batch().to_vec()),
+        }
+    }
+
+    /// As [`to_host`](Self::to_host), converted to f32 (u8 to \[0, 1\]).
+    ///
+    /// # Errors
+    /// As [`to_host`](Self::to_host).
+    pub fn to_host_f32(&self) -> Result<Vec<f32>> {
+        let bytes = self.to_host()?;
+        Ok(match self.output.dtype {
+            DType::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_ne_bytes(*b)).collect(),
+            DType::F16 => bytes.as_chunks().0.iter().map(|b| half::f16::from_ne_bytes(*b).to_f32()).collect(),
+            DType::U8 => bytes.iter().map(|b| f32::from(*b) / 255.0).collect(),
+        })
+    }
+
+    /// Takes the GPU buffer out of the loader's ring for good; the loader makes a new one within its memory budget.
+    ///
+    /// `None` on the CPU backend.
+    pub fn into_buffer(self) -> Option<wgpu::Buffer> {
+        match self.store {
+            Store::Gpu { target, .. } => Some(target.keep().output),
+            Store::Host(_) => None,
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The settings of a loader; every mistake is reported by `build`, with the setting to change.
+
+use super::host::HostBuffer;
+use super::outputs::Outputs;
+use super::prepare::REDUCE_BYTES;
+use super::{DataLoader, Execute, Execution, Line, OnError, stats};
+use crate::backend::Backend;
+use crate::dataset::Dataset;
+use crate::decode::{DecodeOptions, Orientation, Truncated};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gpu::Gpu;
+use crate::gpu::kernel::{Kernels, Target, check_batch};
+use crate::gpu::workspace::Workspace;
+use crate::plan::{DType, Layout, Output, Plan};
+use crate::sampler::{LastBatch, Sampler};
+use crate::transforms::Transform;
+use crossbeam_channel::bounded;
+use std::sync::Arc;
+
+/// Slots of the ring: one is filled, one is read, one is on its way back.
+const SLOTS: usize = 3;
+/// Staging buffers for finished batches.
+pub(super) const COPY_SLOTS: usize = 2;
+
+/// Settings of a [`DataLoader`]; made by [`DataLoader::builder`].
+///
+/// ```
+/// use gpufeed::transforms::CenterCrop;
+/// use gpufeed::{Backend, DType, DataLoader, InMemory, Label, LastBatch, Layout, PixelFormat};
+///
+/// let mut data = InMemory::new();
+/// data.push_pixels(9, 9, PixelFormat::Rgb8, vec![0; 243], Label::None)?;
+/// let loader = DataLoader::builder(data)
+///     .transform(CenterCrop::new(8))
+///     .output(Layout::Nhwc, DType::U8)
+///     .batch_size(4)
+///     .last_batch(LastBatch::Pad)
+///     .workers(2)
+///     .build(&Backend::Cpu)?;
+/// assert_eq!(loader.len(), 1);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct DataLoaderBuilder {
+    dataset: Arc<dyn Dataset>,
+    transforms: Vec<Transform>,
+    output: Output,
+    batch_size: usize,
+    shuffle: bool,
+    seed: u64,
+    shard: (usize, usize),
+    last_batch: LastBatch,
+    workers: Option<usize>,
+    queue_depth: usize,
+    slot_bytes: u64,
+    memory_budget: u64,
+    decode: DecodeOptions,
+    on_error: OnError,
+    execute: Execute,
+}
+
+impl std::fmt::Debug for DataLoaderBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DataLoaderBuilder").field("transforms", &self.transforms).finish_non_exhaustive()
+    }
+}
+
+/// Where the memory goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    limit: u64,
+    /// Slots, workspace.
+    fixed: u64,
+    output: u64,
+    outputs: usize,
+    most: usize,
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        writeln!(
+            f,
+            "memory: {:.1} MiB = {} output buffers of {:.1} MiB + {:.1} MiB of slots and workspace; up to {} output buffers within the budget of {:.0} MiB",
+            mib(self.fixed + self.output * self.outputs as u64),
+            self.outputs,
+            mib(self.output),
+            mib(self.fixed),
+            self.most,
+            mib(self.limit)
+        )
+    }
+}
+
+impl DataLoaderBuilder {
+    pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
+        DataLoaderBuilder {
+            dataset,
+            transforms: Vec::new(),
+            output: Output::default(),
+            batch_size: 1,
+            shuffle: false,
+            seed: 0,
+            shard: (0, 1),
+            last_batch: LastBatch::default(),
+            workers: None,
+            queue_depth: 2,
+            slot_bytes: 32 << 20,
+            memory_budget: 4 << 30,
+            decode: DecodeOptions::default(),
+            on_error: OnError::default(),
+            execute: Execute::default(),
+        }
+    }
+
+    /// Adds an operator; they apply in the order in which they are added.
+    pub fn transform(mut self, transform: impl Into<Transform>) -> Self {
+        self.transforms.push(transform.into());
+        self
+    }
+
+    /// Adds a list of operators, such as a [`recipe`](crate::recipe).
+    pub fn transforms(mut self, transforms: impl IntoIterator<Item = Transform>) -> Self {
+        self.transforms.extend(transforms);
+        self
+    }
+
+    /// Layout and type of the batches; NCHW in f32 by default.
+    pub fn output(self, layout: Layout, dtype: DType) -> Self {
+        DataLoaderBuilder { output: Output { layout, dtype }, ..self }
+    }
+
+    /// Images in a batch; 1 by default, as torch's.
+    pub fn batch_size(self, batch_size: usize) -> Self {
+        DataLoaderBuilder { batch_size, ..self }
+    }
+
+    /// Whether each epoch has its own order; off by default.
+    pub fn shuffle(self, shuffle: bool) -> Self {
+        DataLoaderBuilder { shuffle, ..self }
+    }
+
+    /// Fixes every random number; 0 by default.
+    pub fn seed(self, seed: u64) -> Self {
+        DataLoaderBuilder { seed, ..self }
+    }
+
+    /// This process's part of each epoch: `rank` of `world`.
+    pub fn shard(self, rank: usize, world: usize) -> Self {
+        DataLoaderBuilder { shard: (rank, world), ..self }
+    }
+
+    /// What becomes of an epoch's last, incomplete batch; it stays incomplete by default.
+    pub fn last_batch(self, last_batch: LastBatch) -> Self {
+        DataLoaderBuilder { last_batch, ..self }
+    }
+
+    /// Threads that decode; the machine's cores by default.
+    pub fn workers(self, workers: usize) -> Self {
+        DataLoaderBuilder { workers: Some(workers), ..self }
+    }
+
+    /// Ready batches at most; 2 by default.
+    pub fn queue_depth(self, queue_depth: usize) -> Self {
+        DataLoaderBuilder { queue_depth, ..self }
+    }
+
+    /// Bytes of a staging slot (GPU only); 32 MiB by default, 16 MiB at least. Changes no batch.
+    pub fn slot_bytes(self, slot_bytes: u64) -> Self {
+        DataLoaderBuilder { slot_bytes, ..self }
+    }
+
+    /// Bytes for output buffers, slots and workspace together; 4 GiB by default.
+    pub fn memory_budget(self, memory_budget: u64) -> Self {
+        DataLoaderBuilder { memory_budget, ..self }
+    }
+
+    /// Whether EXIF orientation is applied; it is by default (torchvision ignores it).
+    pub fn exif(mut self, exif: Orientation) -> Self {
+        self.decode.exif = exif;
+        self
+    }
+
+    /// What becomes of image files that are cut short; they count as bad by default.
+    pub fn truncated(mut self, truncated: Truncated) -> Self {
+        self.decode.truncated = truncated;
+        self
+    }
+
+    /// The most pixels that an image may declare; 2^28 by default.
+    pub fn max_pixels(mut self, max_pixels: u64) -> Self {
+        self.decode.max_pixels = max_pixels;
+        self
+    }
+
+    /// What becomes of samples that fail; they are replaced by default.
+    pub fn on_error(self, on_error: OnError) -> Self {
+        DataLoaderBuilder { on_error, ..self }
+    }
+
+    /// Which executor augments on a GPU backend.
+    pub fn execute(self, execute: Execute) -> Self {
+        DataLoaderBuilder { execute, ..self }
+    }
+
+    fn check_numbers(&self, workers: usize) -> Result<()> {
+        if !(1..=4096).contains(&workers) {
+            return Err(Error::argument("workers", format!("{workers}; 1 to 4096 work")));
+        }
+        if !(1..=4096).contains(&self.queue_depth) {
+            return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.queue_depth)));
+        }
+        if self.slot_bytes < REDUCE_BYTES {
+            return Err(Error::argument("slot_bytes", format!("{}; {REDUCE_BYTES} at least", self.slot_bytes)));
+        }
+        if self.decode.max_pixels == 0 {
+            return Err(Error::argument("max_pixels", "0 refuses every image"));
+        }
+        match self.on_error {
+            OnError::Skip { max_share } if !(0.0..=1.0).contains(&max_share) => {
+                Err(Error::argument("on_error", format!("max_share = {max_share} is no share; 0 to 1 work")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks everything, compiles the plan, allocates GPU buffers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::DoesNotFit`] if a batch
+    /// exceeds the memory budget or the adapter; [`ErrorKind::Device`] if the GPU refuses a shader or a buffer.
+    pub fn build(self, backend: &Backend) -> Result<DataLoader> {
+        let workers = self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        self.check_numbers(workers)?;
+        let (rank, world) = self.shard;
+        let sampler = Sampler::new(self.dataset.len(), self.batch_size)?
+            .shuffle(self.shuffle)
+            .seed(self.seed)
+            .shard(rank, world)?
+            .last_batch(self.last_batch)?;
+        let plan = Plan::compile_for(self.dataset.channels(), &self.transforms, &self.output)?;
+        let Some(size) = plan.output_size() else {
+            let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
+            return Err(Error::argument("transforms", reason));
+        };
+        // In floats, in case u64 overflows: 2^22 pixels a side, 2^64 images.
+        let too_large = self.batch_size as f64 * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
+        let batch_bytes = if too_large { u64::MAX / 64 } else { (self.batch_size * plan.image_bytes(size)) as u64 };
+        let (execution, budget) = self.execution(backend, &plan, batch_bytes, size)?;
+        let line = Line {
+            dataset: self.dataset,
+            plan,
+            size,
+            sampler,
+            seed: self.seed,
+            batch_size: self.batch_size,
+            decode: self.decode,
+            on_error: self.on_error,
+            workers,
+            queue_depth: self.queue_depth,
+            execution,
+            scratch: bounded(workers),
+            stats: stats::Counters::default(),
+        };
+        // Under error scopes, before any thread: what the GPU cannot hold is an error of `build`.
+        match &line.execution {
+            Execution::Host { .. } => {}
+            Execution::HostToGpu { .. } => line.return_copy_staging(line.take_copy_staging()?),
+            Execution::Gpu { .. } => line.return_resources(line.take_resources()?),
+        }
+        Ok(DataLoader { line: Arc::new(line), backend: backend.clone(), budget })
+    }
+
+    fn execution(&self, backend: &Backend, plan: &Plan, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
+        // One is filled, `queue_depth` are ready, one is with the caller.
+        let base = self.queue_depth + 2;
+        let budget = |fixed: u64, output: u64| self.budget(base, fixed, output);
+        match (backend, self.execute) {
+            (Backend::Cpu, Execute::Gpu) => Err(Error::argument("execute", "Execute::Gpu needs Backend::Gpu")),
+            (Backend::Cpu, _) => {
+                let budget = budget(0, batch)?;
+                let outputs: Arc<Outputs<HostBuffer>> = Outputs::new(base, budget.most, budget.limit);
+                Ok((Execution::Host { outputs }, budget))
+            }
+            (Backend::Gpu(gpu), execute) => {
+                check_batch(gpu, batch)?;
+                let on_cpu = execute == Execute::Cpu || (execute == Execute::Auto && gpu.is_software());
+                if on_cpu { self.host_to_gpu(gpu, batch, base) } else { self.on_gpu(gpu, plan, batch, size, base) }
+            }
+        }
+    }
+
+    fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
+        let budget = self.budget(base, batch * (COPY_SLOTS as u64 + 2), batch)?;
+        let outputs = Outputs::new(base, budget.most, budget.limit);
+        (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
+        let host = Outputs::new(2, 2, budget.limit);
+        Ok((Execution::HostToGpu { gpu: gpu.clone(), host, outputs, pool: bounded(1) }, budget))
+    }
+
+    fn on_gpu(&self, gpu: &Gpu, plan: &Plan, batch: u64, size: (u32, u32), base: usize) -> Result<(Execution, Budget)> {
+        let limits = gpu.device().limits();
+        let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
+        let binding = limits.max_storage_buffer_binding_size;
+        // An image that the CPU has reduced takes four floats a pixel.
+        let slot_bytes = self.slot_bytes.max(a_float_image).next_multiple_of(256);
+        if slot_bytes > binding {
+            let setting = if self.slot_bytes > binding { "slot_bytes" } else { "the output size" };
+            return Err(ErrorKind::DoesNotFit {
+                what: "a slot",
+                needed: slot_bytes,
+                limit: binding,
+                whose: "what a binding of this adapter holds",
+                setting,
+            }
+            .into());
+        }
+        let copies = SLOTS as u64 + u64::from(!gpu.mappable());
+        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size);
+        let budget = self.budget(base, fixed, Target::bytes_for(plan, batch))?;
+        let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
+        check_batch(gpu, largest)?;
+        let outputs = Outputs::new(base, budget.most, budget.limit);
+        let kernels = Box::new(Kernels::new(gpu, plan)?);
+        (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
+        Ok((Execution::Gpu { kernels, outputs, pool: bounded(1), slots: SLOTS, slot_bytes }, budget))
+    }
+
+    fn budget(&self, outputs: usize, fixed: u64, output: u64) -> Result<Budget> {
+        let limit = self.memory_budget;
+        let needed = output.saturating_mul(outputs as u64).saturating_add(fixed);
+        if needed > limit {
+            return Err(ErrorKind::DoesNotFit {
+                what: "the line",
+                needed,
+                limit,
+                whose: "the memory_budget",
+                setting: "memory_budget, or lower batch_size, queue_depth or the output size",
+            }
+            .into());
+        }
+        let most = ((limit - fixed) / output.max(1)).min(1 << 20) as usize;
+        Ok(Budget { limit, fixed, output, outputs, most })
+    }
+}

@@ -1,0 +1,93 @@
+//! The end of the line when the CPU executor augments: joins the pieces of each batch and hands the batches on in order,
+//! either as they are or copied into GPU buffers (software adapters).
+
+use super::Line;
+use super::assembly::{Assembly, Content, Judge, Message};
+use super::batch::{Batch, Store};
+use super::host::HostBuffer;
+use super::outputs::{Lease, Outputs};
+use super::stats::Stage;
+use crate::error::{ErrorKind, Result};
+use crate::gpu::Gpu;
+use crate::gpu::kernel::Target;
+use crate::gpu::staging::Staging;
+use crossbeam_channel::{Receiver, Sender};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Copies finished batches into GPU buffers.
+pub(super) struct CopyUp<'a> {
+    pub(super) gpu: &'a Gpu,
+    pub(super) outputs: &'a Arc<Outputs<Target>>,
+    pub(super) staging: &'a mut Staging,
+}
+
+/// Assembles batches until the workers are gone, the caller is, or an error ends the run.
+pub(super) fn run(
+    line: &Line,
+    inbox: &Receiver<Message>,
+    ready: &Sender<Result<Batch>>,
+    stop: &AtomicBool,
+    mut up: Option<CopyUp<'_>>,
+) -> Result<()> {
+    let mut batches: BTreeMap<u64, Assembly> = BTreeMap::new();
+    let mut judge = Judge::default();
+    for message in inbox {
+        match message {
+            Message::Batch(announced) => {
+                batches.insert(announced.number, Assembly::new(announced));
+            }
+            Message::Done { batch, place, facts, failures, content: Content::Augmented(piece) } => {
+                if let Some(assembly) = batches.get_mut(&batch) {
+                    assembly.set_facts(place, facts, failures);
+                    assembly.set_piece(place, piece);
+                }
+            }
+            Message::Fatal(error) => return Err(error),
+            Message::Done { .. } | Message::Request(_) | Message::GiveBack { .. } => {
+                let reason = "a worker of the GPU line sent to the CPU line".to_owned();
+                return Err(ErrorKind::Device { stage: "assembling", reason }.into());
+            }
+        }
+        while let Some(entry) = batches.first_entry().filter(|entry| entry.get().remaining == 0) {
+            let mut assembly = entry.remove();
+            let Some(lease) = assembly.join() else { continue };
+            let store = match &mut up {
+                None => Store::Host(lease),
+                Some(up) => match up.copy(line, &lease, stop)? {
+                    Some(target) => Store::Gpu { gpu: up.gpu.clone(), target },
+                    None => return Ok(()),
+                },
+            };
+            let mut batch = assembly.finish(line, store);
+            judge.judge(line, &mut batch)?;
+            if ready.send(Ok(batch)).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+impl CopyUp<'_> {
+    /// `None` once the run is stopped.
+    fn copy(&mut self, line: &Line, host: &HostBuffer, stop: &AtomicBool) -> Result<Option<Lease<Target>>> {
+        let bytes = line.batch_bytes();
+        let Some(target) = self.outputs.take(stop, || Target::plain(self.gpu, bytes))? else { return Ok(None) };
+        line.stats.time(Stage::Upload, || {
+            let slot = self.staging.take()?;
+            let batch = host.batch();
+            let whole = batch.len().next_multiple_of(4);
+            let mut view = self.staging.view(slot, 0, whole as u64)?;
+            view.slice(..batch.len()).copy_from_slice(batch);
+            drop(view);
+            let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            self.staging.unmap(slot);
+            encoder.copy_buffer_to_buffer(self.staging.buffer(slot), 0, &target.output, 0, Some(whole as u64));
+            let submission = self.gpu.queue().submit([encoder.finish()]);
+            self.staging.submitted(slot, submission)
+        })?;
+        Ok(Some(target))
+    }
+}

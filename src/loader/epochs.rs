@@ -1,0 +1,259 @@
+//! A run: the threads of the line for a range of epochs, and the iterator at its end.
+
+use super::assembly::{Announced, Message};
+use super::batch::{Batch, Store};
+use super::collect::{self, CopyUp};
+use super::stats::Stage;
+use super::upload::{Resources, Uploader};
+use super::worker::{self, Job, panic_error};
+use super::{Execution, Line};
+use crate::error::{ErrorKind, Result};
+use crate::sampler::State;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// The batches of one or more epochs, in order; made by [`DataLoader::epoch`](super::DataLoader::epoch) and its like.
+///
+/// Dropping it, at any moment, ends its threads and waits for them. After an error there are no further batches.
+///
+/// ```
+/// use gpufeed::transforms::CenterCrop;
+/// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+///
+/// let mut data = InMemory::new();
+/// for class in 0..5 {
+///     data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::Class(class))?;
+/// }
+/// let loader = DataLoader::builder(data).transform(CenterCrop::new(2)).batch_size(2).build(&Backend::Cpu)?;
+/// let mut epoch = loader.epoch(0)?;
+/// assert_eq!(epoch.len(), 3);
+/// epoch.next().unwrap()?;
+/// let state = epoch.state(); // saved with a checkpoint
+/// drop(epoch);
+/// assert_eq!(loader.resume(&state)?.len(), 2);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Epochs {
+    line: Arc<Line>,
+    /// `None` once the run has ended.
+    ready: Option<Receiver<Result<Batch>>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    state: State,
+    end: u64,
+    started: Instant,
+}
+
+impl Epochs {
+    pub(super) fn start(line: &Arc<Line>, state: State, end: u64) -> Result<Epochs> {
+        let (ready_in, ready) = bounded(line.queue_depth);
+        let mut run = Epochs {
+            line: Arc::clone(line),
+            ready: Some(ready),
+            stop: Arc::new(AtomicBool::new(false)),
+            threads: Vec::new(),
+            state,
+            end,
+            started: Instant::now(),
+        };
+        // Deep enough that no worker waits for the next job, short enough that little is announced ahead.
+        let (jobs_in, jobs) = bounded(2 * line.workers);
+        let (inbox_in, inbox) = bounded(4 * line.workers + 16);
+
+        let (stop, to_collector) = (Arc::clone(&run.stop), inbox_in.clone());
+        run.spawn("gpufeed-feed".to_owned(), "feeding", &ready_in, move |line| {
+            feed(line, state, end, &jobs_in, &to_collector, &stop)
+        })?;
+        for number in 0..line.workers {
+            let (jobs, out, stop) = (jobs.clone(), inbox_in.clone(), Arc::clone(&run.stop));
+            let ready_in = ready_in.clone();
+            run.spawn(format!("gpufeed-work-{number}"), "worker", &ready_in, move |line| {
+                let mut scratch = line.take_scratch();
+                worker::run(line, &jobs, &out, &stop, &mut scratch);
+                line.return_scratch(scratch);
+                Ok(())
+            })?;
+        }
+        drop((jobs, inbox_in));
+        let (stop, batches) = (Arc::clone(&run.stop), ready_in.clone());
+        run.spawn("gpufeed-batch".to_owned(), "upload", &ready_in, move |line| {
+            assemble(line, &inbox, &batches, &stop)
+        })?;
+        Ok(run)
+    }
+
+    /// Starts a thread whose errors and panics arrive at the caller.
+    fn spawn(
+        &mut self,
+        name: String,
+        stage: &'static str,
+        ready: &Sender<Result<Batch>>,
+        work: impl FnOnce(&Line) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let (line, ready, stop) = (Arc::clone(&self.line), ready.clone(), Arc::clone(&self.stop));
+        let body = move || {
+            let result = catch_unwind(AssertUnwindSafe(|| work(&line)));
+            let error = match result {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(payload) => panic_error(stage, payload.as_ref()),
+            };
+            stop.store(true, Ordering::Relaxed);
+            // The caller may be gone; then nobody asks.
+            let _ = ready.send(Err(error));
+        };
+        let thread = std::thread::Builder::new().name(name).spawn(body);
+        let thread =
+            thread.map_err(|error| ErrorKind::Device { stage: "starting a thread", reason: error.to_string() })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Where the run stands: the next batch that is due. Save it with a checkpoint, hand it to
+    /// [`DataLoader::resume`](super::DataLoader::resume).
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    fn left(&self) -> usize {
+        if self.ready.is_none() {
+            return 0;
+        }
+        let batches = self.line.sampler.batches() as u64;
+        let epochs = self.end.saturating_sub(self.state.epoch);
+        (epochs * batches).saturating_sub(self.state.batch) as usize
+    }
+
+    fn finish(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if self.ready.take().is_some() {
+            self.line.stats.ran(self.started.elapsed());
+        }
+        for thread in self.threads.drain(..) {
+            // Panics were caught inside and have been reported.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Iterator for Epochs {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left() == 0 {
+            self.finish();
+            return None;
+        }
+        let ready = self.ready.as_ref()?;
+        self.line.set_waiting(true);
+        let received = self.line.stats.time(Stage::Next, || ready.recv());
+        self.line.set_waiting(false);
+        match received {
+            Ok(Ok(mut batch)) => {
+                match &mut batch.store {
+                    Store::Gpu { target, .. } => target.hand_out(),
+                    Store::Host(buffer) => buffer.hand_out(),
+                }
+                self.line.stats.batch();
+                self.state.batch += 1;
+                if self.state.batch == self.line.sampler.batches() as u64 {
+                    self.state = State { epoch: self.state.epoch + 1, batch: 0, ..self.state };
+                }
+                Some(Ok(batch))
+            }
+            Ok(Err(error)) => {
+                self.finish();
+                Some(Err(error))
+            }
+            Err(_) => {
+                self.finish();
+                let message = "every thread has ended before the last batch".to_owned();
+                Some(Err(ErrorKind::Panic { stage: "line", message }.into()))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left(), Some(self.left()))
+    }
+}
+
+impl ExactSizeIterator for Epochs {}
+
+impl Drop for Epochs {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The start of the line: announces each batch, then hands its places to the workers.
+fn feed(
+    line: &Line,
+    state: State,
+    end: u64,
+    jobs: &Sender<Job>,
+    collector: &Sender<Message>,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let (mut number, mut order) = (0, 0);
+    for epoch in state.epoch..end {
+        let samples = line.sampler.epoch(epoch);
+        let first = if epoch == state.epoch { state.batch } else { 0 };
+        let batches: Range<usize> = first as usize..samples.batches();
+        for index in batches {
+            let slots = samples.batch(index);
+            let places = slots.len();
+            let valid = slots.clone().filter(|slot| !slot.padding).count();
+            let (buffer, pieces) = match line.take_host_buffer(stop)? {
+                Some(None) => (None, Vec::new()),
+                Some(Some(mut lease)) => {
+                    let mut pieces = Vec::new();
+                    lease.with(|buffer| pieces = buffer.split(places, line.plan.image_bytes(line.size)));
+                    (Some(lease), pieces)
+                }
+                None => return Ok(()),
+            };
+            let announced = Announced { number, epoch, index: index as u64, places, valid, buffer };
+            if collector.send(Message::Batch(announced)).is_err() {
+                return Ok(());
+            }
+            let mut pieces = pieces.into_iter();
+            for (place, slot) in slots.enumerate() {
+                let job = Job { order, batch: number, place, epoch, slot, piece: pieces.next() };
+                if stop.load(Ordering::Relaxed) || jobs.send(job).is_err() {
+                    return Ok(());
+                }
+                order += 1;
+            }
+            number += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The end of the line, as the execution asks for it.
+fn assemble(line: &Line, inbox: &Receiver<Message>, ready: &Sender<Result<Batch>>, stop: &AtomicBool) -> Result<()> {
+    match &line.execution {
+        Execution::Host { .. } => collect::run(line, inbox, ready, stop, None),
+        Execution::HostToGpu { gpu, outputs, .. } => {
+            let mut staging = line.take_copy_staging()?;
+            let up = CopyUp { gpu, outputs, staging: &mut staging };
+            let result = collect::run(line, inbox, ready, stop, Some(up));
+            line.return_copy_staging(staging);
+            result
+        }
+        Execution::Gpu { kernels, outputs, .. } => {
+            let mut resources: Resources = line.take_resources()?;
+            let uploader = Uploader::new(line, kernels, outputs, &mut resources, ready, stop);
+            let result = uploader.run(inbox);
+            line.return_resources(resources);
+            result
+        }
+    }
+}

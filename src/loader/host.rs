@@ -1,0 +1,71 @@
+//! Output buffers in host memory, cut into one piece an image so that workers fill them in parallel, and joined again.
+//!
+//! `bytes::BytesMut` splits one allocation into owned parts and joins neighbours without a copy: disjoint writing
+//! without a lock and without `unsafe`.
+
+use bytes::BytesMut;
+
+/// Vector loads and `bytemuck` casts want aligned batches; a cache line is enough for all of them.
+const ALIGNMENT: usize = 64;
+
+/// A batch's memory: the images in front, the rest behind them.
+#[derive(Debug)]
+pub(super) struct HostBuffer {
+    batch: BytesMut,
+    rest: BytesMut,
+}
+
+impl HostBuffer {
+    pub(super) fn new(bytes: usize) -> Self {
+        let mut whole = BytesMut::zeroed(bytes + ALIGNMENT);
+        let skip = whole.as_ptr().align_offset(ALIGNMENT);
+        let mut rest = whole.split_off(skip);
+        rest.truncate(bytes);
+        HostBuffer { batch: rest.split_to(0), rest }
+    }
+
+    /// The images.
+    pub(super) fn batch(&self) -> &[u8] {
+        &self.batch
+    }
+
+    /// Cuts `images` pieces of `bytes` each off; `join` puts them back.
+    pub(super) fn split(&mut self, images: usize, bytes: usize) -> Vec<BytesMut> {
+        let batch = std::mem::take(&mut self.batch);
+        let mut whole = std::mem::take(&mut self.rest);
+        if !batch.is_empty() {
+            let behind = std::mem::replace(&mut whole, batch);
+            whole.unsplit(behind);
+        }
+        let pieces = (0..images).map(|_| whole.split_to(bytes)).collect();
+        self.rest = whole;
+        pieces
+    }
+
+    /// Joins the pieces, in their order.
+    pub(super) fn join(&mut self, pieces: impl IntoIterator<Item = BytesMut>) {
+        let mut pieces = pieces.into_iter();
+        self.batch = pieces.next().unwrap_or_default();
+        pieces.for_each(|piece| self.batch.unsplit(piece));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_join_without_a_copy_and_the_memory_stays() {
+        let mut buffer = HostBuffer::new(100);
+        let address = buffer.rest.as_ptr();
+        assert_eq!(address.align_offset(ALIGNMENT), 0);
+        for images in [3, 10, 1] {
+            let mut pieces = buffer.split(images, 10);
+            (0..).zip(&mut pieces).for_each(|(i, piece)| piece.fill(i));
+            buffer.join(pieces);
+            assert_eq!(buffer.batch().len(), 10 * images);
+            assert_eq!(buffer.batch().as_ptr(), address);
+            assert!((0..images).all(|i| buffer.batch()[10 * i..10 * i + 10].iter().all(|b| *b == i as u8)));
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The line: a data set becomes a queue of augmented batches.
+//!
+//! ```text
+//! feed ─▶ jobs ─▶ workers (read, probe, draw, decode, put or augment) ─▶ inbox ─▶ upload or collect ─▶ ready ─▶ next
+//! ```
+//!
+//! One direction, bounded channels; `outputs` is the one return edge. Knows nothing of any particular transform or format.
+
+mod assembly;
+mod batch;
+mod builder;
+mod collect;
+mod epochs;
+mod host;
+mod outputs;
+mod prepare;
+mod stats;
+mod upload;
+mod worker;
+
+pub use batch::{Batch, Failure, Images};
+pub use builder::DataLoaderBuilder;
+pub use epochs::Epochs;
+pub use stats::Stats;
+
+use crate::backend::Backend;
+use crate::dataset::{Dataset, SampleData};
+use crate::decode::{self, DecodeOptions, Rect};
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::gpu::kernel::{Kernels, Target};
+use crate::gpu::staging::Staging;
+use crate::gpu::workspace::Workspace;
+use crate::plan::Plan;
+use crate::processor::Processor;
+use crate::sampler::{Sampler, State};
+use crate::transforms::Drawn;
+use crossbeam_channel::{Receiver, Sender};
+use host::HostBuffer;
+use outputs::{Lease, Outputs};
+use prepare::Scratch;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use upload::Resources;
+
+/// What happens to samples that cannot be read, decoded or transformed.
+///
+/// ```
+/// assert_eq!(gpufeed::OnError::default(), gpufeed::OnError::Skip { max_share: 0.1 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum OnError {
+    /// Another sample takes its place, by a chain that depends on (seed, epoch, position) alone; the batch says so
+    /// ([`Batch::failures`]).
+    Skip {
+        /// The run ends once more than this share of the samples has failed (judged from 100 samples on, in batch order).
+        max_share: f64,
+    },
+    /// The run ends with the first such sample.
+    Fail,
+}
+
+impl Default for OnError {
+    fn default() -> Self {
+        OnError::Skip { max_share: 0.1 }
+    }
+}
+
+/// Which executor augments on [`Backend::Gpu`].
+///
+/// ```
+/// assert_eq!(gpufeed::Execute::default(), gpufeed::Execute::Auto);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Execute {
+    /// The GPU, except on software adapters, where native code is several times faster: there the CPU executor works and
+    /// its batches are copied into the GPU's buffers.
+    #[default]
+    Auto,
+    /// The GPU, whatever the adapter.
+    Gpu,
+    /// The CPU executor.
+    Cpu,
+}
+
+/// Everything immutable that the threads of a run share, and the pools that outlive a run.
+struct Line {
+    dataset: Arc<dyn Dataset>,
+    plan: Plan,
+    /// (width, height) of every output.
+    size: (u32, u32),
+    sampler: Sampler,
+    seed: u64,
+    batch_size: usize,
+    decode: DecodeOptions,
+    on_error: OnError,
+    workers: usize,
+    queue_depth: usize,
+    execution: Execution,
+    /// Workers' memory between runs, so that an epoch after the first allocates nothing.
+    scratch: (Sender<Scratch>, Receiver<Scratch>),
+    stats: stats::Counters,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").field("plan", &self.plan).field("sampler", &self.sampler).finish_non_exhaustive()
+    }
+}
+
+/// Who augments, and with what.
+#[derive(Debug)]
+enum Execution {
+    /// The workers, for the host.
+    Host { outputs: Arc<Outputs<HostBuffer>> },
+    /// The workers; finished batches are copied up.
+    HostToGpu {
+        gpu: Gpu,
+        host: Arc<Outputs<HostBuffer>>,
+        outputs: Arc<Outputs<Target>>,
+        pool: (Sender<Staging>, Receiver<Staging>),
+    },
+    /// The GPU.
+    Gpu {
+        kernels: Box<Kernels>,
+        outputs: Arc<Outputs<Target>>,
+        pool: (Sender<Resources>, Receiver<Resources>),
+        slots: usize,
+        slot_bytes: u64,
+    },
+}
+
+impl Line {
+    fn batch_bytes(&self) -> u64 {
+        (self.batch_size * self.plan.image_bytes(self.size)) as u64
+    }
+
+    fn image_elements(&self) -> u64 {
+        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan.channels())
+    }
+
+    /// Images in a slot at the most: a batch's, and as many that failed late in batches before it.
+    fn slot_images(&self) -> usize {
+        2 * self.batch_size
+    }
+
+    fn take_scratch(&self) -> Scratch {
+        self.scratch.1.try_recv().unwrap_or_default()
+    }
+
+    fn return_scratch(&self, scratch: Scratch) {
+        // Full only after runs beside each other have ended: the surplus is dropped.
+        let _ = self.scratch.0.try_send(scratch);
+    }
+
+    fn set_waiting(&self, waiting: bool) {
+        let flag = match &self.execution {
+            Execution::Host { outputs } => &outputs.waiting,
+            Execution::HostToGpu { outputs, .. } | Execution::Gpu { outputs, .. } => &outputs.waiting,
+        };
+        flag.store(waiting, Ordering::SeqCst);
+    }
+
+    /// Memory for the workers to fill (`Some(None)` where a GPU augments); `None` once the run is stopped.
+    fn take_host_buffer(&self, stop: &AtomicBool) -> Result<Option<Option<Lease<HostBuffer>>>> {
+        let ring = match &self.execution {
+            Execution::Host { outputs } => outputs,
+            Execution::HostToGpu { host, .. } => host,
+            Execution::Gpu { .. } => return Ok(Some(None)),
+        };
+        let bytes = self.batch_bytes() as usize;
+        Ok(ring.take(stop, || Ok(HostBuffer::new(bytes)))?.map(Some))
+    }
+
+    fn take_copy_staging(&self) -> Result<Staging> {
+        let Execution::HostToGpu { gpu, pool, .. } = &self.execution else { return Err(not_that_execution()) };
+        match pool.1.try_recv() {
+            Ok(staging) => Ok(staging),
+            Err(_) => Staging::new(gpu, builder::COPY_SLOTS, self.batch_bytes().next_multiple_of(4), false),
+        }
+    }
+
+    fn return_copy_staging(&self, staging: Staging) {
+        if let Execution::HostToGpu { pool, .. } = &self.execution {
+            let _ = pool.0.try_send(staging);
+        }
+    }
+
+    fn take_resources(&self) -> Result<Resources> {
+        let Execution::Gpu { kernels, pool, slots, slot_bytes, .. } = &self.execution else {
+            return Err(not_that_execution());
+        };
+        if let Ok(resources) = pool.1.try_recv() {
+            return Ok(resources);
+        }
+        let (gpu, slot_bytes) = (kernels.gpu(), *slot_bytes);
+        let in_place = gpu.mappable();
+        Ok(Resources {
+            staging: Staging::new(gpu, *slots, slot_bytes, in_place)?,
+            source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
+            workspace: Workspace::new(gpu, &self.plan, self.slot_images())?,
+            slot_bytes,
+        })
+    }
+
+    fn return_resources(&self, resources: Resources) {
+        if let Execution::Gpu { pool, .. } = &self.execution {
+            let _ = pool.0.try_send(resources);
+        }
+    }
+}
+
+fn not_that_execution() -> Error {
+    Error::argument("execute", "the line was built for another executor")
+}
+
+/// A data set, a plan and a backend: gives the batches of any epoch.
+///
+/// See the [crate page](crate) for a whole program.
+///
+/// ```
+/// use gpufeed::transforms::{Normalize, RandomHorizontalFlip, RandomResizedCrop};
+/// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+///
+/// let mut data = InMemory::new();
+/// for class in 0..10 {
+///     data.push_pixels(8, 6, PixelFormat::Rgb8, vec![100; 8 * 6 * 3], Label::Class(class))?;
+/// }
+/// let loader = DataLoader::builder(data)
+///     .transform(RandomResizedCrop::new(4))
+///     .transform(RandomHorizontalFlip::new(0.5))
+///     .transform(Normalize::IMAGENET)
+///     .batch_size(4)
+///     .shuffle(true)
+///     .seed(42)
+///     .build(&Backend::Cpu)?;
+/// for batch in loader.epoch(0)? {
+///     let batch = batch?;
+///     println!("{:?} {:?}", batch.shape(), batch.classes());
+/// }
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct DataLoader {
+    line: Arc<Line>,
+    backend: Backend,
+    budget: builder::Budget,
+}
+
+impl DataLoader {
+    /// Starts a loader of `dataset`; [`DataLoaderBuilder`] lists the settings.
+    pub fn builder(dataset: impl Dataset + 'static) -> DataLoaderBuilder {
+        DataLoaderBuilder::new(Arc::new(dataset))
+    }
+
+    /// The batches of one epoch. Each call has its own threads; several may run beside each other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started.
+    pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
+        self.epochs(epoch..epoch + 1)
+    }
+
+    /// The batches of several epochs, one after the other; the next epoch's first batches are prepared while the last
+    /// one's are consumed.
+    ///
+    /// # Errors
+    /// As [`epoch`](Self::epoch).
+    pub fn epochs(&self, epochs: Range<u64>) -> Result<Epochs> {
+        Epochs::start(&self.line, State { seed: self.line.seed, epoch: epochs.start, batch: 0 }, epochs.end)
+    }
+
+    /// The rest of the epoch in which `state` was taken, with the very batches that were due.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the state belongs to another seed or lies behind the
+    /// epoch's end.
+    pub fn resume(&self, state: &State) -> Result<Epochs> {
+        self.resume_until(state, state.epoch + 1)
+    }
+
+    /// As [`resume`](Self::resume), on to (not including) epoch `end`.
+    ///
+    /// # Errors
+    /// As [`resume`](Self::resume).
+    pub fn resume_until(&self, state: &State, end: u64) -> Result<Epochs> {
+        if state.seed != self.line.seed {
+            let reason = format!("{} was saved with the state, the loader has {}", state.seed, self.line.seed);
+            return Err(Error::argument("seed", reason));
+        }
+        if state.batch > self.line.sampler.batches() as u64 {
+            let reason = format!("batch {} of an epoch of {} batches", state.batch, self.line.sampler.batches());
+            return Err(Error::argument("state", reason));
+        }
+        Epochs::start(&self.line, *state, end)
+    }
+
+    /// Batches of an epoch.
+    pub fn len(&self) -> usize {
+        self.line.sampler.batches()
+    }
+
+    /// Never: `build` refuses an epoch without a batch.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Applies given parameters to one sample, on this loader's executor: bit for bit the image that the batch had.
+    ///
+    /// Returns the image in the output's layout and type.
+    ///
+    /// # Errors
+    /// What reading and decoding the sample gives; [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters
+    /// do not belong to this plan or to this sample's size.
+    pub fn replay(&self, index: usize, drawn: &Drawn) -> Result<Vec<u8>> {
+        let backend = match (&self.line.execution, &self.backend) {
+            (Execution::Gpu { .. }, backend) => backend,
+            _ => &Backend::Cpu,
+        };
+        let processor = Processor::new(&self.line.plan, backend)?;
+        let mut file = Vec::new();
+        let sample = self.line.dataset.read(index, &mut file)?;
+        match sample.data {
+            SampleData::Pixels(pixels) => processor.run(&[(pixels, drawn)]),
+            SampleData::Encoded(bytes) => {
+                let probe = decode::probe(bytes, &self.line.decode)?;
+                let (width, height) = (probe.width, probe.height);
+                let mut scratch = decode::Scratch::default();
+                let whole = Rect { left: 0, top: 0, width, height };
+                let decoded = decode::decode(bytes, &probe, whole, &self.line.decode, &mut scratch)?;
+                let row = 4 * width as usize;
+                let packed: Vec<u8> = decoded
+                    .pixels
+                    .chunks(decoded.stride)
+                    .take(height as usize)
+                    .flat_map(|r| &r[..row])
+                    .copied()
+                    .collect();
+                let pixels = crate::Pixels::new(width, height, crate::PixelFormat::Rgba8, &packed)?;
+                processor.run(&[(pixels, drawn)])
+            }
+        }
+    }
+
+    /// The data set.
+    pub fn dataset(&self) -> &dyn Dataset {
+        &*self.line.dataset
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.line.plan
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// What has been done since the loader was built.
+    pub fn stats(&self) -> Stats {
+        self.line.stats.read(self.line.workers)
+    }
+
+    /// The plan, where it runs, and the memory it takes.
+    pub fn explain(&self) -> String {
+        let line = &self.line;
+        let executor = match &line.execution {
+            Execution::Host { .. } => "CPU executor in the workers, batches in host memory".to_owned(),
+            Execution::HostToGpu { gpu, .. } => format!("CPU executor in the workers, batches copied to {gpu}"),
+            Execution::Gpu { kernels, slots, slot_bytes, .. } => {
+                let way = if kernels.gpu().mappable() { "read in place" } else { "copied" };
+                format!("{}, {slots} slots of {} MiB, {way}", kernels.gpu(), slot_bytes >> 20)
+            }
+        };
+        format!(
+            "{}runs on: {executor}\n{} samples, {} batches of {}, {} workers, {} ready batches at most\n{}",
+            line.plan,
+            line.dataset.len(),
+            self.len(),
+            line.batch_size,
+            line.workers,
+            line.queue_depth,
+            self.budget
+        )
+    }
+}

@@ -1,0 +1,156 @@
+//! One sample: read, probe, draw; then decode the region that its taps read.
+
+use super::Line;
+use crate::cpu;
+use crate::dataset::Label;
+use crate::dataset::{PixelFormat, SampleData};
+use crate::decode::{self, Probe, Rect};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gpu::kernel::intermediate_bytes;
+use crate::gpu::workspace::INTERMEDIATE_BYTES;
+use crate::plan::program::Program;
+use crate::processor::{widen_bytes, widen_floats};
+use crate::sampler::Slot;
+use crate::transforms::{Drawn, Key};
+
+/// Regions above this go through the CPU executor even on the GPU backend. Fixed, so that a batch's bits do not depend on
+/// the slots' size; no slot is smaller.
+pub(super) const REDUCE_BYTES: u64 = 16 << 20;
+
+/// A worker's memory: grows to the largest sample and stays.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) file: Vec<u8>,
+    decode: decode::Scratch,
+    bytes: Vec<u8>,
+    floats: Vec<f32>,
+    pub(super) cpu: cpu::Scratch,
+    pub(super) reduced: Vec<f32>,
+}
+
+/// What is known of a sample before it is decoded.
+#[derive(Debug)]
+pub(super) struct Drafted {
+    pub(super) drawn: Drawn,
+    pub(super) program: Program,
+    pub(super) region: Rect,
+    /// The header, for encoded samples.
+    probe: Option<Probe>,
+    /// Four floats a pixel instead of four bytes.
+    pub(super) float: bool,
+}
+
+impl Drafted {
+    fn region_bytes(&self) -> u64 {
+        u64::from(self.region.width) * u64::from(self.region.height) * if self.float { 16 } else { 4 }
+    }
+
+    /// Whether the GPU gets the result instead of the region.
+    pub(super) fn reduce(&self) -> bool {
+        self.region_bytes() > REDUCE_BYTES || intermediate_bytes(&self.program) > INTERMEDIATE_BYTES
+    }
+
+    /// Bytes that go into a slot.
+    pub(super) fn slot_bytes(&self) -> u64 {
+        let (width, height) = self.program.size();
+        if self.reduce() { 16 * u64::from(width) * u64::from(height) } else { self.region_bytes() }
+    }
+}
+
+impl Line {
+    /// The candidate that stands in for the sample at `slot` after `attempt` failures, and its key.
+    pub(super) fn candidate(&self, epoch: u64, slot: &Slot, attempt: u64) -> (usize, Key) {
+        let seed = self.seed;
+        if attempt == 0 {
+            let sample = self.dataset.id(slot.index);
+            return (slot.index, Key { seed, epoch, sample, occurrence: slot.occurrence, view: 0 });
+        }
+        // The chain depends on (seed, epoch, position) alone.
+        let chain = Key { seed, epoch, sample: slot.position, occurrence: u32::MAX, view: u32::MAX };
+        let index = chain.numbers(attempt).below(self.dataset.len() as u64) as usize;
+        // An occurrence of its own: the same sample at its own place draws other numbers.
+        let occurrence = 1 << 31 | (slot.position as u32 & (u32::MAX >> 1));
+        (index, Key { seed, epoch, sample: self.dataset.id(index), occurrence, view: 0 })
+    }
+
+    /// Probes and draws.
+    pub(super) fn draft(&self, data: &SampleData<'_>, key: &Key) -> Result<Drafted> {
+        let (size, probe, float) = match data {
+            SampleData::Encoded(bytes) => {
+                let probe = decode::probe(bytes, &self.decode)?;
+                ((probe.width, probe.height), Some(probe), false)
+            }
+            SampleData::Pixels(pixels) => {
+                let float = matches!(pixels.format(), PixelFormat::F32 { .. });
+                ((pixels.width(), pixels.height()), None, float)
+            }
+        };
+        let channels = match data {
+            SampleData::Encoded(_) => 3,
+            SampleData::Pixels(pixels) => pixels.format().channels(),
+        };
+        if self.plan.input_channels() == 1 && channels != 1 {
+            let reason = format!("{channels} channels where the data set promises 1 (Dataset::channels)");
+            return Err(Error::argument("channels", reason));
+        }
+        let drawn = self.plan.draw(size.0, size.1, key)?;
+        let program = self.plan.program(&drawn)?;
+        let region = program.stages[0].sampling.hull();
+        Ok(Drafted { drawn, program, region, probe, float })
+    }
+
+    /// Decodes (or gathers) the drafted region.
+    pub(super) fn pixels<'a>(
+        &self,
+        data: &SampleData<'_>,
+        drafted: &Drafted,
+        decode: &'a mut decode::Scratch,
+        (bytes, floats): (&'a mut Vec<u8>, &'a mut Vec<f32>),
+    ) -> Result<cpu::Pixels<'a>> {
+        let stride = 4 * drafted.region.width as usize;
+        match (data, &drafted.probe) {
+            (SampleData::Encoded(file), Some(probe)) => {
+                let decoded = decode::decode(file, probe, drafted.region, &self.decode, decode)?;
+                Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride })
+            }
+            (SampleData::Pixels(pixels), _) if drafted.float => {
+                floats.clear();
+                widen_floats(*pixels, drafted.region, floats);
+                Ok(cpu::Pixels::Floats { data: floats, stride })
+            }
+            (SampleData::Pixels(pixels), _) => {
+                bytes.clear();
+                widen_bytes(*pixels, drafted.region, bytes);
+                Ok(cpu::Pixels::Bytes { data: bytes, stride })
+            }
+            (SampleData::Encoded(_), None) => {
+                Err(ErrorKind::Decode { format: "image", reason: "not probed".to_owned() }.into())
+            }
+        }
+    }
+}
+
+/// What a finished sample brings to its batch.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) id: u64,
+    pub(super) label: Label,
+    pub(super) drawn: Drawn,
+}
+
+impl Scratch {
+    /// Splits the borrow: what decoding writes, and what it does not touch.
+    pub(super) fn parts(&mut self) -> (&mut Vec<u8>, Parts<'_>) {
+        let Scratch { file, decode, bytes, floats, cpu, reduced } = self;
+        (file, Parts { decode, bytes, floats, cpu, reduced })
+    }
+}
+
+/// See [`Scratch::parts`].
+pub(super) struct Parts<'a> {
+    pub(super) decode: &'a mut decode::Scratch,
+    pub(super) bytes: &'a mut Vec<u8>,
+    pub(super) floats: &'a mut Vec<f32>,
+    pub(super) cpu: &'a mut cpu::Scratch,
+    pub(super) reduced: &'a mut Vec<f32>,
+}

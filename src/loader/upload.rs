@@ -1,0 +1,330 @@
+//! The end of the line when the GPU augments: grants ranges of mapped slots in batch order, and turns each full slot into
+//! one submission (copy, then the plan's passes).
+//!
+//! One thread, one loop: it hears the workers, grants what it can, and waits for whatever is missing, which is either a
+//! message, a buffer that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow
+//! or huge sample delays its own batch and nothing else.
+
+use super::Line;
+use super::assembly::{Assembly, Content, Grant, Judge, Message, Request};
+use super::batch::{Batch, Store};
+use super::outputs::{Outputs, Stuck};
+use super::stats::Stage;
+use crate::error::{ErrorKind, Result};
+use crate::gpu::kernel::{Item, Kernels, Target};
+use crate::gpu::staging::Staging;
+use crate::gpu::workspace::Workspace;
+use crate::plan::params::Source;
+use crate::plan::program::Program;
+use crossbeam_channel::{Receiver, Sender, select};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a run on the GPU works with; goes back to the loader when the run ends.
+#[derive(Debug)]
+pub(super) struct Resources {
+    pub(super) staging: Staging,
+    /// What slots are copied to; `None` where shaders read the slots in place.
+    pub(super) source: Option<wgpu::Buffer>,
+    pub(super) workspace: Workspace,
+    pub(super) slot_bytes: u64,
+}
+
+/// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
+const ALIGNMENT: u64 = 16;
+
+/// A slot that is being filled.
+#[derive(Debug)]
+struct Filling {
+    slot: usize,
+    used: u64,
+    /// Ranges that workers still write.
+    outstanding: usize,
+    contents: Vec<Placed>,
+    /// No further range is granted.
+    sealed: bool,
+}
+
+/// A finished range.
+#[derive(Debug)]
+struct Placed {
+    batch: u64,
+    place: usize,
+    source: Source,
+    program: Box<Program>,
+}
+
+pub(super) struct Uploader<'a> {
+    pub(super) line: &'a Line,
+    pub(super) kernels: &'a Kernels,
+    pub(super) outputs: &'a Arc<Outputs<Target>>,
+    pub(super) resources: &'a mut Resources,
+    pub(super) ready: &'a Sender<Result<Batch>>,
+    pub(super) stop: &'a AtomicBool,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    filling: Vec<Filling>,
+    batches: BTreeMap<u64, Assembly>,
+    /// Requests by the sample's number, and further ones of samples that failed.
+    pending: BTreeMap<u64, Request>,
+    again: VecDeque<Request>,
+    next_order: u64,
+    judge: Judge,
+    stuck: Stuck,
+}
+
+/// What is missing to grant the next request.
+#[derive(Debug, PartialEq)]
+enum Missing {
+    Nothing,
+    Request,
+    Output,
+    Slot,
+}
+
+impl<'a> Uploader<'a> {
+    pub(super) fn new(
+        line: &'a Line,
+        kernels: &'a Kernels,
+        outputs: &'a Arc<Outputs<Target>>,
+        resources: &'a mut Resources,
+        ready: &'a Sender<Result<Batch>>,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Uploader { line, kernels, outputs, resources, ready, stop, state: State::default() }
+    }
+
+    /// Works until the workers are gone, the caller is, or an error ends the run.
+    pub(super) fn run(mut self, inbox: &Receiver<Message>) -> Result<()> {
+        let result = self.serve(inbox);
+        // Slots that were being filled stay mapped; their ranges are dropped when the workers have ended.
+        for filling in &self.state.filling {
+            self.resources.staging.give_back(filling.slot);
+        }
+        result
+    }
+
+    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<()> {
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let missing = self.grant_all()?;
+            self.submit_full()?;
+            if !self.deliver()? {
+                return Ok(());
+            }
+            let message = match missing {
+                Missing::Slot if self.filling_is_idle() && self.resources.staging.waits_for_gpu() => {
+                    self.resources.staging.wait_oldest()?;
+                    continue;
+                }
+                Missing::Output => {
+                    self.outputs.check(&mut self.state.stuck)?;
+                    let patience = Duration::from_millis(20);
+                    select! {
+                        recv(inbox) -> message => message.ok(),
+                        recv(self.outputs.returns()) -> buffer => {
+                            if let Ok(buffer) = buffer {
+                                // Back into the ring, where the next round takes it.
+                                drop(self.outputs.adopt(buffer));
+                            }
+                            continue;
+                        }
+                        default(patience) => continue,
+                    }
+                }
+                Missing::Slot | Missing::Request | Missing::Nothing => inbox.recv().ok(),
+            };
+            match message {
+                Some(message) => self.hear(message)?,
+                // Feeder and workers have ended: what is left is submitted and delivered.
+                None => {
+                    self.state.filling.iter_mut().for_each(|filling| filling.sealed = true);
+                    self.submit_full()?;
+                    return self.deliver().map(|_| ());
+                }
+            }
+            while let Ok(message) = inbox.try_recv() {
+                self.hear(message)?;
+            }
+        }
+    }
+
+    fn hear(&mut self, message: Message) -> Result<()> {
+        let state = &mut self.state;
+        match message {
+            Message::Batch(announced) => {
+                state.batches.insert(announced.number, Assembly::new(announced));
+            }
+            Message::Request(request) => match request.order {
+                Some(order) => {
+                    state.pending.insert(order, request);
+                }
+                None => state.again.push_back(request),
+            },
+            Message::GiveBack { slot } => {
+                if let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot) {
+                    filling.outstanding -= 1;
+                }
+            }
+            Message::Done { batch, place, facts, failures, content } => {
+                if let Some(assembly) = state.batches.get_mut(&batch) {
+                    assembly.set_facts(place, facts, failures);
+                }
+                if let Content::Slot { slot, source, program } = content {
+                    if let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot) {
+                        filling.outstanding -= 1;
+                        filling.contents.push(Placed { batch, place, source, program });
+                    }
+                }
+            }
+            Message::Fatal(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Grants requests in batch order until something is missing.
+    fn grant_all(&mut self) -> Result<Missing> {
+        loop {
+            // A sample that failed belongs to a batch that is due before any other.
+            let further = !self.state.again.is_empty();
+            let next = if further { self.state.again.front() } else { self.state.pending.get(&self.state.next_order) };
+            let Some(request) = next else {
+                return Ok(if self.state.batches.is_empty() { Missing::Nothing } else { Missing::Request });
+            };
+            let (batch, bytes) = (request.batch, request.bytes);
+            if !self.has_output(batch)? {
+                return Ok(Missing::Output);
+            }
+            let Some(open) = self.open_slot(bytes)? else { return Ok(Missing::Slot) };
+            let request = if further {
+                self.state.again.pop_front()
+            } else {
+                self.state.next_order += 1;
+                self.state.pending.remove(&(self.state.next_order - 1))
+            };
+            let Some(request) = request else { return Ok(Missing::Request) };
+            let filling = &mut self.state.filling[open];
+            let view = self.resources.staging.view(filling.slot, filling.used, bytes)?;
+            let grant = Grant { view, slot: filling.slot, offset: filling.used };
+            filling.used += bytes.next_multiple_of(ALIGNMENT);
+            filling.outstanding += 1;
+            if let Some(assembly) = self.state.batches.get_mut(&batch) {
+                assembly.granted += usize::from(!further);
+                // A batch's last place (or what replaces it) seals the slot: the batch need not wait for the next one.
+                filling.sealed |= assembly.granted == assembly.announced.places;
+            }
+            if request.reply.send(grant).is_err() {
+                // The worker has ended; so does the run.
+                filling.outstanding -= 1;
+            }
+        }
+    }
+
+    /// Whether the batch has its output buffer; takes one if there is one.
+    fn has_output(&mut self, batch: u64) -> Result<bool> {
+        let Some(assembly) = self.state.batches.get_mut(&batch) else { return Ok(false) };
+        if assembly.target.is_none() {
+            let bytes = self.line.batch_bytes();
+            let (gpu, plan) = (self.kernels.gpu(), &self.line.plan);
+            assembly.target = self.outputs.try_take(|| Target::new(gpu, plan, bytes))?;
+        }
+        Ok(assembly.target.is_some())
+    }
+
+    /// The slot with room for `bytes`, sealing one that has none.
+    fn open_slot(&mut self, bytes: u64) -> Result<Option<usize>> {
+        let state = &mut self.state;
+        let most = self.line.slot_images();
+        if let Some(open) = state.filling.iter().position(|filling| !filling.sealed) {
+            let filling = &mut state.filling[open];
+            if filling.used + bytes <= self.resources.slot_bytes && filling.contents.len() + filling.outstanding < most
+            {
+                return Ok(Some(open));
+            }
+            filling.sealed = true;
+        }
+        let Some(slot) = self.resources.staging.try_take()? else { return Ok(None) };
+        state.filling.push(Filling { slot, used: 0, outstanding: 0, contents: Vec::new(), sealed: false });
+        Ok(Some(state.filling.len() - 1))
+    }
+
+    /// Whether no worker is writing into a sealed slot, so that only the GPU can bring one back.
+    fn filling_is_idle(&self) -> bool {
+        self.state.filling.iter().all(|filling| filling.outstanding == 0)
+    }
+
+    /// Submits every sealed slot that nobody writes any more.
+    fn submit_full(&mut self) -> Result<()> {
+        while let Some(at) = self.state.filling.iter().position(|filling| filling.sealed && filling.outstanding == 0) {
+            let filling = self.state.filling.swap_remove(at);
+            let start = Instant::now();
+            self.submit(filling)?;
+            self.line.stats.add(Stage::Upload, start.elapsed());
+        }
+        Ok(())
+    }
+
+    /// One slot, one submission: the copy, the passes of each batch in it, and what completes a batch.
+    fn submit(&mut self, filling: Filling) -> Result<()> {
+        let Filling { slot, used, mut contents, .. } = filling;
+        if contents.is_empty() {
+            self.resources.staging.give_back(slot);
+            return Ok(());
+        }
+        let gpu = self.kernels.gpu();
+        let mut encoder =
+            gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("gpufeed slot") });
+        self.resources.staging.unmap(slot);
+        let Resources { staging, source, workspace, .. } = &mut *self.resources;
+        let source = match source {
+            Some(source) => {
+                encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
+                &*source
+            }
+            None => staging.buffer(slot),
+        };
+        contents.sort_by_key(|placed| (placed.batch, placed.place));
+        for of_batch in contents.chunk_by(|a, b| a.batch == b.batch) {
+            let Some(assembly) = self.state.batches.get_mut(&of_batch[0].batch) else { continue };
+            let Some(target) = &assembly.target else { continue };
+            let mut items = Vec::with_capacity(of_batch.len());
+            for Placed { place, source, program, .. } in of_batch {
+                items.push(Item { program, source: *source, index: *place });
+            }
+            self.kernels.encode(&mut encoder, source, &mut items, target, workspace)?;
+            assembly.remaining -= of_batch.len();
+            if assembly.remaining == 0 {
+                let elements = self.line.image_elements() * assembly.announced.places as u64;
+                self.kernels.encode_pack(&mut encoder, elements, target, workspace);
+            }
+        }
+        workspace.flush_params(gpu);
+        let submission = gpu.queue().submit([encoder.finish()]);
+        staging.submitted(slot, submission)
+    }
+
+    /// Hands complete batches on, in order; `false` once the caller is gone.
+    fn deliver(&mut self) -> Result<bool> {
+        while let Some(entry) = self.state.batches.first_entry().filter(|entry| entry.get().remaining == 0) {
+            let mut assembly = entry.remove();
+            let Some(target) = assembly.target.take() else {
+                let reason = "a batch without a buffer was complete".to_owned();
+                return Err(ErrorKind::Device { stage: "upload", reason }.into());
+            };
+            let store = Store::Gpu { gpu: self.kernels.gpu().clone(), target };
+            let mut batch = assembly.finish(self.line, store);
+            self.state.judge.judge(self.line, &mut batch)?;
+            if self.ready.send(Ok(batch)).is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,211 @@
+//! A worker: takes a place of a batch, reads, probes, draws, decodes, and puts the pixels where they belong.
+
+use super::Line;
+use super::OnError;
+use super::assembly::{Content, Grant, Message, Request};
+use super::batch::Failure;
+use super::prepare::{Drafted, Facts, Parts, Scratch};
+use super::stats::Stage;
+use crate::cpu;
+use crate::dataset::SampleData;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::params::Source;
+use crate::plan::program::{Program, StageProgram};
+use crate::plan::sampling::Sampling;
+use crate::sampler::Slot;
+use bytes::BytesMut;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One place of one batch.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// The sample's number in this run.
+    pub(super) order: u64,
+    pub(super) batch: u64,
+    pub(super) place: usize,
+    pub(super) epoch: u64,
+    pub(super) slot: Slot,
+    /// Where to augment to; without it the pixels go to a slot.
+    pub(super) piece: Option<BytesMut>,
+}
+
+/// Replacements that are tried for one place before the run ends: a data set that fails so often is broken.
+const MOST_ATTEMPTS: u64 = 16;
+
+/// Why a worker stops without an error of its own.
+struct Stopped;
+
+/// Works until there is no job, the run stops, or the line cannot go on.
+pub(super) fn run(line: &Line, jobs: &Receiver<Job>, out: &Sender<Message>, stop: &AtomicBool, scratch: &mut Scratch) {
+    loop {
+        let job = line.stats.time(Stage::Starved, || jobs.recv());
+        let Ok(job) = job else { return };
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let worker = Worker { line, out };
+        if worker.job(job, scratch).is_err() {
+            return;
+        }
+    }
+}
+
+struct Worker<'a> {
+    line: &'a Line,
+    out: &'a Sender<Message>,
+}
+
+impl Worker<'_> {
+    fn send(&self, message: Message) -> Result<(), Stopped> {
+        self.out.send(message).map_err(|_| Stopped)
+    }
+
+    fn job(&self, mut job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {
+        let mut failures = Vec::new();
+        // The first request of a place carries its number: slots are granted in the order of the batches.
+        let mut order = Some(job.order);
+        for attempt in 0..MOST_ATTEMPTS {
+            let (index, key) = self.line.candidate(job.epoch, &job.slot, attempt);
+            match self.sample(index, &key, &mut job, &mut order, scratch)? {
+                Ok((facts, content)) => {
+                    let Job { batch, place, .. } = job;
+                    return self.send(Message::Done { batch, place, facts, failures, content });
+                }
+                Err(error) => {
+                    let name = self.line.dataset.name(index);
+                    tracing::warn!(sample = key.sample, %name, %error, "sample failed");
+                    let last = attempt + 1 == MOST_ATTEMPTS;
+                    if last || matches!(self.line.on_error, OnError::Fail) {
+                        self.send(Message::Fatal(ErrorKind::Sample { id: key.sample, name, source: error }.into()))?;
+                        return Err(Stopped);
+                    }
+                    self.line.stats.failed();
+                    failures.push(Failure { place: job.place, id: key.sample, name, error });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One candidate, from its file to its place. The outer error means that the run is over.
+    fn sample(
+        &self,
+        index: usize,
+        key: &crate::transforms::Key,
+        job: &mut Job,
+        order: &mut Option<u64>,
+        scratch: &mut Scratch,
+    ) -> Result<Result<(Facts, Content)>, Stopped> {
+        let (line, stats) = (self.line, &self.line.stats);
+        let (file, parts) = scratch.parts();
+        let sample = match stats.time(Stage::Read, || line.dataset.read(index, file)) {
+            Ok(sample) => sample,
+            Err(error) => return Ok(Err(error)),
+        };
+        let drafted = match stats.time(Stage::Draw, || line.draft(&sample.data, key)) {
+            Ok(drafted) => drafted,
+            Err(error) => return Ok(Err(error)),
+        };
+        let content = match job.piece.take() {
+            Some(mut piece) => match self.augment(&sample.data, &drafted, &mut piece, parts) {
+                Ok(()) => Content::Augmented(piece),
+                Err(error) => {
+                    job.piece = Some(piece);
+                    return Ok(Err(error));
+                }
+            },
+            None => {
+                let (reply, grant) = bounded(1);
+                let request = Request { order: order.take(), batch: job.batch, bytes: drafted.slot_bytes(), reply };
+                self.send(Message::Request(request))?;
+                // The number of bytes is known before decoding, so the grant is usually here when the pixels are.
+                match self.put(&sample.data, &drafted, parts, &grant)? {
+                    Ok(content) => content,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+        };
+        stats.image(line.plan.image_bytes(line.size) as u64);
+        Ok(Ok((Facts { id: key.sample, label: sample.label, drawn: drafted.drawn }, content)))
+    }
+
+    /// Decodes and augments into the batch's memory.
+    fn augment(&self, data: &SampleData<'_>, drafted: &Drafted, piece: &mut [u8], parts: Parts<'_>) -> Result<()> {
+        let (line, stats) = (self.line, &self.line.stats);
+        let pixels =
+            stats.time(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
+        stats.time(Stage::Augment, || cpu::run(&line.plan, &drafted.program, pixels, drafted.region, piece, parts.cpu));
+        Ok(())
+    }
+
+    /// Decodes, waits for the grant, and copies the region into it.
+    fn put(
+        &self,
+        data: &SampleData<'_>,
+        drafted: &Drafted,
+        parts: Parts<'_>,
+        grant: &Receiver<Grant>,
+    ) -> Result<Result<Content>, Stopped> {
+        let (line, stats) = (self.line, &self.line.stats);
+        let decoded =
+            stats.time(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
+        let pixels = match decoded {
+            Ok(pixels) if drafted.reduce() => {
+                stats.reduced();
+                cpu::run_to_floats(&drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
+                cpu::Pixels::Floats { data: parts.reduced, stride: 4 * drafted.program.size().0 as usize }
+            }
+            Ok(pixels) => pixels,
+            Err(error) => {
+                let Grant { view, slot, .. } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+                drop(view);
+                self.send(Message::GiveBack { slot })?;
+                return Ok(Err(error));
+            }
+        };
+        let Grant { mut view, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+        let (width, height, program) = if drafted.reduce() {
+            let (width, height) = drafted.program.size();
+            (width, height, stored(&drafted.program))
+        } else {
+            let Drafted { region, program, .. } = drafted;
+            let mut program = program.clone();
+            program.stages[0].sampling = program.stages[0].sampling.relative_to(*region);
+            (region.width, region.height, program)
+        };
+        let float = matches!(pixels, cpu::Pixels::Floats { .. });
+        stats.time(Stage::Put, || copy(pixels, width as usize, height as usize, &mut view));
+        drop(view);
+        let source = Source { offset: (offset / 4) as u32, stride: width, float };
+        Ok(Ok(Content::Slot { slot, source, program: Box::new(program) }))
+    }
+}
+
+/// The program of an image that the CPU has finished: every stage passes it on as it is.
+fn stored(program: &Program) -> Program {
+    let stage = StageProgram { sampling: Sampling::identity(program.size()), steps: Vec::new() };
+    Program { stages: vec![stage; program.stages.len()] }
+}
+
+/// Row by row into write-combined memory, in one sequential pass.
+fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, view: &mut wgpu::BufferViewMut) {
+    let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
+        cpu::Pixels::Bytes { data, stride } => (data, 4 * width, stride),
+        cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
+    };
+    if row == stride {
+        view.slice(..row * height).copy_from_slice(&bytes[..row * height]);
+        return;
+    }
+    for y in 0..height {
+        view.slice(y * row..(y + 1) * row).copy_from_slice(&bytes[y * stride..][..row]);
+    }
+}
+
+/// Turns a panic's payload into an error that names the stage.
+pub(super) fn panic_error(stage: &'static str, payload: &(dyn std::any::Any + Send)) -> Error {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
+    ErrorKind::Panic { stage, message }.into()
+}
