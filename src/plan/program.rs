@@ -130,13 +130,15 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
 
 fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     let gray = u32::from(channels == 1);
+    // One channel is kept in all three registers, so its number stands in all three as well.
+    let repeated = |numbers: [f32; 3]| if channels == 1 { [numbers[0]; 3] } else { numbers };
     let mut step = |opcode: u32, statistic: u16, [a, b, c]: [f32; 3]| {
         steps.push(Step { opcode, statistic: statistic.into(), gray, padding: 0, value: [a, b, c, 0.0] });
     };
     match *op {
         Op::Crop { top, left, height, width } => composer.crop(place.on_grid, (left, top), (width, height)),
         Op::Pad { left, top, right, bottom, mode, fill } => {
-            composer.pad(place.on_grid, [left, top, right, bottom], Border { mode, fill });
+            composer.pad(place.on_grid, [left, top, right, bottom], Border { mode, fill: repeated(fill) });
         }
         Op::Resize { height, width, interpolation, antialias } => {
             composer.resize((width, height), Filter::new(interpolation, antialias));
@@ -153,8 +155,8 @@ fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &
         Op::Grayscale { .. } if channels == 1 => {}
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
         Op::Normalize { mean, std } => {
-            step(opcode::SUBTRACT, 0, mean);
-            step(opcode::DIVIDE, 0, std);
+            step(opcode::SUBTRACT, 0, repeated(mean));
+            step(opcode::DIVIDE, 0, repeated(std));
         }
     }
 }

@@ -35,19 +35,30 @@ impl Place {
         matches!(self.backend, Backend::Cpu)
     }
 
-    pub(crate) fn processor(&self, plan: &Plan) -> Processor {
-        Processor::new(plan, &self.backend).unwrap_or_else(|error| panic!("{}: {error}\n{plan}", self.name))
+    /// `plan` on this backend: its shaders are compiled here, once.
+    pub(crate) fn prepare(&self, plan: &Plan) -> Prepared {
+        let processor =
+            Processor::new(plan, &self.backend).unwrap_or_else(|error| panic!("{}: {error}\n{plan}", self.name));
+        Prepared { processor, title: format!("{}: {plan}", self.name) }
     }
+}
 
-    /// What `plan` makes of `source` with these parameters, as bytes.
-    pub(crate) fn bytes(&self, plan: &Plan, source: &Source, drawn: &Drawn) -> Vec<u8> {
-        let result = self.processor(plan).run(&[(source.pixels(), drawn)]);
-        result.unwrap_or_else(|error| panic!("{}: {error}\n{plan}\n{drawn:?}", self.name))
+/// A plan on a backend.
+pub(crate) struct Prepared {
+    processor: Processor,
+    title: String,
+}
+
+impl Prepared {
+    /// What the plan makes of `source` with these parameters.
+    pub(crate) fn bytes(&self, source: &Source, drawn: &Drawn) -> Vec<u8> {
+        let result = self.processor.run(&[(source.pixels(), drawn)]);
+        result.unwrap_or_else(|error| panic!("{error}: {}\n{drawn:?}", self.title))
     }
 
     /// [`bytes`](Self::bytes) of a plan whose output is f32.
-    pub(crate) fn floats(&self, plan: &Plan, source: &Source, drawn: &Drawn) -> Vec<f32> {
-        floats(&self.bytes(plan, source, drawn))
+    pub(crate) fn floats(&self, source: &Source, drawn: &Drawn) -> Vec<f32> {
+        floats(&self.bytes(source, drawn))
     }
 }
 
