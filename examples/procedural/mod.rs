@@ -4,8 +4,11 @@ use image::{Rgb, RgbImage};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// Name and inside of each class's shape, for coordinates from its centre in units of its size.
-const SHAPES: [(&str, fn(f32, f32) -> bool); 4] = [
+/// What lies inside a shape, in coordinates from its centre in units of its size.
+type Inside = fn(f32, f32) -> bool;
+
+/// The classes.
+const SHAPES: [(&str, Inside); 4] = [
     ("diamond", |x, y| x.abs() + y.abs() < 1.0),
     ("disc", |x, y| x * x + y * y < 1.0),
     ("ring", |x, y| (0.4..1.0).contains(&(x * x + y * y))),
@@ -36,7 +39,7 @@ fn mix(a: [f32; 3], b: [f32; 3], t: f32) -> [f32; 3] {
     [0, 1, 2].map(|c| a[c] + (b[c] - a[c]) * t)
 }
 
-fn picture(seed: u32, inside: fn(f32, f32) -> bool) -> RgbImage {
+fn picture(seed: u32, inside: Inside) -> RgbImage {
     let (width, height) = (320 + (noise(seed, 0, 1) * 160.0) as u32, 240 + (noise(seed, 0, 2) * 120.0) as u32);
     let draw = |i: u32| noise(seed, 1, i);
     let color = |i: u32| [draw(i), draw(i + 1), draw(i + 2)];
