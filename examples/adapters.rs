@@ -1,6 +1,7 @@
 //! Lists the GPU adapters that gpufeed can use, best first; ends with 1 where there is none.
 
 #![allow(clippy::print_stdout)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
