@@ -9,7 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// One pointer wide; [`kind`](Self::kind) tells the cases apart.
 ///
-/// ```ignore
+/// ```
 /// use gpufeed::{ErrorKind, ImageFolder};
 ///
 /// let error = ImageFolder::open("/no/such/folder").unwrap_err();

@@ -1,4 +1,78 @@
-//! gpufeed feeds any GPU with augmented image batches.
+//! gpufeed turns images into batches for training: it decodes them on a pool of threads, applies torchvision's transforms
+//! to whole batches in fused [wgpu] compute shaders, and hands over a queue of GPU storage buffers. Where there is no
+//! GPU the same plan runs as native code on the CPU.
+//!
+//! # Which types to use
+//!
+//! | type | for |
+//! |---|---|
+//! | [`Backend`] | where the augmentation runs: [`Backend::auto`], [`Backend::gpu`], [`Backend::Cpu`], or [`Gpu::from_wgpu`] with your own device |
+//! | [`ImageFolder`], [`InMemory`], [`Dataset`] | where samples come from |
+//! | [`transforms`], [`recipe`] | what is done to them |
+//! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] gives the batches, [`DataLoader::resume`] the rest of an epoch |
+//! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, drawn parameters, failures |
+//! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
+//! | [`Sampler`] | the order of samples alone, without a loader |
+//! | [`Error`], [`ErrorKind`] | what went wrong, and which setting changes it |
+//!
+//! # A whole program
+//!
+//! ```
+//! use gpufeed::transforms::{ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop};
+//! use gpufeed::{Backend, DataLoader, DType, Images, InMemory, Label, Layout, PixelFormat};
+//!
+//! fn main() -> gpufeed::Result<()> {
+//!     // Images that are there already; a folder of files is `ImageFolder::open("imagenet/train")?`.
+//!     let mut data = InMemory::new();
+//!     for number in 0..40 {
+//!         let pixels: Vec<u8> = (0..64 * 48 * 3).map(|i| (i / 36 + number) as u8).collect();
+//!         data.push_pixels(64, 48, PixelFormat::Rgb8, pixels, Label::Class(number % 4))?;
+//!     }
+//!
+//!     let backend = Backend::auto()?; // the best GPU, else the CPU
+//!     let loader = DataLoader::builder(data)
+//!         .transform(RandomResizedCrop::new(32))
+//!         .transform(RandomHorizontalFlip::new(0.5))
+//!         .transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1))
+//!         .transform(Normalize::IMAGENET)
+//!         .output(Layout::Nchw, DType::F16)
+//!         .batch_size(16)
+//!         .shuffle(true)
+//!         .seed(42)
+//!         .build(&backend)?; // every mistake is reported here, with the setting to change
+//!     println!("{}", loader.explain());
+//!
+//!     for epoch in 0..2 {
+//!         for batch in loader.epoch(epoch)? {
+//!             let batch = batch?;
+//!             if let Images::Gpu { buffer, offset } = batch.images() {
+//!                 // Bind it, and submit what reads it before the batch is dropped.
+//!                 println!("{} bytes on the GPU from byte {offset}", buffer.size());
+//!             }
+//!             println!("{:?} {:?}", batch.shape(), batch.classes());
+//!         }
+//!     }
+//!     println!("limited by {}", loader.stats().limit());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Backends
+//!
+//! On [`Backend::Gpu`] batches are storage buffers of that device; work submitted to [`Gpu::queue`] after a batch arrived
+//! is ordered after the batch's own. On [`Backend::Cpu`] they are bytes in host memory. Software adapters (lavapipe,
+//! llvmpipe, WARP) run shaders on the CPU, several times slower than the CPU executor: [`Backend::auto`] passes them over,
+//! and with one that was asked for the CPU executor works and its batches are copied up, unless [`Execute::Gpu`] says
+//! otherwise. There are no cargo features; wgpu's backends are those of its default features.
+//!
+//! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a number of
+//! [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed too.
+//!
+//! # What stays the same
+//!
+//! Parameters are functions of the seed, the epoch and the sample: the number of workers, the queue's depth, the shards
+//! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have the
+//! names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the differences.
 
 mod backend;
 mod cpu;
@@ -23,3 +97,8 @@ pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;
 pub use sampler::{EpochOrder, LastBatch, Sampler, Slot, State};
 pub use wgpu;
+
+/// The README's program is a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -94,10 +94,10 @@ impl Resize {
         let (low, high) = (u64::from(width.min(height)), u64::from(width.max(height)));
         // Python computes size·long/short in doubles and truncates; the integer quotient is the same below 2^53.
         let (mut new_short, mut new_long) = (short, short * high / low);
-        if let Some(max) = self.max_size.map(u64::from) {
-            if new_long > max {
-                (new_short, new_long) = (max * new_short / new_long, max);
-            }
+        if let Some(max) = self.max_size.map(u64::from)
+            && new_long > max
+        {
+            (new_short, new_long) = (max * new_short / new_long, max);
         }
         // torch refuses a side of 0; one pixel is what a panorama of 1:1000 can still become.
         let clamp = |side: u64| side.clamp(1, u64::from(u32::MAX)) as u32;
