@@ -94,7 +94,9 @@ fn any_list_equals_its_ops_one_by_one() {
     for number in 0..LISTS {
         let composition = Composition::new(number, true);
         let plan = composition.plan(Layout::Nchw, DType::F32);
-        let prepared: Vec<Prepared> = places().iter().map(|place| place.prepare(&plan)).collect();
+        let asked = places().iter().map(|place| number.is_multiple_of(place.stride()));
+        let prepared: Vec<Option<Prepared>> =
+            places().iter().zip(asked).map(|(place, asked)| asked.then(|| place.prepare(&plan))).collect();
         passes[plan.passes().min(7)] += 1;
         images += composition.images.len();
         refused += composition.refused;
@@ -108,6 +110,7 @@ fn any_list_equals_its_ops_one_by_one() {
             let (gain, name) = (gain(&ops), composition.describe(drawn));
             let group = if gain > 1.0 { "with Normalize" } else { "without Normalize" };
             for (prepared, tally) in prepared.iter().zip(&mut tallies) {
+                let Some(prepared) = prepared else { continue };
                 let result = within(&expected.image.planes, &prepared.floats(source, drawn), 1e-4 * gain);
                 tally.add(group, &name, result);
             }
@@ -181,7 +184,10 @@ fn is_byte(value: f32, byte: u8) -> bool {
 #[test]
 fn layouts_and_types_hold_the_same_values() {
     let mut worst_units = 0;
-    for (place, number) in places().iter().flat_map(|place| (1000..1025).map(move |number| (place, number))) {
+    for (place, number) in places()
+        .iter()
+        .flat_map(|place| (1000..1040).step_by(place.stride() as usize).map(move |number| (place, number)))
+    {
         let composition = Composition::new(number, false);
         let prepare = |layout, dtype| place.prepare(&composition.plan(layout, dtype));
         let channels = composition.plan(Layout::Nchw, DType::F32).channels() as usize;

@@ -35,6 +35,15 @@ impl Place {
         matches!(self.backend, Backend::Cpu)
     }
 
+    /// Every how many cases this backend is asked, where each has shaders of its own: a software adapter takes a second
+    /// or more for those of one list.
+    pub(crate) fn stride(&self) -> u64 {
+        match &self.backend {
+            Backend::Gpu(gpu) if gpu.is_software() => 5,
+            _ => 1,
+        }
+    }
+
     /// `plan` on this backend: its shaders are compiled here, once.
     pub(crate) fn prepare(&self, plan: &Plan) -> Prepared {
         let processor =
