@@ -114,6 +114,9 @@ fn border_index(i: i32, len: i32, mode: u32) -> i32 {
 // The grid coordinate of output `i`, or OUTSIDE.
 fn grid_index(axis: Axis, i: i32, border: u32) -> i32 {
     let mirrored = select(i, axis.len - 1 - i, axis.grid_mirror == 1u);
+    if !BORDERS {
+        return mirrored + axis.grid_window + axis.grid_start;
+    }
     let inside = border_index(mirrored + axis.grid_window, axis.grid_len, border);
     return select(inside + axis.grid_start, OUTSIDE, inside == OUTSIDE);
 }
@@ -122,6 +125,9 @@ fn grid_index(axis: Axis, i: i32, border: u32) -> i32 {
 fn source_index(axis: Axis, i: i32, border: u32) -> i32 {
     let clamped = clamp(i, 0, axis.view_len - 1);
     let mirrored = select(clamped, axis.view_len - 1 - clamped, axis.view_mirror == 1u);
+    if !BORDERS {
+        return mirrored + axis.source_window + axis.source_start;
+    }
     let inside = border_index(mirrored + axis.source_window, axis.source_len, border);
     return select(inside + axis.source_start, OUTSIDE, inside == OUTSIDE);
 }

@@ -9,6 +9,7 @@ mod gpu;
 mod loader;
 pub mod plan;
 mod processor;
+mod random;
 pub mod recipe;
 pub mod sampler;
 pub mod transforms;

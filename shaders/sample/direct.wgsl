@@ -23,55 +23,46 @@ fn cubic_outer(x: f32, a: f32) -> f32 {
     return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a;
 }
 
+// `ANTIALIASES`, `LINEARS` and so on say which filters the plan's stage can have at all; the rest is folded away.
 fn taps_of(axis: Axis, i: i32, filter_mode: u32) -> Taps {
     let centre = axis.scale * (f32(i) + 0.5);
-    switch filter_mode {
-        case NEAREST: {
-            return Taps(i32(axis.scale * f32(i)), 1, 0.0);
-        }
-        case NEAREST_EXACT: {
-            return Taps(i32(centre), 1, 0.0);
-        }
-        case LINEAR: {
-            let at = max(centre - 0.5, 0.0);
-            let first = min(i32(at), axis.view_len - 1);
-            return Taps(first, 2, at - f32(first));
-        }
-        case CUBIC: {
-            let at = centre - 0.5;
-            let first = floor(at);
-            return Taps(i32(first) - 1, 4, at - first);
-        }
-        default: {
-            // Conversion to i32 truncates toward zero, as ATen's does.
-            let first = max(i32(centre - axis.support + 0.5), 0);
-            let end = min(i32(centre + axis.support + 0.5), axis.view_len);
-            return Taps(first, end - first, centre);
-        }
+    if (LINEAR_ANTIALIASES && filter_mode == LINEAR_ANTIALIAS) || (CUBIC_ANTIALIASES && filter_mode == CUBIC_ANTIALIAS) {
+        // Conversion to i32 truncates toward zero, as ATen's does.
+        let first = max(i32(centre - axis.support + 0.5), 0);
+        let end = min(i32(centre + axis.support + 0.5), axis.view_len);
+        return Taps(first, end - first, centre);
     }
+    if LINEARS && filter_mode == LINEAR {
+        let at = max(centre - 0.5, 0.0);
+        let first = min(i32(at), axis.view_len - 1);
+        return Taps(first, 2, at - f32(first));
+    }
+    if CUBICS && filter_mode == CUBIC {
+        let at = centre - 0.5;
+        let first = floor(at);
+        return Taps(i32(first) - 1, 4, at - first);
+    }
+    // Nearest; also what an image that has the size already takes, whatever the filter.
+    return Taps(i32(select(axis.scale * f32(i), centre, filter_mode == NEAREST_EXACT)), 1, 0.0);
 }
 
 // The weight of the k-th tap; antialiased ones are divided by their sum later.
 fn weight_of(axis: Axis, taps: Taps, k: i32, filter_mode: u32) -> f32 {
-    switch filter_mode {
-        case LINEAR: {
-            return select(taps.at, 1.0 - taps.at, k == 0);
-        }
-        case CUBIC: {
-            let x = abs(taps.at + 1.0 - f32(k));
-            return select(cubic_outer(x, -0.75), cubic_inner(x, -0.75), k == 1 || k == 2);
-        }
-        case LINEAR_ANTIALIAS: {
-            return max(1.0 - abs((f32(k + taps.first) - taps.at + 0.5) * axis.inverse), 0.0);
-        }
-        case CUBIC_ANTIALIAS: {
-            let x = abs((f32(k + taps.first) - taps.at + 0.5) * axis.inverse);
-            return select(select(0.0, cubic_outer(x, -0.5), x < 2.0), cubic_inner(x, -0.5), x < 1.0);
-        }
-        default: {
-            return 1.0;
-        }
+    if LINEAR_ANTIALIASES && filter_mode == LINEAR_ANTIALIAS {
+        return max(1.0 - abs((f32(k + taps.first) - taps.at + 0.5) * axis.inverse), 0.0);
     }
+    if CUBIC_ANTIALIASES && filter_mode == CUBIC_ANTIALIAS {
+        let x = abs((f32(k + taps.first) - taps.at + 0.5) * axis.inverse);
+        return select(select(0.0, cubic_outer(x, -0.5), x < 2.0), cubic_inner(x, -0.5), x < 1.0);
+    }
+    if LINEARS && filter_mode == LINEAR {
+        return select(taps.at, 1.0 - taps.at, k == 0);
+    }
+    if CUBICS && filter_mode == CUBIC {
+        let x = abs(taps.at + 1.0 - f32(k));
+        return select(cubic_outer(x, -0.75), cubic_inner(x, -0.75), k == 1 || k == 2);
+    }
+    return 1.0;
 }
 
 fn direct_pixel(image: u32, x: i32, y: i32) -> vec4<f32> {

@@ -58,8 +58,8 @@ impl Stage {
                 Some(_) => return false,
             },
             // Colour steps clamp, so they do not commute with a resize.
-            Effect::Resize if self.resized || self.steps > 0 => return false,
-            Effect::Resize => {
+            Effect::Resize { .. } if self.resized || self.steps > 0 => return false,
+            Effect::Resize { .. } => {
                 self.resized = true;
                 self.border = None;
             }

@@ -2,6 +2,7 @@
 //!
 //! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
 
+use super::sampling::Filter;
 use super::{DType, Layout, Plan, program::opcode};
 use crate::error::{ErrorKind, Result};
 use crate::transforms::Effect;
@@ -74,6 +75,30 @@ impl Plan {
         found
     }
 
+    /// What images of `stage` may need: borders, and each of the filters.
+    fn filter_constants(&self, stage: usize) -> String {
+        let effects = || {
+            let of_stage =
+                self.slots.iter().zip(&self.places).filter(move |(_, place)| usize::from(place.stage) == stage);
+            of_stage.map(|(slot, _)| slot.effect)
+        };
+        let has = |filter: Filter| {
+            effects().any(|effect| match effect {
+                Effect::Resize { interpolation, antialias } => Filter::new(interpolation, antialias) == filter,
+                _ => false,
+            })
+        };
+        let borders = effects().any(|effect| matches!(effect, Effect::Pad { .. }));
+        let constants = [
+            ("BORDERS", borders),
+            ("LINEARS", has(Filter::Linear)),
+            ("CUBICS", has(Filter::Cubic)),
+            ("LINEAR_ANTIALIASES", has(Filter::LinearAntialias)),
+            ("CUBIC_ANTIALIASES", has(Filter::CubicAntialias)),
+        ];
+        constants.iter().map(|(name, value)| format!("const {name}: bool = {value};\n")).collect()
+    }
+
     /// The whole text of a pass.
     pub(crate) fn shader(&self, pass: Pass) -> String {
         let (stage, known, statistic) = match pass {
@@ -103,6 +128,7 @@ impl Plan {
         // Statistics of the stage, and how many of them are known when this pass runs.
         constant("STATISTICS", u32::from(facts.statistics).max(1));
         constant("KNOWN_STATISTICS", known);
+        text.push_str(&self.filter_constants(stage));
         let last = stage + 1 == self.stages().len();
         let mut files = vec![
             shader!("prelude"),
@@ -129,7 +155,7 @@ impl Plan {
 /// The kernel is the image's choice, so all threads of a workgroup make the same.
 const SAMPLE: &str = "
 fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
-    if images[image].strip == 1u {
+    if LINEAR_ANTIALIASES && images[image].strip == 1u {
         strip(image, x, first_y, end_y);
     } else {
         direct(image, x, first_y, end_y);

@@ -4,8 +4,7 @@
 //! it), driven by ChaCha8 under a key made of seed and epoch. Rank and world are no part of the key, so
 //! that shards are slices of one order.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use crate::random::Numbers;
 
 /// Keeps the shuffle's numbers apart from all others drawn with the same seed. Changing it, or anything
 /// else here, changes every user's order of samples.
@@ -13,42 +12,29 @@ const DOMAIN: [u8; 16] = *b"gpufeed.shuffle1";
 
 /// `values` in the random order of (`seed`, `epoch`).
 pub(super) fn permutation<T>(mut values: Vec<T>, seed: u64, epoch: u64) -> Vec<T> {
-    let mut random = generator(seed, epoch);
+    let mut random = Numbers::new(key(seed, epoch), 0);
     for place in (1..values.len()).rev() {
-        let other = below(place as u64 + 1, || random.next_u64());
+        let other = random.below(place as u64 + 1);
         values.swap(place, other as usize);
     }
     values
 }
 
 /// Key: seed, epoch (little endian), [`DOMAIN`]. Stream 0, from its start.
-fn generator(seed: u64, epoch: u64) -> ChaCha8Rng {
+fn key(seed: u64, epoch: u64) -> [u8; 32] {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&epoch.to_le_bytes());
     key[16..].copy_from_slice(&DOMAIN);
-    ChaCha8Rng::from_seed(key)
-}
-
-/// An unbiased integer below `bound`, which is not 0, from uniform 64-bit ones.
-///
-/// D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019), arXiv 1805.10941:
-/// `r * bound / 2^64`, rounded down, where `r` is drawn again while `r * bound mod 2^64` is less than
-/// `2^64 mod bound`. That leaves each result equally many `r`.
-fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
-    loop {
-        let product = u128::from(draw()) * u128::from(bound);
-        let low = product as u64;
-        // 2^64 mod bound is less than bound: this spares the division nearly always.
-        if low >= bound || low >= bound.wrapping_neg() % bound {
-            return (product >> 64) as u64;
-        }
-    }
+    key
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::below;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng, SeedableRng};
     use std::collections::HashMap;
 
     /// Chi-square of `counts` against equal shares.
@@ -85,10 +71,10 @@ mod tests {
     fn the_order_test_rejects_the_naive_shuffle() {
         // Each place swaps with any place: 4^4 equally likely ways do not divide by 24.
         let counts = order_counts(24_000, |epoch| {
-            let mut random = generator(0, epoch);
+            let mut random = Numbers::new(key(0, epoch), 0);
             let mut values = vec![0, 1, 2, 3];
             for place in 0..4 {
-                values.swap(place, below(4, || random.next_u64()) as usize);
+                values.swap(place, random.below(4) as usize);
             }
             values
         });
@@ -111,7 +97,7 @@ mod tests {
     fn large_bounds_are_unbiased_and_the_test_rejects_plain_multiplication() {
         // 3 * 2^62: without rejection the multiples of 3 would come twice as often as the others.
         let bound = 3 << 62;
-        let mut random = generator(0, 0);
+        let mut random = ChaCha8Rng::from_seed(key(0, 0));
         let (mut fair, mut plain) = ([0; 3], [0; 3]);
         for _ in 0..3000 {
             let value = below(bound, || random.next_u64());

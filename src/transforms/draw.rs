@@ -2,12 +2,11 @@
 //!
 //! Every number is a function of (seed, epoch, sample, occurrence, view, operator's path), so workers, shards, queues
 //! and restarts change nothing. The generator is ChaCha8 (`rand_chacha`): the first five make its 32-byte key, the path
-//! its stream. Its integers become numbers by the formulas below and by `libm`, which agree on every platform.
+//! its stream (`random.rs`).
 
 use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+pub(crate) use crate::random::Numbers;
 use serde::{Deserialize, Serialize};
 
 /// What a sample's random numbers depend on.
@@ -46,42 +45,7 @@ impl Key {
 
     /// The generator of the operator at `path`.
     pub(crate) fn numbers(&self, path: u64) -> Numbers {
-        let mut generator = ChaCha8Rng::from_seed(self.bytes());
-        generator.set_stream(path);
-        Numbers(generator)
-    }
-}
-
-/// One operator's stream of numbers.
-#[derive(Debug)]
-pub(crate) struct Numbers(ChaCha8Rng);
-
-impl Numbers {
-    /// Uniform in [0, 1): the top 53 bits of 64, the usual conversion to a double.
-    pub(crate) fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-    }
-
-    /// Uniform in [low, high).
-    pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.unit()
-    }
-
-    /// Uniform in 0..n without bias: Lemire's multiply-and-reject, <https://arxiv.org/abs/1805.10941>.
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        debug_assert!(n > 0);
-        let reject = n.wrapping_neg() % n;
-        loop {
-            let product = u128::from(self.0.next_u64()) * u128::from(n);
-            if product as u64 >= reject {
-                return (product >> 64) as u64;
-            }
-        }
-    }
-
-    /// True with probability `p`, as torchvision decides: applied unless `rand() >= p`.
-    pub(crate) fn chance(&mut self, p: f64) -> bool {
-        self.unit() < p
+        Numbers::new(self.bytes(), path)
     }
 }
 
@@ -239,14 +203,5 @@ mod tests {
             first(key, 9),
         ];
         assert!(others.iter().all(|&other| other != first(key, 6)));
-    }
-
-    #[test]
-    fn below_is_uniform() {
-        let mut numbers = Key::default().numbers(1);
-        let mut counts = [0u32; 7];
-        (0..70_000).for_each(|_| counts[numbers.below(7) as usize] += 1);
-        let chi2: f64 = counts.iter().map(|&c| (f64::from(c) - 10_000.0).powi(2) / 10_000.0).sum();
-        assert!(chi2 < 22.5, "chi² = {chi2} at 6 degrees of freedom (p = 0.001)");
     }
 }

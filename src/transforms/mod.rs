@@ -62,7 +62,7 @@ pub(crate) enum Effect {
     /// Adds a border.
     Pad { mode: PaddingMode, fill: [f32; 3] },
     /// Resamples.
-    Resize,
+    Resize { interpolation: Interpolation, antialias: bool },
     /// Mirrors an axis.
     Flip,
     /// Changes colours, pixel by pixel.

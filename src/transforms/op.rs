@@ -140,7 +140,7 @@ impl Op {
         match *self {
             Op::Crop { .. } => Effect::Crop,
             Op::Pad { mode, fill, .. } => Effect::Pad { mode, fill },
-            Op::Resize { .. } => Effect::Resize,
+            Op::Resize { interpolation, antialias, .. } => Effect::Resize { interpolation, antialias },
             Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
             Op::Contrast { .. } => Effect::Contrast,
             Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => Effect::Color,

@@ -126,7 +126,7 @@ impl Operator for RandomResizedCrop {
 
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Crop);
-        slots.push(Self::NAME, Effect::Resize);
+        slots.push(Self::NAME, Effect::Resize { interpolation: self.interpolation, antialias: self.antialias });
         slots.set_size(Some((self.size.width, self.size.height)));
     }
 

@@ -126,7 +126,7 @@ impl Operator for Resize {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Resize);
+        slots.push(Self::NAME, Effect::Resize { interpolation: self.interpolation, antialias: self.antialias });
         let size = match (self.size, slots.size) {
             (ResizeTo::Exact([height, width]), _) => Some((width, height)),
             (ResizeTo::Short(_), Some((width, height))) => Some(self.output_size(width, height)),

@@ -1,0 +1,54 @@
+//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`), and our own formulas from its integers to
+//! numbers.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// A stream of numbers: a function of its key and its number alone.
+#[derive(Debug)]
+pub(crate) struct Numbers(ChaCha8Rng);
+
+impl Numbers {
+    /// Stream `stream` under `key`, from its start.
+    pub(crate) fn new(key: [u8; 32], stream: u64) -> Self {
+        let mut generator = ChaCha8Rng::from_seed(key);
+        generator.set_stream(stream);
+        Numbers(generator)
+    }
+
+    /// Uniform in [0, 1): the top 53 bits of 64, the usual conversion to a double.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in [low, high).
+    pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Uniform in 0..bound, without bias; `bound` is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        below(bound, || self.0.next_u64())
+    }
+
+    /// True with probability `p`, as torchvision decides: applied unless `rand() >= p`.
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
+        self.unit() < p
+    }
+}
+
+/// An unbiased integer below `bound`, which is not 0, from uniform 64-bit ones.
+///
+/// D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019), arXiv 1805.10941:
+/// `r * bound / 2^64`, rounded down, where `r` is drawn again while `r * bound mod 2^64` is less than
+/// `2^64 mod bound`. That leaves each result equally many `r`.
+pub(crate) fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
+    loop {
+        let product = u128::from(draw()) * u128::from(bound);
+        let low = product as u64;
+        // 2^64 mod bound is less than bound: this spares the division nearly always.
+        if low >= bound || low >= bound.wrapping_neg() % bound {
+            return (product >> 64) as u64;
+        }
+    }
+}
