@@ -64,7 +64,7 @@ enum Kind {
 impl Input {
     fn source(&self) -> Source {
         let (width, channels) = (self.width, self.channels);
-        Source::build((width, self.height, channels), |x, y, c| match &self.kind {
+        procedural::build((width, self.height, channels), |x, y, c| match &self.kind {
             Kind::Procedural { seed } => procedural::value(*seed, x, y, c),
             Kind::Constant { value } => value[c as usize],
             Kind::Checkerboard { cell, low, high } => {

@@ -10,10 +10,10 @@ mod images;
 mod numpy;
 mod reference;
 
-use adapters::{Place, places};
+use adapters::{Place, Prepared, places};
 use compare::{Tally, within};
-use gpufeed::transforms::{Interpolation, Key, Op, PaddingMode};
-use gpufeed::{DType, Layout, Output, Plan};
+use gpufeed::transforms::{Drawn, Interpolation, Key, Op, PaddingMode};
+use gpufeed::{Backend, DType, Layout, Output, Plan};
 use images::Source;
 use numpy::Array;
 use serde::Deserialize;
@@ -173,10 +173,20 @@ fn selected(cases: &[Case], folder: &std::path::Path, exact: bool) -> Vec<(usize
     selected
 }
 
-fn run(place: &Place, source: &Source, ops: &[Op], dtype: DType) -> Vec<u8> {
+fn prepare(place: &Place, source: &Source, ops: &[Op], dtype: DType) -> (Prepared, Drawn) {
     let plan = Plan::fixed(3, ops, &Output { layout: Layout::Nchw, dtype }).expect("the ops compile");
     let drawn = plan.draw(source.width, source.height, &Key::default()).expect("the ops fit the image");
-    place.prepare(&plan).bytes(source, &drawn)
+    (place.prepare(&plan), drawn)
+}
+
+fn bytes(place: &Place, source: &Source, ops: &[Op]) -> Vec<u8> {
+    let (prepared, drawn) = prepare(place, source, ops, DType::U8);
+    prepared.bytes(source, &drawn)
+}
+
+fn floats(place: &Place, source: &Source, ops: &[Op]) -> Vec<f32> {
+    let (prepared, drawn) = prepare(place, source, ops, DType::F32);
+    prepared.floats(source, &drawn)
 }
 
 /// 1e-5 for ops that work pixel by pixel, 1e-4 for resizes and hue, as in `golden.rs`.
@@ -196,13 +206,13 @@ fn float_cases_match_torchvision() {
                 panic!("{}: bytes instead of floats", case.output);
             };
             let expected: Vec<f64> = expected.into_iter().map(f64::from).collect();
-            let values = adapters::floats(&run(place, source, ops, DType::F32));
+            let values = floats(place, source, ops);
             let name = format!("{} {} {}", case.id, case.op, case.params);
             tally.add(&case.op, &name, within(&expected, &values, bar(ops)));
             let mut wrong = values.clone();
             wrong[i % values.len()] += 2.0 * bar(ops) as f32;
             assert!(within(&expected, &wrong, bar(ops)).is_err(), "{name}: one wrong pixel passes");
-            if place.is_cpu() {
+            if matches!(place.backend, Backend::Cpu) {
                 let naive = reference::run(&source.floats(), ops).image.planes;
                 let naive: Vec<f32> = naive.into_iter().map(|value| value as f32).collect();
                 tally.add("(the reference)", &name, within(&expected, &naive, bar(ops)));
@@ -223,8 +233,8 @@ fn exact_cases_match_torchvision_to_the_bit() {
                 panic!("{}: floats instead of bytes", case.output);
             };
             let name = format!("{}: {} {} {}", place.name, case.id, case.op, case.params);
-            assert_eq!(run(place, source, ops, DType::U8), expected, "{name}");
-            let floats = adapters::floats(&run(place, source, ops, DType::F32));
+            assert_eq!(bytes(place, source, ops), expected, "{name}");
+            let floats = floats(place, source, ops);
             let rounded: Vec<u8> = floats.iter().map(|value| (value * 255.0).round() as u8).collect();
             assert_eq!(rounded, expected, "{name}");
         }
@@ -237,6 +247,6 @@ fn the_exact_comparison_rejects_other_ops() {
     for (i, source, mut ops) in selected(&cases, &folder, true) {
         ops.push(Op::HorizontalFlip);
         let Array::Bytes(expected) = numpy::read(&folder.join(&cases[i].output), cases[i].shape) else { continue };
-        assert_ne!(run(&places()[0], &source, &ops, DType::U8), expected, "{}", cases[i].id);
+        assert_ne!(bytes(&places()[0], &source, &ops), expected, "{}", cases[i].id);
     }
 }
