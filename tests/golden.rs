@@ -106,10 +106,11 @@ impl Case {
         if hue || self.tolerance == "resize" { 1e-4 } else { 1e-5 }
     }
 
-    /// What cases must share to share a plan: their kinds of ops, with the border's mode and colour.
+    /// What cases must share to share a plan: their kinds of ops, with what shapes the shaders.
     fn plan_key(&self, ops: &[Op]) -> String {
         let kinds = ops.iter().map(|op| match op {
             Op::Pad { mode, fill, .. } => format!("Pad {mode:?} {fill:?}"),
+            Op::Resize { interpolation, antialias, .. } => format!("Resize {interpolation:?} {antialias}"),
             Op::Grayscale { channels } => format!("Grayscale {channels}"),
             other => kind(other),
         });
@@ -234,8 +235,7 @@ fn perturbed(op: &Op) -> Option<Op> {
         }
         Op::HorizontalFlip => Op::VerticalFlip,
         Op::VerticalFlip => Op::HorizontalFlip,
-        // Far off: 20 makes all but black white, and so does 19.
-        Op::Brightness { factor } => Op::Brightness { factor: factor * 0.7 + 1e-3 },
+        Op::Brightness { factor } => Op::Brightness { factor: factor * 1.01 + 1e-3 },
         Op::Contrast { factor } => Op::Contrast { factor: factor * 1.01 + 1e-3 },
         Op::Saturation { factor } => Op::Saturation { factor: factor * 1.01 + 1e-3 },
         Op::Hue { factor } => Op::Hue { factor: if factor > 0.0 { factor - 1e-3 } else { factor + 1e-3 } },
@@ -253,7 +253,7 @@ fn the_comparison_rejects_perturbed_ops() {
         let several = case.output.shape.iter().product::<usize>() > 3;
         let wavy = matches!(case.input.kind, Kind::Procedural { .. }) && case.input.channels == 3;
         wavy && several
-            && (100..100_000).contains(&area)
+            && (30..100_000).contains(&area)
             && case.ops.len() == 1
             && !case.name.starts_with("resize/identity")
     };
@@ -261,10 +261,15 @@ fn the_comparison_rejects_perturbed_ops() {
         let mut runner = Runner::new(place);
         let mut kinds = BTreeSet::new();
         for case in CASES.iter().filter(sensitive) {
+            // Brightness 20 makes all of the image white, and so does 20.2.
+            let expected = case.expected();
+            if expected.iter().all(|value| *value == expected[0]) {
+                continue;
+            }
             let Some(op) = perturbed(&case.ops[0]) else { continue };
             kinds.insert(kind(&op));
             let values = runner.run(case, std::slice::from_ref(&op), &case.input.source());
-            let result = within(&case.expected(), &values, case.bar());
+            let result = within(&expected, &values, case.bar());
             assert!(result.is_err(), "{}: {} passes with {op:?}", place.name, case.name);
         }
         assert_eq!(kinds.len(), 11, "every kind of op: {kinds:?}");
