@@ -5,6 +5,8 @@
 //!
 //! `cargo bench --bench line -- --data FOLDER --recipe imagenet-train --workers 2 --batch 64 --backend cpu`
 
+#![allow(clippy::print_stdout)]
+
 use clap::Parser;
 use cpu_time::ProcessTime;
 use gpufeed::decode::Orientation;

@@ -177,11 +177,11 @@ impl<'a> Uploader<'a> {
                 if let Some(assembly) = state.batches.get_mut(&batch) {
                     assembly.set_facts(place, facts, failures);
                 }
-                if let Content::Slot { slot, source, program } = content {
-                    if let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot) {
-                        filling.outstanding -= 1;
-                        filling.contents.push(Placed { batch, place, source, program });
-                    }
+                if let Content::Slot { slot, source, program } = content
+                    && let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot)
+                {
+                    filling.outstanding -= 1;
+                    filling.contents.push(Placed { batch, place, source, program });
                 }
             }
             Message::Fatal(error) => return Err(error),
