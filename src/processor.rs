@@ -6,6 +6,7 @@ use crate::dataset::{PixelFormat, Pixels};
 use crate::decode::Rect;
 use crate::error::{Error, Result};
 use crate::gpu::kernel::{Item, Kernels, Target, check_batch};
+use crate::gpu::limits::is_for_cpu;
 use crate::gpu::readback;
 use crate::gpu::workspace::Workspace;
 use crate::plan::program::Program;
@@ -95,21 +96,36 @@ fn run_on_gpu(
 ) -> Result<Vec<u8>> {
     let (gpu, plan) = (kernels.gpu(), kernels.plan());
     let mut bytes = Vec::new();
-    let mut items = Vec::with_capacity(images.len());
-    for (index, ((pixels, _), program)) in images.iter().zip(programs).enumerate() {
+    let mut sources = Vec::with_capacity(images.len());
+    let (mut scratch, mut reduced) = (cpu::Scratch::default(), Vec::new());
+    for ((pixels, _), program) in images.iter().zip(programs) {
         let offset = (bytes.len() / 4) as u32;
-        let float = match Source::new(*pixels) {
+        let source = Source::new(*pixels);
+        // As the loader does, so that a replayed sample has the batch's bits: it judges by the region that is read.
+        let region = program.stages[0].sampling.hull();
+        let a_pixel = if matches!(source, Source::Floats { .. }) { 16 } else { 4 };
+        let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel);
+        let (width, float) = match &source {
+            _ if for_cpu => {
+                cpu::run_to_floats(program, source.pixels(), whole(*pixels), &mut reduced, &mut scratch);
+                bytes.extend_from_slice(bytemuck::cast_slice(&reduced));
+                (program.size().0, true)
+            }
             Source::Bytes { data, .. } => {
-                bytes.extend_from_slice(&data);
-                false
+                bytes.extend_from_slice(data);
+                (pixels.width(), false)
             }
             Source::Floats { data, .. } => {
-                bytes.extend_from_slice(bytemuck::cast_slice(&data));
-                true
+                bytes.extend_from_slice(bytemuck::cast_slice(data));
+                (pixels.width(), true)
             }
         };
-        let source = params::Source { offset, stride: pixels.width(), float };
-        items.push(Item { program, source, index });
+        let program = if for_cpu { program.finished() } else { program.clone() };
+        sources.push((program, params::Source { offset, stride: width, float }));
+    }
+    let mut items = Vec::with_capacity(sources.len());
+    for (index, (program, source)) in sources.iter().enumerate() {
+        items.push(Item { program, source: *source, index });
     }
     let total = (image_bytes * images.len()) as u64;
     check_batch(gpu, total.max(bytes.len() as u64))?;

@@ -110,7 +110,7 @@ fn run_stage(
     scratch.x.build(&sampling.x, &sampling);
     scratch.y.build(&sampling.y, &sampling);
     let row_len = 3 * width;
-    let has_contrast = stage.steps.iter().any(|step| step.opcode == opcode::CONTRAST);
+    let has_contrast = stage.needs_mean();
     scratch.rows.resize(row_len * if has_contrast { height } else { 1 }, 0.0);
     let Scratch { x, y, line, rows, .. } = scratch;
     if !has_contrast {

@@ -1,6 +1,7 @@
 //! A plan's compute pipelines, and the dispatches of a chunk of images.
 
 use super::Gpu;
+use super::limits::intermediate_bytes;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::params::{Image, Source};
@@ -312,16 +313,6 @@ impl Kernels {
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
-}
-
-/// Bytes of the largest intermediate of one image.
-pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
-    let stages = &program.stages[..program.stages.len() - 1];
-    let bytes = stages.iter().map(|stage| {
-        let (width, height) = stage.sampling.size();
-        16 * u64::from(width) * u64::from(height)
-    });
-    bytes.max().unwrap_or(0)
 }
 
 /// The f32 elements of a batch must be addressable: u32 element numbers, and the adapter's largest buffer.

@@ -2,6 +2,7 @@
 
 mod device;
 pub(crate) mod kernel;
+pub(crate) mod limits;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod workspace;

@@ -3,6 +3,7 @@
 
 use super::Gpu;
 use super::kernel::ALIGNMENT;
+use super::limits::INTERMEDIATE_BYTES;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
 use crate::plan::params::Image;
@@ -20,9 +21,6 @@ pub(crate) struct Workspace {
     bytes: Vec<u8>,
     most_images: usize,
 }
-
-/// What one intermediate holds at most; images that need more go through the CPU executor, whatever the slots' size.
-pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
 
 impl Workspace {
     /// Bytes of GPU memory for submissions of up to `images` images.

@@ -2,7 +2,6 @@
 
 use super::host::HostBuffer;
 use super::outputs::Outputs;
-use super::prepare::REDUCE_BYTES;
 use super::{DataLoader, Execute, Execution, Line, OnError, stats};
 use crate::backend::Backend;
 use crate::dataset::Dataset;
@@ -10,6 +9,7 @@ use crate::decode::{DecodeOptions, Orientation, Truncated};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::{Kernels, Target, check_batch};
+use crate::gpu::limits::REGION_BYTES;
 use crate::gpu::workspace::Workspace;
 use crate::plan::{DType, Layout, Output, Plan};
 use crate::sampler::{LastBatch, Sampler};
@@ -211,8 +211,8 @@ impl DataLoaderBuilder {
         if !(1..=4096).contains(&self.queue_depth) {
             return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.queue_depth)));
         }
-        if self.slot_bytes < REDUCE_BYTES {
-            return Err(Error::argument("slot_bytes", format!("{}; {REDUCE_BYTES} at least", self.slot_bytes)));
+        if self.slot_bytes < REGION_BYTES {
+            return Err(Error::argument("slot_bytes", format!("{}; {REGION_BYTES} at least", self.slot_bytes)));
         }
         if self.decode.max_pixels == 0 {
             return Err(Error::argument("max_pixels", "0 refuses every image"));

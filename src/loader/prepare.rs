@@ -6,16 +6,11 @@ use crate::dataset::Label;
 use crate::dataset::{PixelFormat, SampleData};
 use crate::decode::{self, Probe, Rect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::kernel::intermediate_bytes;
-use crate::gpu::workspace::INTERMEDIATE_BYTES;
+use crate::gpu::limits::is_for_cpu;
 use crate::plan::program::Program;
 use crate::processor::{widen_bytes, widen_floats};
 use crate::sampler::Slot;
 use crate::transforms::{Drawn, Key};
-
-/// Regions above this go through the CPU executor even on the GPU backend. Fixed, so that a batch's bits do not depend on
-/// the slots' size; no slot is smaller.
-pub(super) const REDUCE_BYTES: u64 = 16 << 20;
 
 /// A worker's memory: grows to the largest sample and stays.
 #[derive(Debug, Default)]
@@ -47,7 +42,7 @@ impl Drafted {
 
     /// Whether the GPU gets the result instead of the region.
     pub(super) fn reduce(&self) -> bool {
-        self.region_bytes() > REDUCE_BYTES || intermediate_bytes(&self.program) > INTERMEDIATE_BYTES
+        is_for_cpu(&self.program, self.region_bytes())
     }
 
     /// Bytes that go into a slot.

@@ -10,8 +10,6 @@ use crate::cpu;
 use crate::dataset::SampleData;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::params::Source;
-use crate::plan::program::{Program, StageProgram};
-use crate::plan::sampling::Sampling;
 use crate::sampler::Slot;
 use bytes::BytesMut;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -167,7 +165,7 @@ impl Worker<'_> {
         let Grant { mut view, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
         let (width, height, program) = if drafted.reduce() {
             let (width, height) = drafted.program.size();
-            (width, height, stored(&drafted.program))
+            (width, height, drafted.program.finished())
         } else {
             let Drafted { region, program, .. } = drafted;
             let mut program = program.clone();
@@ -180,12 +178,6 @@ impl Worker<'_> {
         let source = Source { offset: (offset / 4) as u32, stride: width, float };
         Ok(Ok(Content::Slot { slot, source, program: Box::new(program) }))
     }
-}
-
-/// The program of an image that the CPU has finished: every stage passes it on as it is.
-fn stored(program: &Program) -> Program {
-    let stage = StageProgram { sampling: Sampling::identity(program.size()), steps: Vec::new() };
-    Program { stages: vec![stage; program.stages.len()] }
 }
 
 /// Row by row into write-combined memory, in one sequential pass.

@@ -40,6 +40,13 @@ pub(crate) struct StageProgram {
     pub(crate) steps: Vec<Step>,
 }
 
+impl StageProgram {
+    /// Whether this image has a contrast step.
+    pub(crate) fn needs_mean(&self) -> bool {
+        self.steps.iter().any(|step| step.opcode == opcode::CONTRAST)
+    }
+}
+
 /// What one image goes through, stage by stage.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
@@ -89,6 +96,12 @@ impl Program {
             return Err(bad(format!("the result has {:?} pixels, the plan's output {expected:?}", composer.size())));
         }
         Ok(Program { stages })
+    }
+
+    /// The program of an image that the CPU has finished: every stage passes the result on as it is.
+    pub(crate) fn finished(&self) -> Program {
+        let stage = StageProgram { sampling: Sampling::identity(self.size()), steps: Vec::new() };
+        Program { stages: vec![stage; self.stages.len()] }
     }
 
     /// Width and height of the result.

@@ -1,0 +1,85 @@
+//! Which images the CPU executor finishes even on the GPU backend.
+//!
+//! The rules are constants of gpufeed, not of the adapter or of a setting: an image takes the same way whatever the slots'
+//! size, so that batches have the same bits.
+
+use crate::plan::program::{Program, StageProgram};
+use crate::plan::sampling::{Axis, Filter, Sampling};
+use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
+
+/// Bytes of source pixels; no slot is smaller.
+pub(crate) const REGION_BYTES: u64 = 16 << 20;
+/// Bytes of one intermediate between two stages; the buffers are as large.
+pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
+/// Loop iterations of a thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
+/// (`LP_MAX_TGSI_LOOP_ITERATIONS`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
+/// by 20 reaches it, a bilinear one by 45.
+const ITERATIONS: u64 = 32_768;
+
+/// Whether `program`, reading `region_bytes` of source pixels, is the CPU executor's.
+pub(crate) fn is_for_cpu(program: &Program, region_bytes: u64) -> bool {
+    region_bytes > REGION_BYTES
+        || intermediate_bytes(program) > INTERMEDIATE_BYTES
+        || program.stages.iter().any(|stage| iterations(stage) > ITERATIONS)
+}
+
+/// Bytes of the largest intermediate of one image.
+pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
+    let stages = &program.stages[..program.stages.len() - 1];
+    let bytes = stages.iter().map(|stage| {
+        let (width, height) = stage.sampling.size();
+        16 * u64::from(width) * u64::from(height)
+    });
+    bytes.max().unwrap_or(0)
+}
+
+/// Taps of one output on one axis, at the most.
+fn taps(axis: &Axis, filter: Filter) -> u64 {
+    match filter {
+        Filter::Nearest | Filter::NearestExact => 1,
+        Filter::Linear => 2,
+        Filter::Cubic => 4,
+        Filter::LinearAntialias | Filter::CubicAntialias => (2.0 * axis.support) as u64 + 2,
+    }
+}
+
+/// Loop iterations of the busiest thread of a stage's passes.
+fn iterations(stage: &StageProgram) -> u64 {
+    let Sampling { x, y, filter, .. } = &stage.sampling;
+    let (across, down) = (taps(x, *filter), taps(y, *filter));
+    let rows = u64::from(ROWS);
+    let column = if stage.sampling.strip() {
+        let source_rows = ((rows + 2) as f32 * y.scale) as u64 + 2;
+        across + rows + source_rows * (1 + across)
+    } else {
+        rows * (1 + down * (1 + across))
+    };
+    // A statistic's threads take several tiles each.
+    let (width, height) = stage.sampling.size();
+    let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
+    let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
+    column * of_statistic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::sampling::Composer;
+
+    fn reduces_on_cpu(from: u32, to: u32, filter: Filter) -> bool {
+        let mut composer = Composer::new((from, from));
+        composer.resize((to, to), filter);
+        let stage = StageProgram { sampling: composer.finish(), steps: Vec::new() };
+        is_for_cpu(&Program { stages: vec![stage] }, 0)
+    }
+
+    #[test]
+    fn only_extreme_reductions_leave_the_gpu() {
+        assert!(!reduces_on_cpu(4000, 224, Filter::LinearAntialias));
+        assert!(!reduces_on_cpu(4000, 224, Filter::CubicAntialias));
+        assert!(!reduces_on_cpu(1200, 32, Filter::LinearAntialias));
+        assert!(reduces_on_cpu(1200, 32, Filter::CubicAntialias));
+        assert!(reduces_on_cpu(2000, 16, Filter::LinearAntialias));
+        assert!(!reduces_on_cpu(2000, 1, Filter::Nearest));
+    }
+}
