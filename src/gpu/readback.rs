@@ -27,7 +27,8 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
         let _ = sender.send(result);
     });
     gpu.device().poll(wgpu::PollType::wait_indefinitely()).map_err(|error| fail(error.to_string()))?;
-    match receiver.try_recv() {
+    // Another thread that polls may have taken the callback and be about to run it.
+    match receiver.recv() {
         Ok(Ok(())) => {}
         Ok(Err(error)) => return Err(fail(error.to_string()).into()),
         Err(_) => return Err(fail("the mapping did not complete".to_owned()).into()),

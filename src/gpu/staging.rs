@@ -16,10 +16,16 @@ type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 pub(crate) struct Staging {
     gpu: Gpu,
     buffers: Vec<wgpu::Buffer>,
-    /// Numbers of mapped buffers; unbounded, because a callback must not block. As many as buffers at the most.
+    /// Numbers of mapped buffers.
+    free: VecDeque<usize>,
+    /// Numbers of buffers that were mapped again; unbounded, because a callback must not block. As many as buffers at the
+    /// most.
     mapped: (Sender<Mapped>, Receiver<Mapped>),
-    /// Submissions whose buffers are not mapped again yet, oldest first.
+    /// Submissions that were not waited for and whose buffers are away, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
+    /// Buffers that were submitted and not yet received from `mapped`. Not the length of `in_flight`: any thread that
+    /// polls the device may run a callback, so it can come after this one has waited for its submission.
+    away: usize,
 }
 
 fn device_error(reason: impl Into<String>) -> Error {
@@ -41,11 +47,8 @@ impl Staging {
             };
             (0..count).map(buffer).collect::<Vec<_>>()
         })?;
-        let mapped = unbounded();
-        (0..count)
-            .try_for_each(|number| mapped.0.send((number, Ok(()))))
-            .map_err(|error| device_error(error.to_string()))?;
-        Ok(Staging { gpu: gpu.clone(), buffers, mapped, in_flight: VecDeque::new() })
+        let (free, in_flight) = ((0..count).collect(), VecDeque::new());
+        Ok(Staging { gpu: gpu.clone(), buffers, free, mapped: unbounded(), in_flight, away: 0 })
     }
 
     pub(crate) fn buffer(&self, number: usize) -> &wgpu::Buffer {
@@ -54,23 +57,42 @@ impl Staging {
 
     /// A mapped buffer, if there is one now.
     pub(crate) fn try_take(&mut self) -> Result<Option<usize>> {
-        match self.mapped.1.try_recv() {
-            Ok((number, Ok(()))) => Ok(Some(number)),
-            Ok((_, Err(error))) => Err(device_error(format!("mapping a staging buffer: {error}"))),
-            Err(_) => Ok(None),
+        while let Ok(mapped) = self.mapped.1.try_recv() {
+            self.receive(mapped)?;
         }
+        Ok(self.free.pop_front())
+    }
+
+    fn receive(&mut self, (number, result): Mapped) -> Result<()> {
+        result.map_err(|error| device_error(format!("mapping a staging buffer: {error}")))?;
+        self.away -= 1;
+        self.free.push_back(number);
+        // Submissions end in their order: the oldest are over.
+        let over = self.in_flight.len().saturating_sub(self.away);
+        self.in_flight.drain(..over);
+        Ok(())
     }
 
     /// Whether waiting for the GPU can bring a buffer back.
     pub(crate) fn waits_for_gpu(&self) -> bool {
-        !self.in_flight.is_empty()
+        self.away > 0
     }
 
-    /// Waits for the oldest submission, whose buffer is then mapped.
+    /// Waits until a buffer is mapped again.
     pub(crate) fn wait_oldest(&mut self) -> Result<()> {
-        let Some(submission) = self.in_flight.pop_front() else { return Ok(()) };
-        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
-        self.gpu.device().poll(wait).map(|_| ()).map_err(|error| device_error(error.to_string()))
+        while self.away > 0 {
+            if let Ok(mapped) = self.mapped.1.try_recv() {
+                return self.receive(mapped);
+            }
+            let Some(submission) = self.in_flight.pop_front() else {
+                // All are over, so another thread is about to run the callback.
+                let mapped = self.mapped.1.recv().map_err(|error| device_error(error.to_string()))?;
+                return self.receive(mapped);
+            };
+            let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
+            self.gpu.device().poll(wait).map_err(|error| device_error(error.to_string()))?;
+        }
+        Ok(())
     }
 
     /// A mapped buffer; waits for the GPU where it must.
@@ -106,13 +128,13 @@ impl Staging {
             let _ = sender.send((number, result));
         });
         self.in_flight.push_back(submission);
+        self.away += 1;
         // Runs the callbacks of what is finished already; does not wait.
         self.gpu.device().poll(wgpu::PollType::Poll).map(|_| ()).map_err(|error| device_error(error.to_string()))
     }
 
     /// Puts back a buffer that is still mapped.
     pub(crate) fn give_back(&mut self, number: usize) {
-        // Both ends live in the ring.
-        let _ = self.mapped.0.send((number, Ok(())));
+        self.free.push_back(number);
     }
 }

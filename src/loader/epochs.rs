@@ -51,7 +51,10 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    pub(super) fn start(line: &Arc<Line>, state: State, end: u64) -> Result<Epochs> {
+    pub(super) fn start(line: &Arc<Line>, mut state: State, end: u64) -> Result<Epochs> {
+        if state.batch == line.sampler.batches() as u64 {
+            state = State { epoch: state.epoch + 1, batch: 0, ..state };
+        }
         let (ready_in, ready) = bounded(line.queue_depth);
         let mut run = Epochs {
             line: Arc::clone(line),
@@ -75,15 +78,22 @@ impl Epochs {
             let ready_in = ready_in.clone();
             run.spawn(format!("gpufeed-work-{number}"), "worker", &ready_in, move |line| {
                 let mut scratch = line.take_scratch();
-                worker::run(line, &jobs, &out, &stop, &mut scratch);
-                line.return_scratch(scratch);
+                let work = || worker::run(line, &jobs, &out, &stop, &mut scratch);
+                match catch_unwind(AssertUnwindSafe(work)) {
+                    Ok(()) => line.return_scratch(scratch),
+                    // By way of the inbox, where the end of the line may be waiting for this very worker.
+                    Err(payload) => {
+                        let _ = out.send(Message::Fatal(panic_error("worker", payload.as_ref())));
+                    }
+                }
                 Ok(())
             })?;
         }
         drop((jobs, inbox_in));
         let (stop, batches) = (Arc::clone(&run.stop), ready_in.clone());
         run.spawn("gpufeed-batch".to_owned(), "upload", &ready_in, move |line| {
-            assemble(line, &inbox, &batches, &stop)
+            let inbox = Drained { inbox, stop: &stop };
+            assemble(line, inbox, &batches, &stop)
         })?;
         Ok(run)
     }
@@ -127,7 +137,7 @@ impl Epochs {
         }
         let batches = self.line.sampler.batches() as u64;
         let epochs = self.end.saturating_sub(self.state.epoch);
-        (epochs * batches).saturating_sub(self.state.batch) as usize
+        epochs.saturating_mul(batches).saturating_sub(self.state.batch) as usize
     }
 
     fn finish(&mut self) {
@@ -237,21 +247,37 @@ fn feed(
     Ok(())
 }
 
+/// The inbox of a run. However the run ends, it is emptied until the last worker is gone: a bounded channel without a
+/// receiver keeps its messages, and a request that is kept keeps its worker waiting for the grant.
+struct Drained<'a> {
+    inbox: Receiver<Message>,
+    stop: &'a AtomicBool,
+}
+
+impl Drop for Drained<'_> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.inbox.iter().for_each(drop);
+    }
+}
+
 /// The end of the line, as the execution asks for it.
-fn assemble(line: &Line, inbox: &Receiver<Message>, ready: &Sender<Result<Batch>>, stop: &AtomicBool) -> Result<()> {
+fn assemble(line: &Line, inbox: Drained<'_>, ready: &Sender<Result<Batch>>, stop: &AtomicBool) -> Result<()> {
     match &line.execution {
-        Execution::Host { .. } => collect::run(line, inbox, ready, stop, None),
+        Execution::Host { .. } => collect::run(line, &inbox.inbox, ready, stop, None),
         Execution::HostToGpu { gpu, outputs, .. } => {
             let mut staging = line.take_copy_staging()?;
             let up = CopyUp { gpu, outputs, staging: &mut staging };
-            let result = collect::run(line, inbox, ready, stop, Some(up));
+            let result = collect::run(line, &inbox.inbox, ready, stop, Some(up));
             line.return_copy_staging(staging);
             result
         }
         Execution::Gpu { kernels, outputs, .. } => {
             let mut resources: Resources = line.take_resources()?;
             let uploader = Uploader::new(line, kernels, outputs, &mut resources, ready, stop);
-            let result = uploader.run(inbox);
+            let result = uploader.run(&inbox.inbox);
+            // Another run may take the slots: no worker may hold a range of them any more.
+            drop(inbox);
             line.return_resources(resources);
             result
         }

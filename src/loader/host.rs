@@ -13,6 +13,7 @@ const ALIGNMENT: usize = 64;
 pub(super) struct HostBuffer {
     batch: BytesMut,
     rest: BytesMut,
+    bytes: usize,
 }
 
 impl HostBuffer {
@@ -21,7 +22,7 @@ impl HostBuffer {
         let skip = whole.as_ptr().align_offset(ALIGNMENT);
         let mut rest = whole.split_off(skip);
         rest.truncate(bytes);
-        HostBuffer { batch: rest.split_to(0), rest }
+        HostBuffer { batch: rest.split_to(0), rest, bytes }
     }
 
     /// The images.
@@ -30,7 +31,12 @@ impl HostBuffer {
     }
 
     /// Cuts `images` pieces of `bytes` each off; `join` puts them back.
+    ///
+    /// A run that was stopped in mid-batch has lost its pieces; the memory is then allocated anew.
     pub(super) fn split(&mut self, images: usize, bytes: usize) -> Vec<BytesMut> {
+        if self.batch.len() + self.rest.len() < self.bytes {
+            *self = HostBuffer::new(self.bytes);
+        }
         let batch = std::mem::take(&mut self.batch);
         let mut whole = std::mem::take(&mut self.rest);
         if !batch.is_empty() {
@@ -67,5 +73,7 @@ mod tests {
             assert_eq!(buffer.batch().as_ptr(), address);
             assert!((0..images).all(|i| buffer.batch()[10 * i..10 * i + 10].iter().all(|b| *b == i as u8)));
         }
+        drop(buffer.split(10, 10));
+        assert_eq!(buffer.split(10, 10).len(), 10, "lost pieces are replaced");
     }
 }
