@@ -155,18 +155,9 @@ fn with_sources(mut each: impl FnMut(&Case, &Source)) {
     }
 }
 
-/// Mesa's llvmpipe ends all loops of a shader after 65,535 iterations together (`LP_MAX_TGSI_LOOP_ITERATIONS`), without an
-/// error; eight outputs of a cubic filter at these reductions take 180,000 to 350,000. Hardware has no such limit.
-const TOO_LONG_FOR_LLVMPIPE: [&str; 3] =
-    ["resize/large/bicubic-aa", "resize/large-square/bicubic-aa", "resized_crop/6-901x777-to-16x16/bicubic-aa"];
-
 fn matches_torchvision(place: &Place) {
     let (mut tally, mut runner) = (Tally::default(), Runner::new(place));
     with_sources(|case, source| {
-        if place.name.contains("llvmpipe") && TOO_LONG_FOR_LLVMPIPE.contains(&case.name.as_str()) {
-            println!("skipped on {}: {}", place.name, case.name);
-            return;
-        }
         let result = within(&case.expected(), &runner.run(case, &case.ops, source), case.bar());
         tally.add(case.group(), &case.name, result);
     });

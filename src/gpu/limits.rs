@@ -13,8 +13,8 @@ pub(crate) const REGION_BYTES: u64 = 16 << 20;
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
 /// Loop iterations of a thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
 /// (`LP_MAX_TGSI_LOOP_ITERATIONS`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
-/// by 20 reaches it, a bilinear one by 45.
-const ITERATIONS: u64 = 32_768;
+/// by 21 reaches it, a bilinear one by 53.
+const ITERATIONS: u64 = 60_000;
 
 /// Whether `program`, reading `region_bytes` of source pixels, is the CPU executor's.
 pub(crate) fn is_for_cpu(program: &Program, region_bytes: u64) -> bool {
