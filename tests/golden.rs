@@ -64,7 +64,7 @@ enum Kind {
 impl Input {
     fn source(&self) -> Source {
         let (width, channels) = (self.width, self.channels);
-        Source::build((width, self.height, channels), |x, y, c| match &self.kind {
+        procedural::build((width, self.height, channels), |x, y, c| match &self.kind {
             Kind::Procedural { seed } => procedural::value(*seed, x, y, c),
             Kind::Constant { value } => value[c as usize],
             Kind::Checkerboard { cell, low, high } => {
@@ -106,10 +106,11 @@ impl Case {
         if hue || self.tolerance == "resize" { 1e-4 } else { 1e-5 }
     }
 
-    /// What cases must share to share a plan: their kinds of ops, with the border's mode and colour.
+    /// What cases must share to share a plan: their kinds of ops, with what shapes the shaders.
     fn plan_key(&self, ops: &[Op]) -> String {
         let kinds = ops.iter().map(|op| match op {
             Op::Pad { mode, fill, .. } => format!("Pad {mode:?} {fill:?}"),
+            Op::Resize { interpolation, antialias, .. } => format!("Resize {interpolation:?} {antialias}"),
             Op::Grayscale { channels } => format!("Grayscale {channels}"),
             other => kind(other),
         });
@@ -216,7 +217,7 @@ fn the_comparison_rejects_one_wrong_pixel() {
     }
 }
 
-/// `op` with one number a little off, or `None` for ops without numbers.
+/// `op` with one number off, or `None` for ops without numbers.
 fn perturbed(op: &Op) -> Option<Op> {
     Some(match op.clone() {
         Op::Crop { top, left, height, width } if left > 0 => Op::Crop { top, left: left - 1, height, width },
@@ -252,7 +253,7 @@ fn the_comparison_rejects_perturbed_ops() {
         let several = case.output.shape.iter().product::<usize>() > 3;
         let wavy = matches!(case.input.kind, Kind::Procedural { .. }) && case.input.channels == 3;
         wavy && several
-            && (100..100_000).contains(&area)
+            && (30..100_000).contains(&area)
             && case.ops.len() == 1
             && !case.name.starts_with("resize/identity")
     };
@@ -260,10 +261,15 @@ fn the_comparison_rejects_perturbed_ops() {
         let mut runner = Runner::new(place);
         let mut kinds = BTreeSet::new();
         for case in CASES.iter().filter(sensitive) {
+            // Brightness 20 makes all of the image white, and so does 20.2.
+            let expected = case.expected();
+            if expected.iter().all(|value| *value == expected[0]) {
+                continue;
+            }
             let Some(op) = perturbed(&case.ops[0]) else { continue };
             kinds.insert(kind(&op));
             let values = runner.run(case, std::slice::from_ref(&op), &case.input.source());
-            let result = within(&case.expected(), &values, case.bar());
+            let result = within(&expected, &values, case.bar());
             assert!(result.is_err(), "{}: {} passes with {op:?}", place.name, case.name);
         }
         assert_eq!(kinds.len(), 11, "every kind of op: {kinds:?}");

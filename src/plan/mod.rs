@@ -153,7 +153,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan of fixed operations: each op is its own slot, so `drawn` below replays them.
+    /// A plan of fixed operations: nothing is random, and `draw` gives them as they are, each in a slot of its own.
     ///
     /// ```
     /// use gpufeed::transforms::Op;

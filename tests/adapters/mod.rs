@@ -31,10 +31,6 @@ pub(crate) fn places() -> &'static [Place] {
 }
 
 impl Place {
-    pub(crate) fn is_cpu(&self) -> bool {
-        matches!(self.backend, Backend::Cpu)
-    }
-
     /// `plan` on this backend: its shaders are compiled here, once.
     pub(crate) fn prepare(&self, plan: &Plan) -> Prepared {
         let processor =
@@ -62,6 +58,6 @@ impl Prepared {
     }
 }
 
-pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
+fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_ne_bytes(bytes)).collect()
 }

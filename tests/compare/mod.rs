@@ -10,8 +10,7 @@ pub(crate) fn within(expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, 
     let mut worst = 0.0;
     for (i, (&expected, &actual)) in expected.iter().zip(actual).enumerate() {
         let difference = (expected - f64::from(actual)).abs();
-        // Written so that NaN fails.
-        if !(difference <= bar) {
+        if difference.is_nan() || difference > bar {
             return Err(format!("value {i} is {actual}, not {expected}: {difference:.2e} > {bar:.2e}"));
         }
         worst = difference.max(worst);

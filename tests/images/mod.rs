@@ -13,15 +13,6 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The image whose value in column `x`, row `y`, channel `c` is `value(x, y, c)`.
-    pub(crate) fn build(
-        (width, height, channels): (u32, u32, u32),
-        value: impl Fn(u32, u32, u32) -> u8 + Copy,
-    ) -> Source {
-        let row = move |y| (0..width).flat_map(move |x| (0..channels).map(move |c| value(x, y, c)));
-        Source { width, height, channels, bytes: (0..height).flat_map(row).collect() }
-    }
-
     pub(crate) fn pixels(&self) -> Pixels<'_> {
         let format = if self.channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
         Pixels::new(self.width, self.height, format, &self.bytes).expect("the bytes fit the size")

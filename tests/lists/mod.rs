@@ -78,12 +78,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
                 let transforms: Vec<_> = (0..count).map(|_| transform(dice, normalize, depth + 1)).collect();
                 RandomApply::new(dice.pick(&[0.5, 0.5, 0.8, 1.0]), transforms).into()
             }
-            14 if normalize && dice.chance(60) => dice
-                .pick(&[0, 1])
-                .eq(&0)
-                .then(|| Normalize::IMAGENET)
-                .unwrap_or(Normalize::new([0.5, 0.4, 0.1], [0.5, -0.25, 2.0]))
-                .into(),
+            14 if normalize && dice.chance(60) => standardise(dice).into(),
             _ => continue,
         };
     }
@@ -114,6 +109,10 @@ fn random_crop(dice: &mut Dice) -> RandomCrop {
     // Without it images that are too small are refused, which the tests count.
     let crop = crop.pad_if_needed(dice.chance(85));
     if dice.chance(40) { crop.padding([dice.border(), dice.border()]) } else { crop }
+}
+
+fn standardise(dice: &mut Dice) -> Normalize {
+    if dice.chance(50) { Normalize::IMAGENET } else { Normalize::new([0.5, 0.4, 0.1], [0.5, -0.25, 2.0]) }
 }
 
 fn color_jitter(dice: &mut Dice) -> ColorJitter {

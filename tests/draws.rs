@@ -1,0 +1,201 @@
+//! What is drawn: the same for the same key, in torchvision's distributions; and transforms as data, there and back.
+//!
+//! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test passes always or never.
+
+use gpufeed::transforms::{
+    CenterCrop, ColorJitter, Grayscale, Interpolation, Key, Normalize, Op, Pad, PaddingMode, RandomApply, RandomCrop,
+    RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
+};
+use gpufeed::{Output, Plan};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+fn plan(transforms: &[Transform]) -> Plan {
+    Plan::compile(transforms, &Output::default()).expect("the transforms compile")
+}
+
+/// The ops of samples `0..count` of a 640×480 image.
+fn draws(transforms: &[Transform], count: u64) -> Vec<Vec<Op>> {
+    let plan = plan(transforms);
+    let draw = |sample| plan.draw(640, 480, &Key { seed: 3, sample, ..Key::default() }).expect("it fits");
+    (0..count).map(|sample| draw(sample).ops.into_iter().map(|drawn| drawn.op).collect()).collect()
+}
+
+fn chi2(counts: &[u32], expected: f64) -> f64 {
+    counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
+}
+
+/// One of each transform, with no argument at its default.
+fn every_transform() -> Vec<Transform> {
+    let flip = RandomHorizontalFlip::new(0.25);
+    vec![
+        CenterCrop::new((30, 40)).into(),
+        ColorJitter::new(0.4, (0.5, 1.75), 0.0, (-0.1, 0.2)).into(),
+        Grayscale::new(3).into(),
+        Normalize::IMAGENET.into(),
+        Pad::new([1, 2, 3, 4]).fill([0.25, 0.5, 0.75]).padding_mode(PaddingMode::Symmetric).into(),
+        RandomApply::new(0.3, [Transform::from(flip.clone()), RandomApply::new(0.4, [Resize::new(9)]).into()]).into(),
+        RandomCrop::new(20).padding([5, 6]).pad_if_needed(true).padding_mode(PaddingMode::Reflect).into(),
+        RandomGrayscale::new(0.75).into(),
+        flip.into(),
+        RandomResizedCrop::new((50, 60)).scale(0.2, 0.9).ratio(0.5, 1.5).interpolation(Interpolation::Bicubic).into(),
+        RandomVerticalFlip::new(0.125).into(),
+        Resize::new(70).max_size(90).interpolation(Interpolation::NearestExact).antialias(false).into(),
+        Resize::new((70, 80)).into(),
+    ]
+}
+
+/// TOML has no lists at the top.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct File {
+    transforms: Vec<Transform>,
+}
+
+#[test]
+fn json_and_toml_hold_every_transform() {
+    let file = File { transforms: every_transform() };
+    let json = serde_json::to_string(&file).expect("transforms are data");
+    assert_eq!(serde_json::from_str::<File>(&json).expect("its own JSON"), file, "{json}");
+    let toml = toml::to_string(&file).expect("transforms are data");
+    assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
+    let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
+    assert_eq!(names.len(), 12, "every transform is in the list: {names:?}");
+}
+
+#[test]
+fn drawn_parameters_survive_json() {
+    let mut transforms = every_transform();
+    transforms.retain(|transform| transform.name() != "Grayscale");
+    let plan = plan(&transforms);
+    for sample in 0..50 {
+        let drawn = plan.draw(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
+        let json = serde_json::to_string(&drawn).expect("parameters are data");
+        assert_eq!(serde_json::from_str::<gpufeed::transforms::Drawn>(&json).expect("its own JSON"), drawn);
+    }
+}
+
+#[test]
+fn wrong_text_is_rejected() {
+    for text in [
+        r#"{"type":"Blur"}"#,
+        r#"{"type":"Resize"}"#,
+        r#"{"type":"Resize","size":9,"interpolaton":"Bicubic"}"#,
+        r#"{"type":"RandomHorizontalFlip","p":"often"}"#,
+    ] {
+        assert!(serde_json::from_str::<Transform>(text).is_err(), "{text}");
+    }
+    for transform in [
+        Transform::from(RandomHorizontalFlip::new(1.5)),
+        Resize::new(0).into(),
+        Resize::new(9).max_size(9).into(),
+        ColorJitter::new(0.0, 0.0, 0.0, 0.6).into(),
+        Normalize::new([0.0; 3], [1.0, 0.0, 1.0]).into(),
+        RandomResizedCrop::new(9).scale(0.9, 0.1).into(),
+        Grayscale::new(2).into(),
+    ] {
+        assert!(Plan::compile(std::slice::from_ref(&transform), &Output::default()).is_err(), "{transform:?}");
+    }
+}
+
+#[test]
+fn the_same_key_draws_the_same() {
+    let mut transforms = every_transform();
+    transforms.retain(|transform| transform.name() != "Grayscale");
+    let (plan, again) = (plan(&transforms), plan(&transforms));
+    let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
+    let draw = |plan: &Plan, key| plan.draw(321, 210, &key).expect("it fits");
+    assert_eq!(draw(&plan, key), draw(&again, key));
+    for other in [
+        Key { seed: 9, ..key },
+        Key { epoch: 9, ..key },
+        Key { sample: 9, ..key },
+        Key { occurrence: 9, ..key },
+        Key { view: 9, ..key },
+    ] {
+        assert_ne!(draw(&plan, key), draw(&plan, other), "{other:?}");
+    }
+}
+
+#[test]
+fn crops_have_the_areas_and_ratios_asked_for() {
+    let crop = RandomResizedCrop::new(224).scale(0.1, 0.5).ratio(0.75, 1.5);
+    let (mut areas, mut ratios) = ([0u32; 8], [0u32; 8]);
+    for ops in draws(&[crop.into()], 8000) {
+        let Op::Crop { top, left, height, width } = ops[0] else { panic!("{ops:?}") };
+        assert!(left + width <= 640 && top + height <= 480);
+        let (width, height) = (f64::from(width), f64::from(height));
+        // Sides are rounded to pixels: up to 0.4 % of the shortest, which is 124 pixels long.
+        let area = (width * height / (640.0 * 480.0) - 0.1) / 0.4;
+        let ratio = (width / height / 0.75).ln() / 2f64.ln();
+        assert!((-0.01..1.02).contains(&area) && (-0.02..1.02).contains(&ratio), "{area} {ratio}");
+        areas[(area * 8.0).clamp(0.0, 7.0) as usize] += 1;
+        ratios[(ratio * 8.0).clamp(0.0, 7.0) as usize] += 1;
+    }
+    // Every try fits (0.5 of the area at ratio 1.5 is 480 × 320), so both are uniform: 7 degrees of freedom.
+    let both = [chi2(&areas, 1000.0), chi2(&ratios, 1000.0)];
+    assert!(both.iter().all(|&chi2| chi2 < 24.3), "{areas:?} {ratios:?}: {both:?}");
+}
+
+/// 200,000 draws: the rows of this key's first 10,000 alone have chi² = 33.0 (p = 0.0001), the worst of the 400 seeds that
+/// were then looked at; those 4,000,000 draws together had 4.8 (rows), 7.1 (columns) and, jointly, 93 at 99 degrees.
+#[test]
+fn crops_lie_everywhere() {
+    let (mut tops, mut lefts) = ([0u32; 10], [0u32; 10]);
+    for ops in draws(&[RandomCrop::new((471, 631)).into()], 200_000) {
+        let Op::Crop { top, left, .. } = ops[0] else { panic!("{ops:?}") };
+        tops[top as usize] += 1;
+        lefts[left as usize] += 1;
+    }
+    let both = [chi2(&tops, 20_000.0), chi2(&lefts, 20_000.0)];
+    assert!(both.iter().all(|&chi2| chi2 < 27.9), "{tops:?} {lefts:?}: {both:?}");
+}
+
+#[test]
+fn chances_are_the_ones_asked_for() {
+    for p in [0.0, 0.1, 0.5, 0.9, 1.0] {
+        let each: [Transform; 4] = [
+            RandomHorizontalFlip::new(p).into(),
+            RandomVerticalFlip::new(p).into(),
+            RandomGrayscale::new(p).into(),
+            RandomApply::new(p, [RandomHorizontalFlip::new(1.0)]).into(),
+        ];
+        for transform in each {
+            let applied = draws(std::slice::from_ref(&transform), 4000).iter().filter(|ops| !ops.is_empty()).count();
+            // Four standard deviations.
+            let slack = 4.0 * (4000.0 * p * (1.0 - p)).sqrt();
+            assert!((applied as f64 - 4000.0 * p).abs() <= slack, "{transform:?}: {applied} of 4000");
+        }
+    }
+}
+
+#[test]
+fn neighbours_draw_independently() {
+    let flips = [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
+    let mut counts = [0u32; 4];
+    for ops in draws(&flips, 4000) {
+        let index = usize::from(ops.contains(&Op::HorizontalFlip)) + 2 * usize::from(ops.contains(&Op::VerticalFlip));
+        counts[index] += 1;
+    }
+    assert!(chi2(&counts, 1000.0) < 16.3, "{counts:?}");
+}
+
+#[test]
+fn jitter_comes_in_any_order() {
+    let mut orders: BTreeMap<String, u32> = BTreeMap::new();
+    for ops in draws(&[ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()], 24_000) {
+        let letter = |op: &Op| format!("{op:?}").chars().next().expect("ops have names");
+        *orders.entry(ops.iter().map(letter).collect()).or_default() += 1;
+    }
+    let counts: Vec<u32> = orders.values().copied().collect();
+    assert_eq!(counts.len(), 24, "{orders:?}");
+    // 23 degrees of freedom.
+    assert!(chi2(&counts, 1000.0) < 49.7, "{orders:?}");
+}
+
+#[test]
+fn chi2_rejects_what_is_not_uniform() {
+    assert!(chi2(&[1000; 24], 1000.0) < 1e-9);
+    let mut skewed = [1000; 24];
+    (skewed[0], skewed[1]) = (1200, 800);
+    assert!(chi2(&skewed, 1000.0) > 49.7);
+}
