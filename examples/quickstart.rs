@@ -24,7 +24,6 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<(), Box<dyn Error
         None => procedural::write(temporary.path(), 64)?,
     };
     let sheet = arguments.next().unwrap_or_else(|| "contact_sheet.png".into());
-
     let backend = Backend::auto()?;
     let loader = DataLoader::builder(ImageFolder::open(folder)?)
         .transforms(recipe::imagenet_train_jitter())
