@@ -147,6 +147,17 @@ impl Gpu {
         unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
     }
 
+    /// Waits for a submission, or for all. On OpenGL this returns after two seconds whether or not the work is done
+    /// (wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds), so callers ask again until they have what they
+    /// wait for.
+    pub(crate) fn wait(&self, submission_index: Option<wgpu::SubmissionIndex>) -> Result<()> {
+        let wait = wgpu::PollType::Wait { submission_index, timeout: None };
+        let polled = self.shared.device.poll(wait);
+        polled
+            .map(|_| ())
+            .map_err(|error| ErrorKind::Device { stage: "waiting for the GPU", reason: error.to_string() }.into())
+    }
+
     /// A storage buffer that can be copied from and to.
     pub(crate) fn storage(&self, label: &'static str, size: u64) -> Result<wgpu::Buffer> {
         self.checked(label, || {

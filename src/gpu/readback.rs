@@ -1,7 +1,9 @@
 //! GPU buffers to host memory: for `Batch::to_host`, single samples and tests; never on the training path.
 
 use super::Gpu;
+use super::staging::CALLBACK_PATIENCE;
 use crate::error::{ErrorKind, Result};
+use crossbeam_channel::RecvTimeoutError;
 use std::ops::Range;
 
 /// Copies `range` of `buffer` (usage COPY_SRC) to the host; offsets in bytes, any alignment.
@@ -26,13 +28,16 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
         // The receiver is below; it is gone only if this function has returned with an error.
         let _ = sender.send(result);
     });
-    gpu.device().poll(wgpu::PollType::wait_indefinitely()).map_err(|error| fail(error.to_string()))?;
-    // Another thread that polls may have taken the callback and be about to run it.
-    match receiver.recv() {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(fail(error.to_string()).into()),
-        Err(_) => return Err(fail("the mapping did not complete".to_owned()).into()),
-    }
+    // A poll can return before the work is done (`Gpu::wait`), and another thread's may be about to run the callback.
+    let mapped = loop {
+        gpu.wait(None)?;
+        match receiver.recv_timeout(CALLBACK_PATIENCE) {
+            Ok(mapped) => break mapped,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(fail("the mapping was abandoned".to_owned()).into()),
+        }
+    };
+    mapped.map_err(|error| fail(error.to_string()))?;
     let view = staging.get_mapped_range(..).map_err(|error| fail(error.to_string()))?;
     let skip = (range.start - start) as usize;
     Ok(view[skip..skip + (range.end - range.start) as usize].to_vec())

@@ -8,6 +8,10 @@ use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Between two polls for the same submission.
+pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 
@@ -84,13 +88,11 @@ impl Staging {
             if let Ok(mapped) = self.mapped.1.try_recv() {
                 return self.receive(mapped);
             }
-            let Some(submission) = self.in_flight.pop_front() else {
-                // All are over, so another thread is about to run the callback.
-                let mapped = self.mapped.1.recv().map_err(|error| device_error(error.to_string()))?;
+            self.gpu.wait(self.in_flight.front().cloned())?;
+            // A poll can return before the work is done, and another thread's poll may be about to run the callback.
+            if let Ok(mapped) = self.mapped.1.recv_timeout(CALLBACK_PATIENCE) {
                 return self.receive(mapped);
-            };
-            let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
-            self.gpu.device().poll(wait).map_err(|error| device_error(error.to_string()))?;
+            }
         }
         Ok(())
     }
