@@ -22,7 +22,6 @@ use crate::transforms::Drawn;
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub enum Images<'a> {
     /// In a storage buffer (usages STORAGE, COPY_SRC, COPY_DST) from byte `offset` on.
     Gpu {
