@@ -156,7 +156,6 @@ fn a_buffer_taken_out_stays_as_it_is() {
             match batch.images() {
                 Images::Gpu { buffer, offset } => assert!((offset, BATCH) == (0, buffer.size())),
                 Images::Host(bytes) => assert!(bytes == expected.bytes && bytes.as_ptr().align_offset(64) == 0),
-                _ => panic!("another kind of images"),
             }
             taken.extend(batch.into_buffer());
         }
@@ -171,6 +170,25 @@ fn a_buffer_taken_out_stays_as_it_is() {
             assert!(contents(gpu, buffer) == expected.bytes, "{}: batch {number}", place.name);
             assert!(taken[..number].iter().all(|other| other != buffer), "{}: twice the same", place.name);
         }
+    });
+}
+
+#[test]
+fn a_run_that_does_not_fit_beside_another_is_refused() {
+    each_place(|place| {
+        let needed = match place.try_build(builder().memory_budget(0)).unwrap_err().into_kind() {
+            ErrorKind::DoesNotFit { needed, .. } => needed,
+            kind => panic!("{}: {kind}", place.name),
+        };
+        let loader = place.build(builder().memory_budget(2 * needed - 1));
+        let expected = seen(loader.epoch(0).unwrap());
+        let mut first = loader.epoch(0).unwrap();
+        assert!(first.next().unwrap().is_ok());
+        let error = loader.epoch(1).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::DoesNotFit { .. }), "{}: {error}", place.name);
+        assert!(error.to_string().contains("memory_budget"), "{error}");
+        assert_eq!(first.count(), 19, "{}", place.name);
+        assert_same(&expected, &seen(loader.epoch(0).unwrap()), &place.name);
     });
 }
 
