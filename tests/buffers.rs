@@ -173,6 +173,25 @@ fn a_buffer_taken_out_stays_as_it_is() {
     });
 }
 
+#[test]
+fn a_run_that_does_not_fit_beside_another_is_refused() {
+    each_place(|place| {
+        let needed = match place.try_build(builder().memory_budget(0)).unwrap_err().into_kind() {
+            ErrorKind::DoesNotFit { needed, .. } => needed,
+            kind => panic!("{}: {kind}", place.name),
+        };
+        let loader = place.build(builder().memory_budget(2 * needed - 1));
+        let expected = seen(loader.epoch(0).unwrap());
+        let mut first = loader.epoch(0).unwrap();
+        assert!(first.next().unwrap().is_ok());
+        let error = loader.epoch(1).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::DoesNotFit { .. }), "{}: {error}", place.name);
+        assert!(error.to_string().contains("memory_budget"), "{error}");
+        assert_eq!(first.count(), 19, "{}", place.name);
+        assert_same(&expected, &seen(loader.epoch(0).unwrap()), &place.name);
+    });
+}
+
 /// Reads a buffer with plain wgpu.
 fn contents(gpu: &gpufeed::Gpu, buffer: &gpufeed::wgpu::Buffer) -> Vec<u8> {
     use gpufeed::wgpu::{BufferDescriptor, BufferUsages, CommandEncoderDescriptor, MapMode, PollType};

@@ -69,12 +69,39 @@ impl std::fmt::Debug for DataLoaderBuilder {
 /// Where the memory goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    limit: u64,
-    /// Slots, workspace.
+    pub(super) limit: u64,
+    /// Slots, workspace: of one run.
     fixed: u64,
     output: u64,
     outputs: usize,
-    most: usize,
+}
+
+impl Budget {
+    /// For buffers that are counted elsewhere.
+    fn unlimited(output: u64) -> Budget {
+        Budget { limit: u64::MAX, fixed: 0, output, outputs: 0 }
+    }
+
+    /// Output buffers that there may be while `runs` are under way.
+    pub(super) fn most(&self, runs: usize) -> usize {
+        let rest = self.limit.saturating_sub(self.fixed.saturating_mul(runs.max(1) as u64));
+        (rest / self.output.max(1)).min(1 << 20) as usize
+    }
+
+    /// Whether `runs` with `base` output buffers each may be under way beside each other.
+    pub(super) fn check(&self, runs: usize, base: usize) -> Result<()> {
+        let a_run = self.output.saturating_mul(base as u64).saturating_add(self.fixed);
+        let needed = a_run.saturating_mul(runs as u64);
+        if needed <= self.limit {
+            return Ok(());
+        }
+        let (what, setting) = if runs == 1 {
+            ("the line", "memory_budget, or lower batch_size, queue_depth or the output size")
+        } else {
+            ("one more run of the loader", "memory_budget, or end the runs that are under way first")
+        };
+        Err(ErrorKind::DoesNotFit { what, needed, limit: self.limit, whose: "the memory_budget", setting }.into())
+    }
 }
 
 impl std::fmt::Display for Budget {
@@ -87,7 +114,7 @@ impl std::fmt::Display for Budget {
             self.outputs,
             mib(self.output),
             mib(self.fixed),
-            self.most,
+            self.most(1),
             mib(self.limit)
         )
     }
@@ -280,7 +307,7 @@ impl DataLoaderBuilder {
             (Backend::Cpu, Execute::Gpu) => Err(Error::argument("execute", "Execute::Gpu needs Backend::Gpu")),
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
-                let outputs: Arc<Outputs<HostBuffer>> = Outputs::new(base, budget.most, budget.limit);
+                let outputs: Arc<Outputs<HostBuffer>> = Outputs::new(base, budget);
                 Ok((Execution::Host { outputs }, budget))
             }
             (Backend::Gpu(gpu), execute) => {
@@ -293,9 +320,9 @@ impl DataLoaderBuilder {
 
     fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
         let budget = self.budget(base, batch * (COPY_SLOTS as u64 + 2), batch)?;
-        let outputs = Outputs::new(base, budget.most, budget.limit);
+        let outputs = Outputs::new(base, budget);
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
-        let host = Outputs::new(2, 2, budget.limit);
+        let host = Outputs::new(2, Budget::unlimited(batch));
         Ok((Execution::HostToGpu { gpu: gpu.clone(), host, outputs, pool: bounded(1) }, budget))
     }
 
@@ -321,26 +348,15 @@ impl DataLoaderBuilder {
         let budget = self.budget(base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
-        let outputs = Outputs::new(base, budget.most, budget.limit);
+        let outputs = Outputs::new(base, budget);
         let kernels = Box::new(Kernels::new(gpu, plan)?);
         (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
         Ok((Execution::Gpu { kernels, outputs, pool: bounded(1), slots: SLOTS, slot_bytes }, budget))
     }
 
     fn budget(&self, outputs: usize, fixed: u64, output: u64) -> Result<Budget> {
-        let limit = self.memory_budget;
-        let needed = output.saturating_mul(outputs as u64).saturating_add(fixed);
-        if needed > limit {
-            return Err(ErrorKind::DoesNotFit {
-                what: "the line",
-                needed,
-                limit,
-                whose: "the memory_budget",
-                setting: "memory_budget, or lower batch_size, queue_depth or the output size",
-            }
-            .into());
-        }
-        let most = ((limit - fixed) / output.max(1)).min(1 << 20) as usize;
-        Ok(Budget { limit, fixed, output, outputs, most })
+        let budget = Budget { limit: self.memory_budget, fixed, output, outputs };
+        budget.check(1, outputs)?;
+        Ok(budget)
     }
 }

@@ -5,7 +5,7 @@ use super::Line;
 use super::assembly::{Assembly, Content, Judge, Message};
 use super::batch::{Batch, Store};
 use super::host::HostBuffer;
-use super::outputs::{Lease, Outputs};
+use super::outputs::{Lease, Outputs, Run};
 use super::stats::Stage;
 use crate::error::{ErrorKind, Result};
 use crate::gpu::Gpu;
@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 pub(super) struct CopyUp<'a> {
     pub(super) gpu: &'a Gpu,
     pub(super) outputs: &'a Arc<Outputs<Target>>,
+    pub(super) run: &'a Arc<Run>,
     pub(super) staging: &'a mut Staging,
 }
 
@@ -74,7 +75,9 @@ impl CopyUp<'_> {
     /// `None` once the run is stopped.
     fn copy(&mut self, line: &Line, host: &HostBuffer, stop: &AtomicBool) -> Result<Option<Lease<Target>>> {
         let bytes = line.batch_bytes();
-        let Some(target) = self.outputs.take(stop, || Target::plain(self.gpu, bytes))? else { return Ok(None) };
+        let Some(target) = self.outputs.take(self.run, stop, || Target::plain(self.gpu, bytes))? else {
+            return Ok(None);
+        };
         line.stats.time(Stage::Upload, || {
             let slot = self.staging.take()?;
             let batch = host.batch();

@@ -6,7 +6,7 @@ use super::collect::{self, CopyUp};
 use super::stats::Stage;
 use super::upload::{Resources, Uploader};
 use super::worker::{self, Job, panic_error};
-use super::{Execution, Line};
+use super::{Execution, Line, Runs};
 use crate::error::{ErrorKind, Result};
 use crate::sampler::State;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -41,6 +41,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Epochs {
     line: Arc<Line>,
+    runs: Runs,
     /// `None` once the run has ended.
     ready: Option<Receiver<Result<Batch>>>,
     stop: Arc<AtomicBool>,
@@ -56,8 +57,11 @@ impl Epochs {
             state = State { epoch: state.epoch + 1, batch: 0, ..state };
         }
         let (ready_in, ready) = bounded(line.queue_depth);
+        line.enter()?;
+        let runs = Runs::default();
         let mut run = Epochs {
             line: Arc::clone(line),
+            runs: runs.clone(),
             ready: Some(ready),
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
@@ -69,9 +73,9 @@ impl Epochs {
         let (jobs_in, jobs) = bounded(2 * line.workers);
         let (inbox_in, inbox) = bounded(4 * line.workers + 16);
 
-        let (stop, to_collector) = (Arc::clone(&run.stop), inbox_in.clone());
+        let (stop, to_collector, of_feed) = (Arc::clone(&run.stop), inbox_in.clone(), runs.clone());
         run.spawn("gpufeed-feed".to_owned(), "feeding", &ready_in, move |line| {
-            feed(line, state, end, &jobs_in, &to_collector, &stop)
+            feed(line, &of_feed, (state, end), &jobs_in, &to_collector, &stop)
         })?;
         for number in 0..line.workers {
             let (jobs, out, stop) = (jobs.clone(), inbox_in.clone(), Arc::clone(&run.stop));
@@ -93,7 +97,7 @@ impl Epochs {
         let (stop, batches) = (Arc::clone(&run.stop), ready_in.clone());
         run.spawn("gpufeed-batch".to_owned(), "upload", &ready_in, move |line| {
             let inbox = Drained { inbox, stop: &stop };
-            assemble(line, inbox, &batches, &stop)
+            assemble(line, &runs, inbox, &batches, &stop)
         })?;
         Ok(run)
     }
@@ -142,12 +146,14 @@ impl Epochs {
 
     fn finish(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if self.ready.take().is_some() {
-            self.line.stats.ran(self.started.elapsed());
-        }
+        let ended_now = self.ready.take().is_some();
         for thread in self.threads.drain(..) {
             // Panics were caught inside and have been reported.
             let _ = thread.join();
+        }
+        if ended_now {
+            self.line.stats.ran(self.started.elapsed());
+            self.line.leave();
         }
     }
 }
@@ -161,9 +167,9 @@ impl Iterator for Epochs {
             return None;
         }
         let ready = self.ready.as_ref()?;
-        self.line.set_waiting(true);
+        self.runs.outputs.waiting.store(true, Ordering::SeqCst);
         let received = self.line.stats.time(Stage::Next, || ready.recv());
-        self.line.set_waiting(false);
+        self.runs.outputs.waiting.store(false, Ordering::SeqCst);
         match received {
             Ok(Ok(mut batch)) => {
                 match &mut batch.store {
@@ -205,8 +211,8 @@ impl Drop for Epochs {
 /// The start of the line: announces each batch, then hands its places to the workers.
 fn feed(
     line: &Line,
-    state: State,
-    end: u64,
+    runs: &Runs,
+    (state, end): (State, u64),
     jobs: &Sender<Job>,
     collector: &Sender<Message>,
     stop: &AtomicBool,
@@ -220,7 +226,7 @@ fn feed(
             let slots = samples.batch(index);
             let places = slots.len();
             let valid = slots.clone().filter(|slot| !slot.padding).count();
-            let (buffer, pieces) = match line.take_host_buffer(stop)? {
+            let (buffer, pieces) = match line.take_host_buffer(runs, stop)? {
                 Some(None) => (None, Vec::new()),
                 Some(Some(mut lease)) => {
                     let mut pieces = Vec::new();
@@ -262,19 +268,25 @@ impl Drop for Drained<'_> {
 }
 
 /// The end of the line, as the execution asks for it.
-fn assemble(line: &Line, inbox: Drained<'_>, ready: &Sender<Result<Batch>>, stop: &AtomicBool) -> Result<()> {
+fn assemble(
+    line: &Line,
+    runs: &Runs,
+    inbox: Drained<'_>,
+    ready: &Sender<Result<Batch>>,
+    stop: &AtomicBool,
+) -> Result<()> {
     match &line.execution {
         Execution::Host { .. } => collect::run(line, &inbox.inbox, ready, stop, None),
         Execution::HostToGpu { gpu, outputs, .. } => {
             let mut staging = line.take_copy_staging()?;
-            let up = CopyUp { gpu, outputs, staging: &mut staging };
+            let up = CopyUp { gpu, outputs, run: &runs.outputs, staging: &mut staging };
             let result = collect::run(line, &inbox.inbox, ready, stop, Some(up));
             line.return_copy_staging(staging);
             result
         }
         Execution::Gpu { kernels, outputs, .. } => {
             let mut resources: Resources = line.take_resources()?;
-            let uploader = Uploader::new(line, kernels, outputs, &mut resources, ready, stop);
+            let uploader = Uploader::new(line, kernels, (outputs, &runs.outputs), &mut resources, ready, stop);
             let result = uploader.run(&inbox.inbox);
             // Another run may take the slots: no worker may hold a range of them any more.
             drop(inbox);

@@ -37,12 +37,12 @@ use crate::sampler::{Sampler, State};
 use crate::transforms::Drawn;
 use crossbeam_channel::{Receiver, Sender};
 use host::HostBuffer;
-use outputs::{Lease, Outputs};
+use outputs::{Lease, Outputs, Run};
 use prepare::Scratch;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use upload::Resources;
 
 /// What happens to samples that cannot be read, decoded or transformed.
@@ -132,6 +132,14 @@ enum Execution {
     },
 }
 
+/// A run's parts in the rings of the execution.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    outputs: Arc<Run>,
+    /// Host memory whose content is copied up.
+    host: Arc<Run>,
+}
+
 impl Line {
     fn batch_bytes(&self) -> u64 {
         (self.batch_size * self.plan.image_bytes(self.size)) as u64
@@ -155,23 +163,35 @@ impl Line {
         let _ = self.scratch.0.try_send(scratch);
     }
 
-    fn set_waiting(&self, waiting: bool) {
-        let flag = match &self.execution {
-            Execution::Host { outputs } => &outputs.waiting,
-            Execution::HostToGpu { outputs, .. } | Execution::Gpu { outputs, .. } => &outputs.waiting,
-        };
-        flag.store(waiting, Ordering::SeqCst);
+    /// A run begins; `leave` ends it.
+    fn enter(&self) -> Result<()> {
+        match &self.execution {
+            Execution::Host { outputs } => outputs.enter(),
+            Execution::HostToGpu { host, outputs, .. } => outputs.enter().and_then(|()| host.enter()),
+            Execution::Gpu { outputs, .. } => outputs.enter(),
+        }
+    }
+
+    fn leave(&self) {
+        match &self.execution {
+            Execution::Host { outputs } => outputs.leave(),
+            Execution::HostToGpu { host, outputs, .. } => {
+                outputs.leave();
+                host.leave();
+            }
+            Execution::Gpu { outputs, .. } => outputs.leave(),
+        }
     }
 
     /// Memory for the workers to fill (`Some(None)` where a GPU augments); `None` once the run is stopped.
-    fn take_host_buffer(&self, stop: &AtomicBool) -> Result<Option<Option<Lease<HostBuffer>>>> {
-        let ring = match &self.execution {
-            Execution::Host { outputs } => outputs,
-            Execution::HostToGpu { host, .. } => host,
+    fn take_host_buffer(&self, runs: &Runs, stop: &AtomicBool) -> Result<Option<Option<Lease<HostBuffer>>>> {
+        let (ring, run) = match &self.execution {
+            Execution::Host { outputs } => (outputs, &runs.outputs),
+            Execution::HostToGpu { host, .. } => (host, &runs.host),
             Execution::Gpu { .. } => return Ok(Some(None)),
         };
         let bytes = self.batch_bytes() as usize;
-        Ok(ring.take(stop, || Ok(HostBuffer::new(bytes)))?.map(Some))
+        Ok(ring.take(run, stop, || Ok(HostBuffer::new(bytes)))?.map(Some))
     }
 
     fn take_copy_staging(&self) -> Result<Staging> {
@@ -255,10 +275,12 @@ impl DataLoader {
         DataLoaderBuilder::new(Arc::new(dataset))
     }
 
-    /// The batches of one epoch. Each call has its own threads; several may run beside each other.
+    /// The batches of one epoch. Each call has its own threads; several may run beside each other, on as many threads
+    /// of the caller or in turn on one, each with slots and output buffers of its own.
     ///
     /// # Errors
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started.
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started;
+    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run.
     pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
         self.epochs(epoch..epoch + 1)
     }

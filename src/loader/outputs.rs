@@ -2,9 +2,13 @@
 //!
 //! A buffer is with the line, in the queue of ready batches, or held by the caller; dropping the batch returns it. The
 //! ring grows only while the caller holds more than one batch, and only up to the memory budget.
+//!
+//! Runs beside each other share the ring. Each may have `base` buffers in its line and no more, and the ring grows by
+//! as many for each of them: a run whose batches nobody takes leaves the others theirs.
 
+use super::builder::Budget;
 use crate::error::{ErrorKind, Result};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -21,11 +25,19 @@ pub(super) struct Outputs<T> {
     made: AtomicUsize,
     /// Buffers in batches that the caller has.
     held: AtomicUsize,
-    /// The caller waits in `next`.
-    pub(super) waiting: AtomicBool,
+    /// Runs under way.
+    runs: AtomicUsize,
     base: usize,
-    most: usize,
-    budget: u64,
+    budget: Budget,
+}
+
+/// One run's part in the ring.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Its buffers that the caller does not have yet.
+    in_line: AtomicUsize,
+    /// Its caller waits in `next`.
+    pub(super) waiting: AtomicBool,
 }
 
 /// A buffer on loan; dropping it returns it.
@@ -33,6 +45,7 @@ pub(super) struct Outputs<T> {
 pub(super) struct Lease<T> {
     buffer: Option<T>,
     ring: Arc<Outputs<T>>,
+    run: Arc<Run>,
     held: bool,
 }
 
@@ -54,6 +67,7 @@ impl<T> Lease<T> {
     pub(super) fn hand_out(&mut self) {
         self.held = true;
         self.ring.held.fetch_add(1, Ordering::SeqCst);
+        self.run.in_line.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Takes it out of the ring for good.
@@ -69,9 +83,8 @@ impl<T> Drop for Lease<T> {
             // Both ends live in the ring, so this cannot fail.
             let _ = self.ring.returns.0.send(buffer);
         }
-        if self.held {
-            self.ring.held.fetch_sub(1, Ordering::SeqCst);
-        }
+        let counter = if self.held { &self.ring.held } else { &self.run.in_line };
+        counter.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -80,17 +93,35 @@ impl<T> Drop for Lease<T> {
 pub(super) struct Stuck(Option<Instant>);
 
 impl<T> Outputs<T> {
-    /// A ring of `base` buffers that may grow to `most`.
-    pub(super) fn new(base: usize, most: usize, budget: u64) -> Arc<Self> {
+    /// A ring of `base` buffers for each run that may grow within `budget`.
+    pub(super) fn new(base: usize, budget: Budget) -> Arc<Self> {
         Arc::new(Outputs {
             returns: unbounded(),
             made: AtomicUsize::new(0),
             held: AtomicUsize::new(0),
-            waiting: AtomicBool::new(false),
+            runs: AtomicUsize::new(0),
             base,
-            most,
             budget,
         })
+    }
+
+    /// A run begins: everything that a run needs must be there for it, too.
+    pub(super) fn enter(&self) -> Result<()> {
+        let runs = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Err(error) = self.budget.check(runs, self.base) {
+            self.leave();
+            return Err(error);
+        }
+        // Buffers that the ring had grown by make room for the run's slots.
+        while self.made.load(Ordering::SeqCst) > self.budget.most(runs) && self.returns.1.try_recv().is_ok() {
+            self.made.fetch_sub(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// A run has ended.
+    pub(super) fn leave(&self) {
+        self.runs.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Adds a buffer.
@@ -99,22 +130,41 @@ impl<T> Outputs<T> {
         let _ = self.returns.0.send(buffer);
     }
 
-    fn lease(self: &Arc<Self>, buffer: T) -> Lease<T> {
-        Lease { buffer: Some(buffer), ring: Arc::clone(self), held: false }
+    fn lease(self: &Arc<Self>, run: &Arc<Run>, buffer: T) -> Lease<T> {
+        run.in_line.fetch_add(1, Ordering::SeqCst);
+        Lease { buffer: Some(buffer), ring: Arc::clone(self), run: Arc::clone(run), held: false }
+    }
+
+    /// Whether the run has all the buffers that it may have before its caller takes a batch.
+    pub(super) fn is_full(&self, run: &Run) -> bool {
+        run.in_line.load(Ordering::SeqCst) >= self.base
+    }
+
+    /// Buffers that may exist now.
+    fn most(&self) -> usize {
+        self.budget.most(self.runs.load(Ordering::SeqCst))
     }
 
     /// A free buffer, or a new one where the ring may grow.
-    pub(super) fn try_take(self: &Arc<Self>, make: impl FnOnce() -> Result<T>) -> Result<Option<Lease<T>>> {
-        if let Ok(buffer) = self.returns.1.try_recv() {
-            return Ok(Some(self.lease(buffer)));
+    pub(super) fn try_take(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<Option<Lease<T>>> {
+        if self.is_full(run) {
+            return Ok(None);
         }
-        let wanted = self.base + self.held.load(Ordering::SeqCst).saturating_sub(1);
-        let room = |made: usize| (made < wanted.min(self.most)).then_some(made + 1);
+        if let Ok(buffer) = self.returns.1.try_recv() {
+            return Ok(Some(self.lease(run, buffer)));
+        }
+        let (runs, held) = (self.runs.load(Ordering::SeqCst), self.held.load(Ordering::SeqCst));
+        let wanted = (self.base * runs + held.saturating_sub(1)).min(self.most());
+        let room = |made: usize| (made < wanted).then_some(made + 1);
         if self.made.fetch_update(Ordering::SeqCst, Ordering::SeqCst, room).is_err() {
             return Ok(None);
         }
         match make() {
-            Ok(buffer) => Ok(Some(self.lease(buffer))),
+            Ok(buffer) => Ok(Some(self.lease(run, buffer))),
             Err(error) => {
                 self.made.fetch_sub(1, Ordering::SeqCst);
                 Err(error)
@@ -123,43 +173,48 @@ impl<T> Outputs<T> {
     }
 
     /// Waits for a buffer; `None` once `stop` is set.
-    pub(super) fn take(self: &Arc<Self>, stop: &AtomicBool, make: impl Fn() -> Result<T>) -> Result<Option<Lease<T>>> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        stop: &AtomicBool,
+        make: impl Fn() -> Result<T>,
+    ) -> Result<Option<Lease<T>>> {
         let mut stuck = Stuck::default();
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            if let Some(lease) = self.try_take(&make)? {
+            if let Some(lease) = self.try_take(run, &make)? {
                 return Ok(Some(lease));
             }
-            self.check(&mut stuck)?;
-            match self.returns.1.recv_timeout(Duration::from_millis(10)) {
-                Ok(buffer) => return Ok(Some(self.lease(buffer))),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            self.check(run, &mut stuck)?;
+            if let Ok(buffer) = self.returns(run).recv_timeout(Duration::from_millis(10)) {
+                self.put_back(buffer);
             }
         }
     }
 
-    /// An error once the caller has waited too long while holding every buffer that may exist.
-    pub(super) fn check(&self, stuck: &mut Stuck) -> Result<()> {
-        let held = self.held.load(Ordering::SeqCst);
-        if !self.waiting.load(Ordering::SeqCst) || held < self.made.load(Ordering::SeqCst) {
+    /// An error once the caller has waited too long although the run has no buffer left and none may be made.
+    pub(super) fn check(&self, run: &Run, stuck: &mut Stuck) -> Result<()> {
+        let idle = run.waiting.load(Ordering::SeqCst) && run.in_line.load(Ordering::SeqCst) == 0;
+        if !idle || self.made.load(Ordering::SeqCst) < self.most() {
             stuck.0 = None;
             return Ok(());
         }
         if stuck.0.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
             return Ok(());
         }
-        Err(ErrorKind::OutputsHeld { held, budget: self.budget }.into())
+        let held = self.held.load(Ordering::SeqCst);
+        Err(ErrorKind::OutputsHeld { held, budget: self.budget.limit }.into())
     }
 
-    /// Buffers that come back, for whoever waits for several things at once.
-    pub(super) fn returns(&self) -> &Receiver<T> {
-        &self.returns.1
+    /// Buffers that come back, for whoever waits for several things at once; never any while the run is full.
+    pub(super) fn returns(&self, run: &Run) -> Receiver<T> {
+        if self.is_full(run) { never() } else { self.returns.1.clone() }
     }
 
-    /// Puts back what came from `returns`, as a lease.
-    pub(super) fn adopt(self: &Arc<Self>, buffer: T) -> Lease<T> {
-        self.lease(buffer)
+    /// Puts back what came from `returns`, where `try_take` finds it.
+    pub(super) fn put_back(&self, buffer: T) {
+        let _ = self.returns.0.send(buffer);
     }
 }

@@ -8,7 +8,7 @@
 use super::Line;
 use super::assembly::{Assembly, Content, Grant, Judge, Message, Request};
 use super::batch::{Batch, Store};
-use super::outputs::{Outputs, Stuck};
+use super::outputs::{Outputs, Run, Stuck};
 use super::stats::Stage;
 use crate::error::{ErrorKind, Result};
 use crate::gpu::kernel::{Item, Kernels, Target};
@@ -60,6 +60,7 @@ pub(super) struct Uploader<'a> {
     pub(super) line: &'a Line,
     pub(super) kernels: &'a Kernels,
     pub(super) outputs: &'a Arc<Outputs<Target>>,
+    pub(super) run: &'a Arc<Run>,
     pub(super) resources: &'a mut Resources,
     pub(super) ready: &'a Sender<Result<Batch>>,
     pub(super) stop: &'a AtomicBool,
@@ -91,12 +92,12 @@ impl<'a> Uploader<'a> {
     pub(super) fn new(
         line: &'a Line,
         kernels: &'a Kernels,
-        outputs: &'a Arc<Outputs<Target>>,
+        (outputs, run): (&'a Arc<Outputs<Target>>, &'a Arc<Run>),
         resources: &'a mut Resources,
         ready: &'a Sender<Result<Batch>>,
         stop: &'a AtomicBool,
     ) -> Self {
-        Uploader { line, kernels, outputs, resources, ready, stop, state: State::default() }
+        Uploader { line, kernels, outputs, run, resources, ready, stop, state: State::default() }
     }
 
     /// Works until the workers are gone, the caller is, or an error ends the run.
@@ -125,14 +126,14 @@ impl<'a> Uploader<'a> {
                     continue;
                 }
                 Missing::Output => {
-                    self.outputs.check(&mut self.state.stuck)?;
-                    let patience = Duration::from_millis(20);
+                    self.outputs.check(self.run, &mut self.state.stuck)?;
+                    let patience = Duration::from_millis(10);
                     select! {
                         recv(inbox) -> message => message.ok(),
-                        recv(self.outputs.returns()) -> buffer => {
+                        recv(self.outputs.returns(self.run)) -> buffer => {
                             if let Ok(buffer) = buffer {
-                                // Back into the ring, where the next round takes it.
-                                drop(self.outputs.adopt(buffer));
+                                // Where the next round takes it.
+                                self.outputs.put_back(buffer);
                             }
                             continue;
                         }
@@ -233,7 +234,7 @@ impl<'a> Uploader<'a> {
         if assembly.target.is_none() {
             let bytes = self.line.batch_bytes();
             let (gpu, plan) = (self.kernels.gpu(), &self.line.plan);
-            assembly.target = self.outputs.try_take(|| Target::new(gpu, plan, bytes))?;
+            assembly.target = self.outputs.try_take(self.run, || Target::new(gpu, plan, bytes))?;
         }
         Ok(assembly.target.is_some())
     }

@@ -1,7 +1,6 @@
 //! What the tests of the line share: where it runs, small data sets, batches as plain values, and a clock against hangs.
 
-#![allow(dead_code, unreachable_pub)] // each test program uses its own part
-#![allow(clippy::print_stdout)] // says what was skipped
+#![allow(dead_code, unreachable_pub, clippy::print_stdout)] // each test program uses its own part
 
 use gpufeed::transforms::Drawn;
 use gpufeed::{Backend, Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Gpu, InMemory, Label};
