@@ -1,10 +1,11 @@
 //! A batch in the making: what is known of each place, in whatever order the workers finish.
 
+use super::OnError;
 use super::batch::{Batch, Failure, Store};
 use super::host::HostBuffer;
+use super::line::Line;
 use super::outputs::Lease;
 use super::prepare::Facts;
-use super::{Line, OnError};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::kernel::Target;
 use crate::plan::params::Source;

@@ -1,8 +1,10 @@
 //! The settings of a loader; every mistake is reported by `build`, with the setting to change.
 
+use super::budget::Budget;
 use super::host::HostBuffer;
+use super::line::{Execution, Line};
 use super::outputs::Outputs;
-use super::{DataLoader, Execute, Execution, Line, OnError, stats};
+use super::{DataLoader, Execute, OnError, stats};
 use crate::backend::Backend;
 use crate::dataset::Dataset;
 use crate::decode::{DecodeOptions, Orientation, Truncated};
@@ -63,60 +65,6 @@ pub struct DataLoaderBuilder {
 impl std::fmt::Debug for DataLoaderBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DataLoaderBuilder").field("transforms", &self.transforms).finish_non_exhaustive()
-    }
-}
-
-/// Where the memory goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    pub(super) limit: u64,
-    /// Slots, workspace: of one run.
-    fixed: u64,
-    output: u64,
-    outputs: usize,
-}
-
-impl Budget {
-    /// For buffers that are counted elsewhere.
-    fn unlimited(output: u64) -> Budget {
-        Budget { limit: u64::MAX, fixed: 0, output, outputs: 0 }
-    }
-
-    /// Output buffers that there may be while `runs` are under way.
-    pub(super) fn most(&self, runs: usize) -> usize {
-        let rest = self.limit.saturating_sub(self.fixed.saturating_mul(runs.max(1) as u64));
-        (rest / self.output.max(1)).min(1 << 20) as usize
-    }
-
-    /// Whether `runs` with `base` output buffers each may be under way beside each other.
-    pub(super) fn check(&self, runs: usize, base: usize) -> Result<()> {
-        let a_run = self.output.saturating_mul(base as u64).saturating_add(self.fixed);
-        let needed = a_run.saturating_mul(runs as u64);
-        if needed <= self.limit {
-            return Ok(());
-        }
-        let (what, setting) = if runs == 1 {
-            ("the line", "memory_budget, or lower batch_size, queue_depth or the output size")
-        } else {
-            ("one more run of the loader", "memory_budget, or end the runs that are under way first")
-        };
-        Err(ErrorKind::DoesNotFit { what, needed, limit: self.limit, whose: "the memory_budget", setting }.into())
-    }
-}
-
-impl std::fmt::Display for Budget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        writeln!(
-            f,
-            "memory: {:.1} MiB = {} output buffers of {:.1} MiB + {:.1} MiB of slots and workspace; up to {} output buffers within the budget of {:.0} MiB",
-            mib(self.fixed + self.output * self.outputs as u64),
-            self.outputs,
-            mib(self.output),
-            mib(self.fixed),
-            self.most(1),
-            mib(self.limit)
-        )
     }
 }
 
@@ -302,7 +250,7 @@ impl DataLoaderBuilder {
     fn execution(&self, backend: &Backend, plan: &Plan, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
         // One is filled, `queue_depth` are ready, one is with the caller.
         let base = self.queue_depth + 2;
-        let budget = |fixed: u64, output: u64| self.budget(base, fixed, output);
+        let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
         match (backend, self.execute) {
             (Backend::Cpu, Execute::Gpu) => Err(Error::argument("execute", "Execute::Gpu needs Backend::Gpu")),
             (Backend::Cpu, _) => {
@@ -319,7 +267,7 @@ impl DataLoaderBuilder {
     }
 
     fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
-        let budget = self.budget(base, batch * (COPY_SLOTS as u64 + 2), batch)?;
+        let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
         let outputs = Outputs::new(base, budget);
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
         let host = Outputs::new(2, Budget::unlimited(batch));
@@ -345,18 +293,12 @@ impl DataLoaderBuilder {
         }
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
         let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size);
-        let budget = self.budget(base, fixed, Target::bytes_for(plan, batch))?;
+        let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
         let outputs = Outputs::new(base, budget);
         let kernels = Box::new(Kernels::new(gpu, plan)?);
         (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
         Ok((Execution::Gpu { kernels, outputs, pool: bounded(1), slots: SLOTS, slot_bytes }, budget))
-    }
-
-    fn budget(&self, outputs: usize, fixed: u64, output: u64) -> Result<Budget> {
-        let budget = Budget { limit: self.memory_budget, fixed, output, outputs };
-        budget.check(1, outputs)?;
-        Ok(budget)
     }
 }

@@ -1,10 +1,10 @@
 //! The end of the line when the CPU executor augments: joins the pieces of each batch and hands the batches on in order,
 //! either as they are or copied into GPU buffers (software adapters).
 
-use super::Line;
 use super::assembly::{Assembly, Content, Judge, Message};
 use super::batch::{Batch, Store};
 use super::host::HostBuffer;
+use super::line::Line;
 use super::outputs::{Lease, Outputs, Run};
 use super::stats::Stage;
 use crate::error::{ErrorKind, Result};

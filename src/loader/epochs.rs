@@ -3,10 +3,10 @@
 use super::assembly::{Announced, Message};
 use super::batch::{Batch, Store};
 use super::collect::{self, CopyUp};
+use super::line::{Execution, Line, Runs};
 use super::stats::Stage;
 use super::upload::{Resources, Uploader};
 use super::worker::{self, Job, panic_error};
-use super::{Execution, Line, Runs};
 use crate::error::{ErrorKind, Result};
 use crate::sampler::State;
 use crossbeam_channel::{Receiver, Sender, bounded};

@@ -8,10 +8,12 @@
 
 mod assembly;
 mod batch;
+mod budget;
 mod builder;
 mod collect;
 mod epochs;
 mod host;
+mod line;
 mod outputs;
 mod prepare;
 mod stats;
@@ -25,25 +27,16 @@ pub use stats::Stats;
 
 use crate::backend::Backend;
 use crate::dataset::{Dataset, SampleData};
-use crate::decode::{self, DecodeOptions, Rect};
+use crate::decode::{self, Rect};
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
-use crate::gpu::kernel::{Kernels, Target};
-use crate::gpu::staging::Staging;
-use crate::gpu::workspace::Workspace;
 use crate::plan::Plan;
 use crate::processor::Processor;
-use crate::sampler::{Sampler, State};
+use crate::sampler::State;
 use crate::transforms::Drawn;
-use crossbeam_channel::{Receiver, Sender};
-use host::HostBuffer;
-use outputs::{Lease, Outputs, Run};
-use prepare::Scratch;
+use line::{Execution, Line};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use upload::Resources;
 
 /// What happens to samples that cannot be read, decoded or transformed.
 ///
@@ -85,157 +78,6 @@ pub enum Execute {
     Cpu,
 }
 
-/// Everything immutable that the threads of a run share, and the pools that outlive a run.
-struct Line {
-    dataset: Arc<dyn Dataset>,
-    plan: Plan,
-    /// (width, height) of every output.
-    size: (u32, u32),
-    sampler: Sampler,
-    seed: u64,
-    batch_size: usize,
-    decode: DecodeOptions,
-    on_error: OnError,
-    workers: usize,
-    queue_depth: usize,
-    execution: Execution,
-    /// Workers' memory between runs, so that an epoch after the first allocates nothing.
-    scratch: (Sender<Scratch>, Receiver<Scratch>),
-    stats: stats::Counters,
-}
-
-impl std::fmt::Debug for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line").field("plan", &self.plan).field("sampler", &self.sampler).finish_non_exhaustive()
-    }
-}
-
-/// Who augments, and with what.
-#[derive(Debug)]
-enum Execution {
-    /// The workers, for the host.
-    Host { outputs: Arc<Outputs<HostBuffer>> },
-    /// The workers; finished batches are copied up.
-    HostToGpu {
-        gpu: Gpu,
-        host: Arc<Outputs<HostBuffer>>,
-        outputs: Arc<Outputs<Target>>,
-        pool: (Sender<Staging>, Receiver<Staging>),
-    },
-    /// The GPU.
-    Gpu {
-        kernels: Box<Kernels>,
-        outputs: Arc<Outputs<Target>>,
-        pool: (Sender<Resources>, Receiver<Resources>),
-        slots: usize,
-        slot_bytes: u64,
-    },
-}
-
-/// A run's parts in the rings of the execution.
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    outputs: Arc<Run>,
-    /// Host memory whose content is copied up.
-    host: Arc<Run>,
-}
-
-impl Line {
-    fn batch_bytes(&self) -> u64 {
-        (self.batch_size * self.plan.image_bytes(self.size)) as u64
-    }
-
-    fn image_elements(&self) -> u64 {
-        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan.channels())
-    }
-
-    /// Images in a slot at the most: a batch's, and as many that failed late in batches before it.
-    fn slot_images(&self) -> usize {
-        2 * self.batch_size
-    }
-
-    fn take_scratch(&self) -> Scratch {
-        self.scratch.1.try_recv().unwrap_or_default()
-    }
-
-    fn return_scratch(&self, scratch: Scratch) {
-        // Full only after runs beside each other have ended: the surplus is dropped.
-        let _ = self.scratch.0.try_send(scratch);
-    }
-
-    /// A run begins; `leave` ends it.
-    fn enter(&self) -> Result<()> {
-        match &self.execution {
-            Execution::Host { outputs } => outputs.enter(),
-            Execution::HostToGpu { host, outputs, .. } => outputs.enter().and_then(|()| host.enter()),
-            Execution::Gpu { outputs, .. } => outputs.enter(),
-        }
-    }
-
-    fn leave(&self) {
-        match &self.execution {
-            Execution::Host { outputs } => outputs.leave(),
-            Execution::HostToGpu { host, outputs, .. } => {
-                outputs.leave();
-                host.leave();
-            }
-            Execution::Gpu { outputs, .. } => outputs.leave(),
-        }
-    }
-
-    /// Memory for the workers to fill (`Some(None)` where a GPU augments); `None` once the run is stopped.
-    fn take_host_buffer(&self, runs: &Runs, stop: &AtomicBool) -> Result<Option<Option<Lease<HostBuffer>>>> {
-        let (ring, run) = match &self.execution {
-            Execution::Host { outputs } => (outputs, &runs.outputs),
-            Execution::HostToGpu { host, .. } => (host, &runs.host),
-            Execution::Gpu { .. } => return Ok(Some(None)),
-        };
-        let bytes = self.batch_bytes() as usize;
-        Ok(ring.take(run, stop, || Ok(HostBuffer::new(bytes)))?.map(Some))
-    }
-
-    fn take_copy_staging(&self) -> Result<Staging> {
-        let Execution::HostToGpu { gpu, pool, .. } = &self.execution else { return Err(not_that_execution()) };
-        match pool.1.try_recv() {
-            Ok(staging) => Ok(staging),
-            Err(_) => Staging::new(gpu, builder::COPY_SLOTS, self.batch_bytes().next_multiple_of(4), false),
-        }
-    }
-
-    fn return_copy_staging(&self, staging: Staging) {
-        if let Execution::HostToGpu { pool, .. } = &self.execution {
-            let _ = pool.0.try_send(staging);
-        }
-    }
-
-    fn take_resources(&self) -> Result<Resources> {
-        let Execution::Gpu { kernels, pool, slots, slot_bytes, .. } = &self.execution else {
-            return Err(not_that_execution());
-        };
-        if let Ok(resources) = pool.1.try_recv() {
-            return Ok(resources);
-        }
-        let (gpu, slot_bytes) = (kernels.gpu(), *slot_bytes);
-        let in_place = gpu.mappable();
-        Ok(Resources {
-            staging: Staging::new(gpu, *slots, slot_bytes, in_place)?,
-            source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
-            workspace: Workspace::new(gpu, &self.plan, self.slot_images())?,
-            slot_bytes,
-        })
-    }
-
-    fn return_resources(&self, resources: Resources) {
-        if let Execution::Gpu { pool, .. } = &self.execution {
-            let _ = pool.0.try_send(resources);
-        }
-    }
-}
-
-fn not_that_execution() -> Error {
-    Error::argument("execute", "the line was built for another executor")
-}
-
 /// A data set, a plan and a backend: gives the batches of any epoch.
 ///
 /// See the [crate page](crate) for a whole program.
@@ -266,7 +108,7 @@ fn not_that_execution() -> Error {
 pub struct DataLoader {
     line: Arc<Line>,
     backend: Backend,
-    budget: builder::Budget,
+    budget: budget::Budget,
 }
 
 impl DataLoader {

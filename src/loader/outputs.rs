@@ -6,7 +6,7 @@
 //! Runs beside each other share the ring. Each may have `base` buffers in its line and no more, and the ring grows by
 //! as many for each of them: a run whose batches nobody takes leaves the others theirs.
 
-use super::builder::Budget;
+use super::budget::Budget;
 use crate::error::{ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, never, unbounded};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! One sample: read, probe, draw; then decode the region that its taps read.
 
-use super::Line;
+use super::line::Line;
 use crate::cpu;
 use crate::dataset::Label;
 use crate::dataset::{PixelFormat, SampleData};

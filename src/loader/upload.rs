@@ -5,9 +5,9 @@
 //! message, a buffer that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow
 //! or huge sample delays its own batch and nothing else.
 
-use super::Line;
 use super::assembly::{Assembly, Content, Grant, Judge, Message, Request};
 use super::batch::{Batch, Store};
+use super::line::Line;
 use super::outputs::{Outputs, Run, Stuck};
 use super::stats::Stage;
 use crate::error::{ErrorKind, Result};

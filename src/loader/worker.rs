@@ -1,9 +1,9 @@
 //! A worker: takes a place of a batch, reads, probes, draws, decodes, and puts the pixels where they belong.
 
-use super::Line;
 use super::OnError;
 use super::assembly::{Content, Grant, Message, Request};
 use super::batch::Failure;
+use super::line::Line;
 use super::prepare::{Drafted, Facts, Parts, Scratch};
 use super::stats::Stage;
 use crate::cpu;
