@@ -16,6 +16,7 @@ fn formats_are_recognised_and_lossless_ones_are_exact() {
         (Codec::WebP, ImageFormat::WebP),
         (Codec::Bmp, ImageFormat::Bmp),
         (Codec::Tiff, ImageFormat::Tiff),
+        (Codec::Pnm, ImageFormat::Pnm),
         (Codec::Gif, ImageFormat::Gif),
         (Codec::Jpeg, ImageFormat::Jpeg),
     ] {

@@ -27,6 +27,7 @@ fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageD
         ImageFormat::Gif => image::ImageFormat::Gif,
         ImageFormat::Bmp => image::ImageFormat::Bmp,
         ImageFormat::Tiff => image::ImageFormat::Tiff,
+        ImageFormat::Pnm => image::ImageFormat::Pnm,
     };
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(max_alloc);

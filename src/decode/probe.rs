@@ -18,6 +18,8 @@ pub enum ImageFormat {
     Bmp,
     /// TIFF; of several images the first.
     Tiff,
+    /// Portable anymap: PBM, PGM, PPM, in text or binary, and PAM.
+    Pnm,
 }
 
 impl ImageFormat {
@@ -30,6 +32,7 @@ impl ImageFormat {
             ImageFormat::Gif => "GIF",
             ImageFormat::Bmp => "BMP",
             ImageFormat::Tiff => "TIFF",
+            ImageFormat::Pnm => "PNM",
         }
     }
 
@@ -43,6 +46,7 @@ impl ImageFormat {
             [b'B', b'M', ..] => Some(ImageFormat::Bmp),
             // 42 is TIFF, 43 BigTIFF.
             [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(ImageFormat::Tiff),
+            [b'P', b'1'..=b'7', b'\t' | b'\n' | b'\r' | b' ' | b'#', ..] => Some(ImageFormat::Pnm),
             _ => None,
         }
     }
