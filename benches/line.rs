@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         name => Backend::gpu(name)?,
     };
     let loader = DataLoader::builder(ImageFolder::open(&arguments.data)?)
-        .transforms(transforms(&arguments.recipe)?)
+        .recipe(transforms(&arguments.recipe)?)
         .batch_size(arguments.batch)
         .workers(arguments.workers)
         .shuffle(true)

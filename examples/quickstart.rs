@@ -26,7 +26,7 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<(), Box<dyn Error
     let sheet = arguments.next().unwrap_or_else(|| "contact_sheet.png".into());
     let backend = Backend::auto()?;
     let loader = DataLoader::builder(ImageFolder::open(folder)?)
-        .transforms(recipe::imagenet_train_jitter())
+        .recipe(recipe::imagenet_train_jitter())
         .batch_size(64)
         .shuffle(true)
         .seed(42)

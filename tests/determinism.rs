@@ -28,7 +28,7 @@ fn training() -> Vec<Transform> {
 
 /// 37 samples in batches of 8: the last one is incomplete.
 fn builder() -> DataLoaderBuilder {
-    DataLoader::builder(FILES.clone()).transforms(training()).batch_size(8).shuffle(true).seed(7).workers(2)
+    DataLoader::builder(FILES.clone()).recipe(training()).batch_size(8).shuffle(true).seed(7).workers(2)
 }
 
 fn each_place(seconds: u64, test: fn(&Place)) {
@@ -102,7 +102,7 @@ fn slots_change_nothing() {
         }
         let transforms: [Transform; 2] = [Resize::new((24, 24)).into(), ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()];
         let large = |slot_bytes: u64, workers: usize| {
-            let builder = DataLoader::builder(data.clone()).transforms(transforms.clone());
+            let builder = DataLoader::builder(data.clone()).recipe(transforms.clone());
             place.build(builder.batch_size(6).slot_bytes(slot_bytes).workers(workers))
         };
         let loader = large(64 << 20, 1);

@@ -36,7 +36,7 @@ fn a_huge_jpeg_in_mid_batch_passes() {
         let mut expected = Vec::new();
         for place in places() {
             for workers in [1, 2] {
-                let builder = DataLoader::builder(data.clone()).transforms(list.clone()).batch_size(4).workers(workers);
+                let builder = DataLoader::builder(data.clone()).recipe(list.clone()).batch_size(4).workers(workers);
                 // 3 slots and what they are copied to, the workspace, and small batches.
                 let builder = builder.slot_bytes(16 << 20).memory_budget(66 << 20);
                 let loader = place.build(builder);

@@ -95,9 +95,9 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Adds a list of operators, such as a [`recipe`](crate::recipe).
-    pub fn transforms(mut self, transforms: impl IntoIterator<Item = Transform>) -> Self {
-        self.transforms.extend(transforms);
+    /// Adds a list of operators, such as [`recipe::imagenet_train`](crate::recipe::imagenet_train).
+    pub fn recipe(mut self, recipe: impl IntoIterator<Item = Transform>) -> Self {
+        self.transforms.extend(recipe);
         self
     }
 
