@@ -100,7 +100,7 @@ fn slots_change_nothing() {
             let bytes: Vec<u8> = (0..width * height * 3).map(|i| ((i * (number + 3)) >> 7) as u8).collect();
             data.push_pixels(width, height, PixelFormat::Rgb8, bytes, Label::Class(number)).unwrap();
         }
-        let transforms: [Transform; 2] = [Resize::new((24, 24)).into(), ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()];
+        let transforms: [Transform; 2] = [Resize::new((48, 48)).into(), ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()];
         let large = |slot_bytes: u64, workers: usize| {
             let builder = DataLoader::builder(data.clone()).recipe(transforms.clone());
             place.build(builder.batch_size(6).slot_bytes(slot_bytes).workers(workers))
