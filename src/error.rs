@@ -60,6 +60,16 @@ impl From<ErrorKind> for Error {
 }
 
 /// The cases of [`Error`].
+///
+/// ```
+/// use gpufeed::{Backend, DataLoader, ErrorKind, InMemory};
+///
+/// let error = DataLoader::builder(InMemory::new()).build(&Backend::Cpu).unwrap_err();
+/// match error.kind() {
+///     ErrorKind::EmptyDataset { what, hint } => println!("{what} is empty: {hint}"),
+///     other => panic!("{other}"),
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {

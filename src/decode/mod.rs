@@ -21,6 +21,13 @@ pub use probe::{ImageFormat, Probe, probe};
 const PIXEL: usize = 4;
 
 /// A rectangle in pixels of the *oriented* image.
+///
+/// ```
+/// use gpufeed::decode::Rect;
+///
+/// let middle = Rect { left: 10, top: 20, width: 100, height: 50 };
+/// assert_eq!(middle.left + middle.width, 110);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rect {
     /// Columns before the rectangle, from 0.
@@ -34,6 +41,12 @@ pub struct Rect {
 }
 
 /// What to do with the orientation that EXIF data declares.
+///
+/// ```
+/// use gpufeed::decode::Orientation;
+///
+/// assert_eq!(Orientation::default(), Orientation::Apply);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Orientation {
@@ -45,6 +58,12 @@ pub enum Orientation {
 }
 
 /// What to do with an image whose data ends, or becomes undecodable, before its last pixel.
+///
+/// ```
+/// use gpufeed::decode::Truncated;
+///
+/// assert_eq!(Truncated::default(), Truncated::Error);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truncated {
@@ -56,6 +75,14 @@ pub enum Truncated {
 }
 
 /// Settings of [`probe`] and [`decode`].
+///
+/// ```
+/// use gpufeed::decode::{DecodeOptions, Truncated};
+///
+/// let mut options = DecodeOptions::default();
+/// options.max_pixels = 50_000_000;
+/// options.truncated = Truncated::Fill;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -91,6 +118,11 @@ impl DecodeOptions {
 /// One worker's reusable memory. It grows to the largest image seen and stays there, so that decoding JPEGs
 /// allocates nothing of an image's size here; `zune-jpeg` itself allocates a few rows per image, and the
 /// coefficients of progressive files.
+///
+/// ```
+/// let scratch = gpufeed::decode::Scratch::default(); // one a thread, lent to every `decode`
+/// # let _ = scratch;
+/// ```
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// What a decoder wrote if that was not RGBA.
@@ -102,6 +134,23 @@ pub struct Scratch {
 }
 
 /// The pixels of a region.
+///
+/// ```
+/// use gpufeed::decode::{self, DecodeOptions, Rect, Scratch};
+///
+/// # let mut file = std::io::Cursor::new(Vec::new());
+/// # image::RgbImage::from_pixel(8, 6, image::Rgb([1, 2, 3])).write_to(&mut file, image::ImageFormat::Png).unwrap();
+/// # let file = file.into_inner();
+/// let options = DecodeOptions::default();
+/// let probe = decode::probe(&file, &options)?;
+/// let region = Rect { left: 2, top: 1, width: 4, height: 3 };
+/// let mut scratch = Scratch::default();
+/// let decoded = decode::decode(&file, &probe, region, &options, &mut scratch)?;
+/// for row in decoded.pixels.chunks(decoded.stride).take(3) {
+///     assert_eq!(row[..4], [1, 2, 3, 255]);
+/// }
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'a> {
     /// RGBA8, alpha always 255, from the region's first pixel to its last; between its rows lie pixels of no interest.

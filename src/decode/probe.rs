@@ -4,6 +4,14 @@ use super::{DecodeOptions, Orientation, broken, fallback, guarded, orientation, 
 use crate::{ErrorKind, Result};
 
 /// A recognised format.
+///
+/// ```
+/// use gpufeed::decode::{self, DecodeOptions, ImageFormat};
+///
+/// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
+/// assert_eq!(decode::probe(&bitmap, &DecodeOptions::default())?.format, ImageFormat::Pnm);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFormat {
     /// JPEG (JFIF, EXIF, Adobe).
@@ -53,6 +61,15 @@ impl ImageFormat {
 }
 
 /// What [`probe`] found.
+///
+/// ```
+/// use gpufeed::decode::{self, DecodeOptions};
+///
+/// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
+/// let probe = decode::probe(&bitmap, &DecodeOptions::default())?;
+/// assert_eq!((probe.width, probe.height), (2, 1));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// The format, recognised by content.
