@@ -5,10 +5,9 @@ use crate::cpu;
 use crate::dataset::{PixelFormat, Pixels};
 use crate::decode::Rect;
 use crate::error::{Error, Result};
-use crate::gpu::kernel::{Item, Kernels, Target, check_batch};
+use crate::gpu::kernel::{Item, Kernels, check_batch};
 use crate::gpu::limits::is_for_cpu;
-use crate::gpu::readback;
-use crate::gpu::workspace::Workspace;
+use crate::gpu::submission::run_once;
 use crate::plan::program::Program;
 use crate::plan::{Plan, params};
 use crate::transforms::Drawn;
@@ -94,7 +93,6 @@ fn run_on_gpu(
     programs: &[Program],
     image_bytes: usize,
 ) -> Result<Vec<u8>> {
-    let (gpu, plan) = (kernels.gpu(), kernels.plan());
     let mut bytes = Vec::new();
     let mut sources = Vec::with_capacity(images.len());
     let (mut scratch, mut reduced) = (cpu::Scratch::default(), Vec::new());
@@ -128,17 +126,8 @@ fn run_on_gpu(
         items.push(Item { program, source: *source, index });
     }
     let total = (image_bytes * images.len()) as u64;
-    check_batch(gpu, total.max(bytes.len() as u64))?;
-    let mut workspace = Workspace::new(gpu, plan, images.len())?;
-    let source = gpu.storage("gpufeed source", bytes.len() as u64)?;
-    let target = Target::new(gpu, plan, total)?;
-    gpu.queue().write_buffer(&source, 0, &bytes);
-    let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
-    kernels.encode_pack(&mut encoder, total / plan.output().dtype.bytes() as u64, &target, &workspace);
-    workspace.flush_params(gpu);
-    gpu.checked("running the passes", || gpu.queue().submit([encoder.finish()]))?;
-    readback::read(gpu, &target.output, 0..total)
+    check_batch(kernels.gpu(), total.max(bytes.len() as u64))?;
+    run_once(kernels, &bytes, items, total)
 }
 
 /// Pixels of any format as four channels interleaved, which both executors read.
@@ -198,15 +187,19 @@ pub(crate) fn widen_bytes(pixels: Pixels<'_>, region: Rect, out: &mut Vec<u8>) {
 
 /// Appends `region` of float pixels as four floats each; gray is repeated.
 pub(crate) fn widen_floats(pixels: Pixels<'_>, region: Rect, out: &mut Vec<f32>) {
-    let float = |bytes: &[u8]| f32::from_ne_bytes(bytes.try_into().expect("four bytes"));
+    let float = |bytes: &[u8; 4]| f32::from_ne_bytes(*bytes);
     for row in rows(pixels, region) {
-        match pixels.format() {
-            PixelFormat::F32 { channels: 1 } => {
-                out.extend(row.chunks_exact(4).map(float).flat_map(|v| [v, v, v, 1.0]));
+        let values = row.as_chunks::<4>().0.iter().map(float);
+        if pixels.format().channels() == 1 {
+            out.extend(values.flat_map(|v| [v, v, v, 1.0]));
+        } else {
+            // Three values a pixel; the fourth is put behind each third.
+            for (i, value) in values.enumerate() {
+                out.push(value);
+                if i % 3 == 2 {
+                    out.push(1.0);
+                }
             }
-            _ => out.extend(
-                row.chunks_exact(12).flat_map(|rgb| [float(&rgb[0..4]), float(&rgb[4..8]), float(&rgb[8..12]), 1.0]),
-            ),
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod readback;
 pub(crate) mod staging;
+pub(crate) mod submission;
 pub(crate) mod workspace;
 
 pub use device::Gpu;

@@ -32,6 +32,17 @@ pub(crate) struct Staging {
     away: usize,
 }
 
+/// A part of a mapped buffer. Write-combined memory: written in order, never read.
+#[derive(Debug)]
+pub(crate) struct MappedRange(wgpu::BufferViewMut);
+
+impl MappedRange {
+    /// Copies `bytes` to byte `offset` of the range.
+    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        self.0.slice(offset..offset + bytes.len()).copy_from_slice(bytes);
+    }
+}
+
 fn device_error(reason: impl Into<String>) -> Error {
     ErrorKind::Device { stage: "upload", reason: reason.into() }.into()
 }
@@ -111,10 +122,23 @@ impl Staging {
     }
 
     /// A writable range of a mapped buffer.
-    pub(crate) fn view(&self, number: usize, offset: u64, bytes: u64) -> Result<wgpu::BufferViewMut> {
-        self.buffers[number]
-            .get_mapped_range_mut(offset..offset + bytes)
-            .map_err(|error| device_error(error.to_string()))
+    pub(crate) fn range(&self, number: usize, offset: u64, bytes: u64) -> Result<MappedRange> {
+        let view = self.buffers[number].get_mapped_range_mut(offset..offset + bytes);
+        view.map(MappedRange).map_err(|error| device_error(error.to_string()))
+    }
+
+    /// Copies `bytes` into `target` through the next mapped buffer.
+    pub(crate) fn upload(&mut self, bytes: &[u8], target: &wgpu::Buffer) -> Result<()> {
+        let number = self.take()?;
+        let whole = bytes.len().next_multiple_of(4) as u64;
+        let mut range = self.range(number, 0, whole)?;
+        range.write(0, bytes);
+        drop(range);
+        self.unmap(number);
+        let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(&self.buffers[number], 0, target, 0, Some(whole));
+        let submission = self.gpu.queue().submit([encoder.finish()]);
+        self.submitted(number, submission)
     }
 
     /// Ends the mapping, so that a submission can read the buffer.

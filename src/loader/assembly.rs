@@ -8,6 +8,7 @@ use super::outputs::Lease;
 use super::prepare::Facts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::kernel::Target;
+use crate::gpu::staging::MappedRange;
 use crate::plan::params::Source;
 use crate::plan::program::Program;
 use bytes::BytesMut;
@@ -53,7 +54,7 @@ pub(super) struct Request {
 /// A range of a mapped slot, for one worker.
 #[derive(Debug)]
 pub(super) struct Grant {
-    pub(super) view: wgpu::BufferViewMut,
+    pub(super) range: MappedRange,
     pub(super) slot: usize,
     /// First byte in the slot.
     pub(super) offset: u64,

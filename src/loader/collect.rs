@@ -78,19 +78,7 @@ impl CopyUp<'_> {
         let Some(target) = self.outputs.take(self.run, stop, || Target::plain(self.gpu, bytes))? else {
             return Ok(None);
         };
-        line.stats.time(Stage::Upload, || {
-            let slot = self.staging.take()?;
-            let batch = host.batch();
-            let whole = batch.len().next_multiple_of(4);
-            let mut view = self.staging.view(slot, 0, whole as u64)?;
-            view.slice(..batch.len()).copy_from_slice(batch);
-            drop(view);
-            let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            self.staging.unmap(slot);
-            encoder.copy_buffer_to_buffer(self.staging.buffer(slot), 0, &target.output, 0, Some(whole as u64));
-            let submission = self.gpu.queue().submit([encoder.finish()]);
-            self.staging.submitted(slot, submission)
-        })?;
+        line.stats.time(Stage::Upload, || self.staging.upload(host.batch(), &target.output))?;
         Ok(Some(target))
     }
 }

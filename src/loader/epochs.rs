@@ -5,7 +5,7 @@ use super::batch::{Batch, Store};
 use super::collect::{self, CopyUp};
 use super::line::{Execution, Line, Runs};
 use super::stats::Stage;
-use super::upload::{Resources, Uploader};
+use super::upload::Uploader;
 use super::worker::{self, Job, panic_error};
 use crate::error::{ErrorKind, Result};
 use crate::sampler::State;
@@ -281,17 +281,16 @@ fn assemble(
             let mut staging = line.take_copy_staging()?;
             let up = CopyUp { gpu, outputs, run: &runs.outputs, staging: &mut staging };
             let result = collect::run(line, &inbox.inbox, ready, stop, Some(up));
-            line.return_copy_staging(staging);
-            result
+            // What an error leaves (a buffer that is not mapped, half a submission) is no use to the next run.
+            result.inspect(|()| line.return_copy_staging(staging))
         }
         Execution::Gpu { kernels, outputs, .. } => {
-            let mut resources: Resources = line.take_resources()?;
+            let mut resources = line.take_resources()?;
             let uploader = Uploader::new(line, kernels, (outputs, &runs.outputs), &mut resources, ready, stop);
             let result = uploader.run(&inbox.inbox);
             // Another run may take the slots: no worker may hold a range of them any more.
             drop(inbox);
-            line.return_resources(resources);
-            result
+            result.inspect(|()| line.return_resources(resources))
         }
     }
 }

@@ -6,14 +6,13 @@ use super::host::HostBuffer;
 use super::outputs::{Lease, Outputs, Run};
 use super::prepare::Scratch;
 use super::stats;
-use super::upload::Resources;
 use crate::dataset::Dataset;
 use crate::decode::DecodeOptions;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::{Kernels, Target};
 use crate::gpu::staging::Staging;
-use crate::gpu::workspace::Workspace;
+use crate::gpu::submission::Resources;
 use crate::plan::Plan;
 use crate::sampler::Sampler;
 use crossbeam_channel::{Receiver, Sender};
@@ -150,14 +149,7 @@ impl Line {
         if let Ok(resources) = pool.1.try_recv() {
             return Ok(resources);
         }
-        let (gpu, slot_bytes) = (kernels.gpu(), *slot_bytes);
-        let in_place = gpu.mappable();
-        Ok(Resources {
-            staging: Staging::new(gpu, *slots, slot_bytes, in_place)?,
-            source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
-            workspace: Workspace::new(gpu, &self.plan, self.slot_images())?,
-            slot_bytes,
-        })
+        Resources::new(kernels, *slots, *slot_bytes, self.slot_images())
     }
 
     pub(super) fn return_resources(&self, resources: Resources) {

@@ -12,8 +12,7 @@ use super::outputs::{Outputs, Run, Stuck};
 use super::stats::Stage;
 use crate::error::{ErrorKind, Result};
 use crate::gpu::kernel::{Item, Kernels, Target};
-use crate::gpu::staging::Staging;
-use crate::gpu::workspace::Workspace;
+use crate::gpu::submission::{Part, Resources};
 use crate::plan::params::Source;
 use crate::plan::program::Program;
 use crossbeam_channel::{Receiver, Sender, select};
@@ -21,16 +20,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// What a run on the GPU works with; goes back to the loader when the run ends.
-#[derive(Debug)]
-pub(super) struct Resources {
-    pub(super) staging: Staging,
-    /// What slots are copied to; `None` where shaders read the slots in place.
-    pub(super) source: Option<wgpu::Buffer>,
-    pub(super) workspace: Workspace,
-    pub(super) slot_bytes: u64,
-}
 
 /// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
 const ALIGNMENT: u64 = 16;
@@ -212,8 +201,8 @@ impl<'a> Uploader<'a> {
             };
             let Some(request) = request else { return Ok(Missing::Request) };
             let filling = &mut self.state.filling[open];
-            let view = self.resources.staging.view(filling.slot, filling.used, bytes)?;
-            let grant = Grant { view, slot: filling.slot, offset: filling.used };
+            let range = self.resources.staging.range(filling.slot, filling.used, bytes)?;
+            let grant = Grant { range, slot: filling.slot, offset: filling.used };
             filling.used += bytes.next_multiple_of(ALIGNMENT);
             filling.outstanding += 1;
             if let Some(assembly) = self.state.batches.get_mut(&batch) {
@@ -279,36 +268,24 @@ impl<'a> Uploader<'a> {
             self.resources.staging.give_back(slot);
             return Ok(());
         }
-        let gpu = self.kernels.gpu();
-        let mut encoder =
-            gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("gpufeed slot") });
-        self.resources.staging.unmap(slot);
-        let Resources { staging, source, workspace, .. } = &mut *self.resources;
-        let source = match source {
-            Some(source) => {
-                encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
-                &*source
-            }
-            None => staging.buffer(slot),
-        };
         contents.sort_by_key(|placed| (placed.batch, placed.place));
+        for placed in &contents {
+            if let Some(assembly) = self.state.batches.get_mut(&placed.batch) {
+                assembly.remaining -= 1;
+            }
+        }
+        let mut parts = Vec::new();
         for of_batch in contents.chunk_by(|a, b| a.batch == b.batch) {
-            let Some(assembly) = self.state.batches.get_mut(&of_batch[0].batch) else { continue };
+            let Some(assembly) = self.state.batches.get(&of_batch[0].batch) else { continue };
             let Some(target) = &assembly.target else { continue };
             let mut items = Vec::with_capacity(of_batch.len());
             for Placed { place, source, program, .. } in of_batch {
                 items.push(Item { program, source: *source, index: *place });
             }
-            self.kernels.encode(&mut encoder, source, &mut items, target, workspace)?;
-            assembly.remaining -= of_batch.len();
-            if assembly.remaining == 0 {
-                let elements = self.line.image_elements() * assembly.announced.places as u64;
-                self.kernels.encode_pack(&mut encoder, elements, target, workspace);
-            }
+            let elements = self.line.image_elements() * assembly.announced.places as u64;
+            parts.push(Part { items, target, complete: (assembly.remaining == 0).then_some(elements) });
         }
-        workspace.flush_params(gpu);
-        let submission = gpu.queue().submit([encoder.finish()]);
-        staging.submitted(slot, submission)
+        self.resources.submit(self.kernels, slot, used, parts)
     }
 
     /// Hands complete batches on, in order; `false` once the caller is gone.

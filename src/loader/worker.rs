@@ -9,6 +9,7 @@ use super::stats::Stage;
 use crate::cpu;
 use crate::dataset::SampleData;
 use crate::error::{Error, ErrorKind, Result};
+use crate::gpu::staging::MappedRange;
 use crate::plan::params::Source;
 use crate::sampler::Slot;
 use bytes::BytesMut;
@@ -156,13 +157,13 @@ impl Worker<'_> {
             }
             Ok(pixels) => pixels,
             Err(error) => {
-                let Grant { view, slot, .. } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
-                drop(view);
+                let Grant { range, slot, .. } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+                drop(range);
                 self.send(Message::GiveBack { slot })?;
                 return Ok(Err(error));
             }
         };
-        let Grant { mut view, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+        let Grant { mut range, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
         let (width, height, program) = if drafted.reduce() {
             let (width, height) = drafted.program.size();
             (width, height, drafted.program.finished())
@@ -173,25 +174,25 @@ impl Worker<'_> {
             (region.width, region.height, program)
         };
         let float = matches!(pixels, cpu::Pixels::Floats { .. });
-        stats.time(Stage::Put, || copy(pixels, width as usize, height as usize, &mut view));
-        drop(view);
+        stats.time(Stage::Put, || copy(pixels, width as usize, height as usize, &mut range));
+        drop(range);
         let source = Source { offset: (offset / 4) as u32, stride: width, float };
         Ok(Ok(Content::Slot { slot, source, program: Box::new(program) }))
     }
 }
 
 /// Row by row into write-combined memory, in one sequential pass.
-fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, view: &mut wgpu::BufferViewMut) {
+fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &mut MappedRange) {
     let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
         cpu::Pixels::Bytes { data, stride } => (data, 4 * width, stride),
         cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
     };
     if row == stride {
-        view.slice(..row * height).copy_from_slice(&bytes[..row * height]);
+        range.write(0, &bytes[..row * height]);
         return;
     }
     for y in 0..height {
-        view.slice(y * row..(y + 1) * row).copy_from_slice(&bytes[y * stride..][..row]);
+        range.write(y * row, &bytes[y * stride..][..row]);
     }
 }
 

@@ -6,7 +6,6 @@ use super::sampling::Filter;
 use super::{DType, Layout, Plan, program::opcode};
 use crate::error::{ErrorKind, Result};
 use crate::transforms::Effect;
-use std::fmt::Write;
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
@@ -115,8 +114,7 @@ impl Plan {
         };
         let facts = &self.stages()[stage];
         let mut text = String::new();
-        let mut constant =
-            |name: &str, value: u32| writeln!(text, "const {name}: u32 = {value}u;").expect("a String takes any text");
+        let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
         constant("GROUP_X", GROUP.0);
         constant("GROUP_Y", GROUP.1);
         constant("GROUP_SIZE", GROUP.0 * GROUP.1);

@@ -1,0 +1,84 @@
+//! Recorded work on its way to the queue: a slot of the line, or a few images once.
+
+use super::Gpu;
+use super::kernel::{Item, Kernels, Target};
+use super::readback;
+use super::staging::Staging;
+use super::workspace::Workspace;
+use crate::error::Result;
+
+/// What a run on the GPU works with.
+#[derive(Debug)]
+pub(crate) struct Resources {
+    pub(crate) staging: Staging,
+    /// What slots are copied to; `None` where shaders read the slots in place.
+    source: Option<wgpu::Buffer>,
+    workspace: Workspace,
+    pub(crate) slot_bytes: u64,
+}
+
+/// The images of one batch in a slot.
+pub(crate) struct Part<'a> {
+    pub(crate) items: Vec<Item<'a>>,
+    pub(crate) target: &'a Target,
+    /// The elements of the batch, if these images complete it.
+    pub(crate) complete: Option<u64>,
+}
+
+impl Resources {
+    /// `slots` staging buffers of `slot_bytes` bytes, and a workspace for `images` images.
+    pub(crate) fn new(kernels: &Kernels, slots: usize, slot_bytes: u64, images: usize) -> Result<Resources> {
+        let gpu = kernels.gpu();
+        let in_place = gpu.mappable();
+        Ok(Resources {
+            staging: Staging::new(gpu, slots, slot_bytes, in_place)?,
+            source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
+            workspace: Workspace::new(gpu, kernels.plan(), images)?,
+            slot_bytes,
+        })
+    }
+
+    /// One submission for a slot of which `used` bytes are filled: the copy, and the passes of each batch in it.
+    pub(crate) fn submit(&mut self, kernels: &Kernels, slot: usize, used: u64, parts: Vec<Part<'_>>) -> Result<()> {
+        let Resources { staging, source, workspace, .. } = self;
+        let gpu = kernels.gpu();
+        let mut encoder = encoder(gpu, "gpufeed slot");
+        staging.unmap(slot);
+        let source = match source {
+            Some(source) => {
+                encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
+                &*source
+            }
+            None => staging.buffer(slot),
+        };
+        for Part { mut items, target, complete } in parts {
+            kernels.encode(&mut encoder, source, &mut items, target, workspace)?;
+            if let Some(elements) = complete {
+                kernels.encode_pack(&mut encoder, elements, target, workspace);
+            }
+        }
+        workspace.flush_params(gpu);
+        let submission = gpu.queue().submit([encoder.finish()]);
+        staging.submitted(slot, submission)
+    }
+}
+
+/// Runs the passes on images whose pixels lie in `pixels`, and reads the batch of `bytes` bytes back. Buffers are made for
+/// this once: for single samples and tests, not for training.
+pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>>, bytes: u64) -> Result<Vec<u8>> {
+    let (gpu, plan) = (kernels.gpu(), kernels.plan());
+    let mut workspace = Workspace::new(gpu, plan, items.len())?;
+    let source = gpu.storage("gpufeed source", pixels.len() as u64)?;
+    let target = Target::new(gpu, plan, bytes)?;
+    gpu.queue().write_buffer(&source, 0, pixels);
+    let mut encoder = encoder(gpu, "gpufeed once");
+    kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
+    kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &workspace);
+    workspace.flush_params(gpu);
+    gpu.checked("running the passes", || gpu.queue().submit([encoder.finish()]))?;
+    readback::read(gpu, &target.output, 0..bytes)
+}
+
+fn encoder(gpu: &Gpu, label: &str) -> wgpu::CommandEncoder {
+    gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some(label) })
+}
