@@ -237,3 +237,29 @@ fn fewer_samples_than_workers() {
         }
     });
 }
+
+/// The chain of replacements depends on seed, epoch and position; one that forgot any of them would give every bad sample
+/// the same stand-in, or the same one in every epoch.
+#[test]
+fn replacements_differ_by_position_epoch_and_seed() {
+    let mut data = gpufeed::InMemory::new();
+    for number in 0..200u32 {
+        if number % 20 == 7 {
+            data.push_encoded(&b"no image"[..], gpufeed::Label::None).unwrap();
+        } else {
+            data.push_pixels(2, 2, gpufeed::PixelFormat::Rgb8, vec![0; 12], gpufeed::Label::None).unwrap();
+        }
+    }
+    let stand_ins = |seed: u64, epoch: u64| -> Vec<u64> {
+        let builder = gpufeed::DataLoader::builder(data.clone()).transform(gpufeed::transforms::CenterCrop::new(2));
+        let loader = builder.batch_size(200).seed(seed).build(&gpufeed::Backend::Cpu).unwrap();
+        let batch = loader.epoch(epoch).unwrap().next().unwrap().unwrap();
+        batch.ids().iter().skip(7).step_by(20).copied().collect()
+    };
+    let found = stand_ins(1, 0);
+    let different: std::collections::BTreeSet<_> = found.iter().collect();
+    assert!(different.len() >= 8, "ten positions, stand-ins {found:?}");
+    assert_eq!(found, stand_ins(1, 0));
+    assert_ne!(found, stand_ins(1, 1));
+    assert_ne!(found, stand_ins(2, 0));
+}
