@@ -32,7 +32,7 @@ macro_rules! shader {
 }
 
 /// Opcode, the function's name and its file.
-const COLORS: [(u32, &str, &str); 7] = [
+pub(crate) const COLORS: [(u32, &str, &str); 7] = [
     (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
     (opcode::CONTRAST, "contrast", shader!("color/contrast")),
     (opcode::SATURATION, "saturation", shader!("color/saturation")),
@@ -234,7 +234,7 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 ";
 
 /// Up to this many steps are kept in registers and called one after the other; more are looped over in the buffer.
-const UNROLLED_STEPS: u32 = 8;
+pub(crate) const UNROLLED_STEPS: u32 = 8;
 
 /// The calls of the colour steps that this stage can have: `load_steps`, once a thread, and `color`.
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
@@ -281,17 +281,17 @@ fn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {{
 }
 
 /// Parses and validates a shader; errors carry naga's message with its line.
-pub(crate) fn validate(text: &str) -> Result<naga::Module> {
+pub(crate) fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
     // pack2x16float is core WGSL; naga counts it as a capability because old GL lacks it.
-    naga::valid::Validator::new(
+    let info = naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
         naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
     )
     .validate(&module)
     .map_err(|error| fail(error.emit_to_string(text)))?;
-    Ok(module)
+    Ok((module, info))
 }
 
 #[cfg(test)]
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn rust_and_wgsl_lay_structs_out_alike() {
         let plan = Plan::compile(&train(), &Output::default()).unwrap();
-        let module = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
+        let (module, _) = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
         let unpadded = |name: &str| -> Vec<_> {
             members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
         };
