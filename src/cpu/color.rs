@@ -1,6 +1,7 @@
 //! The colour steps on a row of planes: the native twins of `shaders/color/`.
 
-use crate::plan::program::{Step, opcode};
+use crate::plan::program::Step;
+use crate::transforms::opcode;
 use multiversion::multiversion;
 
 /// Runs one step; `mean` is contrast's.

@@ -4,7 +4,7 @@ use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
 use crate::error::{Error, Result};
-use crate::transforms::{Drawn, Effect, Op};
+use crate::transforms::{Drawn, Effect, Op, opcode};
 use bytemuck::{Pod, Zeroable};
 
 /// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
@@ -20,17 +20,6 @@ pub(crate) struct Step {
     pub(crate) padding: u32,
     /// The step's numbers.
     pub(crate) value: [f32; 4],
-}
-
-/// The numbers of the colour steps, one file each under `shaders/color/` and `cpu/color/`.
-pub(crate) mod opcode {
-    pub(crate) const BRIGHTNESS: u32 = 1;
-    pub(crate) const CONTRAST: u32 = 2;
-    pub(crate) const SATURATION: u32 = 3;
-    pub(crate) const HUE: u32 = 4;
-    pub(crate) const GRAYSCALE: u32 = 5;
-    pub(crate) const SUBTRACT: u32 = 6;
-    pub(crate) const DIVIDE: u32 = 7;
 }
 
 /// One stage of one image.
@@ -112,7 +101,7 @@ impl Program {
 
 fn belongs(op: &Op, effect: Effect) -> bool {
     // RandomGrayscale keeps three channels, so its slot is a colour's.
-    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color)
+    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color(opcode::GRAYSCALE))
 }
 
 fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {

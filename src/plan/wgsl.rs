@@ -3,9 +3,9 @@
 //! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
 
 use super::sampling::Filter;
-use super::{DType, Layout, Plan, program::opcode};
+use super::{DType, Layout, Plan};
 use crate::error::{ErrorKind, Result};
-use crate::transforms::Effect;
+use crate::transforms::{Effect, opcode};
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
@@ -64,8 +64,7 @@ impl Plan {
                 Effect::Contrast => found.push(opcode::CONTRAST),
                 Effect::Channels(_) => found.push(opcode::GRAYSCALE),
                 Effect::Normalize => found.extend([opcode::SUBTRACT, opcode::DIVIDE]),
-                Effect::Color if slot.transform == "RandomGrayscale" => found.push(opcode::GRAYSCALE),
-                Effect::Color => found.extend([opcode::BRIGHTNESS, opcode::SATURATION, opcode::HUE]),
+                Effect::Color(opcode) => found.push(opcode),
                 _ => {}
             }
         }
@@ -363,6 +362,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_shader_holds_the_steps_that_its_plan_can_emit() {
+        let held = |list: &[Transform]| -> Vec<&str> {
+            let plan = Plan::compile(list, &Output::default()).unwrap();
+            let text = plan.shader(Pass::Stage { stage: 0 });
+            let called = |name: &&str| text.contains(&format!("return {name}(value, step);"));
+            COLORS.iter().map(|(_, name, _)| *name).filter(called).collect()
+        };
+        assert_eq!(held(&[RandomGrayscale::new(0.2).into()]), ["grayscale"]);
+        assert_eq!(held(&[ColorJitter::new(0.4, 0.0, 0.0, 0.1).into()]), ["brightness", "hue"]);
+        assert_eq!(held(&[ColorJitter::new(0.0, 0.4, 0.4, 0.0).into()]), ["contrast", "saturation"]);
+        assert_eq!(held(&[Normalize::IMAGENET.into(), Grayscale::new(1).into()]), ["grayscale", "subtract", "divide"]);
     }
 
     #[test]

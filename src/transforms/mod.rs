@@ -12,6 +12,7 @@ pub(crate) mod draw;
 mod grayscale;
 mod normalize;
 mod op;
+pub(crate) mod opcode;
 mod pad;
 mod random_apply;
 mod random_crop;
@@ -65,8 +66,8 @@ pub(crate) enum Effect {
     Resize { interpolation: Interpolation, antialias: bool },
     /// Mirrors an axis.
     Flip,
-    /// Changes colours, pixel by pixel.
-    Color,
+    /// Changes colours, pixel by pixel: the step of that [`opcode`].
+    Color(u32),
     /// Changes colours by a statistic of the whole image.
     Contrast,
     /// Changes the number of channels.

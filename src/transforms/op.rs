@@ -1,6 +1,6 @@
 //! The concrete operations that transforms emit once their numbers are drawn.
 
-use super::Effect;
+use super::{Effect, opcode};
 use serde::{Deserialize, Serialize};
 
 /// How a resize reads between pixels: torchvision's `InterpolationMode`.
@@ -143,7 +143,9 @@ impl Op {
             Op::Resize { interpolation, antialias, .. } => Effect::Resize { interpolation, antialias },
             Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
             Op::Contrast { .. } => Effect::Contrast,
-            Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => Effect::Color,
+            Op::Brightness { .. } => Effect::Color(opcode::BRIGHTNESS),
+            Op::Saturation { .. } => Effect::Color(opcode::SATURATION),
+            Op::Hue { .. } => Effect::Color(opcode::HUE),
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }
