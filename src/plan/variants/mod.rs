@@ -22,7 +22,8 @@ mod translate;
 mod lists;
 
 use super::wgsl::{COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, validate};
-use super::{DType, Layout, Output, Plan, program::opcode};
+use super::{DType, Layout, Output, Plan};
+use crate::transforms::opcode;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
