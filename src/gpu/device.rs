@@ -50,28 +50,41 @@ fn rank(info: &wgpu::AdapterInfo) -> u32 {
     kind * 2 + u32::from(info.backend == wgpu::Backend::Gl)
 }
 
-fn enumerate() -> Vec<wgpu::Adapter> {
-    let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-    adapters
-        .retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
-    adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
-    adapters
-}
-
 impl Gpu {
     /// The machine's adapters that can run compute shaders, best first.
     pub fn adapters() -> Vec<String> {
-        enumerate().iter().map(|adapter| describe(&adapter.get_info())).collect()
+        Gpu::enumerate().iter().map(|adapter| describe(&adapter.get_info())).collect()
+    }
+
+    /// The same adapters in the same order, for [`open`](Self::open) and [`open_with`](Self::open_with).
+    ///
+    /// ```
+    /// use gpufeed::{Gpu, wgpu};
+    ///
+    /// // The first adapter, with no more than every WebGPU device has.
+    /// if let Some(adapter) = Gpu::enumerate().first() {
+    ///     let gpu = Gpu::open_with(adapter, wgpu::Features::empty(), wgpu::Limits::default())?;
+    ///     println!("{gpu}");
+    /// }
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn enumerate() -> Vec<wgpu::Adapter> {
+        let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
+        let computes = wgpu::DownlevelFlags::COMPUTE_SHADERS;
+        adapters.retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(computes));
+        adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
+        adapters
     }
 
     /// The best adapter that is no software one.
     pub(crate) fn best() -> Result<Option<Gpu>> {
-        let adapter = enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu);
+        let adapter =
+            Gpu::enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu);
         adapter.map(|adapter| Gpu::open(&adapter)).transpose()
     }
 
     pub(crate) fn named(name: &str) -> Result<Gpu> {
-        let adapters = enumerate();
+        let adapters = Gpu::enumerate();
         let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
         let lower = name.to_lowercase();
         let by_name = || adapters.iter().find(|adapter| describe(&adapter.get_info()).to_lowercase().contains(&lower));
