@@ -11,7 +11,7 @@ use line::small_files;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-use watch::{adapters, alone, application_device, left_over};
+use watch::{adapters, alone, application_device, gpu_buffers, left_over};
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(60));
 
@@ -98,6 +98,7 @@ fn a_device_destroyed_in_mid_epoch_ends_the_run_with_an_error() {
     alone(200, "destroyed", || {
         for taken in [1, 5] {
             each_device(|what, gpu, execute| {
+                let buffers = gpu_buffers(gpu).0;
                 let loader = builder().execute(execute).build(&gpu.clone().into()).unwrap();
                 let mut run = loader.epoch(0).unwrap();
                 let held: Vec<_> = run.by_ref().take(taken).map(Result::unwrap).collect();
@@ -107,6 +108,8 @@ fn a_device_destroyed_in_mid_epoch_ends_the_run_with_an_error() {
                 says_gone(what, &ends_with_an_error(what, run));
                 says_gone(what, &held[0].to_host().unwrap_err());
                 is_gone(what, gpu, execute, &loader);
+                drop((loader, held));
+                assert!(gpu_buffers(gpu).0 <= buffers, "{what}: buffers stay");
             });
         }
     });
