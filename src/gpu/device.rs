@@ -149,7 +149,8 @@ impl Gpu {
         Gpu { shared: Arc::new(Shared { device, queue, info: adapter.get_info(), health, buffers_made }) }
     }
 
-    /// The device.
+    /// The device. End the runs before you destroy it: wgpu frees mapped memory at once, while workers may be writing to it
+    /// (gfx-rs/wgpu#10256).
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.device
     }

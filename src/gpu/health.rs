@@ -87,11 +87,7 @@ impl Gpu {
     }
 
     /// `Device::poll`, which panics if the driver loses the device while it waits.
-    fn poll(
-        &self,
-        stage: &'static str,
-        poll: wgpu::PollType,
-    ) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
+    fn poll(&self, stage: &'static str, poll: wgpu::PollType) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
         catch_unwind(AssertUnwindSafe(|| self.device().poll(poll))).map_err(|_| self.lost(stage))
     }
 
@@ -117,7 +113,7 @@ impl Gpu {
     /// Runs `work` under error scopes, so that what wgpu would report elsewhere becomes an error here.
     pub(crate) fn checked<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         self.healthy(stage)?;
-        self.scoped(work).map_err(|reason| error(stage, reason.to_string()))
+        self.scoped(work).map_err(|reason| self.blame(stage, reason))
     }
 
     /// Runs `work`, which makes buffers of `bytes` bytes together, and makes sure that they are good.
@@ -126,11 +122,16 @@ impl Gpu {
         self.healthy(STAGE)?;
         let result = self.scoped(work).map_err(|reason| match reason {
             wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory { what, bytes }.into(),
-            reason => error(STAGE, reason.to_string()),
+            reason => self.blame(STAGE, reason),
         })?;
         // What a lost device makes is void, and no scope says so.
         self.alive(STAGE)?;
         Ok(result)
+    }
+
+    /// The error for what a scope has caught. Whatever a lost device makes is void, and using it is an error of its own.
+    fn blame(&self, stage: &'static str, reason: wgpu::Error) -> Error {
+        self.alive(stage).err().unwrap_or_else(|| error(stage, reason.to_string()))
     }
 
     fn scoped<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {

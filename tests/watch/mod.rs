@@ -39,9 +39,8 @@ pub fn adapters(change: impl Fn(&mut wgpu::InstanceDescriptor)) -> Vec<wgpu::Ada
     change(&mut descriptor);
     let instance = wgpu::Instance::new(descriptor);
     let mut adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
-    adapters.retain(|adapter| {
-        adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS)
-    });
+    adapters
+        .retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
     let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
     assert!(!required || !adapters.is_empty(), "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
     adapters
@@ -55,8 +54,9 @@ pub fn application_device(adapter: &wgpu::Adapter) -> (wgpu::Device, wgpu::Queue
 /// Buffers of the device that the driver has, wgpu's own among them, once the work under way is done; and their bytes, where
 /// the backend counts those (Vulkan, Direct3D).
 pub fn gpu_buffers(gpu: &Gpu) -> (isize, isize) {
-    // Twice: what the first poll finishes is freed by the second.
+    // Twice: what the first submission finishes is freed by the second.
     for _ in 0..2 {
+        gpu.queue().submit([]);
         gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
     }
     let counters = gpu.device().get_internal_counters().hal;
