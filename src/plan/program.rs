@@ -125,8 +125,13 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
             finite(&[factor])
         }
+        Op::Solarize { threshold } => finite(&[threshold]),
+        Op::Posterize { bits: 0..=8 } => Ok(()),
+        Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
+        Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
+        Op::PermuteChannels { .. } => Err("no permutation of 0, 1, 2".to_owned()),
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
-        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } => Ok(()),
+        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } | Op::Invert => Ok(()),
     }
 }
 
@@ -156,6 +161,15 @@ fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &
         // One channel is gray already; it is kept in all three registers, so repeating it takes no step.
         Op::Grayscale { .. } if channels == 1 => {}
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
+        Op::Invert => step(opcode::INVERT, 0, [0.0; 3]),
+        Op::Solarize { threshold } => step(opcode::SOLARIZE, 0, [threshold; 3]),
+        Op::Posterize { bits } => {
+            let levels = (1u32 << bits) as f32;
+            step(opcode::POSTERIZE, 0, [levels, levels - 1.0, 1.0 / levels]);
+        }
+        // One channel has one order.
+        Op::PermuteChannels { .. } if channels == 1 => {}
+        Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, 0, permutation.map(|c| c as f32)),
         Op::Normalize { mean, std } => {
             step(opcode::SUBTRACT, 0, repeated(mean));
             step(opcode::DIVIDE, 0, repeated(std));

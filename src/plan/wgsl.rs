@@ -32,7 +32,7 @@ macro_rules! shader {
 }
 
 /// Opcode, the function's name and its file.
-pub(crate) const COLORS: [(u32, &str, &str); 7] = [
+pub(crate) const COLORS: [(u32, &str, &str); 11] = [
     (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
     (opcode::CONTRAST, "contrast", shader!("color/contrast")),
     (opcode::SATURATION, "saturation", shader!("color/saturation")),
@@ -40,6 +40,10 @@ pub(crate) const COLORS: [(u32, &str, &str); 7] = [
     (opcode::GRAYSCALE, "grayscale", shader!("color/grayscale")),
     (opcode::SUBTRACT, "subtract", shader!("color/subtract")),
     (opcode::DIVIDE, "divide", shader!("color/divide")),
+    (opcode::INVERT, "invert", shader!("color/invert")),
+    (opcode::SOLARIZE, "solarize", shader!("color/solarize")),
+    (opcode::POSTERIZE, "posterize", shader!("color/posterize")),
+    (opcode::PERMUTE_CHANNELS, "permute_channels", shader!("color/permute_channels")),
 ];
 
 impl Plan {

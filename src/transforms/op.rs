@@ -125,6 +125,24 @@ pub enum Op {
         /// 1 or 3.
         channels: u32,
     },
+    /// `1 - x`.
+    Invert,
+    /// `1 - x` where `x ≥ threshold`, else `x`.
+    Solarize {
+        /// Usually in \[0, 1\].
+        threshold: f32,
+    },
+    /// `clamp(floor(x · L), 0, L - 1) / L` with L = 2^bits.
+    Posterize {
+        /// 0 to 8.
+        bits: u32,
+    },
+    /// Output channel `c` is input channel `permutation[c]`, as torchvision's `permute_channels` computes it. One channel
+    /// stays as it is.
+    PermuteChannels {
+        /// 0, 1 and 2 in any order.
+        permutation: [u32; 3],
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -146,6 +164,10 @@ impl Op {
             Op::Brightness { .. } => Effect::Color(opcode::BRIGHTNESS),
             Op::Saturation { .. } => Effect::Color(opcode::SATURATION),
             Op::Hue { .. } => Effect::Color(opcode::HUE),
+            Op::Invert => Effect::Color(opcode::INVERT),
+            Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
+            Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
+            Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }

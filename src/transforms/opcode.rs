@@ -9,3 +9,7 @@ pub(crate) const HUE: u32 = 4;
 pub(crate) const GRAYSCALE: u32 = 5;
 pub(crate) const SUBTRACT: u32 = 6;
 pub(crate) const DIVIDE: u32 = 7;
+pub(crate) const INVERT: u32 = 8;
+pub(crate) const SOLARIZE: u32 = 9;
+pub(crate) const POSTERIZE: u32 = 10;
+pub(crate) const PERMUTE_CHANNELS: u32 = 11;
