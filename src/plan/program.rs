@@ -31,6 +31,8 @@ pub(crate) mod opcode {
     pub(crate) const GRAYSCALE: u32 = 5;
     pub(crate) const SUBTRACT: u32 = 6;
     pub(crate) const DIVIDE: u32 = 7;
+    /// Custom steps: this and their slot's number.
+    pub(crate) const CUSTOM: u32 = 1000;
 }
 
 /// One stage of one image.
@@ -82,7 +84,7 @@ impl Program {
                 composer = next;
             }
             check(op, composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
-            apply(op, *place, channels, &mut composer, &mut steps);
+            apply(op, drawn_op.slot, *place, channels, &mut composer, &mut steps);
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
@@ -136,12 +138,13 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
             finite(&[factor])
         }
+        Op::Custom { parameters } => finite(&parameters),
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
         Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } => Ok(()),
     }
 }
 
-fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     let gray = u32::from(channels == 1);
     // One channel is kept in all three registers, so its number stands in all three as well.
     let repeated = |numbers: [f32; 3]| if channels == 1 { [numbers[0]; 3] } else { numbers };
@@ -167,6 +170,10 @@ fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &
         // One channel is gray already; it is kept in all three registers, so repeating it takes no step.
         Op::Grayscale { .. } if channels == 1 => {}
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
+        Op::Custom { parameters: value } => {
+            let opcode = opcode::CUSTOM + u32::from(slot);
+            steps.push(Step { opcode, statistic: 0, gray, padding: 0, value });
+        }
         Op::Normalize { mean, std } => {
             step(opcode::SUBTRACT, 0, repeated(mean));
             step(opcode::DIVIDE, 0, repeated(std));

@@ -3,7 +3,7 @@
 //! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
 
 use super::sampling::Filter;
-use super::{DType, Layout, Plan, program::opcode};
+use super::{DType, Layout, Plan, custom, program::opcode};
 use crate::error::{ErrorKind, Result};
 use crate::transforms::Effect;
 
@@ -69,6 +69,7 @@ impl Plan {
                 _ => {}
             }
         }
+        found.extend(self.custom_opcodes(stage));
         found.sort_unstable();
         found.dedup();
         found
@@ -137,6 +138,7 @@ impl Plan {
         let opcodes = self.opcodes(stage);
         files.extend(COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)).map(|(.., file)| *file));
         text.push_str(&files.join("\n"));
+        text.push_str(&self.custom_functions(stage));
         text.push_str(&color_calls(&opcodes, facts.steps));
         let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
         match (statistic, last, self.output.layout) {
@@ -168,7 +170,10 @@ const UNROLLED_STEPS: u32 = 8;
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut text = String::new();
     let mut cases = String::new();
-    for (opcode, name, _) in COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)) {
+    let customs = opcodes.iter().filter(|&&opcode| opcode >= opcode::CUSTOM);
+    let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
+    let built_in = COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode));
+    for (opcode, name) in built_in.map(|&(opcode, name, _)| (opcode, name.to_owned())).chain(customs) {
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step);\n        }}\n");
         cases.push_str(&case);
     }

@@ -125,6 +125,11 @@ pub enum Op {
         /// 1 or 3.
         channels: u32,
     },
+    /// The function of a [`CustomColor`](super::CustomColor); the slot says which.
+    Custom {
+        /// What its closure drew; finite.
+        parameters: [f32; 4],
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -144,6 +149,7 @@ impl Op {
             Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
             Op::Contrast { .. } => Effect::Contrast,
             Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => Effect::Color,
+            Op::Custom { .. } => Effect::Custom,
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }
