@@ -25,6 +25,8 @@ use line::{assert_same, seen, small_files, within as in_time};
 use std::collections::BTreeSet;
 
 type Exact = fn([f64; 3], [f64; 4]) -> [f64; 3];
+/// Which of them stand in which slots.
+type Functions = Vec<(u16, Exact)>;
 
 const TONE: &str = "
 const WARM = vec3(1.0, 0.85, 0.6);
@@ -106,7 +108,7 @@ fn expected(source: &Source, drawn: &Drawn, functions: &[(u16, Exact)]) -> Vec<f
 }
 
 /// Channels, the list, which function stands in which slot, and the dispatches that it may take.
-fn lists() -> Vec<(u32, Vec<Transform>, Vec<(u16, Exact)>, usize)> {
+fn lists() -> Vec<(u32, Vec<Transform>, Functions, usize)> {
     let tone = || Transform::from(toning());
     let contrast = || Transform::from(ColorJitter::new(0.0, 0.9, 0.0, 0.0));
     let (resize, flip): (Transform, Transform) = (Resize::new((21, 26)).into(), RandomHorizontalFlip::new(1.0).into());
