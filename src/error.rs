@@ -135,6 +135,14 @@ pub enum ErrorKind {
         /// Why, and which argument to change.
         reason: String,
     },
+    /// The WGSL of a [`CustomColor`](crate::transforms::CustomColor) cannot be used.
+    #[error("the WGSL of {transform}: {reason}")]
+    Snippet {
+        /// The step's name.
+        transform: &'static str,
+        /// Why: naga's message with the line of the user's text, or what is missing or not allowed in it.
+        reason: String,
+    },
     /// A sample of the data set failed.
     #[error("sample {id} ({name}): {source}")]
     Sample {

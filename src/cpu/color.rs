@@ -1,11 +1,12 @@
 //! The colour steps on a row of planes: the native twins of `shaders/color/`.
 
+use crate::plan::Plan;
 use crate::plan::program::Step;
 use crate::transforms::opcode;
 use multiversion::multiversion;
 
 /// Runs one step; `mean` is contrast's.
-pub(super) fn step(step: &Step, mean: f32, planes: &mut [f32]) {
+pub(super) fn step(plan: &Plan, step: &Step, mean: f32, planes: &mut [f32]) {
     let factor = step.value[0];
     match step.opcode {
         opcode::BRIGHTNESS => brightness(factor, planes),
@@ -19,7 +20,10 @@ pub(super) fn step(step: &Step, mean: f32, planes: &mut [f32]) {
         opcode::SOLARIZE => solarize(factor, planes),
         opcode::POSTERIZE => posterize(step.value, planes),
         opcode::PERMUTE_CHANNELS => permute_channels(step.value, planes),
-        other => unreachable!("the planner emits no opcode {other}"),
+        other => match plan.custom(other) {
+            Some(custom) => custom.run(step.value, step.gray == 1, planes),
+            None => unreachable!("the planner emits no opcode {other}"),
+        },
     }
 }
 

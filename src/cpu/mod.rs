@@ -48,11 +48,12 @@ pub(crate) fn run(
 ) {
     let channels = plan.channels() as usize;
     let mut writer = store::Writer::new(plan.output(), channels, program.size(), out);
-    run_stages(program, pixels, region, scratch, |y, planes| writer.row(y, planes));
+    run_stages(plan, program, pixels, region, scratch, |y, planes| writer.row(y, planes));
 }
 
 /// As [`run`], to four f32 a pixel: what the GPU stores for an image that the CPU has reduced.
 pub(crate) fn run_to_floats(
+    plan: &Plan,
     program: &Program,
     pixels: Pixels<'_>,
     region: Rect,
@@ -63,12 +64,13 @@ pub(crate) fn run_to_floats(
     let width = width as usize;
     out.clear();
     out.resize(4 * width * height as usize, 1.0);
-    run_stages(program, pixels, region, scratch, |y, planes| {
+    run_stages(plan, program, pixels, region, scratch, |y, planes| {
         store::interleave(planes, &mut out[4 * width * y..][..4 * width])
     });
 }
 
 fn run_stages(
+    plan: &Plan,
     program: &Program,
     pixels: Pixels<'_>,
     region: Rect,
@@ -85,11 +87,11 @@ fn run_stages(
         let source = if i == 0 { pixels } else { Pixels::Floats { data: ready, stride } };
         let region = if i == 0 { region } else { Rect { left: 0, top: 0, ..region } };
         if i == last {
-            run_stage(stage, source, region, scratch, &mut sink);
+            run_stage(plan, stage, source, region, scratch, &mut sink);
         } else {
             next.clear();
             next.resize(4 * width * height, 1.0);
-            run_stage(stage, source, region, scratch, &mut |y, planes| {
+            run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
                 store::interleave(planes, &mut next[4 * width * y..][..4 * width])
             });
         }
@@ -99,6 +101,7 @@ fn run_stages(
 }
 
 fn run_stage(
+    plan: &Plan,
     stage: &StageProgram,
     source: Pixels<'_>,
     region: Rect,
@@ -117,7 +120,7 @@ fn run_stage(
     if !has_contrast {
         for row in 0..height {
             resample::row(&sampling, x, y, row, source, line, rows);
-            stage.steps.iter().for_each(|step| color::step(step, 0.0, rows));
+            stage.steps.iter().for_each(|step| color::step(plan, step, 0.0, rows));
             sink(row, rows);
         }
         return;
@@ -134,16 +137,16 @@ fn run_stage(
         let sum: f64 = rows
             .chunks_exact_mut(row_len)
             .map(|planes| {
-                stage.steps[first..until].iter().for_each(|step| color::step(step, 0.0, planes));
+                stage.steps[first..until].iter().for_each(|step| color::step(plan, step, 0.0, planes));
                 f64::from(color::gray_sum(planes, contrast.gray == 1))
             })
             .sum();
         let mean = (sum / (width * height) as f64) as f32;
-        rows.chunks_exact_mut(row_len).for_each(|planes| color::step(contrast, mean, planes));
+        rows.chunks_exact_mut(row_len).for_each(|planes| color::step(plan, contrast, mean, planes));
         first = until + 1;
     }
     for (row, planes) in rows.chunks_exact_mut(row_len).enumerate() {
-        stage.steps[first..].iter().for_each(|step| color::step(step, 0.0, planes));
+        stage.steps[first..].iter().for_each(|step| color::step(plan, step, 0.0, planes));
         sink(row, planes);
     }
 }

@@ -171,7 +171,7 @@ impl Worker<'_> {
             Ok(pixels) if drafted.reduce() => {
                 stats.reduced();
                 self.timed(Stage::Augment, || {
-                    cpu::run_to_floats(&drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
+                    cpu::run_to_floats(&line.plan, &drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
                 });
                 cpu::Pixels::Floats { data: parts.reduced, stride: 4 * drafted.program.size().0 as usize }
             }

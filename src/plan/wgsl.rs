@@ -3,7 +3,7 @@
 //! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
 
 use super::sampling::Filter;
-use super::{DType, Layout, Plan};
+use super::{DType, Layout, Plan, custom};
 use crate::error::{ErrorKind, Result};
 use crate::transforms::{Effect, opcode};
 
@@ -72,6 +72,7 @@ impl Plan {
                 _ => {}
             }
         }
+        found.extend(self.custom_opcodes(stage));
         found.sort_unstable();
         found.dedup();
         found
@@ -116,7 +117,10 @@ impl Plan {
             known_statistics: known,
             filters: self.filters(stage),
         };
-        Variant::Sample(frame, Colors { opcodes: self.opcodes(stage), steps: facts.steps })
+        Variant::Sample(
+            frame,
+            Colors { opcodes: self.opcodes(stage), functions: self.custom_functions(stage), steps: facts.steps },
+        )
     }
 
     /// The whole text of a pass.
@@ -168,6 +172,8 @@ pub(crate) enum Target {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Colors {
     pub(crate) opcodes: Vec<u32>,
+    /// The text of the custom ones.
+    pub(crate) functions: String,
     pub(crate) steps: u32,
 }
 
@@ -213,6 +219,7 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
     ];
     files.extend(COLORS.iter().filter(|(opcode, ..)| colors.opcodes.contains(opcode)).map(|(.., file)| *file));
     text.push_str(&files.join("\n"));
+    text.push_str(&colors.functions);
     text.push_str(&color_calls(&colors.opcodes, colors.steps));
     let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
     match frame.target {
@@ -243,7 +250,10 @@ pub(crate) const UNROLLED_STEPS: u32 = 8;
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut text = String::new();
     let mut cases = String::new();
-    for (opcode, name, _) in COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)) {
+    let customs = opcodes.iter().filter(|&&opcode| opcode >= opcode::CUSTOM);
+    let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
+    let built_in = COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode));
+    for (opcode, name) in built_in.map(|&(opcode, name, _)| (opcode, name.to_owned())).chain(customs) {
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step);\n        }}\n");
         cases.push_str(&case);
     }

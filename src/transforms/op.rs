@@ -143,6 +143,11 @@ pub enum Op {
         /// 0, 1 and 2 in any order.
         permutation: [u32; 3],
     },
+    /// The function of a [`CustomColor`](super::CustomColor); the slot says which.
+    Custom {
+        /// What its closure drew; finite.
+        parameters: [f32; 4],
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -168,6 +173,7 @@ impl Op {
             Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
+            Op::Custom { .. } => Effect::Custom,
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }

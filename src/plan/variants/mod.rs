@@ -23,7 +23,7 @@ mod lists;
 
 use super::wgsl::{COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, validate};
 use super::{DType, Layout, Output, Plan};
-use crate::transforms::opcode;
+use crate::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform, opcode};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -79,9 +79,28 @@ fn color_parts() -> Vec<Colors> {
             // In turn, so that every number comes with many sets.
             _ => 1 + set % MANY_STEPS..=1 + set % MANY_STEPS,
         };
-        parts.extend(steps.map(|steps| Colors { opcodes: opcodes.clone(), steps }));
+        parts.extend(steps.map(|steps| Colors { opcodes: opcodes.clone(), functions: String::new(), steps }));
     }
     parts
+}
+
+/// Users' own steps are functions of the colour part like the others, whatever they compute: one plan stands for all, with
+/// a snippet twice, another one, and a statistic that sees them.
+fn custom_plan(output: &Output) -> Plan {
+    let custom = |name: &'static str, text: &'static str| -> Transform { CustomColor::new(name, text, |color, _| color).into() };
+    let tint = "fn tint(c: vec3<f32>, p: vec4<f32>) -> vec3<f32> { return c * p.xyz; }";
+    let fade = "const HALF: f32 = 0.5;
+        fn half(x: f32) -> f32 { return HALF * x; }
+        fn fade(c: vec3<f32>, p: vec4<f32>) -> vec3<f32> { return select(c, vec3(half(c.x)), p.w > 0.0); }";
+    let list = [
+        custom("tint", tint),
+        RandomResizedCrop::new(8).into(),
+        custom("fade", fade),
+        custom("tint", tint),
+        ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+        custom("tint", tint),
+    ];
+    Plan::compile(&list, output).unwrap()
 }
 
 /// The whole enumeration, each once.
@@ -89,7 +108,8 @@ fn variants() -> Vec<Variant> {
     let (all, without_contrast) = (opcodes(), opcodes().into_iter().filter(|&o| o != opcode::CONTRAST).collect());
     let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8)];
     for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all)] {
-        let colors = Colors { steps: (opcodes.len() as u32).min(UNROLLED_STEPS), opcodes };
+        let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
+        let colors = Colors { opcodes, functions: String::new(), steps };
         variants.extend(frames(contrast).into_iter().map(|frame| Variant::Sample(frame, colors.clone())));
     }
     for colors in color_parts() {
@@ -103,6 +123,10 @@ fn variants() -> Vec<Variant> {
             filters: [true; FILTERS.len()],
         };
         variants.push(Variant::Sample(frame, colors));
+    }
+    for layout in [Layout::Nchw, Layout::Nhwc] {
+        let plan = custom_plan(&Output { layout, ..Output::default() });
+        variants.extend(plan.pass_list().into_iter().map(|pass| plan.variant(pass)));
     }
     let mut seen = HashSet::new();
     variants.retain(|variant| seen.insert(variant.clone()));
@@ -193,7 +217,7 @@ fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec
         Variant::Pack(dtype) => *dtype != DType::F32,
         Variant::Sample(frame, colors) => {
             // The set in some number of steps, and the number with some set.
-            let all = Colors { opcodes: opcodes(), steps: colors.steps };
+            let all = Colors { opcodes: opcodes(), functions: String::new(), steps: colors.steps };
             let set = (0..=MANY_STEPS).any(|steps| parts.contains(&Colors { steps, ..colors.clone() }));
             frames.contains(frame) && set && (colors.steps == 0 || parts.contains(&all))
         }
