@@ -4,6 +4,7 @@
 //! steps on them while they are in the first-level cache, `store` writes them in the output's layout and type.
 
 mod color;
+mod noise;
 mod resample;
 mod store;
 
@@ -120,7 +121,7 @@ fn run_stage(
     if !has_contrast {
         for row in 0..height {
             resample::row(&sampling, x, y, row, source, line, rows);
-            stage.steps.iter().for_each(|step| color::step(plan, step, 0.0, rows));
+            stage.steps.iter().for_each(|step| color::step(plan, step, 0.0, row, rows));
             sink(row, rows);
         }
         return;
@@ -136,17 +137,20 @@ fn run_stage(
         // Sums of rows, in f64: the mean of a large image keeps its last bits, in the same order every time.
         let sum: f64 = rows
             .chunks_exact_mut(row_len)
-            .map(|planes| {
-                stage.steps[first..until].iter().for_each(|step| color::step(plan, step, 0.0, planes));
-                f64::from(color::gray_sum(planes, contrast.gray == 1))
+            .enumerate()
+            .map(|(row, planes)| {
+                stage.steps[first..until].iter().for_each(|step| color::step(plan, step, 0.0, row, planes));
+                f64::from(color::gray_sum(planes, contrast.integers[2] == 1))
             })
             .sum();
         let mean = (sum / (width * height) as f64) as f32;
-        rows.chunks_exact_mut(row_len).for_each(|planes| color::step(plan, contrast, mean, planes));
+        rows.chunks_exact_mut(row_len)
+            .enumerate()
+            .for_each(|(row, planes)| color::step(plan, contrast, mean, row, planes));
         first = until + 1;
     }
     for (row, planes) in rows.chunks_exact_mut(row_len).enumerate() {
-        stage.steps[first..].iter().for_each(|step| color::step(plan, step, 0.0, planes));
+        stage.steps[first..].iter().for_each(|step| color::step(plan, step, 0.0, row, planes));
         sink(row, planes);
     }
 }

@@ -40,7 +40,7 @@ impl Plan {
                 "
 fn {}(value: vec4<f32>, step: Step) -> vec4<f32> {{
     let color = {prefix}{}(value.xyz, step.value);
-    return vec4(select(color, color.xxx, step.gray == 1u), 1.0);
+    return vec4(select(color, color.xxx, step.integer_2 == 1u), 1.0);
 }}
 ",
                 function(opcode),

@@ -2,7 +2,7 @@
 //! to drivers, and `scripts/test-tint.sh` shows each to Tint, the browsers' compiler.
 //!
 //! A sampling pass is a frame around a colour part, concatenated over a fixed interface: the frame calls
-//! `load_steps(image)` and `color(image, value, end)`, which every colour part defines with the same types; the colour
+//! `load_steps(image)` and `color(image, x, y, value, end)`, which every colour part defines with the same types; the colour
 //! part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `means`, which every frame with statistics declares
 //! alike. No colour part holds a barrier or a workgroup variable. So whether the whole is valid is decided by each part
 //! and that interface, and it is enough to see
@@ -90,7 +90,8 @@ fn color_parts() -> Vec<Colors> {
 /// Users' own steps are functions of the colour part like the others, whatever they compute: one plan stands for all, with
 /// a snippet twice, another one, and a statistic that sees them.
 fn custom_plan(output: &Output) -> Plan {
-    let custom = |name: &'static str, text: &'static str| -> Transform { CustomColor::new(name, text, |color, _| color).into() };
+    let custom =
+        |name: &'static str, text: &'static str| -> Transform { CustomColor::new(name, text, |color, _| color).into() };
     let tint = "fn tint(c: vec3<f32>, p: vec4<f32>) -> vec3<f32> { return c * p.xyz; }";
     let fade = "const HALF: f32 = 0.5;
         fn half(x: f32) -> f32 { return HALF * x; }
@@ -193,7 +194,8 @@ fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), Str
 #[test]
 fn other_sizes_are_noticed() {
     let frame = frames(false)[0];
-    let variant = |steps| Variant::Sample(frame, Colors { opcodes: vec![opcode::HUE], steps });
+    let variant =
+        |steps| Variant::Sample(frame, Colors { opcodes: vec![opcode::HUE], functions: String::new(), steps });
     let (module, _) = validate(&variant(3).text()).unwrap();
     assert_eq!(structs_are_rusts(&module, &variant(3)), Ok(()));
     assert!(structs_are_rusts(&module, &variant(2)).unwrap_err().contains("Image"));
