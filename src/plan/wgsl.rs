@@ -309,13 +309,9 @@ fn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {{
 pub(crate) fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
-    // pack2x16float is core WGSL; naga counts it as a capability because old GL lacks it.
-    let info = naga::valid::Validator::new(
-        naga::valid::ValidationFlags::all(),
-        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
-    )
-    .validate(&module)
-    .map_err(|error| fail(error.emit_to_string(text)))?;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+        .validate(&module)
+        .map_err(|error| fail(error.emit_to_string(text)))?;
     Ok((module, info))
 }
 
