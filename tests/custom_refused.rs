@@ -76,7 +76,7 @@ fn a_bad_snippet_is_refused_with_its_line() {
             // Valid by itself; `position` is only a word for the one struct.
             (
                 with("struct Vertex { @builtin(position) at: vec4<f32> }\nfn position() {}", ""),
-                &["not together with gpufeed's shaders", "position"],
+                &["not with its names changed", "position"],
             ),
         ];
         for (wgsl, parts) in cases {

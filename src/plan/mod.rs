@@ -152,7 +152,6 @@ impl Plan {
             output: *output,
         };
         plan.check_u8()?;
-        plan.check_customs()?;
         Ok(plan)
     }
 
