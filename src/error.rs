@@ -181,6 +181,16 @@ pub enum ErrorKind {
         /// The driver's or wgpu's reason.
         reason: String,
     },
+    /// The GPU has no memory left for a buffer.
+    #[error(
+        "the GPU is out of memory: no {bytes} bytes for {what}; lower batch_size, queue_depth or slot_bytes, drop batches earlier, or lower memory_budget so that fewer can be held"
+    )]
+    OutOfMemory {
+        /// What there is no memory for.
+        what: &'static str,
+        /// Bytes asked for.
+        bytes: u64,
+    },
     /// A buffer that the adapter or the budget cannot hold.
     #[error("{what} needs {needed} bytes but {limit} are {whose}; change {setting}")]
     DoesNotFit {

@@ -9,7 +9,8 @@ mod store;
 
 use crate::decode::Rect;
 use crate::plan::Plan;
-use crate::plan::program::{Program, StageProgram, opcode};
+use crate::plan::program::{Program, StageProgram};
+use crate::transforms::opcode;
 use resample::Table;
 
 /// Source pixels in host memory, four channels interleaved.

@@ -1,9 +1,8 @@
 //! Users' own colour steps in a plan: their place in a pass's text, and their native twins for the CPU executor.
 
 use super::Plan;
-use super::program::opcode;
-use crate::transforms::CustomColor;
 use crate::transforms::snippet::renamed;
+use crate::transforms::{CustomColor, opcode};
 use std::collections::BTreeMap;
 
 impl Plan {
@@ -96,7 +95,7 @@ mod tests {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let plan = Plan::compile(&list, &Output { layout, ..Output::default() }).unwrap();
             for pass in plan.pass_list() {
-                let module = validate(&plan.shader(pass)).unwrap();
+                let (module, _) = validate(&plan.shader(pass)).unwrap();
                 let names: Vec<_> = module.functions.iter().filter_map(|(_, f)| f.name.clone()).collect();
                 assert!(names.len() > 20 && names.iter().any(|name| name == "color_step"), "{names:?}");
                 let hiding: Vec<_> = names.into_iter().filter(|name| is_built_in(name)).collect();

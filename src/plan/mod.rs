@@ -9,6 +9,8 @@ mod fuse;
 pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod sampling;
+#[cfg(test)]
+mod variants;
 pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@ use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
 use crate::error::{Error, Result};
-use crate::transforms::{Drawn, Effect, Op};
+use crate::transforms::{Drawn, Effect, Op, opcode};
 use bytemuck::{Pod, Zeroable};
 
 /// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
@@ -20,19 +20,6 @@ pub(crate) struct Step {
     pub(crate) padding: u32,
     /// The step's numbers.
     pub(crate) value: [f32; 4],
-}
-
-/// The numbers of the colour steps, one file each under `shaders/color/` and `cpu/color/`.
-pub(crate) mod opcode {
-    pub(crate) const BRIGHTNESS: u32 = 1;
-    pub(crate) const CONTRAST: u32 = 2;
-    pub(crate) const SATURATION: u32 = 3;
-    pub(crate) const HUE: u32 = 4;
-    pub(crate) const GRAYSCALE: u32 = 5;
-    pub(crate) const SUBTRACT: u32 = 6;
-    pub(crate) const DIVIDE: u32 = 7;
-    /// Custom steps: this and their slot's number.
-    pub(crate) const CUSTOM: u32 = 1000;
 }
 
 /// One stage of one image.
@@ -114,7 +101,7 @@ impl Program {
 
 fn belongs(op: &Op, effect: Effect) -> bool {
     // RandomGrayscale keeps three channels, so its slot is a colour's.
-    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color)
+    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color(opcode::GRAYSCALE))
 }
 
 fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
@@ -138,9 +125,14 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
             finite(&[factor])
         }
+        Op::Solarize { threshold } => finite(&[threshold]),
+        Op::Posterize { bits: 0..=8 } => Ok(()),
+        Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
+        Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
+        Op::PermuteChannels { .. } => Err("no permutation of 0, 1, 2".to_owned()),
         Op::Custom { parameters } => finite(&parameters),
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
-        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } => Ok(()),
+        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } | Op::Invert => Ok(()),
     }
 }
 
@@ -170,6 +162,15 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
         // One channel is gray already; it is kept in all three registers, so repeating it takes no step.
         Op::Grayscale { .. } if channels == 1 => {}
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
+        Op::Invert => step(opcode::INVERT, 0, [0.0; 3]),
+        Op::Solarize { threshold } => step(opcode::SOLARIZE, 0, [threshold; 3]),
+        Op::Posterize { bits } => {
+            let levels = (1u32 << bits) as f32;
+            step(opcode::POSTERIZE, 0, [levels, levels - 1.0, 1.0 / levels]);
+        }
+        // One channel has one order.
+        Op::PermuteChannels { .. } if channels == 1 => {}
+        Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, 0, permutation.map(|c| c as f32)),
         Op::Custom { parameters: value } => {
             let opcode = opcode::CUSTOM + u32::from(slot);
             steps.push(Step { opcode, statistic: 0, gray, padding: 0, value });

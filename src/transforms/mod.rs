@@ -13,12 +13,17 @@ pub(crate) mod draw;
 mod grayscale;
 mod normalize;
 mod op;
+pub(crate) mod opcode;
 mod pad;
 mod random_apply;
+mod random_channel_permutation;
 mod random_crop;
 mod random_grayscale;
 mod random_horizontal_flip;
+mod random_invert;
+mod random_posterize;
 mod random_resized_crop;
+mod random_solarize;
 mod random_vertical_flip;
 mod resize;
 pub(crate) mod snippet;
@@ -32,10 +37,14 @@ pub use normalize::Normalize;
 pub use op::{Interpolation, Op, PaddingMode};
 pub use pad::{Pad, Padding};
 pub use random_apply::RandomApply;
+pub use random_channel_permutation::RandomChannelPermutation;
 pub use random_crop::RandomCrop;
 pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
+pub use random_invert::RandomInvert;
+pub use random_posterize::RandomPosterize;
 pub use random_resized_crop::RandomResizedCrop;
+pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
 pub use resize::{Resize, ResizeTo};
 
@@ -70,8 +79,8 @@ pub(crate) enum Effect {
     Resize { interpolation: Interpolation, antialias: bool },
     /// Mirrors an axis.
     Flip,
-    /// Changes colours, pixel by pixel.
-    Color,
+    /// Changes colours, pixel by pixel: the step of that [`opcode`].
+    Color(u32),
     /// Changes colours by the user's own function: the slot's `custom`.
     Custom,
     /// Changes colours by a statistic of the whole image.
@@ -170,10 +179,14 @@ transforms!(
     Normalize,
     Pad,
     RandomApply,
+    RandomChannelPermutation,
     RandomCrop,
     RandomGrayscale,
     RandomHorizontalFlip,
+    RandomInvert,
+    RandomPosterize,
     RandomResizedCrop,
+    RandomSolarize,
     RandomVerticalFlip,
     Resize,
 );
