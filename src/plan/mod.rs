@@ -156,7 +156,6 @@ impl Plan {
             output: *output,
         };
         plan.check_u8()?;
-        plan.check_customs()?;
         Ok(plan)
     }
 
