@@ -184,7 +184,13 @@ impl Worker<'_> {
 /// Row by row into write-combined memory, in one sequential pass.
 fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &mut MappedRange) {
     let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
-        cpu::Pixels::Bytes { data, stride } => (data, 4 * width, stride),
+        cpu::Pixels::Bytes { data, stride, size: 3 } => {
+            for y in 0..height {
+                widen(&data[y * stride..][..3 * width], 4 * width * y, range);
+            }
+            return;
+        }
+        cpu::Pixels::Bytes { data, stride, .. } => (data, 4 * width, stride),
         cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
     };
     if row == stride {
@@ -193,6 +199,18 @@ fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &mut Mapped
     }
     for y in 0..height {
         range.write(y * row, &bytes[y * stride..][..row]);
+    }
+}
+
+/// RGB8 to RGBA8, a few pixels at a time.
+fn widen(row: &[u8], offset: usize, range: &mut MappedRange) {
+    const PIXELS: usize = 128;
+    let mut block = [255; 4 * PIXELS];
+    for (i, pixels) in row.chunks(3 * PIXELS).enumerate() {
+        for (to, from) in block.as_chunks_mut::<4>().0.iter_mut().zip(pixels.as_chunks::<3>().0) {
+            to[..3].copy_from_slice(from);
+        }
+        range.write(offset + 4 * PIXELS * i, &block[..pixels.len() / 3 * 4]);
     }
 }
 
