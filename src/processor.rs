@@ -105,7 +105,14 @@ fn run_on_gpu(
         let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel);
         let (width, float) = match &source {
             _ if for_cpu => {
-                cpu::run_to_floats(program, source.pixels(), whole(*pixels), &mut reduced, &mut scratch);
+                cpu::run_to_floats(
+                    kernels.plan(),
+                    program,
+                    source.pixels(),
+                    whole(*pixels),
+                    &mut reduced,
+                    &mut scratch,
+                );
                 bytes.extend_from_slice(bytemuck::cast_slice(&reduced));
                 (program.size().0, true)
             }

@@ -4,9 +4,23 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A stream of numbers: a function of its key and its number alone.
+/// Random numbers for one operator and one image: a function of seed, epoch, sample and the operator's place in the list,
+/// the same on every platform.
+///
+/// ```
+/// use gpufeed::transforms::CustomColor;
+///
+/// let wgsl = "fn lift(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> { return color + parameters.x; }";
+/// let lift = CustomColor::new("lift", wgsl, |color, parameters| color.map(|value| value + parameters[0]));
+/// // With probability 0.8, by up to a tenth, up or down.
+/// let lift = lift.draw(|numbers| {
+///     let amount = numbers.uniform(0.0, 0.1) as f32;
+///     let amount = if numbers.below(2) == 0 { amount } else { -amount };
+///     numbers.chance(0.8).then_some([amount, 0.0, 0.0, 0.0])
+/// });
+/// ```
 #[derive(Debug)]
-pub(crate) struct Numbers(ChaCha8Rng);
+pub struct Numbers(ChaCha8Rng);
 
 impl Numbers {
     /// Stream `stream` under `key`, from its start.
@@ -16,23 +30,23 @@ impl Numbers {
         Numbers(generator)
     }
 
-    /// Uniform in [0, 1): the top 53 bits of 64, the usual conversion to a double.
-    pub(crate) fn unit(&mut self) -> f64 {
+    /// Uniform in \[0, 1): the top 53 bits of 64, the usual conversion to a double.
+    pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in [low, high).
-    pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
+    /// Uniform in \[low, high).
+    pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// Uniform in 0..bound, without bias; `bound` is not 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    /// A whole number, uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
         below(bound, || self.0.next_u64())
     }
 
     /// True with probability `p`, as torchvision decides: applied unless `rand() >= p`.
-    pub(crate) fn chance(&mut self, p: f64) -> bool {
+    pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 }

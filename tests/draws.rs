@@ -3,8 +3,9 @@
 //! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test passes always or never.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Grayscale, Interpolation, Key, Normalize, Op, Pad, PaddingMode, RandomApply, RandomCrop,
-    RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
+    CenterCrop, ColorJitter, Grayscale, Interpolation, Key, Normalize, Op, Pad, PaddingMode, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
+    RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,10 @@ fn every_transform() -> Vec<Transform> {
         flip.into(),
         RandomResizedCrop::new((50, 60)).scale(0.2, 0.9).ratio(0.5, 1.5).interpolation(Interpolation::Bicubic).into(),
         RandomVerticalFlip::new(0.125).into(),
+        RandomInvert::new(0.625).into(),
+        RandomSolarize::new(0.25).p(0.875).into(),
+        RandomPosterize::new(3).p(0.75).into(),
+        RandomChannelPermutation::new().into(),
         Resize::new(70).max_size(90).interpolation(Interpolation::NearestExact).antialias(false).into(),
         Resize::new((70, 80)).into(),
     ]
@@ -59,7 +64,7 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 12, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 16, "every transform is in the list: {names:?}");
 }
 
 #[test]
@@ -81,6 +86,8 @@ fn wrong_text_is_rejected() {
         r#"{"type":"Resize"}"#,
         r#"{"type":"Resize","size":9,"interpolaton":"Bicubic"}"#,
         r#"{"type":"RandomHorizontalFlip","p":"often"}"#,
+        r#"{"type":"RandomSolarize"}"#,
+        r#"{"type":"RandomChannelPermutation","p":0.5}"#,
     ] {
         assert!(serde_json::from_str::<Transform>(text).is_err(), "{text}");
     }
@@ -92,6 +99,12 @@ fn wrong_text_is_rejected() {
         Normalize::new([0.0; 3], [1.0, 0.0, 1.0]).into(),
         RandomResizedCrop::new(9).scale(0.9, 0.1).into(),
         Grayscale::new(2).into(),
+        RandomInvert::new(-0.1).into(),
+        RandomSolarize::new(1.01).into(),
+        RandomSolarize::new(f32::NAN).into(),
+        RandomSolarize::new(0.5).p(2.0).into(),
+        RandomPosterize::new(9).into(),
+        RandomPosterize::new(4).p(f64::NAN).into(),
     ] {
         assert!(Plan::compile(std::slice::from_ref(&transform), &Output::default()).is_err(), "{transform:?}");
     }
@@ -153,10 +166,13 @@ fn crops_lie_everywhere() {
 #[test]
 fn chances_are_the_ones_asked_for() {
     for p in [0.0, 0.1, 0.5, 0.9, 1.0] {
-        let each: [Transform; 4] = [
+        let each: [Transform; 7] = [
             RandomHorizontalFlip::new(p).into(),
             RandomVerticalFlip::new(p).into(),
             RandomGrayscale::new(p).into(),
+            RandomInvert::new(p).into(),
+            RandomSolarize::new(0.5).p(p).into(),
+            RandomPosterize::new(4).p(p).into(),
             RandomApply::new(p, [RandomHorizontalFlip::new(1.0)]).into(),
         ];
         for transform in each {
@@ -190,6 +206,23 @@ fn jitter_comes_in_any_order() {
     assert_eq!(counts.len(), 24, "{orders:?}");
     // 23 degrees of freedom.
     assert!(chi2(&counts, 1000.0) < 49.7, "{orders:?}");
+}
+
+#[test]
+fn channels_come_in_any_order() {
+    let mut orders: BTreeMap<[u32; 3], u32> = BTreeMap::new();
+    for ops in draws(&[RandomChannelPermutation::new().into()], 6000) {
+        let [Op::PermuteChannels { permutation }] = ops[..] else { panic!("{ops:?}") };
+        *orders.entry(permutation).or_default() += 1;
+    }
+    let counts: Vec<u32> = orders.values().copied().collect();
+    assert_eq!(counts.len(), 6, "{orders:?}");
+    // 5 degrees of freedom.
+    assert!(chi2(&counts, 1000.0) < 20.5, "{orders:?}");
+    // One channel has one order.
+    let plan =
+        Plan::compile_for(1, &[RandomChannelPermutation::new().into()], &Output::default()).expect("it compiles");
+    assert_eq!(plan.draw(9, 9, &Key::default()).expect("it fits").ops, []);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What torchvision 0.29 gives for 654 lists of fixed operations (`tests/golden/`), on every backend and by the
+//! What torchvision 0.29 gives for 756 lists of fixed operations (`tests/golden/`), on every backend and by the
 //! reference that the other tests trust.
 //!
 //! The bars are 1e-5 for ops that work pixel by pixel and 1e-4 where an interpolating resize or a hue takes part: torch's
@@ -14,7 +14,7 @@ mod procedural;
 mod reference;
 
 use adapters::{Place, Prepared, places};
-use compare::{Tally, within};
+use compare::{Tally, within, within_except};
 use gpufeed::transforms::{Interpolation, Key, Op};
 use gpufeed::{Output, Plan};
 use images::Source;
@@ -155,11 +155,24 @@ fn with_sources(mut each: impl FnMut(&Case, &Source)) {
     }
 }
 
+/// The values that rounding decides: only after a resize or arithmetic, and fewer than 1 %.
+fn doubtful(case: &Case, source: &Source) -> Vec<bool> {
+    if !case.ops.iter().any(|op| matches!(op, Op::Solarize { .. } | Op::Posterize { .. })) {
+        return vec![false; case.output.shape.iter().product()];
+    }
+    let doubtful = reference::run(&source.floats(), &case.ops).doubtful;
+    let share = doubtful.iter().filter(|doubtful| **doubtful).count() as f64 / doubtful.len() as f64;
+    assert!(share < 0.01, "{}: {share}", case.name);
+    assert!(share == 0.0 || case.name.starts_with("point/"), "{}: {share} of exact bytes", case.name);
+    doubtful
+}
+
 fn matches_torchvision(place: &Place) {
     let (mut tally, mut runner) = (Tally::default(), Runner::new(place));
     with_sources(|case, source| {
-        let result = within(&case.expected(), &runner.run(case, &case.ops, source), case.bar());
-        tally.add(case.group(), &case.name, result);
+        let doubtful = doubtful(case, source);
+        let values = runner.run(case, &case.ops, source);
+        tally.add(case.group(), &case.name, within_except(&doubtful, &case.expected(), &values, case.bar()));
     });
     tally.finish(&format!("torchvision against {}", place.name));
 }
@@ -176,10 +189,10 @@ fn the_procedural_image_is_the_one_of_the_readme() {
 fn the_reference_matches_torchvision() {
     let mut tally = Tally::default();
     with_sources(|case, source| {
-        let image = reference::run(&source.floats(), &case.ops).image;
+        let reference::Outcome { image, doubtful, .. } = reference::run(&source.floats(), &case.ops);
         assert_eq!(image.shape(), case.output.shape.into(), "{}", case.name);
         let values: Vec<f32> = image.planes.iter().map(|&value| value as f32).collect();
-        tally.add(case.group(), &case.name, within(&case.expected(), &values, case.bar()));
+        tally.add(case.group(), &case.name, within_except(&doubtful, &case.expected(), &values, case.bar()));
     });
     tally.finish("torchvision against the reference");
 }
@@ -231,6 +244,12 @@ fn perturbed(op: &Op) -> Option<Op> {
         Op::Saturation { factor } => Op::Saturation { factor: factor * 1.01 + 1e-3 },
         Op::Hue { factor } => Op::Hue { factor: if factor > 0.0 { factor - 1e-3 } else { factor + 1e-3 } },
         Op::Grayscale { channels } => Op::Grayscale { channels: 4 - channels },
+        Op::Invert => Op::Solarize { threshold: 0.3 },
+        Op::Solarize { threshold } => {
+            Op::Solarize { threshold: if threshold < 0.5 { threshold + 0.02 } else { threshold - 0.02 } }
+        }
+        Op::Posterize { bits } => Op::Posterize { bits: if bits == 0 { 1 } else { bits - 1 } },
+        Op::PermuteChannels { permutation: [a, b, c] } => Op::PermuteChannels { permutation: [b, a, c] },
         Op::Normalize { mean, std } => Op::Normalize { mean: [mean[0] + 1e-4, mean[1], mean[2]], std },
         _ => return None,
     })
@@ -258,11 +277,11 @@ fn the_comparison_rejects_perturbed_ops() {
                 continue;
             }
             let Some(op) = perturbed(&case.ops[0]) else { continue };
-            kinds.insert(kind(&op));
+            kinds.insert(kind(&case.ops[0]));
             let values = runner.run(case, std::slice::from_ref(&op), &case.input.source());
             let result = within(&expected, &values, case.bar());
             assert!(result.is_err(), "{}: {} passes with {op:?}", place.name, case.name);
         }
-        assert_eq!(kinds.len(), 11, "every kind of op: {kinds:?}");
+        assert_eq!(kinds.len(), 15, "every kind of op: {kinds:?}");
     }
 }

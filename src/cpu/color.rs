@@ -1,10 +1,12 @@
 //! The colour steps on a row of planes: the native twins of `shaders/color/`.
 
-use crate::plan::program::{Step, opcode};
+use crate::plan::Plan;
+use crate::plan::program::Step;
+use crate::transforms::opcode;
 use multiversion::multiversion;
 
 /// Runs one step; `mean` is contrast's.
-pub(super) fn step(step: &Step, mean: f32, planes: &mut [f32]) {
+pub(super) fn step(plan: &Plan, step: &Step, mean: f32, planes: &mut [f32]) {
     let factor = step.value[0];
     match step.opcode {
         opcode::BRIGHTNESS => brightness(factor, planes),
@@ -14,7 +16,14 @@ pub(super) fn step(step: &Step, mean: f32, planes: &mut [f32]) {
         opcode::GRAYSCALE => grayscale(planes),
         opcode::SUBTRACT => subtract(step.value, planes),
         opcode::DIVIDE => divide(step.value, planes),
-        other => unreachable!("the planner emits no opcode {other}"),
+        opcode::INVERT => invert(planes),
+        opcode::SOLARIZE => solarize(factor, planes),
+        opcode::POSTERIZE => posterize(step.value, planes),
+        opcode::PERMUTE_CHANNELS => permute_channels(step.value, planes),
+        other => match plan.custom(other) {
+            Some(custom) => custom.run(step.value, step.gray == 1, planes),
+            None => unreachable!("the planner emits no opcode {other}"),
+        },
     }
 }
 
@@ -99,6 +108,43 @@ fn divide(values: [f32; 4], planes: &mut [f32]) {
     let width = planes.len() / 3;
     for (plane, value) in planes.chunks_exact_mut(width).zip(values) {
         plane.iter_mut().for_each(|x| *x /= value);
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn invert(planes: &mut [f32]) {
+    planes.iter_mut().for_each(|value| *value = 1.0 - *value);
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn solarize(threshold: f32, planes: &mut [f32]) {
+    planes.iter_mut().for_each(|value| *value = if *value >= threshold { 1.0 - *value } else { *value });
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn posterize([levels, highest, share, _]: [f32; 4], planes: &mut [f32]) {
+    // Clamped first, the conversion rounds down, as `floor` then `clamp` would; `floor` is a library call on baseline x86.
+    planes.iter_mut().for_each(|value| *value = (*value * levels).clamp(0.0, highest) as i32 as f32 * share);
+}
+
+fn permute_channels([first, second, third, _]: [f32; 4], planes: &mut [f32]) {
+    let (red, green, blue) = split(planes);
+    let permuted = [first as u32, second as u32, third as u32];
+    // Each order of three is at most two swaps.
+    match permuted {
+        [0, 1, 2] => {}
+        [1, 0, 2] => red.swap_with_slice(green),
+        [2, 1, 0] => red.swap_with_slice(blue),
+        [0, 2, 1] => green.swap_with_slice(blue),
+        [1, 2, 0] => {
+            red.swap_with_slice(green);
+            green.swap_with_slice(blue);
+        }
+        [2, 0, 1] => {
+            red.swap_with_slice(blue);
+            green.swap_with_slice(blue);
+        }
+        other => unreachable!("the planner emits no order {other:?}"),
     }
 }
 

@@ -10,7 +10,8 @@ mod unscaled;
 
 use crate::decode::Rect;
 use crate::plan::Plan;
-use crate::plan::program::{Program, StageProgram, Step, opcode};
+use crate::plan::program::{Program, StageProgram, Step};
+use crate::transforms::opcode;
 use resample::Table;
 use unscaled::Unscaled;
 
@@ -51,11 +52,12 @@ pub(crate) fn run(
 ) {
     let channels = plan.channels() as usize;
     let mut writer = store::Writer::new(plan.output(), channels, program.size(), out);
-    run_stages(program, pixels, region, scratch, |y, planes| writer.row(y, planes));
+    run_stages(plan, program, pixels, region, scratch, |y, planes| writer.row(y, planes));
 }
 
 /// As [`run`], to four f32 a pixel: what the GPU stores for an image that the CPU has reduced.
 pub(crate) fn run_to_floats(
+    plan: &Plan,
     program: &Program,
     pixels: Pixels<'_>,
     region: Rect,
@@ -66,12 +68,13 @@ pub(crate) fn run_to_floats(
     let width = width as usize;
     out.clear();
     out.resize(4 * width * height as usize, 1.0);
-    run_stages(program, pixels, region, scratch, |y, planes| {
+    run_stages(plan, program, pixels, region, scratch, |y, planes| {
         store::interleave(planes, &mut out[4 * width * y..][..4 * width])
     });
 }
 
 fn run_stages(
+    plan: &Plan,
     program: &Program,
     pixels: Pixels<'_>,
     region: Rect,
@@ -88,11 +91,11 @@ fn run_stages(
         let source = if i == 0 { pixels } else { Pixels::Floats { data: ready, stride } };
         let region = if i == 0 { region } else { Rect { left: 0, top: 0, ..region } };
         if i == last {
-            run_stage(stage, source, region, scratch, &mut sink);
+            run_stage(plan, stage, source, region, scratch, &mut sink);
         } else {
             next.clear();
             next.resize(4 * width * height, 1.0);
-            run_stage(stage, source, region, scratch, &mut |y, planes| {
+            run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
                 store::interleave(planes, &mut next[4 * width * y..][..4 * width])
             });
         }
@@ -102,6 +105,7 @@ fn run_stages(
 }
 
 fn run_stage(
+    plan: &Plan,
     stage: &StageProgram,
     source: Pixels<'_>,
     region: Rect,
@@ -134,7 +138,7 @@ fn run_stage(
                     None => resample::row(&sampling, x, y, i, source, line, planes),
                 }
             }
-            (done.unwrap_or(0)..until).for_each(|step| color::step(&steps[step], means[step], planes));
+            (done.unwrap_or(0)..until).for_each(|step| color::step(plan, &steps[step], means[step], planes));
             work(i, planes);
         }
         done = keep.then_some(until);
@@ -149,11 +153,13 @@ fn run_stage(
 }
 
 /// Whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the steps before
-/// it: that stays in the first-level cache, where an image of rows does not. Hue takes longer than keeping them.
+/// it: that stays in the first-level cache, where an image of rows does not. Hue takes longer than keeping them, and
+/// what a custom step takes is not known.
 fn cheap_to_repeat(steps: &[Step]) -> bool {
     let mut contrasts = (0..steps.len()).filter(|&i| steps[i].opcode == opcode::CONTRAST);
     let first = contrasts.next().unwrap_or(0);
-    contrasts.next().is_none() && steps[..first].iter().all(|step| step.opcode != opcode::HUE)
+    contrasts.next().is_none()
+        && steps[..first].iter().all(|step| step.opcode != opcode::HUE && step.opcode < opcode::CUSTOM)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The only folder that calls wgpu.
 
 mod device;
+mod health;
 pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod readback;

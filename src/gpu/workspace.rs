@@ -32,14 +32,9 @@ impl Workspace {
     /// For submissions of up to `images` images.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, images: usize) -> Result<Workspace> {
         let (params, statistics, intermediates) = sizes(plan, images);
-        gpu.checked("allocating the workspace", || {
+        gpu.made("gpufeed workspace", Self::bytes_for(plan, images), || {
             let buffer = |label: &str, size: u64, usage: wgpu::BufferUsages| {
-                gpu.device().create_buffer(&wgpu::BufferDescriptor {
-                    label: Some(label),
-                    size,
-                    usage: usage | wgpu::BufferUsages::STORAGE,
-                    mapped_at_creation: false,
-                })
+                gpu.buffer(label, size, usage | wgpu::BufferUsages::STORAGE, false)
             };
             let none = wgpu::BufferUsages::empty();
             Workspace {

@@ -64,7 +64,7 @@ impl Stage {
                 self.border = None;
             }
             Effect::Flip => {}
-            Effect::Color | Effect::Channels(_) => self.steps += 1,
+            Effect::Color(_) | Effect::Custom | Effect::Channels(_) => self.steps += 1,
             Effect::Contrast => {
                 self.steps += 1;
                 self.statistics += 1;

@@ -4,10 +4,13 @@
 //! [`Plan::draw`] draws the concrete ops, `program` composes them into one `sampling` and a few colour steps per
 //! stage, and `params` lays that out for the shaders that `wgsl` puts together. `cpu/` runs the same programs natively.
 
+mod custom;
 mod fuse;
 pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod sampling;
+#[cfg(test)]
+mod variants;
 pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};
@@ -107,7 +110,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a wrong argument of a transform, a random number of channels, or
-    /// `DType::U8` after `Normalize`.
+    /// `DType::U8` after `Normalize`; [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) for the WGSL of a
+    /// [`CustomColor`](crate::transforms::CustomColor).
     pub fn compile(transforms: &[Transform], output: &Output) -> Result<Plan> {
         Plan::compile_for(3, transforms, output)
     }
@@ -150,6 +154,7 @@ impl Plan {
             output: *output,
         };
         plan.check_u8()?;
+        plan.check_customs()?;
         Ok(plan)
     }
 
@@ -165,11 +170,16 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, or `DType::U8` after
-    /// `Normalize`.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, for `Op::Custom`, or for
+    /// `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
+        if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
+            let reason =
+                "Op::Custom alone says no function; compile the transforms, and apply drawn parameters with Processor";
+            return Err(Error::argument("ops", reason));
+        }
         let mut plan = Plan::compile_for(input_channels, &[], output)?;
-        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false };
+        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
         (plan.stages, plan.places) = fuse::fuse(&plan.slots);

@@ -4,7 +4,7 @@ use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
 use crate::error::{Error, Result};
-use crate::transforms::{Drawn, Effect, Op};
+use crate::transforms::{Drawn, Effect, Op, opcode};
 use bytemuck::{Pod, Zeroable};
 
 /// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
@@ -20,17 +20,6 @@ pub(crate) struct Step {
     pub(crate) padding: u32,
     /// The step's numbers.
     pub(crate) value: [f32; 4],
-}
-
-/// The numbers of the colour steps, one file each under `shaders/color/` and `cpu/color/`.
-pub(crate) mod opcode {
-    pub(crate) const BRIGHTNESS: u32 = 1;
-    pub(crate) const CONTRAST: u32 = 2;
-    pub(crate) const SATURATION: u32 = 3;
-    pub(crate) const HUE: u32 = 4;
-    pub(crate) const GRAYSCALE: u32 = 5;
-    pub(crate) const SUBTRACT: u32 = 6;
-    pub(crate) const DIVIDE: u32 = 7;
 }
 
 /// One stage of one image.
@@ -82,7 +71,7 @@ impl Program {
                 composer = next;
             }
             check(op, composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
-            apply(op, *place, channels, &mut composer, &mut steps);
+            apply(op, drawn_op.slot, *place, channels, &mut composer, &mut steps);
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
@@ -112,7 +101,7 @@ impl Program {
 
 fn belongs(op: &Op, effect: Effect) -> bool {
     // RandomGrayscale keeps three channels, so its slot is a colour's.
-    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color)
+    op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color(opcode::GRAYSCALE))
 }
 
 fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
@@ -136,12 +125,18 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
             finite(&[factor])
         }
+        Op::Solarize { threshold } => finite(&[threshold]),
+        Op::Posterize { bits: 0..=8 } => Ok(()),
+        Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
+        Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
+        Op::PermuteChannels { .. } => Err("no permutation of 0, 1, 2".to_owned()),
+        Op::Custom { parameters } => finite(&parameters),
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
-        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } => Ok(()),
+        Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } | Op::Invert => Ok(()),
     }
 }
 
-fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     let gray = u32::from(channels == 1);
     // One channel is kept in all three registers, so its number stands in all three as well.
     let repeated = |numbers: [f32; 3]| if channels == 1 { [numbers[0]; 3] } else { numbers };
@@ -167,6 +162,19 @@ fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &
         // One channel is gray already; it is kept in all three registers, so repeating it takes no step.
         Op::Grayscale { .. } if channels == 1 => {}
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
+        Op::Invert => step(opcode::INVERT, 0, [0.0; 3]),
+        Op::Solarize { threshold } => step(opcode::SOLARIZE, 0, [threshold; 3]),
+        Op::Posterize { bits } => {
+            let levels = (1u32 << bits) as f32;
+            step(opcode::POSTERIZE, 0, [levels, levels - 1.0, 1.0 / levels]);
+        }
+        // One channel has one order.
+        Op::PermuteChannels { .. } if channels == 1 => {}
+        Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, 0, permutation.map(|c| c as f32)),
+        Op::Custom { parameters: value } => {
+            let opcode = opcode::CUSTOM + u32::from(slot);
+            steps.push(Step { opcode, statistic: 0, gray, padding: 0, value });
+        }
         Op::Normalize { mean, std } => {
             step(opcode::SUBTRACT, 0, repeated(mean));
             step(opcode::DIVIDE, 0, repeated(std));

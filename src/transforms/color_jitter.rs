@@ -1,6 +1,6 @@
 use super::draw::{Context, Numbers};
 use super::op::Op;
-use super::{Effect, Operator, Slots};
+use super::{Effect, Operator, Slots, opcode};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -126,8 +126,9 @@ impl Operator for ColorJitter {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        for (range, effect) in self.ranges().iter().zip([Effect::Color, Effect::Contrast, Effect::Color, Effect::Color])
-        {
+        let color = Effect::Color;
+        let effects = [color(opcode::BRIGHTNESS), Effect::Contrast, color(opcode::SATURATION), color(opcode::HUE)];
+        for (range, effect) in self.ranges().iter().zip(effects) {
             slots.push(Self::NAME, if range.is_some() { effect } else { Effect::Never });
         }
     }

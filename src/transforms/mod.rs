@@ -8,36 +8,50 @@
 
 mod center_crop;
 mod color_jitter;
+mod custom_color;
 pub(crate) mod draw;
 mod grayscale;
 mod normalize;
 mod op;
+pub(crate) mod opcode;
 mod pad;
 mod random_apply;
+mod random_channel_permutation;
 mod random_crop;
 mod random_grayscale;
 mod random_horizontal_flip;
+mod random_invert;
+mod random_posterize;
 mod random_resized_crop;
+mod random_solarize;
 mod random_vertical_flip;
 mod resize;
+pub(crate) mod snippet;
 
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
+pub use custom_color::CustomColor;
 pub use draw::{Drawn, DrawnOp, Key};
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
 pub use op::{Interpolation, Op, PaddingMode};
 pub use pad::{Pad, Padding};
 pub use random_apply::RandomApply;
+pub use random_channel_permutation::RandomChannelPermutation;
 pub use random_crop::RandomCrop;
 pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
+pub use random_invert::RandomInvert;
+pub use random_posterize::RandomPosterize;
 pub use random_resized_crop::RandomResizedCrop;
+pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
 pub use resize::{Resize, ResizeTo};
 
+pub use crate::random::Numbers;
+
 use crate::error::Result;
-use draw::{Context, Numbers};
+use draw::Context;
 use serde::{Deserialize, Serialize};
 
 /// What every operator answers: the three questions that the planner and the workers ask.
@@ -65,8 +79,10 @@ pub(crate) enum Effect {
     Resize { interpolation: Interpolation, antialias: bool },
     /// Mirrors an axis.
     Flip,
-    /// Changes colours, pixel by pixel.
-    Color,
+    /// Changes colours, pixel by pixel: the step of that [`opcode`].
+    Color(u32),
+    /// Changes colours by the user's own function: the slot's `custom`.
+    Custom,
     /// Changes colours by a statistic of the whole image.
     Contrast,
     /// Changes the number of channels.
@@ -82,6 +98,8 @@ pub(crate) struct Slot {
     pub(crate) effect: Effect,
     /// Inside a `RandomApply`: may be absent.
     pub(crate) optional: bool,
+    /// The step of [`Effect::Custom`].
+    pub(crate) custom: Option<CustomColor>,
 }
 
 /// The slots of a list, and the image size where it is known for certain.
@@ -95,7 +113,7 @@ pub(crate) struct Slots {
 
 impl Slots {
     fn push(&mut self, transform: &'static str, effect: Effect) {
-        self.list.push(Slot { transform, effect, optional: self.optional });
+        self.list.push(Slot { transform, effect, optional: self.optional, custom: None });
     }
 
     fn set_size(&mut self, size: Option<(u32, u32)>) {
@@ -156,14 +174,19 @@ macro_rules! transforms {
 transforms!(
     CenterCrop,
     ColorJitter,
+    CustomColor,
     Grayscale,
     Normalize,
     Pad,
     RandomApply,
+    RandomChannelPermutation,
     RandomCrop,
     RandomGrayscale,
     RandomHorizontalFlip,
+    RandomInvert,
+    RandomPosterize,
     RandomResizedCrop,
+    RandomSolarize,
     RandomVerticalFlip,
     Resize,
 );

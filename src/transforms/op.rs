@@ -1,6 +1,6 @@
 //! The concrete operations that transforms emit once their numbers are drawn.
 
-use super::Effect;
+use super::{Effect, opcode};
 use serde::{Deserialize, Serialize};
 
 /// How a resize reads between pixels: torchvision's `InterpolationMode`.
@@ -125,6 +125,29 @@ pub enum Op {
         /// 1 or 3.
         channels: u32,
     },
+    /// `1 - x`.
+    Invert,
+    /// `1 - x` where `x ≥ threshold`, else `x`.
+    Solarize {
+        /// Usually in \[0, 1\].
+        threshold: f32,
+    },
+    /// `clamp(floor(x · L), 0, L - 1) / L` with L = 2^bits.
+    Posterize {
+        /// 0 to 8.
+        bits: u32,
+    },
+    /// Output channel `c` is input channel `permutation[c]`, as torchvision's `permute_channels` computes it. One channel
+    /// stays as it is.
+    PermuteChannels {
+        /// 0, 1 and 2 in any order.
+        permutation: [u32; 3],
+    },
+    /// The function of a [`CustomColor`](super::CustomColor); the slot says which.
+    Custom {
+        /// What its closure drew; finite.
+        parameters: [f32; 4],
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -143,7 +166,14 @@ impl Op {
             Op::Resize { interpolation, antialias, .. } => Effect::Resize { interpolation, antialias },
             Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
             Op::Contrast { .. } => Effect::Contrast,
-            Op::Brightness { .. } | Op::Saturation { .. } | Op::Hue { .. } => Effect::Color,
+            Op::Brightness { .. } => Effect::Color(opcode::BRIGHTNESS),
+            Op::Saturation { .. } => Effect::Color(opcode::SATURATION),
+            Op::Hue { .. } => Effect::Color(opcode::HUE),
+            Op::Invert => Effect::Color(opcode::INVERT),
+            Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
+            Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
+            Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
+            Op::Custom { .. } => Effect::Custom,
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }

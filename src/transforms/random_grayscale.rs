@@ -1,6 +1,6 @@
 use super::draw::{Context, Numbers, check_probability};
 use super::op::Op;
-use super::{Effect, Operator, Slots};
+use super::{Effect, Operator, Slots, opcode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ impl Operator for RandomGrayscale {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Color);
+        slots.push(Self::NAME, Effect::Color(opcode::GRAYSCALE));
     }
 
     fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

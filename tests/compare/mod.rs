@@ -18,6 +18,18 @@ pub(crate) fn within(expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, 
     Ok(worst)
 }
 
+/// [`within`] over what is not `doubtful`.
+pub(crate) fn within_except(doubtful: &[bool], expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String> {
+    if expected.len() != actual.len() || expected.len() != doubtful.len() {
+        return Err(format!("{} values instead of {} ({})", actual.len(), expected.len(), doubtful.len()));
+    }
+    let certain = || doubtful.iter().map(|doubtful| !doubtful);
+    let expected: Vec<f64> =
+        expected.iter().zip(certain()).filter_map(|(value, keep)| keep.then_some(*value)).collect();
+    let actual: Vec<f32> = actual.iter().zip(certain()).filter_map(|(value, keep)| keep.then_some(*value)).collect();
+    within(&expected, &actual, bar)
+}
+
 /// Largest differences by name, and what failed.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {

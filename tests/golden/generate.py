@@ -198,6 +198,14 @@ def apply(img, ops):
             img = F.adjust_hue(img, a["factor"])
         elif kind == "Grayscale":
             img = F.rgb_to_grayscale(img, num_output_channels=a["channels"])
+        elif kind == "Invert":
+            img = F.invert(img)
+        elif kind == "Solarize":
+            img = F.solarize(img, a["threshold"])
+        elif kind == "Posterize":
+            img = F.posterize(img, a["bits"])
+        elif kind == "PermuteChannels":
+            img = F.permute_channels(img, a["permutation"]) if n == 3 else F.permute_channels(img, [0])
         elif kind == "Normalize":
             img = F.normalize(img, a["mean"][:n], a["std"][:n])
         else:
@@ -492,6 +500,36 @@ def recipe_cases():
         case(f"random_crop/pad_if_needed-{mode}/seed-{4100 + i}", inp, ops, out)
 
 
+def point_cases():
+    """Invert, solarize, posterize and channel permutations."""
+    permute = lambda *order: {"PermuteChannels": {"permutation": list(order)}}
+    solarize = lambda threshold: {"Solarize": {"threshold": threshold}}
+    posterize = lambda bits: {"Posterize": {"bits": bits}}
+    images = [("palette", PALETTE), ("proc", proc(19, 13, 105)), ("1x1", proc(1, 1, 111)), ("1ch", proc(9, 7, 112, 1)), ("ramp", ramp(64, 2))]
+    for label, inp in images:
+        case(f"invert/{label}", inp, ["Invert"], v2.RandomInvert(1.0)(image(inp)))
+        for threshold in (0.0, 0.25, 0.5, 128 / 255, 1.0):
+            case(f"solarize/{label}/{threshold:.3g}", inp, [solarize(threshold)], v2.RandomSolarize(threshold, 1.0)(image(inp)))
+        for bits in range(9) if label == "ramp" else (0, 2, 4, 7):
+            case(f"posterize/{label}/{bits}", inp, [posterize(bits)], v2.RandomPosterize(bits, 1.0)(image(inp)))
+    for label, inp in images[:2]:
+        for order in itertools.permutations(range(3)):
+            case(f"permute/{label}/" + "".join(map(str, order)), inp, [permute(*order)])
+    case("permute/1ch", proc(9, 7, 112, 1), [permute(2, 0, 1)])
+    big = proc(64, 48, 60)
+    for label, op in [("invert", "Invert"), ("solarize", solarize(0.5)), ("posterize", posterize(2)), ("permute", permute(1, 2, 0))]:
+        case(f"point/after-bilinear/{label}", big, [resize(15, 20), op])
+        case(f"point/after-bicubic/{label}", checker(11, 7, 3, (20, 40, 0), (255, 240, 250)), [resize(16, 20, "Bicubic", True), op])
+        case(f"point/before-resize/{label}", big, [op, resize(11, 13)])
+        case(f"point/before-contrast/{label}", proc(20, 15, 77), [op, op1("Contrast", 1.7)])
+        case(f"point/after-contrast/{label}", proc(20, 15, 77), [op1("Contrast", 0.6), op])
+        case(f"point/before-pad/{label}", proc(9, 8, 113), [op, pad(1, 2, 3, 1, "Constant", (0.5, 0.25, 0.0)), crop(1, 0, 8, 11)])
+        case(f"point/after-normalize/{label}", proc(20, 15, 77), [IMAGENET, op])
+        case(f"point/before-hue/{label}", proc(9, 8, 113), [op, op1("Hue", 0.2), "HorizontalFlip", op1("Saturation", 1.4)])
+    case("point/all", big, [posterize(5), "VerticalFlip", permute(2, 0, 1), crop(3, 4, 12, 14), solarize(0.4), "Invert", IMAGENET])
+    case("point/1ch-to-3", proc(9, 7, 112, 1), ["Invert", solarize(0.6), permute(1, 2, 0), {"Grayscale": {"channels": 3}}, permute(1, 2, 0)])
+
+
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
@@ -588,7 +626,7 @@ def rows_json(rows):
 
 def main():
     check = "--check" in sys.argv[1:]
-    for make in (resize_cases, geometry_cases, color_cases, jitter_cases, recipe_cases):
+    for make in (resize_cases, geometry_cases, color_cases, jitter_cases, recipe_cases, point_cases):
         make()
     assert len({c["name"] for c in CASES}) == len(CASES), "names must be unique"
     header = dict(

@@ -1,8 +1,9 @@
 //! Random lists of transforms: any operator after any other, with arguments that matter on images of up to 90 pixels.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Grayscale, Interpolation, Normalize, Pad, PaddingMode, RandomApply, RandomCrop,
-    RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
+    CenterCrop, ColorJitter, Grayscale, Interpolation, Normalize, Pad, PaddingMode, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
+    RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 
 /// SplitMix64 (Steele, Lea and Flood 2014): the tests' own numbers, independent of the crate's.
@@ -45,7 +46,8 @@ impl Dice {
     }
 
     fn fill(&mut self) -> [f32; 3] {
-        self.pick(&[[0.0; 3], [0.25, 0.5, 1.0], [0.9, 0.1, 0.6]])
+        // Not on a step of what `transform` solarizes and posterizes.
+        self.pick(&[[0.0; 3], [0.27, 0.52, 1.0], [0.9, 0.1, 0.6]])
     }
 
     /// Mostly a few pixels, at times more than the image has.
@@ -61,7 +63,7 @@ pub(crate) fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 14) {
+        return match dice.between(0, 18) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -79,6 +81,10 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
                 RandomApply::new(dice.pick(&[0.5, 0.5, 0.8, 1.0]), transforms).into()
             }
             14 if normalize && dice.chance(60) => standardise(dice).into(),
+            15 => RandomInvert::new(0.6).into(),
+            16 => RandomSolarize::new(dice.pick(&[0.31, 0.48, 0.76])).p(0.7).into(),
+            17 => RandomPosterize::new(dice.between(0, 4)).p(0.7).into(),
+            18 => RandomChannelPermutation::new().into(),
             _ => continue,
         };
     }

@@ -1,6 +1,7 @@
 //! Colours: the formulas of torchvision's `functional/_color.py` on floats.
 
 use super::Image;
+use gpufeed::transforms::Op;
 
 fn gray(image: &Image, y: usize, x: usize) -> f64 {
     match image.channels {
@@ -34,6 +35,46 @@ pub(super) fn saturation(image: &Image, factor: f64) -> Image {
 
 pub(super) fn grayscale(image: &Image, channels: usize) -> Image {
     Image::build((channels, image.height, image.width), |_, y, x| gray(image, y, x))
+}
+
+pub(super) fn invert(image: &Image) -> Image {
+    Image::build(image.shape(), |c, y, x| 1.0 - image.at(c, y, x))
+}
+
+/// torch compares in f32.
+pub(super) fn solarize(image: &Image, threshold: f32) -> Image {
+    Image::build(image.shape(), |c, y, x| {
+        let value = image.at(c, y, x);
+        if value as f32 >= threshold { 1.0 - value } else { value }
+    })
+}
+
+pub(super) fn posterize(image: &Image, bits: u32) -> Image {
+    let levels = 2f64.powi(bits as i32);
+    Image::build(image.shape(), |c, y, x| (image.at(c, y, x) * levels).floor().clamp(0.0, levels - 1.0) / levels)
+}
+
+pub(super) fn permute_channels(image: &Image, permutation: [u32; 3]) -> Image {
+    if image.channels == 1 {
+        return image.clone();
+    }
+    Image::build(image.shape(), |c, y, x| image.at(permutation[c] as usize, y, x))
+}
+
+/// Where a channel lies so close to a step of `op` that rounding may decide on its side: 1, elsewhere 0.
+pub(super) fn near_a_step(image: &Image, op: &Op, distance: f64) -> Image {
+    let near = |value: f64| match *op {
+        Op::Solarize { threshold } => (value - f64::from(threshold)).abs() < distance,
+        // Below 0 and above 1 there are no more steps.
+        Op::Posterize { bits } => {
+            let levels = 2f64.powi(bits as i32);
+            let step = (value * levels).round();
+            (1.0..levels).contains(&step) && (value - step / levels).abs() < distance
+        }
+        _ => false,
+    };
+    let (channels, height, width) = image.shape();
+    Image::build((1, height, width), |_, y, x| f64::from(u8::from((0..channels).any(|c| near(image.at(c, y, x))))))
 }
 
 /// The largest of the three, their range, and the hue in turns (0 where all are equal).

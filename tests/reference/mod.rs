@@ -6,7 +6,7 @@
 mod color;
 mod resample;
 
-use gpufeed::transforms::{Op, PaddingMode};
+use gpufeed::transforms::{Interpolation, Op, PaddingMode};
 
 /// An image of 1 or 3 channels, plane after plane.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,20 +45,68 @@ impl Image {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) image: Image,
-    /// A pixel stood where `Hue` jumps, so that rounding decides between two values: see `color::on_a_jump`.
+    /// The values of `image` that depend on a pixel at a step of `Solarize` or `Posterize`: rounding decides there.
+    pub(crate) doubtful: Vec<bool>,
+    /// A pixel stood where `Hue` jumps, so that rounding decides between two values (see `color::on_a_jump`), or a doubtful
+    /// one went into a mean.
     pub(crate) on_a_jump: bool,
 }
 
+/// How close to a step rounding may decide.
+const DOUBT: f64 = 1e-4;
+
 /// Applies `ops`, one by one.
 pub(crate) fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> Outcome {
-    let mut outcome = Outcome { image: image.clone(), on_a_jump: false };
+    let mut image = image.clone();
+    let mut on_a_jump = false;
+    // 1 where a pixel is in doubt. It goes through the same geometry as the image.
+    let mut doubt = Image::build((1, image.height, image.width), |_, _, _| 0.0);
+    // Whether f32 has the same numbers up to now, or how much larger differences have become.
+    let (mut exact, mut gain) = (true, 1.0);
     for op in ops {
-        if let Op::Hue { factor } = *op {
-            outcome.on_a_jump |= color::on_a_jump(&outcome.image, factor.into());
+        match op {
+            Op::Hue { factor } => on_a_jump |= color::on_a_jump(&image, (*factor).into()),
+            Op::Contrast { .. } => on_a_jump |= doubt.planes.iter().any(|doubt| *doubt != 0.0),
+            Op::Normalize { std, .. } => gain *= std.iter().map(|s| f64::from(s.abs()).recip()).fold(1.0, f64::max),
+            Op::Solarize { .. } | Op::Posterize { .. } if !exact => {
+                let near = color::near_a_step(&image, op, DOUBT * gain);
+                doubt.planes.iter_mut().zip(near.planes).for_each(|(doubt, near)| *doubt = doubt.max(near));
+            }
+            _ => {}
         }
-        outcome.image = apply(&outcome.image, op);
+        image = apply(&image, op);
+        if is_geometry(op) {
+            doubt = apply(&doubt, &without_fill(op));
+            doubt.planes.iter_mut().for_each(|doubt| *doubt = f64::from(u8::from(*doubt != 0.0)));
+        }
+        exact = leaves_f32_exact(op, exact);
     }
-    outcome
+    let doubtful = doubt.planes.iter().map(|doubt| *doubt != 0.0);
+    let doubtful = (0..image.channels).flat_map(|_| doubtful.clone()).collect();
+    Outcome { doubtful, image, on_a_jump }
+}
+
+fn is_geometry(op: &Op) -> bool {
+    matches!(op, Op::Crop { .. } | Op::Pad { .. } | Op::Resize { .. } | Op::HorizontalFlip | Op::VerticalFlip)
+}
+
+fn without_fill(op: &Op) -> Op {
+    match *op {
+        Op::Pad { left, top, right, bottom, mode, .. } => Op::Pad { left, top, right, bottom, mode, fill: [0.0; 3] },
+        ref other => other.clone(),
+    }
+}
+
+/// Whether `op` gives the same numbers in f32 as in f64, up to the representation of its input.
+fn leaves_f32_exact(op: &Op, exact: bool) -> bool {
+    match op {
+        // Levels are multiples of 1/256, whatever they were before.
+        Op::Posterize { .. } => true,
+        Op::Resize { interpolation: Interpolation::Nearest | Interpolation::NearestExact, .. }
+        | Op::PermuteChannels { .. } => exact,
+        Op::Resize { .. } => false,
+        other => exact && is_geometry(other),
+    }
 }
 
 fn apply(image: &Image, op: &Op) -> Image {
@@ -89,6 +137,10 @@ fn apply(image: &Image, op: &Op) -> Image {
         Op::Saturation { factor } => color::saturation(image, factor.into()),
         Op::Hue { factor } => color::hue(image, factor.into()),
         Op::Grayscale { channels } => color::grayscale(image, channels as usize),
+        Op::Invert => color::invert(image),
+        Op::Solarize { threshold } => color::solarize(image, threshold),
+        Op::Posterize { bits } => color::posterize(image, bits),
+        Op::PermuteChannels { permutation } => color::permute_channels(image, permutation),
         Op::Normalize { mean, std } => {
             Image::build(image.shape(), |c, y, x| (image.at(c, y, x) - f64::from(mean[c])) / f64::from(std[c]))
         }

@@ -1,0 +1,52 @@
+use super::draw::{Context, Numbers};
+use super::op::Op;
+use super::{Effect, Operator, Slots, opcode};
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+
+/// Puts the channels in random order, each of the six equally likely: torchvision's `RandomChannelPermutation`.
+///
+/// It always applies; one of the six leaves the image as it is. For a chance, wrap it in [`RandomApply`](super::RandomApply).
+///
+/// ```
+/// use gpufeed::transforms::{RandomApply, RandomChannelPermutation};
+///
+/// let sometimes = RandomApply::new(0.5, [RandomChannelPermutation::new()]);
+/// # let _ = sometimes;
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RandomChannelPermutation {}
+
+impl RandomChannelPermutation {
+    /// Has no arguments.
+    pub fn new() -> Self {
+        RandomChannelPermutation {}
+    }
+}
+
+impl Operator for RandomChannelPermutation {
+    const NAME: &'static str = "RandomChannelPermutation";
+
+    fn validate(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Color(opcode::PERMUTE_CHANNELS));
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        // One channel has one order.
+        if context.channels == 1 {
+            return Ok(());
+        }
+        // Fisher-Yates.
+        let mut permutation = [0, 1, 2];
+        for i in (1..3).rev() {
+            permutation.swap(i, numbers.below(i as u64 + 1) as usize);
+        }
+        context.emit(0, Op::PermuteChannels { permutation })
+    }
+}

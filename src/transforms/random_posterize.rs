@@ -1,0 +1,62 @@
+use super::draw::{Context, Numbers, check_probability};
+use super::op::Op;
+use super::{Effect, Operator, Slots, opcode};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Leaves 2^bits levels of each channel, with probability `p`: torchvision's `RandomPosterize` on floats.
+///
+/// The levels are `0, 1/L, …, (L - 1)/L` with L = 2^bits, so white becomes `(L - 1)/L`, and 0 bits give black.
+///
+/// ```
+/// use gpufeed::transforms::RandomPosterize;
+///
+/// let four_levels = RandomPosterize::new(2).p(1.0);
+/// assert_eq!(RandomPosterize::new(2).p, 0.5);
+/// # let _ = four_levels;
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomPosterize {
+    /// 0 to 8.
+    pub bits: u32,
+    /// Probability in \[0, 1\]; 0.5 by default.
+    #[serde(default = "half")]
+    pub p: f64,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+impl RandomPosterize {
+    /// Leaves `bits` bits with probability 0.5.
+    pub fn new(bits: u32) -> Self {
+        RandomPosterize { bits, p: half() }
+    }
+
+    /// Sets the probability.
+    pub fn p(self, p: f64) -> Self {
+        RandomPosterize { p, ..self }
+    }
+}
+
+impl Operator for RandomPosterize {
+    const NAME: &'static str = "RandomPosterize";
+
+    fn validate(&self) -> Result<()> {
+        check_probability(self.p)?;
+        match self.bits {
+            0..=8 => Ok(()),
+            bits => Err(Error::argument("bits", format!("{bits}; 0 to 8 work"))),
+        }
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Color(opcode::POSTERIZE));
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        if numbers.chance(self.p) { context.emit(0, Op::Posterize { bits: self.bits }) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,62 @@
+use super::draw::{Context, Numbers, check_probability};
+use super::op::Op;
+use super::{Effect, Operator, Slots, opcode};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Inverts what is as bright as a threshold or brighter, each channel for itself, with probability `p`: torchvision's
+/// `RandomSolarize`.
+///
+/// ```
+/// use gpufeed::transforms::RandomSolarize;
+///
+/// let byol = RandomSolarize::new(0.5).p(0.2);
+/// assert_eq!(RandomSolarize::new(0.5).p, 0.5);
+/// # let _ = byol;
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomSolarize {
+    /// In \[0, 1\]: a byte's 128 is 128 / 255 here.
+    pub threshold: f32,
+    /// Probability in \[0, 1\]; 0.5 by default.
+    #[serde(default = "half")]
+    pub p: f64,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+impl RandomSolarize {
+    /// Solarizes at `threshold` with probability 0.5.
+    pub fn new(threshold: f32) -> Self {
+        RandomSolarize { threshold, p: half() }
+    }
+
+    /// Sets the probability.
+    pub fn p(self, p: f64) -> Self {
+        RandomSolarize { p, ..self }
+    }
+}
+
+impl Operator for RandomSolarize {
+    const NAME: &'static str = "RandomSolarize";
+
+    fn validate(&self) -> Result<()> {
+        check_probability(self.p)?;
+        if (0.0..=1.0).contains(&self.threshold) {
+            Ok(())
+        } else {
+            Err(Error::argument("threshold", format!("{}; 0 to 1 work", self.threshold)))
+        }
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Color(opcode::SOLARIZE));
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        if numbers.chance(self.p) { context.emit(0, Op::Solarize { threshold: self.threshold }) } else { Ok(()) }
+    }
+}
