@@ -162,7 +162,7 @@ impl Source {
 
     pub(crate) fn pixels(&self) -> cpu::Pixels<'_> {
         match self {
-            Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width },
+            Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width, size: 4 },
             Source::Floats { data, width } => cpu::Pixels::Floats { data, stride: 4 * width },
         }
     }

@@ -97,7 +97,7 @@ impl Line {
     /// Decodes (or gathers) the drafted region.
     pub(super) fn pixels<'a>(
         &self,
-        data: &SampleData<'_>,
+        data: &SampleData<'a>,
         drafted: &Drafted,
         decode: &'a mut decode::Scratch,
         (bytes, floats): (&'a mut Vec<u8>, &'a mut Vec<f32>),
@@ -108,7 +108,7 @@ impl Line {
         match (data, &drafted.probe) {
             (SampleData::Encoded(file), Some(probe)) => {
                 let decoded = decode::decode(file, probe, drafted.region, &self.decode, decode)?;
-                Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride })
+                Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
             }
             (SampleData::Pixels(pixels), _) if drafted.float => {
                 floats.clear();
@@ -116,11 +116,18 @@ impl Line {
                 widen_floats(*pixels, drafted.region, floats);
                 Ok(cpu::Pixels::Floats { data: floats, stride })
             }
+            (SampleData::Pixels(pixels), _) if pixels.format() == PixelFormat::Rgb8 => {
+                // Where they lie.
+                let Rect { left, top, .. } = drafted.region;
+                let stride = 3 * pixels.width() as usize;
+                let data = &pixels.bytes()[top as usize * stride + 3 * left as usize..];
+                Ok(cpu::Pixels::Bytes { data, stride, size: 3 })
+            }
             (SampleData::Pixels(pixels), _) => {
                 bytes.clear();
                 bytes.reserve_exact(whole);
                 widen_bytes(*pixels, drafted.region, bytes);
-                Ok(cpu::Pixels::Bytes { data: bytes, stride })
+                Ok(cpu::Pixels::Bytes { data: bytes, stride, size: 4 })
             }
             (SampleData::Encoded(_), None) => {
                 Err(ErrorKind::Decode { format: "image", reason: "not probed".to_owned() }.into())

@@ -9,7 +9,7 @@ use super::stats::Stage;
 use crate::cpu;
 use crate::dataset::SampleData;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::staging::MappedRange;
+use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::plan::params::Source;
 use crate::sampler::Slot;
 use bytes::BytesMut;
@@ -204,11 +204,17 @@ impl Worker<'_> {
 
 /// Row by row into write-combined memory, in one sequential pass.
 fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRange) -> Result<()> {
+    let mut range = range.open()?;
     let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
-        cpu::Pixels::Bytes { data, stride } => (data, 4 * width, stride),
+        cpu::Pixels::Bytes { data, stride, size: 3 } => {
+            for y in 0..height {
+                widen(&data[y * stride..][..3 * width], 4 * width * y, &mut range);
+            }
+            return Ok(());
+        }
+        cpu::Pixels::Bytes { data, stride, .. } => (data, 4 * width, stride),
         cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
     };
-    let mut range = range.open()?;
     if row == stride {
         range.write(0, &bytes[..row * height]);
         return Ok(());
@@ -217,6 +223,18 @@ fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRang
         range.write(y * row, &bytes[y * stride..][..row]);
     }
     Ok(())
+}
+
+/// RGB8 to RGBA8, a few pixels at a time.
+fn widen(row: &[u8], offset: usize, range: &mut OpenRange) {
+    const PIXELS: usize = 128;
+    let mut block = [255; 4 * PIXELS];
+    for (i, pixels) in row.chunks(3 * PIXELS).enumerate() {
+        for (to, from) in block.as_chunks_mut::<4>().0.iter_mut().zip(pixels.as_chunks::<3>().0) {
+            to[..3].copy_from_slice(from);
+        }
+        range.write(offset + 4 * PIXELS * i, &block[..pixels.len() / 3 * 4]);
+    }
 }
 
 /// Turns a panic's payload into an error that names the stage.
