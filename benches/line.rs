@@ -7,18 +7,25 @@
 
 #![allow(clippy::print_stdout)]
 
+mod resident;
+
 use clap::Parser;
 use cpu_time::ProcessTime;
 use gpufeed::decode::Orientation;
 use gpufeed::transforms::{ColorJitter, RandomApply, RandomCrop, RandomHorizontalFlip, Resize, Transform};
-use gpufeed::{Backend, DataLoader, Execute, ImageFolder, recipe};
+use gpufeed::{Backend, DataLoader, Dataset, Execute, ImageFolder, recipe};
+use std::collections::VecDeque;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Instant;
+
+/// Ready batches at the most; recipe E also holds as many back, so that the output buffers take turns.
+const QUEUE_DEPTH: usize = 2;
 
 /// What to measure.
 #[derive(Parser)]
 struct Arguments {
-    /// A recipe of the crate, a TOML file, or one of the letters A to D.
+    /// A recipe of the crate, a TOML file, or one of the letters A to E (E: pixels in memory, compared with the reference first).
     #[arg(long, default_value = "A")]
     recipe: String,
     #[arg(long, default_value_t = 2)]
@@ -52,6 +59,7 @@ fn transforms(name: &str) -> Result<Vec<Transform>, Box<dyn Error>> {
         ],
         "C" => recipe::resize_crop(),
         "D" => recipe::resize_jitter_gray(),
+        "E" => resident::transforms(),
         file if file.ends_with(".toml") => recipe::from_toml(&std::fs::read_to_string(file)?)?,
         name => recipe::named(name)?,
     })
@@ -64,22 +72,42 @@ fn main() -> Result<(), Box<dyn Error>> {
         "auto" => Backend::auto()?,
         name => Backend::gpu(name)?,
     };
-    let loader = DataLoader::builder(ImageFolder::open(&arguments.data)?)
+    let resident = arguments.recipe == "E";
+    let dataset: Arc<dyn Dataset> = if resident {
+        Arc::new(resident::open(&arguments.data)?)
+    } else {
+        Arc::new(ImageFolder::open(&arguments.data)?)
+    };
+    let loader = DataLoader::builder(Arc::clone(&dataset))
         .recipe(transforms(&arguments.recipe)?)
         .batch_size(arguments.batch)
         .workers(arguments.workers)
         .shuffle(true)
+        .queue_depth(QUEUE_DEPTH)
         // As torchvision decodes.
         .exif(Orientation::Ignore)
         .execute(if arguments.force_gpu { Execute::Gpu } else { Execute::Auto })
         .build(&backend)?;
     println!("{backend}\n{}", loader.explain());
-    loader.epoch(0)?.try_for_each(|batch| batch.map(drop))?;
+    let mut check = resident::Check::default();
+    for batch in loader.epoch(0)? {
+        let batch = batch?;
+        if resident {
+            check.images(&dataset, &batch)?;
+        }
+    }
+    let mut held = VecDeque::with_capacity(QUEUE_DEPTH);
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     let (mut images, mut epoch) = (0, 1);
     while epoch < 3 || start.elapsed().as_secs_f64() < arguments.min_seconds {
         for batch in loader.epoch(epoch)? {
-            images += batch?.len();
+            let batch = batch?;
+            images += batch.len();
+            if resident {
+                check.buffer(&batch);
+                held.truncate(QUEUE_DEPTH - 1);
+                held.push_front(batch);
+            }
         }
         epoch += 1;
     }
@@ -89,6 +117,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let (wall, cpu) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
     println!("{}", loader.stats());
+    if resident {
+        println!("{}", check.finish(&loader, QUEUE_DEPTH));
+    }
     println!(
         "RESULT {{\"images_per_s\": {:.1}, \"cpu_ms_per_image\": {:.4}, \"cores_used\": {:.3}, \"images\": {images}}}",
         images as f64 / wall,

@@ -135,6 +135,14 @@ pub enum ErrorKind {
         /// Why, and which argument to change.
         reason: String,
     },
+    /// The WGSL of a [`CustomColor`](crate::transforms::CustomColor) cannot be used.
+    #[error("the WGSL of {transform}: {reason}")]
+    Snippet {
+        /// The step's name.
+        transform: &'static str,
+        /// Why: naga's message with the line of the user's text, or what is missing or not allowed in it.
+        reason: String,
+    },
     /// A sample of the data set failed.
     #[error("sample {id} ({name}): {source}")]
     Sample {
@@ -172,6 +180,16 @@ pub enum ErrorKind {
         stage: &'static str,
         /// The driver's or wgpu's reason.
         reason: String,
+    },
+    /// The GPU has no memory left for a buffer.
+    #[error(
+        "the GPU is out of memory: no {bytes} bytes for {what}; lower batch_size, queue_depth or slot_bytes, drop batches earlier, or lower memory_budget so that fewer can be held"
+    )]
+    OutOfMemory {
+        /// What there is no memory for.
+        what: &'static str,
+        /// Bytes asked for.
+        bytes: u64,
     },
     /// A buffer that the adapter or the budget cannot hold.
     #[error("{what} needs {needed} bytes but {limit} are {whose}; change {setting}")]

@@ -105,7 +105,14 @@ fn run_on_gpu(
         let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel);
         let (width, float) = match &source {
             _ if for_cpu => {
-                cpu::run_to_floats(program, source.pixels(), whole(*pixels), &mut reduced, &mut scratch);
+                cpu::run_to_floats(
+                    kernels.plan(),
+                    program,
+                    source.pixels(),
+                    whole(*pixels),
+                    &mut reduced,
+                    &mut scratch,
+                );
                 bytes.extend_from_slice(bytemuck::cast_slice(&reduced));
                 (program.size().0, true)
             }
@@ -155,7 +162,7 @@ impl Source {
 
     pub(crate) fn pixels(&self) -> cpu::Pixels<'_> {
         match self {
-            Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width },
+            Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width, size: 4 },
             Source::Floats { data, width } => cpu::Pixels::Floats { data, stride: 4 * width },
         }
     }

@@ -4,9 +4,23 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A stream of numbers: a function of its key and its number alone.
+/// Random numbers for one operator and one image: a function of seed, epoch, sample and the operator's place in the list,
+/// the same on every platform.
+///
+/// ```
+/// use gpufeed::transforms::CustomColor;
+///
+/// let wgsl = "fn lift(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> { return color + parameters.x; }";
+/// let lift = CustomColor::new("lift", wgsl, |color, parameters| color.map(|value| value + parameters[0]));
+/// // With probability 0.8, by up to a tenth, up or down.
+/// let lift = lift.draw(|numbers| {
+///     let amount = numbers.uniform(0.0, 0.1) as f32;
+///     let amount = if numbers.below(2) == 0 { amount } else { -amount };
+///     numbers.chance(0.8).then_some([amount, 0.0, 0.0, 0.0])
+/// });
+/// ```
 #[derive(Debug)]
-pub(crate) struct Numbers(ChaCha8Rng);
+pub struct Numbers(ChaCha8Rng);
 
 impl Numbers {
     /// Stream `stream` under `key`, from its start.
@@ -16,23 +30,23 @@ impl Numbers {
         Numbers(generator)
     }
 
-    /// Uniform in [0, 1): the top 53 bits of 64, the usual conversion to a double.
-    pub(crate) fn unit(&mut self) -> f64 {
+    /// Uniform in \[0, 1): the top 53 bits of 64, the usual conversion to a double.
+    pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in [low, high).
-    pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
+    /// Uniform in \[low, high).
+    pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// Uniform in 0..bound, without bias; `bound` is not 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    /// A whole number, uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
         below(bound, || self.0.next_u64())
     }
 
     /// True with probability `p`, as torchvision decides: applied unless `rand() >= p`.
-    pub(crate) fn chance(&mut self, p: f64) -> bool {
+    pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 }
@@ -49,6 +63,41 @@ pub(crate) fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
         // 2^64 mod bound is less than bound: this spares the division nearly always.
         if low >= bound || low >= bound.wrapping_neg() % bound {
             return (product >> 64) as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often each rest of a division by 3 came, of 30,000.
+    fn rests(mut draw: impl FnMut() -> u64) -> [u32; 3] {
+        let mut counts = [0; 3];
+        (0..30_000).for_each(|_| counts[(draw() % 3) as usize] += 1);
+        counts
+    }
+
+    #[test]
+    fn integers_below_a_bound_near_2_to_the_64_are_unbiased() {
+        // Of 2^64 numbers, 3 · 2^62 get results of their own; the rest would give the multiples of 3 twice.
+        let bound = 3 << 62;
+        let mut numbers = Numbers::new([7; 32], 0);
+        let near = |count: u32, expected: f64| (f64::from(count) - expected).abs() < 5.0 * expected.sqrt();
+        let fair = rests(|| numbers.below(bound));
+        assert!(fair.iter().all(|&count| near(count, 10_000.0)), "{fair:?}");
+        // The twin, which draws once: a half and two quarters.
+        let biased = rests(|| ((u128::from(numbers.0.next_u64()) * u128::from(bound)) >> 64) as u64);
+        assert!(near(biased[0], 15_000.0) && !near(biased[0], 10_000.0), "{biased:?}");
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_integer_can_come() {
+        for bound in [1, 2, 3, 255, 1 << 63, u64::MAX] {
+            assert_eq!(below(bound, || u64::MAX), bound - 1);
+            // 0 may be drawn again; half a step further is kept.
+            let mut draws = [0, 1 + u64::MAX / bound / 2].into_iter().cycle();
+            assert_eq!(below(bound, || draws.next().unwrap_or_default()), 0, "{bound}");
         }
     }
 }

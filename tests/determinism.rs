@@ -1,14 +1,18 @@
 //! Catches batches that depend on anything but seed and epoch: on workers, queues, slots, restarts, shards or chance.
 
+#![expect(clippy::print_stdout, reason = "tests print what an adapter cannot do")]
+
 mod line;
 
 use gpufeed::transforms::{
     ColorJitter, ErasingValue, Normalize, Op, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop,
     Resize, Transform,
 };
+use gpufeed::wgpu::{DeviceType, Features};
 use gpufeed::{
-    Backend, DType, DataLoader, DataLoaderBuilder, Gpu, InMemory, Label, LastBatch, Layout, PixelFormat, State, wgpu,
+    Backend, DType, DataLoader, DataLoaderBuilder, Execute, Gpu, InMemory, Label, LastBatch, Layout, PixelFormat, State,
 };
+use line::device::devices;
 use line::{Place, Seen, assert_same, places, seen, small_files, within};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -118,21 +122,58 @@ fn slots_change_nothing() {
     });
 }
 
-/// Devices shared with an application lack `MAPPABLE_PRIMARY_BUFFERS` and have WebGPU's limits: slots are copied there.
+/// The buffers that slots are copied to, as the driver's allocator counts them; `None` where wgpu has no such list.
+fn copies(gpu: &Gpu) -> Option<usize> {
+    let report = gpu.device().generate_allocator_report()?;
+    Some(report.allocations.iter().filter(|allocation| allocation.name == "gpufeed source").count())
+}
+
+/// Slots that shaders read in place (unified memory, a device with `MAPPABLE_PRIMARY_BUFFERS`), slots that are copied
+/// (discrete GPUs, devices shared with an application), and the device that gpufeed opens by itself, with the adapter's
+/// larger limits.
 #[test]
-fn a_device_with_default_limits_gives_the_same_bits() {
-    within(120, "default limits", || {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
-        let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
-        for place in places().iter().filter(|place| place.is_shaders()) {
-            let Backend::Gpu(gpu) = &place.backend else { continue };
-            let Some(adapter) = adapters.iter().find(|adapter| adapter.get_info() == *gpu.info()) else { continue };
-            let plain = Gpu::open_with(adapter, wgpu::Features::empty(), wgpu::Limits::default()).unwrap();
-            let plain = Place { backend: Backend::Gpu(plain), ..place.clone() };
-            let loader = plain.build(builder());
-            assert!(loader.explain().contains("copied"), "{}", loader.explain());
-            let expected = seen(place.build(builder()).epoch(0).unwrap());
-            assert_same(&expected, &seen(loader.epoch(0).unwrap()), &place.name);
+fn both_ways_of_uploading_give_the_same_bits() {
+    within(240, "upload", || {
+        for device in devices() {
+            let place = |gpu: Gpu| Place { name: device.name.clone(), backend: gpu.into(), execute: Execute::Gpu };
+            let run = |place: &Place, in_place: bool, layout: Layout, dtype: DType| {
+                let loader = place.build(builder().output(layout, dtype));
+                let explained = loader.explain();
+                let way = if in_place { "read in place" } else { "copied" };
+                assert!(
+                    explained.lines().any(|line| line.starts_with("runs on") && line.ends_with(way)),
+                    "{explained}"
+                );
+                let mut epochs = loader.epochs(0..2).unwrap();
+                let first = Seen::from(&epochs.next().unwrap().unwrap());
+                // A run is under way: its copies are allocated.
+                let Backend::Gpu(gpu) = &place.backend else { panic!("{}: no GPU", place.name) };
+                match copies(gpu) {
+                    Some(count) => assert_eq!(count, usize::from(!in_place), "{}", place.name),
+                    None => println!("{}: wgpu does not list allocations", place.name),
+                }
+                let mut batches = vec![first];
+                batches.extend(seen(epochs));
+                batches
+            };
+            let (copied, as_it_comes) =
+                (place(device.open(Features::empty())), place(Gpu::open(&device.adapter).unwrap()));
+            let Backend::Gpu(gpu) = &as_it_comes.backend else { panic!("no GPU") };
+            let kind = gpu.info().device_type;
+            let unified = matches!(kind, DeviceType::IntegratedGpu | DeviceType::Cpu);
+            let mappable = unified && device.features().contains(Features::MAPPABLE_PRIMARY_BUFFERS);
+            for (layout, dtype) in [(Layout::Nchw, DType::F32), (Layout::Nhwc, DType::F16)] {
+                let expected = run(&copied, false, layout, dtype);
+                let what = format!("{}, {layout:?} {dtype:?}", device.name);
+                assert_same(&expected, &run(&as_it_comes, mappable, layout, dtype), &format!("{what}, as it comes"));
+                if mappable {
+                    let in_place = place(device.open(device.features()));
+                    assert_same(&expected, &run(&in_place, true, layout, dtype), &format!("{what}, in place"));
+                    println!("{what}: copied and read in place, the same bits");
+                } else {
+                    println!("{what}: slots are always copied here ({kind:?}, {:?})", device.features());
+                }
+            }
         }
     });
 }

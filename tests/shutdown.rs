@@ -1,15 +1,13 @@
 //! Catches threads that outlive their run, panics that cross the API, and runs that hang when a thread is lost.
 
 mod line;
+mod watch;
 
 use gpufeed::transforms::{CenterCrop, ColorJitter, RandomResizedCrop};
 use gpufeed::{DataLoader, DataLoaderBuilder, Dataset, Epochs, ErrorKind, InMemory, Result, Sample};
-use line::{assert_same, places, seen, small_files, within};
-use std::sync::Mutex;
+use line::{assert_same, places, seen, small_files};
 use std::time::{Duration, Instant};
-
-/// One test at a time: threads are counted in the whole process.
-static ALONE: Mutex<()> = Mutex::new(());
+use watch::{alone, left_over, threads};
 
 /// Files that take their time, and one that panics.
 struct Slow {
@@ -38,28 +36,6 @@ fn builder(pause: u64, panics_at: Option<usize>) -> DataLoaderBuilder {
     let data = Slow { files: small_files(40), pause: Duration::from_millis(pause), panics_at };
     let builder = DataLoader::builder(data).transform(RandomResizedCrop::new(16));
     builder.transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1)).batch_size(4).slot_bytes(16 << 20)
-}
-
-/// Names of this process's threads of the line that do not end: the system lists a thread for a moment after it was
-/// joined.
-fn left_over() -> Vec<String> {
-    let started = Instant::now();
-    while !threads().is_empty() && started.elapsed() < Duration::from_millis(500) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    threads()
-}
-
-/// Names of this process's threads of the line.
-fn threads() -> Vec<String> {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|name| name.starts_with("gpufeed-")).collect()
-}
-
-fn alone(seconds: u64, what: &str, work: impl FnOnce() + Send + 'static) {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    within(seconds, what, work);
 }
 
 /// Drops the run and checks that it takes its threads along.
@@ -136,7 +112,7 @@ fn a_finished_run_has_no_threads() {
 }
 
 #[test]
-fn a_panic_in_the_data_set_is_an_error_that_names_the_stage() {
+fn a_panic_in_the_data_set_is_an_error_that_names_stage_and_sample() {
     alone(120, "panic", || {
         for place in places() {
             for (workers, panics_at, pause) in [(1, 0, 0), (2, 0, 5), (4, 0, 5), (4, 17, 0), (3, 39, 1), (8, 20, 5)] {
@@ -144,8 +120,9 @@ fn a_panic_in_the_data_set_is_an_error_that_names_the_stage() {
                 let mut run = loader.epoch(0).unwrap();
                 let what = format!("{}, {workers} workers, sample {panics_at}", place.name);
                 let error = run.by_ref().find_map(Result::err).unwrap_or_else(|| panic!("{what}: no error"));
-                let ErrorKind::Panic { stage, message } = error.kind() else { panic!("{what}: {error}") };
-                assert_eq!(*stage, "worker", "{what}");
+                let ErrorKind::Sample { id, source, .. } = error.kind() else { panic!("{what}: {error}") };
+                let ErrorKind::Panic { stage, message } = source.kind() else { panic!("{what}: {error}") };
+                assert_eq!((*stage, *id), ("read", panics_at as u64), "{what}");
                 assert_eq!(*message, format!("sample {panics_at} is cursed"), "{what}");
                 assert!(run.next().is_none(), "{what}");
                 assert_eq!(left_over(), [""; 0], "{what}");

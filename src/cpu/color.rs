@@ -1,12 +1,13 @@
 //! The colour steps on a row of planes: the native twins of `shaders/color/`.
 
 use super::noise;
+use crate::plan::Plan;
 use crate::plan::program::Step;
 use crate::transforms::opcode;
 use multiversion::multiversion;
 
 /// Runs one step on row `row` of the stage's result; `mean` is contrast's.
-pub(super) fn step(step: &Step, mean: f32, row: usize, planes: &mut [f32]) {
+pub(super) fn step(plan: &Plan, step: &Step, mean: f32, row: usize, planes: &mut [f32]) {
     let factor = step.value[0];
     match step.opcode {
         opcode::BRIGHTNESS => brightness(factor, planes),
@@ -21,7 +22,10 @@ pub(super) fn step(step: &Step, mean: f32, row: usize, planes: &mut [f32]) {
         opcode::POSTERIZE => posterize(step.value, planes),
         opcode::PERMUTE_CHANNELS => permute_channels(step.value, planes),
         opcode::ERASE | opcode::NOISE => erase(step, row, planes),
-        other => unreachable!("the planner emits no opcode {other}"),
+        other => match plan.custom(other) {
+            Some(custom) => custom.run(step.value, step.integers[2] == 1, planes),
+            None => unreachable!("the planner emits no opcode {other}"),
+        },
     }
 }
 
@@ -75,15 +79,22 @@ fn grayscale(planes: &mut [f32]) {
 }
 
 /// The sum of gray (or of the one channel) over a row.
+#[multiversion(targets("x86_64+avx2"))]
 pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
     let width = planes.len() / 3;
     let (red, rest) = planes.split_at(width);
     let (green, blue) = rest.split_at(width);
-    let mut lanes = [0.0f32; 8];
-    for i in 0..width {
-        lanes[i % 8] += if one_channel { red[i] } else { luma(red[i], green[i], blue[i]) };
+    // Sums side by side, which vectorises; always as many, so that every machine has the same bits.
+    const LANES: usize = 32;
+    let mut lanes = [0.0f32; LANES];
+    for ((r, g), b) in red.chunks(LANES).zip(green.chunks(LANES)).zip(blue.chunks(LANES)) {
+        for (((lane, r), g), b) in lanes.iter_mut().zip(r).zip(g).zip(b) {
+            *lane += if one_channel { *r } else { luma(*r, *g, *b) };
+        }
     }
-    lanes.iter().sum()
+    let mut sums = [0.0; 8];
+    lanes.as_chunks::<8>().0.iter().for_each(|lanes| (0..8).for_each(|i| sums[i] += lanes[i]));
+    sums.iter().sum()
 }
 
 #[multiversion(targets("x86_64+avx2"))]

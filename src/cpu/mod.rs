@@ -1,24 +1,26 @@
 //! The plan in native code: for machines without a usable GPU, for software adapters, and for images too large for a slot.
 //!
-//! The same programs as `gpu/` runs, an image at a time: `resample` turns source rows into output rows, `color` runs the
+//! The same programs as `gpu/` runs, an image at a time: `resample` (or `unscaled`) turns source rows into output rows, `color` runs the
 //! steps on them while they are in the first-level cache, `store` writes them in the output's layout and type.
 
 mod color;
 mod noise;
 mod resample;
 mod store;
+mod unscaled;
 
 use crate::decode::Rect;
 use crate::plan::Plan;
-use crate::plan::program::{Program, StageProgram};
+use crate::plan::program::{Program, StageProgram, Step};
 use crate::transforms::opcode;
 use resample::Table;
+use unscaled::Unscaled;
 
-/// Source pixels in host memory, four channels interleaved.
+/// Source pixels in host memory, channels interleaved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pixels<'a> {
-    /// RGBA8, rows `stride` bytes apart.
-    Bytes { data: &'a [u8], stride: usize },
+    /// RGBA8 (`size` 4 bytes) or RGB8 (3), rows `stride` bytes apart.
+    Bytes { data: &'a [u8], stride: usize, size: usize },
     /// Four f32 a pixel, rows `stride` floats apart.
     Floats { data: &'a [f32], stride: usize },
 }
@@ -32,6 +34,8 @@ pub(crate) struct Scratch {
     line: Vec<f32>,
     /// Output rows, each its three planes: one, or the whole image where a mean is needed.
     rows: Vec<f32>,
+    /// One for each step; those of contrast steps are used.
+    means: Vec<f32>,
     /// The stages' intermediates, four floats a pixel.
     intermediate: [Vec<f32>; 2],
 }
@@ -49,11 +53,12 @@ pub(crate) fn run(
 ) {
     let channels = plan.channels() as usize;
     let mut writer = store::Writer::new(plan.output(), channels, program.size(), out);
-    run_stages(program, pixels, region, scratch, |y, planes| writer.row(y, planes));
+    run_stages(plan, program, pixels, region, scratch, |y, planes| writer.row(y, planes));
 }
 
 /// As [`run`], to four f32 a pixel: what the GPU stores for an image that the CPU has reduced.
 pub(crate) fn run_to_floats(
+    plan: &Plan,
     program: &Program,
     pixels: Pixels<'_>,
     region: Rect,
@@ -64,12 +69,13 @@ pub(crate) fn run_to_floats(
     let width = width as usize;
     out.clear();
     out.resize(4 * width * height as usize, 1.0);
-    run_stages(program, pixels, region, scratch, |y, planes| {
+    run_stages(plan, program, pixels, region, scratch, |y, planes| {
         store::interleave(planes, &mut out[4 * width * y..][..4 * width])
     });
 }
 
 fn run_stages(
+    plan: &Plan,
     program: &Program,
     pixels: Pixels<'_>,
     region: Rect,
@@ -86,11 +92,11 @@ fn run_stages(
         let source = if i == 0 { pixels } else { Pixels::Floats { data: ready, stride } };
         let region = if i == 0 { region } else { Rect { left: 0, top: 0, ..region } };
         if i == last {
-            run_stage(stage, source, region, scratch, &mut sink);
+            run_stage(plan, stage, source, region, scratch, &mut sink);
         } else {
             next.clear();
             next.resize(4 * width * height, 1.0);
-            run_stage(stage, source, region, scratch, &mut |y, planes| {
+            run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
                 store::interleave(planes, &mut next[4 * width * y..][..4 * width])
             });
         }
@@ -100,6 +106,7 @@ fn run_stages(
 }
 
 fn run_stage(
+    plan: &Plan,
     stage: &StageProgram,
     source: Pixels<'_>,
     region: Rect,
@@ -109,43 +116,134 @@ fn run_stage(
     let sampling = stage.sampling.relative_to(region);
     let (width, height) = sampling.size();
     let (width, height) = (width as usize, height as usize);
-    scratch.x.build(&sampling.x, &sampling);
-    scratch.y.build(&sampling.y, &sampling);
+    let Scratch { x, y, line, rows, means, .. } = scratch;
+    let unscaled = Unscaled::new(&sampling, source);
+    if unscaled.is_none() {
+        x.build(&sampling.x, &sampling);
+        y.build(&sampling.y, &sampling);
+    }
+    let steps = &stage.steps;
+    means.clear();
+    means.resize(steps.len(), 0.0);
+    let keep = stage.needs_mean() && !(unscaled.is_some() && cheap_to_repeat(steps));
     let row_len = 3 * width;
-    let has_contrast = stage.needs_mean();
-    scratch.rows.resize(row_len * if has_contrast { height } else { 1 }, 0.0);
-    let Scratch { x, y, line, rows, .. } = scratch;
-    if !has_contrast {
-        for row in 0..height {
-            resample::row(&sampling, x, y, row, source, line, rows);
-            stage.steps.iter().for_each(|step| color::step(step, 0.0, row, rows));
-            sink(row, rows);
+    rows.resize(row_len * if keep { height } else { 1 }, 0.0);
+    // Kept rows have been through the steps before this one; others begin anew in every pass.
+    let mut done = None;
+    let mut pass = |until: usize, means: &[f32], work: &mut dyn FnMut(usize, &[f32])| {
+        for i in 0..height {
+            let planes = if keep { &mut rows[row_len * i..][..row_len] } else { &mut rows[..] };
+            if done.is_none() {
+                match &unscaled {
+                    Some(unscaled) => unscaled.row(i, planes),
+                    None => resample::row(&sampling, x, y, i, source, line, planes),
+                }
+            }
+            (done.unwrap_or(0)..until).for_each(|step| color::step(plan, &steps[step], means[step], i, planes));
+            work(i, planes);
         }
-        return;
-    }
-    for (row, planes) in rows.chunks_exact_mut(row_len).enumerate() {
-        resample::row(&sampling, x, y, row, source, line, planes);
-    }
-    let mut first = 0;
-    while let Some(until) =
-        stage.steps[first..].iter().position(|step| step.opcode == opcode::CONTRAST).map(|i| first + i)
-    {
-        let contrast = &stage.steps[until];
+        done = keep.then_some(until);
+    };
+    for (i, contrast) in steps.iter().enumerate().filter(|(_, step)| step.opcode == opcode::CONTRAST) {
         // Sums of rows, in f64: the mean of a large image keeps its last bits, in the same order every time.
-        let sum: f64 = rows
-            .chunks_exact_mut(row_len)
-            .enumerate()
-            .map(|(row, planes)| {
-                stage.steps[first..until].iter().for_each(|step| color::step(step, 0.0, row, planes));
-                f64::from(color::gray_sum(planes, contrast.integers[2] == 1))
-            })
-            .sum();
-        let mean = (sum / (width * height) as f64) as f32;
-        rows.chunks_exact_mut(row_len).enumerate().for_each(|(row, planes)| color::step(contrast, mean, row, planes));
-        first = until + 1;
+        let mut sum = 0.0f64;
+        pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, contrast.integers[2] == 1)));
+        means[i] = (sum / (width * height) as f64) as f32;
     }
-    for (row, planes) in rows.chunks_exact_mut(row_len).enumerate() {
-        stage.steps[first..].iter().for_each(|step| color::step(step, 0.0, row, planes));
-        sink(row, planes);
+    pass(steps.len(), means, sink);
+}
+
+/// Whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the steps before
+/// it: that stays in the first-level cache, where an image of rows does not. Hue and noise take longer than keeping them,
+/// and what a custom step takes is not known.
+fn cheap_to_repeat(steps: &[Step]) -> bool {
+    let mut contrasts = (0..steps.len()).filter(|&i| steps[i].opcode == opcode::CONTRAST);
+    let first = contrasts.next().unwrap_or(0);
+    contrasts.next().is_none()
+        && steps[..first].iter().all(|step| !matches!(step.opcode, opcode::HUE | opcode::NOISE | opcode::CUSTOM..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Output;
+    use crate::transforms::*;
+
+    const SIZE: (u32, u32) = (37, 29);
+
+    /// `size` bytes a pixel; alpha is noise, which nothing may show.
+    fn bytes(size: usize) -> Vec<u8> {
+        let value = |i: usize| ((i * 7919) >> 3) as u8;
+        (0..(SIZE.0 * SIZE.1) as usize).flat_map(|i| (0..size).map(move |c| value(4 * i + c))).collect()
+    }
+
+    fn pixels(data: &[u8], size: usize) -> Pixels<'_> {
+        Pixels::Bytes { data, stride: size * SIZE.0 as usize, size }
+    }
+
+    const WHOLE: Rect = Rect { left: 0, top: 0, width: SIZE.0, height: SIZE.1 };
+
+    fn lists() -> Vec<Vec<Transform>> {
+        let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
+        let jitter = || ColorJitter::new(0.4, 0.4, 0.4, 0.1).into();
+        let crop = || RandomCrop::new(16).into();
+        vec![
+            [crop()].into_iter().chain(flips()).collect(),
+            [crop()].into_iter().chain(flips()).chain([jitter()]).collect(),
+            [crop(), jitter(), jitter()].into_iter().chain(flips()).collect(),
+            [RandomResizedCrop::new(16).into()].into_iter().chain(flips()).chain([jitter()]).collect(),
+            vec![RandomCrop::new(40).padding(9).into(), jitter()],
+        ]
+    }
+
+    #[test]
+    fn three_and_four_bytes_a_pixel_give_the_same_bits() {
+        let (rgb, rgba) = (bytes(3), bytes(4));
+        let mut scratch = Scratch::default();
+        for list in lists() {
+            let plan = Plan::compile(&list, &Output::default()).unwrap();
+            let mut before = Vec::new();
+            for sample in 0..16 {
+                let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
+                let program = plan.program(&drawn).unwrap();
+                let mut run = |data, size| {
+                    let mut out = vec![0; plan.image_bytes(program.size())];
+                    super::run(&plan, &program, pixels(data, size), WHOLE, &mut out, &mut scratch);
+                    out
+                };
+                let out = run(&rgb, 3);
+                assert!(out == run(&rgba, 4), "{plan}{drawn:?}");
+                assert!(out != before, "the comparison cannot fail");
+                before = out;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_resized_has_the_bits_of_the_tables() {
+        let data = bytes(3);
+        let source = pixels(&data, 3);
+        let plan = Plan::compile(&lists()[0], &Output::default()).unwrap();
+        let (mut x, mut y, mut line) = (Table::default(), Table::default(), Vec::new());
+        let mut rows = [[0.0f32; 3 * 16]; 2];
+        let mut differing = 0;
+        for sample in 0..16 {
+            let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
+            let sampling = plan.program(&drawn).unwrap().stages[0].sampling;
+            let unscaled = Unscaled::new(&sampling, source).unwrap();
+            x.build(&sampling.x, &sampling);
+            y.build(&sampling.y, &sampling);
+            for i in 0..16 {
+                unscaled.row(i, &mut rows[0]);
+                resample::row(&sampling, &x, &y, i, source, &mut line, &mut rows[1]);
+                assert_eq!(rows[0].map(f32::to_bits), rows[1].map(f32::to_bits), "row {i} of {drawn:?}");
+                resample::row(&sampling, &x, &y, 15 - i, source, &mut line, &mut rows[1]);
+                differing += usize::from(rows[0] != rows[1]);
+            }
+        }
+        assert_eq!(differing, 16 * 16, "another row must differ");
+        let resized = Plan::compile(&lists()[3], &Output::default()).unwrap();
+        let drawn = resized.draw(SIZE.0, SIZE.1, &Key::default()).unwrap();
+        assert!(Unscaled::new(&resized.program(&drawn).unwrap().stages[0].sampling, source).is_none());
     }
 }

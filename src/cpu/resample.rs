@@ -104,7 +104,13 @@ pub(super) fn row(
     let pixels = &mut line[..len];
     let [r, g, b] = source_fill;
     let weights = y.weights(i);
-    vertical(source, entry.first, y.hull.1, weights, left, right, pixels);
+    match source {
+        Pixels::Bytes { size: 3, .. } => {
+            vertical(source, entry.first, y.hull.1, weights, left, right, &mut pixels[..3 * (right - left)]);
+            widen(pixels);
+        }
+        _ => vertical(source, entry.first, y.hull.1, weights, left, right, pixels),
+    }
     if entry.fill != 0.0 {
         for pixel in pixels.chunks_exact_mut(4) {
             for (value, fill) in pixel.iter_mut().zip([r, g, b, 1.0]) {
@@ -124,7 +130,15 @@ pub(super) fn row(
     }
 }
 
-/// Weighted sum of source rows `first ..`, columns `left .. right`, to four floats a pixel.
+/// Three floats a pixel to four, in place: from the last pixel, so that none is overwritten before it is read.
+fn widen(pixels: &mut [f32]) {
+    for i in (0..pixels.len() / 4).rev() {
+        let [r, g, b] = [0, 1, 2].map(|c| pixels[3 * i + c]);
+        pixels[4 * i..][..4].copy_from_slice(&[r, g, b, 1.0]);
+    }
+}
+
+/// Weighted sum of source rows `first ..`, columns `left .. right`, to as many floats a pixel as the source has.
 fn vertical(source: Pixels<'_>, first: usize, end: usize, weights: &[f32], left: usize, right: usize, out: &mut [f32]) {
     let count = weights.len().min(end - first);
     let mut at = 0;
@@ -132,8 +146,8 @@ fn vertical(source: Pixels<'_>, first: usize, end: usize, weights: &[f32], left:
     while at < count {
         let group = &weights[at..count.min(at + 4)];
         match source {
-            Pixels::Bytes { data, stride } => {
-                let row = |k: usize| &data[(first + at + k.min(group.len() - 1)) * stride..][4 * left..4 * right];
+            Pixels::Bytes { data, stride, size } => {
+                let row = |k: usize| &data[(first + at + k.min(group.len() - 1)) * stride..][size * left..size * right];
                 // Bytes become floats by · 1/255, here in the weights.
                 let weight = |k: usize| group.get(k).map_or(0.0, |w| w * (1.0 / 255.0));
                 add_bytes(

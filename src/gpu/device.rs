@@ -1,7 +1,9 @@
 //! Adapters and devices: choosing one, opening one, adopting the application's.
 
+use super::health::Health;
 use crate::error::{ErrorKind, Result};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A wgpu device that gpufeed works on; clones share it.
 ///
@@ -22,6 +24,8 @@ struct Shared {
     device: wgpu::Device,
     queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
+    health: Health,
+    buffers_made: AtomicU64,
 }
 
 fn instance() -> wgpu::Instance {
@@ -46,28 +50,41 @@ fn rank(info: &wgpu::AdapterInfo) -> u32 {
     kind * 2 + u32::from(info.backend == wgpu::Backend::Gl)
 }
 
-fn enumerate() -> Vec<wgpu::Adapter> {
-    let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-    adapters
-        .retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
-    adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
-    adapters
-}
-
 impl Gpu {
     /// The machine's adapters that can run compute shaders, best first.
     pub fn adapters() -> Vec<String> {
-        enumerate().iter().map(|adapter| describe(&adapter.get_info())).collect()
+        Gpu::enumerate().iter().map(|adapter| describe(&adapter.get_info())).collect()
+    }
+
+    /// The same adapters in the same order, for [`open`](Self::open) and [`open_with`](Self::open_with).
+    ///
+    /// ```
+    /// use gpufeed::{Gpu, wgpu};
+    ///
+    /// // The first adapter, with no more than every WebGPU device has.
+    /// if let Some(adapter) = Gpu::enumerate().first() {
+    ///     let gpu = Gpu::open_with(adapter, wgpu::Features::empty(), wgpu::Limits::default())?;
+    ///     println!("{gpu}");
+    /// }
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn enumerate() -> Vec<wgpu::Adapter> {
+        let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
+        let computes = wgpu::DownlevelFlags::COMPUTE_SHADERS;
+        adapters.retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(computes));
+        adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
+        adapters
     }
 
     /// The best adapter that is no software one.
     pub(crate) fn best() -> Result<Option<Gpu>> {
-        let adapter = enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu);
+        let adapter =
+            Gpu::enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu);
         adapter.map(|adapter| Gpu::open(&adapter)).transpose()
     }
 
     pub(crate) fn named(name: &str) -> Result<Gpu> {
-        let adapters = enumerate();
+        let adapters = Gpu::enumerate();
         let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
         let lower = name.to_lowercase();
         let by_name = || adapters.iter().find(|adapter| describe(&adapter.get_info()).to_lowercase().contains(&lower));
@@ -87,6 +104,9 @@ impl Gpu {
 
     /// Opens a device on `adapter` with WebGPU's default limits, buffers and bindings as large as the adapter's, and
     /// mappable storage buffers where memory is unified.
+    ///
+    /// gpufeed installs the device's lost callback and its handler of uncaptured errors: either becomes an
+    /// [`ErrorKind::Device`] that the next batch brings, instead of a panic.
     ///
     /// # Errors
     /// [`ErrorKind::Device`] with the driver's reason.
@@ -113,15 +133,24 @@ impl Gpu {
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?;
-        Ok(Gpu::from_wgpu(adapter, device, queue))
+        let health = Health::watch(&device);
+        Ok(Gpu::with(adapter, device, queue, health))
     }
 
     /// Adopts a device of the application's, so that its own passes and gpufeed's share buffers and a queue.
+    ///
+    /// Its lost callback and its handler of uncaptured errors stay the application's.
     pub fn from_wgpu(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue) -> Gpu {
-        Gpu { shared: Arc::new(Shared { device, queue, info: adapter.get_info() }) }
+        Gpu::with(adapter, device, queue, Health::adopted())
     }
 
-    /// The device.
+    fn with(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, health: Health) -> Gpu {
+        let buffers_made = AtomicU64::new(0);
+        Gpu { shared: Arc::new(Shared { device, queue, info: adapter.get_info(), health, buffers_made }) }
+    }
+
+    /// The device. End the runs before you destroy it: wgpu frees mapped memory at once, while workers may be writing to it
+    /// (gfx-rs/wgpu#10256).
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.device
     }
@@ -147,41 +176,37 @@ impl Gpu {
         unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
     }
 
-    /// Waits for a submission, or for all. On OpenGL this returns after two seconds whether or not the work is done
-    /// (wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds), so callers ask again until they have what they
-    /// wait for.
-    pub(crate) fn wait(&self, submission_index: Option<wgpu::SubmissionIndex>) -> Result<()> {
-        let wait = wgpu::PollType::Wait { submission_index, timeout: None };
-        let polled = self.shared.device.poll(wait);
-        polled
-            .map(|_| ())
-            .map_err(|error| ErrorKind::Device { stage: "waiting for the GPU", reason: error.to_string() }.into())
+    pub(super) fn health(&self) -> &Health {
+        &self.shared.health
+    }
+
+    /// Buffers that gpufeed has made on this device. The number stays as it is while a loader runs, unless more batches are
+    /// held than before, or runs are under way beside each other.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, Gpu};
+    ///
+    /// if let Backend::Gpu(gpu) = Backend::auto()? {
+    ///     assert_eq!(gpu.buffers_made(), 0);
+    /// }
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn buffers_made(&self) -> u64 {
+        self.shared.buffers_made.load(Ordering::Relaxed)
+    }
+
+    /// Every buffer of gpufeed's is made here, so that all are counted.
+    pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
+        self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
+        let label = Some(label);
+        self.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: mapped })
     }
 
     /// A storage buffer that can be copied from and to.
     pub(crate) fn storage(&self, label: &'static str, size: u64) -> Result<wgpu::Buffer> {
-        self.checked(label, || {
-            self.shared.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some(label),
-                size,
-                usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
-        })
-    }
-
-    /// Runs `work` under error scopes, so that what wgpu would report elsewhere becomes an error here.
-    pub(crate) fn checked<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
-        let validation = self.shared.device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let memory = self.shared.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let internal = self.shared.device.push_error_scope(wgpu::ErrorFilter::Internal);
-        let result = work();
-        for scope in [internal, memory, validation] {
-            if let Some(error) = pollster::block_on(scope.pop()) {
-                return Err(ErrorKind::Device { stage, reason: error.to_string() }.into());
-            }
-        }
-        Ok(result)
+        use wgpu::BufferUsages as Usage;
+        let usage = Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST;
+        self.made(label, size, || self.buffer(label, size, usage, false))
     }
 }
 

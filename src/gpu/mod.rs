@@ -1,8 +1,11 @@
 //! The only folder that calls wgpu.
 
 mod device;
+mod health;
 pub(crate) mod kernel;
 pub(crate) mod limits;
+#[cfg(test)]
+mod quirks;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;

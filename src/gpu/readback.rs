@@ -3,41 +3,41 @@
 use super::Gpu;
 use super::staging::CALLBACK_PATIENCE;
 use crate::error::{ErrorKind, Result};
-use crossbeam_channel::RecvTimeoutError;
 use std::ops::Range;
 
 /// Copies `range` of `buffer` (usage COPY_SRC) to the host; offsets in bytes, any alignment.
 pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Result<Vec<u8>> {
-    let fail = |reason: String| ErrorKind::Device { stage: "reading back", reason };
+    const STAGE: &str = "reading back";
+    let fail = |reason: String| ErrorKind::Device { stage: STAGE, reason };
     let start = range.start / 4 * 4;
     let end = range.end.next_multiple_of(4).min(buffer.size());
-    let staging = gpu.checked("reading back", || {
-        let staging = gpu.device().create_buffer(&wgpu::BufferDescriptor {
-            label: Some("gpufeed readback"),
-            size: end - start,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+    let (sender, receiver) = crossbeam_channel::bounded(1);
+    let staging = gpu.checked(STAGE, || {
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let staging = gpu.buffer("gpufeed readback", end - start, usage, false);
         let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, start, &staging, 0, Some(end - start));
         gpu.queue().submit([encoder.finish()]);
+        staging.map_async(wgpu::MapMode::Read, .., move |result| {
+            // The receiver is below; it is gone only if this function has returned with an error.
+            let _ = sender.send(result);
+        });
         staging
     })?;
-    let (sender, receiver) = crossbeam_channel::bounded(1);
-    staging.map_async(wgpu::MapMode::Read, .., move |result| {
-        // The receiver is below; it is gone only if this function has returned with an error.
-        let _ = sender.send(result);
-    });
-    // A poll can return before the work is done (`Gpu::wait`), and another thread's may be about to run the callback.
-    let mapped = loop {
+    // A lost device refuses the mapping at once.
+    let mut mapped = receiver.try_recv().ok();
+    while mapped.is_none() {
         gpu.wait(None)?;
-        match receiver.recv_timeout(CALLBACK_PATIENCE) {
-            Ok(mapped) => break mapped,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(fail("the mapping was abandoned".to_owned()).into()),
+        // A poll can return before the work is done (`Gpu::wait`), and another thread's may be about to run the callback.
+        mapped = receiver.recv_timeout(CALLBACK_PATIENCE).ok();
+        if mapped.is_none() {
+            // A lost device may have dropped it.
+            gpu.alive(STAGE)?;
         }
-    };
-    mapped.map_err(|error| fail(error.to_string()))?;
+    }
+    if !matches!(mapped, Some(Ok(()))) {
+        return Err(gpu.refused(STAGE));
+    }
     let view = staging.get_mapped_range(..).map_err(|error| fail(error.to_string()))?;
     let skip = (range.start - start) as usize;
     Ok(view[skip..skip + (range.end - range.start) as usize].to_vec())

@@ -8,6 +8,7 @@ use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Between two polls for the same submission.
@@ -32,34 +33,47 @@ pub(crate) struct Staging {
     away: usize,
 }
 
-/// A part of a mapped buffer. Write-combined memory: written in order, never read.
+/// A part of a mapped buffer.
+///
+/// wgpu frees what is mapped when a lost device is polled, whoever still writes to it (gfx-rs/wgpu#10256). So the memory is
+/// borrowed for the copy alone, not while a worker decodes.
 #[derive(Debug)]
-pub(crate) struct MappedRange(wgpu::BufferViewMut);
+pub(crate) struct MappedRange {
+    buffer: wgpu::Buffer,
+    range: Range<u64>,
+}
 
 impl MappedRange {
+    /// The range's memory.
+    pub(crate) fn open(&self) -> Result<OpenRange> {
+        let view = self.buffer.get_mapped_range_mut(self.range.clone());
+        view.map(OpenRange).map_err(|error| device_error(format!("a slot is no longer there: {error}")))
+    }
+}
+
+/// Write-combined memory: written in order, never read.
+pub(crate) struct OpenRange(wgpu::BufferViewMut);
+
+impl OpenRange {
     /// Copies `bytes` to byte `offset` of the range.
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.0.slice(offset..offset + bytes.len()).copy_from_slice(bytes);
     }
 }
 
+/// The stage in errors.
+const STAGE: &str = "upload";
+
 fn device_error(reason: impl Into<String>) -> Error {
-    ErrorKind::Device { stage: "upload", reason: reason.into() }.into()
+    ErrorKind::Device { stage: STAGE, reason: reason.into() }.into()
 }
 
 impl Staging {
     /// `count` mapped buffers of `bytes` bytes; `storage` for buffers that shaders read in place.
     pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
         let usage = if storage { wgpu::BufferUsages::STORAGE } else { wgpu::BufferUsages::COPY_SRC };
-        let buffers = gpu.checked("allocating the staging ring", || {
-            let buffer = |_| {
-                gpu.device().create_buffer(&wgpu::BufferDescriptor {
-                    label: Some("gpufeed staging"),
-                    size: bytes,
-                    usage: usage | wgpu::BufferUsages::MAP_WRITE,
-                    mapped_at_creation: true,
-                })
-            };
+        let buffers = gpu.made("gpufeed staging", count as u64 * bytes, || {
+            let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, true);
             (0..count).map(buffer).collect::<Vec<_>>()
         })?;
         let (free, in_flight) = ((0..count).collect(), VecDeque::new());
@@ -72,14 +86,19 @@ impl Staging {
 
     /// A mapped buffer, if there is one now.
     pub(crate) fn try_take(&mut self) -> Result<Option<usize>> {
-        while let Ok(mapped) = self.mapped.1.try_recv() {
-            self.receive(mapped)?;
-        }
+        self.receive_all()?;
         Ok(self.free.pop_front())
     }
 
+    fn receive_all(&mut self) -> Result<()> {
+        while let Ok(mapped) = self.mapped.1.try_recv() {
+            self.receive(mapped)?;
+        }
+        Ok(())
+    }
+
     fn receive(&mut self, (number, result): Mapped) -> Result<()> {
-        result.map_err(|error| device_error(format!("mapping a staging buffer: {error}")))?;
+        result.map_err(|_| self.gpu.refused(STAGE))?;
         self.away -= 1;
         self.free.push_back(number);
         // Submissions end in their order: the oldest are over.
@@ -104,6 +123,8 @@ impl Staging {
             if let Ok(mapped) = self.mapped.1.recv_timeout(CALLBACK_PATIENCE) {
                 return self.receive(mapped);
             }
+            // A lost device may have dropped the callback.
+            self.gpu.alive(STAGE)?;
         }
         Ok(())
     }
@@ -122,23 +143,23 @@ impl Staging {
     }
 
     /// A writable range of a mapped buffer.
-    pub(crate) fn range(&self, number: usize, offset: u64, bytes: u64) -> Result<MappedRange> {
-        let view = self.buffers[number].get_mapped_range_mut(offset..offset + bytes);
-        view.map(MappedRange).map_err(|error| device_error(error.to_string()))
+    pub(crate) fn range(&self, number: usize, offset: u64, bytes: u64) -> MappedRange {
+        MappedRange { buffer: self.buffers[number].clone(), range: offset..offset + bytes }
     }
 
     /// Copies `bytes` into `target` through the next mapped buffer.
     pub(crate) fn upload(&mut self, bytes: &[u8], target: &wgpu::Buffer) -> Result<()> {
         let number = self.take()?;
         let whole = bytes.len().next_multiple_of(4) as u64;
-        let mut range = self.range(number, 0, whole)?;
-        range.write(0, bytes);
-        drop(range);
-        self.unmap(number);
-        let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        encoder.copy_buffer_to_buffer(&self.buffers[number], 0, target, 0, Some(whole));
-        let submission = self.gpu.queue().submit([encoder.finish()]);
-        self.submitted(number, submission)
+        self.range(number, 0, whole).open()?.write(0, bytes);
+        let gpu = self.gpu.clone();
+        gpu.checked(STAGE, || {
+            self.unmap(number);
+            let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            encoder.copy_buffer_to_buffer(&self.buffers[number], 0, target, 0, Some(whole));
+            let submission = gpu.queue().submit([encoder.finish()]);
+            self.submitted(number, submission)
+        })?
     }
 
     /// Ends the mapping, so that a submission can read the buffer.
@@ -155,8 +176,9 @@ impl Staging {
         });
         self.in_flight.push_back(submission);
         self.away += 1;
-        // Runs the callbacks of what is finished already; does not wait.
-        self.gpu.device().poll(wgpu::PollType::Poll).map(|_| ()).map_err(|error| device_error(error.to_string()))
+        // A lost device refuses the mapping here and now: it is not polled while workers write to its memory.
+        self.receive_all()?;
+        self.gpu.poll_finished(STAGE)
     }
 
     /// Puts back a buffer that is still mapped.

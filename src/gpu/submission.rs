@@ -42,24 +42,26 @@ impl Resources {
     pub(crate) fn submit(&mut self, kernels: &Kernels, slot: usize, used: u64, parts: Vec<Part<'_>>) -> Result<()> {
         let Resources { staging, source, workspace, .. } = self;
         let gpu = kernels.gpu();
-        let mut encoder = encoder(gpu, "gpufeed slot");
-        staging.unmap(slot);
-        let source = match source {
-            Some(source) => {
-                encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
-                &*source
+        gpu.checked("upload", || {
+            let mut encoder = encoder(gpu, "gpufeed slot");
+            staging.unmap(slot);
+            let source = match source {
+                Some(source) => {
+                    encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
+                    &*source
+                }
+                None => staging.buffer(slot),
+            };
+            for Part { mut items, target, complete } in parts {
+                kernels.encode(&mut encoder, source, &mut items, target, workspace)?;
+                if let Some(elements) = complete {
+                    kernels.encode_pack(&mut encoder, elements, target, workspace);
+                }
             }
-            None => staging.buffer(slot),
-        };
-        for Part { mut items, target, complete } in parts {
-            kernels.encode(&mut encoder, source, &mut items, target, workspace)?;
-            if let Some(elements) = complete {
-                kernels.encode_pack(&mut encoder, elements, target, workspace);
-            }
-        }
-        workspace.flush_params(gpu);
-        let submission = gpu.queue().submit([encoder.finish()]);
-        staging.submitted(slot, submission)
+            workspace.flush_params(gpu);
+            let submission = gpu.queue().submit([encoder.finish()]);
+            staging.submitted(slot, submission)
+        })?
     }
 }
 

@@ -97,8 +97,25 @@ impl Line {
         let _ = self.scratch.0.try_send(scratch);
     }
 
+    /// After a run, while its workers' memory is at rest.
+    pub(super) fn level_scratch(&self) {
+        let mut all: Vec<Scratch> = self.scratch.1.try_iter().collect();
+        Scratch::level(&mut all);
+        all.into_iter().for_each(|scratch| self.return_scratch(scratch));
+    }
+
+    /// The device, where there is one.
+    fn gpu(&self) -> Option<&Gpu> {
+        match &self.execution {
+            Execution::Host { .. } => None,
+            Execution::HostToGpu { gpu, .. } => Some(gpu),
+            Execution::Gpu { kernels, .. } => Some(kernels.gpu()),
+        }
+    }
+
     /// A run begins; `leave` ends it.
     pub(super) fn enter(&self) -> Result<()> {
+        self.gpu().map_or(Ok(()), |gpu| gpu.alive("starting a run"))?;
         match &self.execution {
             Execution::Host { outputs } => outputs.enter(),
             Execution::HostToGpu { host, outputs, .. } => outputs.enter().and_then(|()| host.enter()),

@@ -121,7 +121,7 @@ impl DataLoader {
     /// of the caller or in turn on one, each with slots and output buffers of its own.
     ///
     /// # Errors
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started;
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started, or if the GPU is lost;
     /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run.
     pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
         self.epochs(epoch..epoch + 1)

@@ -19,6 +19,22 @@ pub(super) enum Stage {
 
 const STAGES: usize = 9;
 
+impl Stage {
+    /// As errors name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Stage::Read => "read",
+            Stage::Draw => "draw",
+            Stage::Decode => "decode",
+            Stage::Augment => "augment",
+            Stage::Put => "put",
+            Stage::Upload => "upload",
+            Stage::Starved | Stage::Blocked => "worker",
+            Stage::Next => "next",
+        }
+    }
+}
+
 /// The counters of a loader.
 #[derive(Debug, Default)]
 pub(super) struct Counters {

@@ -201,7 +201,7 @@ impl<'a> Uploader<'a> {
             };
             let Some(request) = request else { return Ok(Missing::Request) };
             let filling = &mut self.state.filling[open];
-            let range = self.resources.staging.range(filling.slot, filling.used, bytes)?;
+            let range = self.resources.staging.range(filling.slot, filling.used, bytes);
             let grant = Grant { range, slot: filling.slot, offset: filling.used };
             filling.used += bytes.next_multiple_of(ALIGNMENT);
             filling.outstanding += 1;

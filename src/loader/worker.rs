@@ -9,11 +9,13 @@ use super::stats::Stage;
 use crate::cpu;
 use crate::dataset::SampleData;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::staging::MappedRange;
+use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::plan::params::Source;
 use crate::sampler::Slot;
 use bytes::BytesMut;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One place of one batch.
@@ -43,7 +45,7 @@ pub(super) fn run(line: &Line, jobs: &Receiver<Job>, out: &Sender<Message>, stop
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let worker = Worker { line, out };
+        let worker = Worker { line, out, stage: Cell::new(Stage::Read) };
         if worker.job(job, scratch).is_err() {
             return;
         }
@@ -53,11 +55,18 @@ pub(super) fn run(line: &Line, jobs: &Receiver<Job>, out: &Sender<Message>, stop
 struct Worker<'a> {
     line: &'a Line,
     out: &'a Sender<Message>,
+    /// What it does, for the report of a panic.
+    stage: Cell<Stage>,
 }
 
 impl Worker<'_> {
     fn send(&self, message: Message) -> Result<(), Stopped> {
         self.out.send(message).map_err(|_| Stopped)
+    }
+
+    fn timed<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+        self.stage.set(stage);
+        self.line.stats.time(stage, work)
     }
 
     fn job(&self, mut job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {
@@ -66,12 +75,21 @@ impl Worker<'_> {
         let mut order = Some(job.order);
         for attempt in 0..MOST_ATTEMPTS {
             let (index, key) = self.line.candidate(job.epoch, &job.slot, attempt);
-            match self.sample(index, &key, &mut job, &mut order, scratch)? {
-                Ok((facts, content)) => {
+            let work = AssertUnwindSafe(|| self.sample(index, &key, &mut job, &mut order, scratch));
+            match catch_unwind(work) {
+                Ok(Err(Stopped)) => return Err(Stopped),
+                // The data set's or an operator's: nobody knows what state it has left, so the run ends.
+                Err(payload) => {
+                    let source = panic_error(self.stage.get().name(), payload.as_ref());
+                    let name = self.line.dataset.name(index);
+                    self.send(Message::Fatal(ErrorKind::Sample { id: key.sample, name, source }.into()))?;
+                    return Err(Stopped);
+                }
+                Ok(Ok(Ok((facts, content)))) => {
                     let Job { batch, place, .. } = job;
                     return self.send(Message::Done { batch, place, facts, failures, content });
                 }
-                Err(error) => {
+                Ok(Ok(Err(error))) => {
                     let name = self.line.dataset.name(index);
                     tracing::warn!(sample = key.sample, %name, %error, "sample failed");
                     let last = attempt + 1 == MOST_ATTEMPTS;
@@ -98,11 +116,11 @@ impl Worker<'_> {
     ) -> Result<Result<(Facts, Content)>, Stopped> {
         let (line, stats) = (self.line, &self.line.stats);
         let (file, parts) = scratch.parts();
-        let sample = match stats.time(Stage::Read, || line.dataset.read(index, file)) {
+        let sample = match self.timed(Stage::Read, || line.dataset.read(index, file)) {
             Ok(sample) => sample,
             Err(error) => return Ok(Err(error)),
         };
-        let drafted = match stats.time(Stage::Draw, || line.draft(&sample.data, key)) {
+        let drafted = match self.timed(Stage::Draw, || line.draft(&sample.data, key)) {
             Ok(drafted) => drafted,
             Err(error) => return Ok(Err(error)),
         };
@@ -131,10 +149,10 @@ impl Worker<'_> {
 
     /// Decodes and augments into the batch's memory.
     fn augment(&self, data: &SampleData<'_>, drafted: &Drafted, piece: &mut [u8], parts: Parts<'_>) -> Result<()> {
-        let (line, stats) = (self.line, &self.line.stats);
+        let line = self.line;
         let pixels =
-            stats.time(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
-        stats.time(Stage::Augment, || cpu::run(&line.plan, &drafted.program, pixels, drafted.region, piece, parts.cpu));
+            self.timed(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
+        self.timed(Stage::Augment, || cpu::run(&line.plan, &drafted.program, pixels, drafted.region, piece, parts.cpu));
         Ok(())
     }
 
@@ -148,22 +166,23 @@ impl Worker<'_> {
     ) -> Result<Result<Content>, Stopped> {
         let (line, stats) = (self.line, &self.line.stats);
         let decoded =
-            stats.time(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
+            self.timed(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
         let pixels = match decoded {
             Ok(pixels) if drafted.reduce() => {
                 stats.reduced();
-                cpu::run_to_floats(&drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
+                self.timed(Stage::Augment, || {
+                    cpu::run_to_floats(&line.plan, &drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
+                });
                 cpu::Pixels::Floats { data: parts.reduced, stride: 4 * drafted.program.size().0 as usize }
             }
             Ok(pixels) => pixels,
             Err(error) => {
-                let Grant { range, slot, .. } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
-                drop(range);
+                let Grant { slot, .. } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
                 self.send(Message::GiveBack { slot })?;
                 return Ok(Err(error));
             }
         };
-        let Grant { mut range, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+        let Grant { range, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
         let (width, height, program) = if drafted.reduce() {
             let (width, height) = drafted.program.size();
             (width, height, drafted.program.finished())
@@ -174,25 +193,47 @@ impl Worker<'_> {
             (region.width, region.height, program)
         };
         let float = matches!(pixels, cpu::Pixels::Floats { .. });
-        stats.time(Stage::Put, || copy(pixels, width as usize, height as usize, &mut range));
-        drop(range);
+        if let Err(error) = self.timed(Stage::Put, || copy(pixels, width as usize, height as usize, &range)) {
+            self.send(Message::Fatal(error))?;
+            return Err(Stopped);
+        }
         let source = Source { offset: (offset / 4) as u32, stride: width, float };
         Ok(Ok(Content::Slot { slot, source, program: Box::new(program) }))
     }
 }
 
 /// Row by row into write-combined memory, in one sequential pass.
-fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &mut MappedRange) {
+fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRange) -> Result<()> {
+    let mut range = range.open()?;
     let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
-        cpu::Pixels::Bytes { data, stride } => (data, 4 * width, stride),
+        cpu::Pixels::Bytes { data, stride, size: 3 } => {
+            for y in 0..height {
+                widen(&data[y * stride..][..3 * width], 4 * width * y, &mut range);
+            }
+            return Ok(());
+        }
+        cpu::Pixels::Bytes { data, stride, .. } => (data, 4 * width, stride),
         cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
     };
     if row == stride {
         range.write(0, &bytes[..row * height]);
-        return;
+        return Ok(());
     }
     for y in 0..height {
         range.write(y * row, &bytes[y * stride..][..row]);
+    }
+    Ok(())
+}
+
+/// RGB8 to RGBA8, a few pixels at a time.
+fn widen(row: &[u8], offset: usize, range: &mut OpenRange) {
+    const PIXELS: usize = 128;
+    let mut block = [255; 4 * PIXELS];
+    for (i, pixels) in row.chunks(3 * PIXELS).enumerate() {
+        for (to, from) in block.as_chunks_mut::<4>().0.iter_mut().zip(pixels.as_chunks::<3>().0) {
+            to[..3].copy_from_slice(from);
+        }
+        range.write(offset + 4 * PIXELS * i, &block[..pixels.len() / 3 * 4]);
     }
 }
 

@@ -67,7 +67,7 @@ impl Stage {
                 self.border = None;
             }
             Effect::Flip => {}
-            Effect::Color(_) | Effect::Channels(_) => self.steps += 1,
+            Effect::Color(_) | Effect::Custom | Effect::Channels(_) => self.steps += 1,
             Effect::Erase(_) => {
                 self.steps += 1;
                 self.erased = true;

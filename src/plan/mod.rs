@@ -4,10 +4,13 @@
 //! [`Plan::draw`] draws the concrete ops, `program` composes them into one `sampling` and a few colour steps per
 //! stage, and `params` lays that out for the shaders that `wgsl` puts together. `cpu/` runs the same programs natively.
 
+mod custom;
 mod fuse;
 pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod sampling;
+#[cfg(test)]
+mod variants;
 pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};
@@ -41,9 +44,11 @@ pub enum DType {
     /// 32-bit floats.
     #[default]
     F32,
-    /// 16-bit IEEE floats, rounded to nearest.
+    /// 16-bit IEEE floats, rounded to nearest, ties to even, as torch's `.half()`: values from 65520 on become infinite,
+    /// below 2^-14 (6.1e-5) steps are 2^-24. The same bits as the f32 output converted on the host.
     F16,
-    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))`, torchvision's conversion; not after `Normalize`.
+    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))` in f32, torchvision's conversion: 0/255, 1/255, …, 255/255 give 0 to 255
+    /// back. Not after `Normalize`; what a NaN gives is left open.
     U8,
 }
 
@@ -107,7 +112,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a wrong argument of a transform, a random number of channels, or
-    /// `DType::U8` after `Normalize`.
+    /// `DType::U8` after `Normalize`; [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) for the WGSL of a
+    /// [`CustomColor`](crate::transforms::CustomColor).
     pub fn compile(transforms: &[Transform], output: &Output) -> Result<Plan> {
         Plan::compile_for(3, transforms, output)
     }
@@ -165,11 +171,16 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, or `DType::U8` after
-    /// `Normalize`.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, for `Op::Custom`, or for
+    /// `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
+        if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
+            let reason =
+                "Op::Custom alone says no function; compile the transforms, and apply drawn parameters with Processor";
+            return Err(Error::argument("ops", reason));
+        }
         let mut plan = Plan::compile_for(input_channels, &[], output)?;
-        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false };
+        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
         (plan.stages, plan.places) = fuse::fuse(&plan.slots);

@@ -69,7 +69,7 @@ impl Program {
                 composer = next;
             }
             check(op, composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
-            apply(op, *place, channels, &mut composer, &mut steps);
+            apply(op, drawn_op.slot, *place, channels, &mut composer, &mut steps);
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
@@ -134,12 +134,13 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
         Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
         Op::PermuteChannels { .. } => Err("no permutation of 0, 1, 2".to_owned()),
+        Op::Custom { parameters } => finite(&parameters),
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
         Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } | Op::Invert => Ok(()),
     }
 }
 
-fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     let gray = u32::from(channels == 1);
     // One channel is kept in all three registers, so its number stands in all three as well.
     let repeated = |numbers: [f32; 3]| if channels == 1 { [numbers[0]; 3] } else { numbers };
@@ -174,6 +175,10 @@ fn apply(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &
         // One channel has one order.
         Op::PermuteChannels { .. } if channels == 1 => {}
         Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, 0, permutation.map(|c| c as f32)),
+        Op::Custom { parameters: value } => {
+            let opcode = opcode::CUSTOM + u32::from(slot);
+            steps.push(Step { opcode, integers: [0, 0, gray], value });
+        }
         Op::Erase { top, left, height, width, value } => {
             let (opcode, integers) = match value {
                 Erased::Color(color) => (opcode::ERASE, repeated(color).map(f32::to_bits)),

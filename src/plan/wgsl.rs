@@ -3,7 +3,7 @@
 //! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
 
 use super::sampling::Filter;
-use super::{DType, Layout, Plan};
+use super::{DType, Layout, Plan, custom};
 use crate::error::{ErrorKind, Result};
 use crate::transforms::{Effect, opcode};
 
@@ -32,7 +32,7 @@ macro_rules! shader {
 }
 
 /// Opcode, the function's name and its file.
-const COLORS: [(u32, &str, &str); 13] = [
+pub(crate) const COLORS: [(u32, &str, &str); 13] = [
     (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
     (opcode::CONTRAST, "contrast", shader!("color/contrast")),
     (opcode::SATURATION, "saturation", shader!("color/saturation")),
@@ -77,13 +77,14 @@ impl Plan {
                 _ => {}
             }
         }
+        found.extend(self.custom_opcodes(stage));
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    /// What images of `stage` may need: borders, and each of the filters.
-    fn filter_constants(&self, stage: usize) -> String {
+    /// What images of `stage` may need, in the order of [`FILTERS`].
+    fn filters(&self, stage: usize) -> [bool; 5] {
         let effects = || {
             let of_stage =
                 self.slots.iter().zip(&self.places).filter(move |(_, place)| usize::from(place.stage) == stage);
@@ -96,69 +97,147 @@ impl Plan {
             })
         };
         let borders = effects().any(|effect| matches!(effect, Effect::Pad { .. }));
-        let constants = [
-            ("BORDERS", borders),
-            ("LINEARS", has(Filter::Linear)),
-            ("CUBICS", has(Filter::Cubic)),
-            ("LINEAR_ANTIALIASES", has(Filter::LinearAntialias)),
-            ("CUBIC_ANTIALIASES", has(Filter::CubicAntialias)),
-        ];
-        constants.iter().map(|(name, value)| format!("const {name}: bool = {value};\n")).collect()
+        [borders, has(Filter::Linear), has(Filter::Cubic), has(Filter::LinearAntialias), has(Filter::CubicAntialias)]
     }
 
-    /// The whole text of a pass.
-    pub(crate) fn shader(&self, pass: Pass) -> String {
+    /// The facts that a pass's text is made of.
+    pub(crate) fn variant(&self, pass: Pass) -> Variant {
         let (stage, known, statistic) = match pass {
-            Pass::Pack => {
-                let pack = if self.output.dtype == DType::U8 {
-                    shader!("store/packed_u8")
-                } else {
-                    shader!("store/packed_f16")
-                };
-                return [pack, shader!("store/packed")].join("\n");
-            }
+            Pass::Pack => return Variant::Pack(self.output.dtype),
             Pass::Statistic { stage, statistic } => (stage, statistic, true),
             Pass::Stage { stage } => (stage, u32::from(self.stages()[stage].statistics), false),
         };
         let facts = &self.stages()[stage];
-        let mut text = String::new();
-        let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
-        constant("GROUP_X", GROUP.0);
-        constant("GROUP_Y", GROUP.1);
-        constant("GROUP_SIZE", GROUP.0 * GROUP.1);
-        constant("ROWS", ROWS);
-        constant("PARTIALS", PARTIALS);
-        constant("MAX_STEPS", facts.steps.max(1));
-        constant("CHANNELS", self.channels);
-        constant("CONTRAST", opcode::CONTRAST);
-        // Statistics of the stage, and how many of them are known when this pass runs.
-        constant("STATISTICS", u32::from(facts.statistics).max(1));
-        constant("KNOWN_STATISTICS", known);
-        text.push_str(&self.filter_constants(stage));
         let last = stage + 1 == self.stages().len();
-        let mut files = vec![
-            shader!("prelude"),
-            if stage == 0 { shader!("source/bytes") } else { shader!("source/floats") },
-            if facts.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
-            shader!("color/luma"),
-        ];
-        let opcodes = self.opcodes(stage);
-        if opcodes.iter().any(|opcode| PLACED.contains(opcode)) {
-            files.push(shader!("color/rectangle"));
-        }
-        files.extend(COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)).map(|(.., file)| *file));
-        text.push_str(&files.join("\n"));
-        text.push_str(&color_calls(&opcodes, facts.steps));
-        let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
-        match (statistic, last, self.output.layout) {
-            (true, ..) => files.push(shader!("reduce/mean")),
-            (false, false, _) => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
-            (false, true, Layout::Nchw) => files.extend([shader!("store/nchw"), shader!("store/stage")]),
-            (false, true, Layout::Nhwc) => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
-        }
-        text.push_str(&files.join("\n"));
-        text
+        let frame = Frame {
+            source: if stage == 0 { Source::Bytes } else { Source::Floats },
+            target: match (statistic, last, self.output.layout) {
+                (true, ..) => Target::Statistic,
+                (false, false, _) => Target::Intermediate,
+                (false, true, Layout::Nchw) => Target::Nchw,
+                (false, true, Layout::Nhwc) => Target::Nhwc,
+            },
+            channels: self.channels,
+            statistics: facts.statistics.into(),
+            known_statistics: known,
+            filters: self.filters(stage),
+        };
+        Variant::Sample(
+            frame,
+            Colors { opcodes: self.opcodes(stage), functions: self.custom_functions(stage), steps: facts.steps },
+        )
     }
+
+    /// The whole text of a pass.
+    pub(crate) fn shader(&self, pass: Pass) -> String {
+        self.variant(pass).text()
+    }
+}
+
+/// All that the text of a pass depends on; `variants.rs` enumerates them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Variant {
+    /// A stage or one of its statistics.
+    Sample(Frame, Colors),
+    /// From f32 to this type.
+    Pack(DType),
+}
+
+/// Where a sampling pass reads and writes, and how it samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Frame {
+    pub(crate) source: Source,
+    pub(crate) target: Target,
+    /// Of the output: 1 or 3.
+    pub(crate) channels: u32,
+    /// Statistics of the stage, and how many of them are known when this pass runs.
+    pub(crate) statistics: u32,
+    pub(crate) known_statistics: u32,
+    /// Which of [`FILTERS`] any image may need.
+    pub(crate) filters: [bool; 5],
+}
+
+/// What the first stage reads, and what later ones do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Source {
+    Bytes,
+    Floats,
+}
+
+/// What a sampling pass writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Target {
+    Statistic,
+    Intermediate,
+    Nchw,
+    Nhwc,
+}
+
+/// The colour steps that any image may have: their opcodes, sorted, and their number at most.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Colors {
+    pub(crate) opcodes: Vec<u32>,
+    /// The text of the custom ones.
+    pub(crate) functions: String,
+    pub(crate) steps: u32,
+}
+
+/// The constants that say what a stage can need; the driver folds the rest away.
+pub(crate) const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
+
+impl Variant {
+    /// The whole text.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Variant::Sample(frame, colors) => sampling_pass(frame, colors),
+            Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
+            Variant::Pack(_) => [shader!("store/packed_f16"), shader!("store/packed")].join("\n"),
+        }
+    }
+}
+
+/// The constants, the part before the colour steps, the colour steps, the part behind them.
+fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
+    let mut text = String::new();
+    let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
+    constant("GROUP_X", GROUP.0);
+    constant("GROUP_Y", GROUP.1);
+    constant("GROUP_SIZE", GROUP.0 * GROUP.1);
+    constant("ROWS", ROWS);
+    constant("PARTIALS", PARTIALS);
+    constant("MAX_STEPS", colors.steps.max(1));
+    constant("CHANNELS", frame.channels);
+    constant("CONTRAST", opcode::CONTRAST);
+    constant("STATISTICS", frame.statistics.max(1));
+    constant("KNOWN_STATISTICS", frame.known_statistics);
+    for (name, value) in FILTERS.iter().zip(frame.filters) {
+        text.push_str(&format!("const {name}: bool = {value};\n"));
+    }
+    let mut files = vec![
+        shader!("prelude"),
+        match frame.source {
+            Source::Bytes => shader!("source/bytes"),
+            Source::Floats => shader!("source/floats"),
+        },
+        if frame.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
+        shader!("color/luma"),
+    ];
+    if colors.opcodes.iter().any(|opcode| PLACED.contains(opcode)) {
+        files.push(shader!("color/rectangle"));
+    }
+    files.extend(COLORS.iter().filter(|(opcode, ..)| colors.opcodes.contains(opcode)).map(|(.., file)| *file));
+    text.push_str(&files.join("\n"));
+    text.push_str(&colors.functions);
+    text.push_str(&color_calls(&colors.opcodes, colors.steps));
+    let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
+    match frame.target {
+        Target::Statistic => files.push(shader!("reduce/mean")),
+        Target::Intermediate => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
+        Target::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
+        Target::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
+    }
+    text.push_str(&files.join("\n"));
+    text
 }
 
 /// The kernel is the image's choice, so all threads of a workgroup make the same.
@@ -173,14 +252,17 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 ";
 
 /// Up to this many steps are kept in registers and called one after the other; more are looped over in the buffer.
-const UNROLLED_STEPS: u32 = 8;
+pub(crate) const UNROLLED_STEPS: u32 = 8;
 
 /// The calls of the colour steps that this stage can have: `load_steps`, once a thread, and `color`.
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut text = String::new();
     let mut cases = String::new();
-    for (opcode, name, _) in COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode)) {
-        let place = if PLACED.contains(opcode) { ", x, y" } else { "" };
+    let customs = opcodes.iter().filter(|&&opcode| opcode >= opcode::CUSTOM);
+    let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
+    let built_in = COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode));
+    for (opcode, name) in built_in.map(|&(opcode, name, _)| (opcode, name.to_owned())).chain(customs) {
+        let place = if PLACED.contains(&opcode) { ", x, y" } else { "" };
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step{place});\n        }}\n");
         cases.push_str(&case);
     }
@@ -224,17 +306,13 @@ fn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {{
 }
 
 /// Parses and validates a shader; errors carry naga's message with its line.
-pub(crate) fn validate(text: &str) -> Result<naga::Module> {
+pub(crate) fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
-    // pack2x16float is core WGSL; naga counts it as a capability because old GL lacks it.
-    naga::valid::Validator::new(
-        naga::valid::ValidationFlags::all(),
-        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
-    )
-    .validate(&module)
-    .map_err(|error| fail(error.emit_to_string(text)))?;
-    Ok(module)
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+        .validate(&module)
+        .map_err(|error| fail(error.emit_to_string(text)))?;
+    Ok((module, info))
 }
 
 #[cfg(test)]
@@ -273,7 +351,7 @@ mod tests {
     #[test]
     fn rust_and_wgsl_lay_structs_out_alike() {
         let plan = Plan::compile(&train(), &Output::default()).unwrap();
-        let module = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
+        let (module, _) = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
         let unpadded = |name: &str| -> Vec<_> {
             members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
         };

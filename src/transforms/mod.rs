@@ -8,6 +8,7 @@
 
 mod center_crop;
 mod color_jitter;
+mod custom_color;
 pub(crate) mod draw;
 mod grayscale;
 mod normalize;
@@ -26,9 +27,11 @@ mod random_resized_crop;
 mod random_solarize;
 mod random_vertical_flip;
 mod resize;
+pub(crate) mod snippet;
 
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
+pub use custom_color::CustomColor;
 pub use draw::{Drawn, DrawnOp, Key};
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
@@ -47,8 +50,10 @@ pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
 pub use resize::{Resize, ResizeTo};
 
+pub use crate::random::Numbers;
+
 use crate::error::Result;
-use draw::{Context, Numbers};
+use draw::Context;
 use serde::{Deserialize, Serialize};
 
 /// What every operator answers: the three questions that the planner and the workers ask.
@@ -78,6 +83,8 @@ pub(crate) enum Effect {
     Flip,
     /// Changes colours, pixel by pixel: the step of that [`opcode`].
     Color(u32),
+    /// Changes colours by the user's own function: the slot's `custom`.
+    Custom,
     /// Changes colours by a statistic of the whole image.
     Contrast,
     /// Writes over a rectangle, by the step of that [`opcode`].
@@ -95,6 +102,8 @@ pub(crate) struct Slot {
     pub(crate) effect: Effect,
     /// Inside a `RandomApply`: may be absent.
     pub(crate) optional: bool,
+    /// The step of [`Effect::Custom`].
+    pub(crate) custom: Option<CustomColor>,
 }
 
 /// The slots of a list, and the image size where it is known for certain.
@@ -108,7 +117,7 @@ pub(crate) struct Slots {
 
 impl Slots {
     fn push(&mut self, transform: &'static str, effect: Effect) {
-        self.list.push(Slot { transform, effect, optional: self.optional });
+        self.list.push(Slot { transform, effect, optional: self.optional, custom: None });
     }
 
     fn set_size(&mut self, size: Option<(u32, u32)>) {
@@ -169,6 +178,7 @@ macro_rules! transforms {
 transforms!(
     CenterCrop,
     ColorJitter,
+    CustomColor,
     Grayscale,
     Normalize,
     Pad,

@@ -169,6 +169,11 @@ pub enum Op {
         /// 0, 1 and 2 in any order.
         permutation: [u32; 3],
     },
+    /// The function of a [`CustomColor`](super::CustomColor); the slot says which.
+    Custom {
+        /// What its closure drew; finite.
+        parameters: [f32; 4],
+    },
     /// Writes over a rectangle that lies inside the image.
     Erase {
         /// First row.
@@ -207,6 +212,7 @@ impl Op {
             Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
+            Op::Custom { .. } => Effect::Custom,
             Op::Erase { value: Erased::Color(_), .. } => Effect::Erase(opcode::ERASE),
             Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Erase(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),

@@ -15,3 +15,5 @@ pub(crate) const POSTERIZE: u32 = 10;
 pub(crate) const PERMUTE_CHANNELS: u32 = 11;
 pub(crate) const ERASE: u32 = 12;
 pub(crate) const NOISE: u32 = 13;
+/// Custom steps: this and their slot's number.
+pub(crate) const CUSTOM: u32 = 1000;

@@ -1,8 +1,12 @@
 //! Where the tests run: the CPU executor and every adapter of the machine.
 
+#[path = "../device/mod.rs"]
+mod device;
+
 use crate::images::Source;
+use device::devices;
 use gpufeed::transforms::Drawn;
-use gpufeed::{Backend, Gpu, Plan, Processor};
+use gpufeed::{Backend, Plan, Processor};
 use std::sync::LazyLock;
 
 /// A backend and its name for messages.
@@ -13,19 +17,14 @@ pub(crate) struct Place {
 
 static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     let mut places = vec![Place { name: "CPU".to_owned(), backend: Backend::Cpu }];
-    for (number, name) in Gpu::adapters().into_iter().enumerate() {
-        let backend = Backend::gpu(&number.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        places.push(Place { name, backend });
-    }
-    if places.len() == 1 {
-        let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
-        assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
-        println!("skipped: no adapter");
-    }
+    places.extend(devices().iter().map(|device| {
+        let backend = Backend::Gpu(device.open(device.features()));
+        Place { name: device.name.clone(), backend }
+    }));
     places
 });
 
-/// The CPU, then the adapters: none is an error only with `GPUFEED_REQUIRE_GPU=1`.
+/// The CPU, then the adapters.
 pub(crate) fn places() -> &'static [Place] {
     &PLACES
 }

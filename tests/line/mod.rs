@@ -2,8 +2,12 @@
 
 #![allow(dead_code, unreachable_pub, clippy::print_stdout)] // each test program uses its own part
 
+#[path = "../device/mod.rs"]
+pub mod device;
+
+use device::devices;
 use gpufeed::transforms::Drawn;
-use gpufeed::{Backend, Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Gpu, InMemory, Label};
+use gpufeed::{Backend, Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, InMemory, Label};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
 use std::panic::resume_unwind;
@@ -21,24 +25,18 @@ pub struct Place {
 
 static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     let mut places = vec![Place { name: "CPU".to_owned(), backend: Backend::Cpu, execute: Execute::Auto }];
-    for (number, name) in Gpu::adapters().into_iter().enumerate() {
-        let backend = Backend::gpu(&number.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let Backend::Gpu(gpu) = &backend else { panic!("{name}: not a GPU backend") };
+    for device in devices() {
+        let gpu = device.open(device.features());
         // Native code, its batches copied up: what software adapters do by themselves.
         let execute = if gpu.is_software() { Execute::Auto } else { Execute::Cpu };
+        let (name, backend) = (device.name.clone(), Backend::Gpu(gpu));
         places.push(Place { name: format!("{name}, copied up"), backend: backend.clone(), execute });
         places.push(Place { name, backend, execute: Execute::Gpu });
-    }
-    if places.len() == 1 {
-        let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
-        assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
-        println!("skipped: no adapter");
     }
     places
 });
 
-/// The CPU; and of every adapter, native code whose batches are copied up, and the shaders. None is an error only with
-/// `GPUFEED_REQUIRE_GPU=1`.
+/// The CPU; and of every adapter, native code whose batches are copied up, and the shaders.
 pub fn places() -> &'static [Place] {
     &PLACES
 }

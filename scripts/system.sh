@@ -1,0 +1,34 @@
+# Sourced by the other scripts: what the system's package manager has to install.
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        printf 'not root and no sudo; run as root: %s\n' "$*" >&2
+        return 1
+    fi
+}
+
+# install_packages APT DNF PACMAN: three lists, one for each package manager. Fails where there is none of them.
+install_packages() {
+    if [ "$(uname -s)" != Linux ]; then
+        echo 'not Linux: nothing is installed here' >&2
+        return 1
+    fi
+    # The lists are split on purpose.
+    # shellcheck disable=SC2086
+    if command -v apt-get >/dev/null; then
+        as_root apt-get update
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $1
+    elif command -v dnf >/dev/null; then
+        as_root dnf install -y $2
+    elif command -v pacman >/dev/null; then
+        # A partial upgrade (-Sy) would break an Arch system: with an outdated package list, upgrade all of it.
+        as_root pacman -S --needed --noconfirm $3 || as_root pacman -Syu --needed --noconfirm $3
+    else
+        echo 'no apt-get, dnf or pacman here' >&2
+        return 1
+    fi
+}

@@ -1,0 +1,149 @@
+//! What can be wrong with a device, and how that becomes an error instead of a panic or a wait without end.
+//!
+//! wgpu has three ways to say so. Error scopes catch what a call does wrong ([`Gpu::checked`]). What no scope catches goes to
+//! one handler of the device, and that the device is lost to one callback; without them the former panics and the
+//! latter is silent: a lost device takes every call and does nothing. Both are installed on devices that gpufeed opened, and
+//! never on an adopted one, where they are the application's. There, and wherever wgpu has not spoken yet, [`Gpu::alive`]
+//! asks.
+
+use super::Gpu;
+use crate::error::{Error, ErrorKind, Result};
+use crossbeam_channel::{Receiver, bounded, never};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// What is known to be wrong with a device.
+#[derive(Debug)]
+pub(super) struct Health {
+    /// Why the device is lost, once it is.
+    lost: Arc<OnceLock<String>>,
+    /// What went wrong outside every scope; the first is kept until someone asks.
+    stray: Receiver<String>,
+}
+
+impl Health {
+    /// Of a device of the application's.
+    pub(super) fn adopted() -> Health {
+        Health { lost: Arc::default(), stray: never() }
+    }
+
+    /// Of a device that gpufeed has opened: installs both callbacks.
+    pub(super) fn watch(device: &wgpu::Device) -> Health {
+        let lost: Arc<OnceLock<String>> = Arc::default();
+        let reason = Arc::clone(&lost);
+        device.set_device_lost_callback(move |why, message| {
+            let what = match why {
+                wgpu::DeviceLostReason::Destroyed => "the device was destroyed",
+                wgpu::DeviceLostReason::Unknown => "the device is lost",
+            };
+            tracing::error!(what, message);
+            let _ = reason.set(if message.is_empty() { what.to_owned() } else { format!("{what}: {message}") });
+        });
+        let (sender, stray) = bounded(1);
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            tracing::error!(%error, "uncaptured");
+            // Full: the first error is the one that tells.
+            let _ = sender.try_send(error.to_string());
+        }));
+        Health { lost, stray }
+    }
+}
+
+fn error(stage: &'static str, reason: impl Into<String>) -> Error {
+    ErrorKind::Device { stage, reason: reason.into() }.into()
+}
+
+impl Gpu {
+    /// An error if the device is known to be lost, or if something went wrong that no scope has caught.
+    pub(crate) fn healthy(&self, stage: &'static str) -> Result<()> {
+        match (self.health().lost.get(), self.health().stray.try_recv()) {
+            (Some(reason), _) => Err(error(stage, reason)),
+            (None, Ok(reason)) => Err(error(stage, reason)),
+            (None, Err(_)) => Ok(()),
+        }
+    }
+
+    /// As [`healthy`](Self::healthy), and asks wgpu.
+    pub(crate) fn alive(&self, stage: &'static str) -> Result<()> {
+        self.healthy(stage)?;
+        // A lost device refuses the submission without a word, and then to wait for it. Refused, a poll does nothing else.
+        let submission_index = Some(self.queue().submit([]));
+        match self.poll(stage, wgpu::PollType::Wait { submission_index, timeout: Some(Duration::ZERO) })? {
+            Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(stage)),
+            Ok(_) | Err(wgpu::PollError::Timeout) => self.healthy(stage),
+        }
+    }
+
+    /// The error for a device that refuses work, remembered for whoever asks next.
+    fn lost(&self, stage: &'static str) -> Error {
+        let reason = self.health().lost.get_or_init(|| "the device is lost, or was destroyed".to_owned());
+        error(stage, reason)
+    }
+
+    /// The error for a mapping that was refused: what is wrong with the call is a scope's to say, so the device is lost.
+    pub(crate) fn refused(&self, stage: &'static str) -> Error {
+        self.alive(stage).err().unwrap_or_else(|| error(stage, "a buffer could not be mapped"))
+    }
+
+    /// `Device::poll`, which panics if the driver loses the device while it waits.
+    fn poll(&self, stage: &'static str, poll: wgpu::PollType) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
+        catch_unwind(AssertUnwindSafe(|| self.device().poll(poll))).map_err(|_| self.lost(stage))
+    }
+
+    /// Waits for a submission, or for all. On OpenGL this returns after two seconds whether or not the work is done
+    /// (wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds), so callers ask again until they have what they
+    /// wait for, and between whether the device is [`alive`](Self::alive).
+    pub(crate) fn wait(&self, submission_index: Option<wgpu::SubmissionIndex>) -> Result<()> {
+        const STAGE: &str = "waiting for the GPU";
+        self.healthy(STAGE)?;
+        match self.poll(STAGE, wgpu::PollType::Wait { submission_index, timeout: None })? {
+            Ok(_) => self.healthy(STAGE),
+            Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(STAGE)),
+            // Without a timeout of ours it is the one of OpenGL.
+            Err(wgpu::PollError::Timeout) => Ok(()),
+        }
+    }
+
+    /// Runs the callbacks of what is finished already; does not wait.
+    pub(crate) fn poll_finished(&self, stage: &'static str) -> Result<()> {
+        self.poll(stage, wgpu::PollType::Poll)?.map(|_| ()).map_err(|reason| error(stage, reason.to_string()))
+    }
+
+    /// Runs `work` under error scopes, so that what wgpu would report elsewhere becomes an error here.
+    pub(crate) fn checked<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
+        self.healthy(stage)?;
+        self.scoped(work).map_err(|reason| self.blame(stage, reason))
+    }
+
+    /// Runs `work`, which makes buffers of `bytes` bytes together, and makes sure that they are good.
+    pub(crate) fn made<T>(&self, what: &'static str, bytes: u64, work: impl FnOnce() -> T) -> Result<T> {
+        const STAGE: &str = "allocating buffers";
+        self.healthy(STAGE)?;
+        let result = self.scoped(work).map_err(|reason| match reason {
+            wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory { what, bytes }.into(),
+            reason => self.blame(STAGE, reason),
+        })?;
+        // What a lost device makes is void, and no scope says so.
+        self.alive(STAGE)?;
+        Ok(result)
+    }
+
+    /// The error for what a scope has caught. Whatever a lost device makes is void, and using it is an error of its own.
+    fn blame(&self, stage: &'static str, reason: wgpu::Error) -> Error {
+        self.alive(stage).err().unwrap_or_else(|| error(stage, reason.to_string()))
+    }
+
+    fn scoped<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
+        let validation = self.device().push_error_scope(wgpu::ErrorFilter::Validation);
+        let memory = self.device().push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let internal = self.device().push_error_scope(wgpu::ErrorFilter::Internal);
+        let result = work();
+        for scope in [internal, memory, validation] {
+            if let Some(error) = pollster::block_on(scope.pop()) {
+                return Err(error);
+            }
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,302 @@
+//! Every text that a plan can ask for, enumerated: each is validated and translated to every language that wgpu feeds
+//! to drivers, and `scripts/test-tint.sh` shows each to Tint, the browsers' compiler.
+//!
+//! A sampling pass is a frame around a colour part, concatenated over a fixed interface: the frame calls
+//! `load_steps(image)` and `color(image, x, y, value, end)`, which every colour part defines with the same types; the colour
+//! part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `means`, which every frame with statistics declares
+//! alike. No colour part holds a barrier or a workgroup variable. So whether the whole is valid is decided by each part
+//! and that interface, and it is enough to see
+//!
+//! - every frame, with all colour steps that it can have and with none, and
+//! - every set of colour steps in one frame, and all numbers of steps with all of them, with each alone and with none.
+//!   Not every set with every number: how steps are loaded and called does not depend on which they are.
+//!
+//! Three statistics stand for any number above one and nine steps for any above eight: what is left is a
+//! number in an array's length and in a loop's end.
+
+#![expect(clippy::print_stdout, reason = "tests print what they counted")]
+
+mod translate;
+
+#[path = "../../../tests/lists/mod.rs"]
+mod lists;
+
+use super::params::Image;
+use super::program::Step;
+use super::sampling::Axis;
+use super::wgsl::{COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, validate};
+use super::{DType, Layout, Output, Plan};
+use crate::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform, opcode};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use translate::TRANSLATORS;
+
+/// Stand for any number of statistics, and of steps.
+const SEVERAL_STATISTICS: u32 = 3;
+const MANY_STEPS: u32 = UNROLLED_STEPS + 1;
+
+/// Frames that are followed by colour steps without, and with, contrast: a stage has statistics for that alone.
+fn frames(contrast: bool) -> Vec<Frame> {
+    let mut targets = Vec::new();
+    let counts: &[u32] = if contrast { &[1, SEVERAL_STATISTICS] } else { &[0] };
+    for &statistics in counts {
+        let stage = [Target::Intermediate, Target::Nchw, Target::Nhwc].map(|target| (target, statistics, statistics));
+        targets.extend(stage);
+        targets.extend((0..statistics).map(|known| (Target::Statistic, statistics, known)));
+    }
+    let mut frames = Vec::new();
+    for source in [Source::Bytes, Source::Floats] {
+        for channels in [1, 3] {
+            for bits in 0..1 << FILTERS.len() {
+                let filters = std::array::from_fn(|i| bits >> i & 1 == 1);
+                frames.extend(targets.iter().map(|&(target, statistics, known_statistics)| Frame {
+                    source,
+                    target,
+                    channels,
+                    statistics,
+                    known_statistics,
+                    filters,
+                }));
+            }
+        }
+    }
+    frames
+}
+
+/// All opcodes there are, sorted.
+fn opcodes() -> Vec<u32> {
+    COLORS.iter().map(|(opcode, ..)| *opcode).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Sets of colour steps and numbers of steps, as the module says.
+fn color_parts() -> Vec<Colors> {
+    let all = opcodes();
+    let mut parts = Vec::new();
+    for set in 0..1u32 << all.len() {
+        let opcodes: Vec<u32> = (0..).zip(&all).filter(|(i, _)| set >> i & 1 == 1).map(|(_, opcode)| *opcode).collect();
+        let steps = match opcodes.len() {
+            0 => 0..=MANY_STEPS,
+            1 => 1..=MANY_STEPS,
+            n if n == all.len() => 1..=MANY_STEPS,
+            // In turn, so that every number comes with many sets.
+            _ => 1 + set % MANY_STEPS..=1 + set % MANY_STEPS,
+        };
+        parts.extend(steps.map(|steps| Colors { opcodes: opcodes.clone(), functions: String::new(), steps }));
+    }
+    parts
+}
+
+/// Users' own steps are functions of the colour part like the others, whatever they compute: one plan stands for all, with
+/// a snippet twice, another one, and a statistic that sees them.
+fn custom_plan(output: &Output) -> Plan {
+    let custom =
+        |name: &'static str, text: &'static str| -> Transform { CustomColor::new(name, text, |color, _| color).into() };
+    let tint = "fn tint(c: vec3<f32>, p: vec4<f32>) -> vec3<f32> { return c * p.xyz; }";
+    let fade = "const HALF: f32 = 0.5;
+        fn half(x: f32) -> f32 { return HALF * x; }
+        fn fade(c: vec3<f32>, p: vec4<f32>) -> vec3<f32> { return select(c, vec3(half(c.x)), p.w > 0.0); }";
+    let list = [
+        custom("tint", tint),
+        RandomResizedCrop::new(8).into(),
+        custom("fade", fade),
+        custom("tint", tint),
+        ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+        custom("tint", tint),
+    ];
+    Plan::compile(&list, output).unwrap()
+}
+
+/// The whole enumeration, each once.
+fn variants() -> Vec<Variant> {
+    let (all, without_contrast) = (opcodes(), opcodes().into_iter().filter(|&o| o != opcode::CONTRAST).collect());
+    let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8)];
+    for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all)] {
+        let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
+        let colors = Colors { opcodes, functions: String::new(), steps };
+        variants.extend(frames(contrast).into_iter().map(|frame| Variant::Sample(frame, colors.clone())));
+    }
+    for colors in color_parts() {
+        let statistics = u32::from(colors.opcodes.contains(&opcode::CONTRAST));
+        let frame = Frame {
+            source: Source::Bytes,
+            target: Target::Nchw,
+            channels: 3,
+            statistics,
+            known_statistics: statistics,
+            filters: [true; FILTERS.len()],
+        };
+        variants.push(Variant::Sample(frame, colors));
+    }
+    for layout in [Layout::Nchw, Layout::Nhwc] {
+        let plan = custom_plan(&Output { layout, ..Output::default() });
+        variants.extend(plan.pass_list().into_iter().map(|pass| plan.variant(pass)));
+    }
+    let mut seen = HashSet::new();
+    variants.retain(|variant| seen.insert(variant.clone()));
+    variants
+}
+
+/// Runs `check` on every variant, on all cores; returns the messages of those that fail.
+fn on_all(variants: &[Variant], check: impl Fn(&Variant) -> Result<(), String> + Sync) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failures = Vec::new();
+        while let Some(variant) = variants.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(reason) = check(variant) {
+                failures.push(format!("{variant:?}: {reason}"));
+            }
+        }
+        failures
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..thread::available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    })
+}
+
+/// Every struct in a storage buffer, and how far apart the elements of an array of them are.
+fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
+    let mut found = BTreeMap::new();
+    let storage = |space| matches!(space, naga::AddressSpace::Storage { .. });
+    let buffers = module.global_variables.iter().filter(|(_, variable)| storage(variable.space));
+    let mut open: Vec<_> = buffers.map(|(_, variable)| (variable.ty, None)).collect();
+    while let Some((ty, stride)) = open.pop() {
+        match &module.types[ty].inner {
+            naga::TypeInner::Array { base, stride, .. } => open.push((*base, Some(*stride))),
+            naga::TypeInner::Struct { members, span } => {
+                found.insert(module.types[ty].name.as_deref().unwrap_or_default(), (*span, stride));
+                open.extend(members.iter().map(|member| (member.ty, None)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// That buffers hold the structs that Rust writes and no other, in Rust's sizes; `wgsl.rs` has a test for their fields.
+fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
+    let size = |bytes: usize| bytes as u32;
+    let expected = match variant {
+        Variant::Pack(_) => BTreeMap::new(),
+        Variant::Sample(_, colors) => {
+            let (image, step) = (size(Image::bytes(colors.steps)), size(size_of::<Step>()));
+            [("Axis", (size(size_of::<Axis>()), None)), ("Step", (step, Some(step))), ("Image", (image, Some(image)))]
+                .into()
+        }
+    };
+    let found = stored(module);
+    if found == expected { Ok(()) } else { Err(format!("the buffers hold {found:?}, Rust writes {expected:?}")) }
+}
+
+/// The twin that must fail: one step more or less is noticed.
+#[test]
+fn other_sizes_are_noticed() {
+    let frame = frames(false)[0];
+    let variant =
+        |steps| Variant::Sample(frame, Colors { opcodes: vec![opcode::HUE], functions: String::new(), steps });
+    let (module, _) = validate(&variant(3).text()).unwrap();
+    assert_eq!(structs_are_rusts(&module, &variant(3)), Ok(()));
+    assert!(structs_are_rusts(&module, &variant(2)).unwrap_err().contains("Image"));
+    assert!(structs_are_rusts(&module, &Variant::Pack(DType::U8)).is_err());
+}
+
+#[test]
+fn every_variant_validates_and_translates() {
+    let variants = variants();
+    let failures = on_all(&variants, |variant| {
+        let (module, info) = validate(&variant.text()).map_err(|error| error.to_string())?;
+        structs_are_rusts(&module, variant)?;
+        TRANSLATORS.iter().try_for_each(|(language, translate)| {
+            translate(&module, &info).map_err(|error| format!("{language}: {error}"))
+        })
+    });
+    assert!(failures.is_empty(), "{} of {}, the first: {}", failures.len(), variants.len(), failures[0]);
+    println!("{} variants, each in {} languages", variants.len(), TRANSLATORS.len());
+}
+
+#[test]
+fn color_steps_have_neither_barriers_nor_workgroup_memory() {
+    for (_, name, text) in COLORS {
+        assert!(!text.to_lowercase().contains("barrier") && !text.contains("workgroup"), "{name}: see the module");
+    }
+}
+
+/// The twin that must fail: what a language lacks, or has no binding for, is refused.
+#[test]
+fn translators_refuse() {
+    let text = Variant::Pack(DType::F16).text();
+    for (language, translate) in TRANSLATORS {
+        let (module, info) = validate(&text.replace("fn main(", "fn other(")).unwrap();
+        assert!(translate(&module, &info).is_err(), "{language} without an entry point");
+        // naga's GLSL leaves unknown bindings to the driver.
+        if language != "GLSL" {
+            let (module, info) = validate(&text.replace("@binding(3)", "@binding(5)")).unwrap();
+            assert!(translate(&module, &info).is_err(), "{language} with a binding that there is not");
+        }
+    }
+}
+
+/// For `scripts/test-tint.sh`: a file for each variant.
+#[test]
+#[ignore = "writes the shaders to the folder that GPUFEED_SHADERS names"]
+fn write_variants() {
+    let folder = std::env::var_os("GPUFEED_SHADERS").expect("GPUFEED_SHADERS names a folder");
+    let folder = std::path::PathBuf::from(folder);
+    let variants = variants();
+    for (number, variant) in variants.iter().enumerate() {
+        let text = format!("// {variant:?}\n{}", variant.text());
+        std::fs::write(folder.join(format!("{number:05}.wgsl")), text).unwrap();
+    }
+    println!("{} variants in {}", variants.len(), folder.display());
+}
+
+/// The enumerated variant that stands for `variant`.
+fn representative(variant: Variant) -> Variant {
+    let Variant::Sample(mut frame, colors) = variant else { return variant };
+    let all_known = frame.known_statistics == frame.statistics;
+    frame.statistics = if frame.statistics > 1 { SEVERAL_STATISTICS } else { frame.statistics };
+    frame.known_statistics =
+        if all_known { frame.statistics } else { frame.known_statistics.min(SEVERAL_STATISTICS - 1) };
+    Variant::Sample(frame, Colors { steps: colors.steps.min(MANY_STEPS), ..colors })
+}
+
+/// What `plan` asks for that no part of the enumeration stands for.
+fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec<Variant> {
+    let stands = |variant: &Variant| match variant {
+        Variant::Pack(dtype) => *dtype != DType::F32,
+        Variant::Sample(frame, colors) => {
+            // The set in some number of steps, and the number with some set.
+            let all = Colors { opcodes: opcodes(), functions: String::new(), steps: colors.steps };
+            let set = (0..=MANY_STEPS).any(|steps| parts.contains(&Colors { steps, ..colors.clone() }));
+            frames.contains(frame) && set && (colors.steps == 0 || parts.contains(&all))
+        }
+    };
+    let variants = plan.pass_list().into_iter().map(|pass| representative(plan.variant(pass)));
+    variants.filter(|variant| !stands(variant)).collect()
+}
+
+#[test]
+fn every_plan_is_inside_the_enumeration() {
+    let frames: HashSet<Frame> = [false, true].into_iter().flat_map(frames).collect();
+    let parts: HashSet<Colors> = color_parts().into_iter().collect();
+    let mut met = HashSet::new();
+    for number in 0..3000 {
+        let mut dice = lists::Dice(number);
+        let list = lists::list(&mut dice, number % 3 > 0);
+        let dtype = [DType::U8, DType::F32, DType::F16][number as usize % 3];
+        let layout = if dice.chance(50) { Layout::Nchw } else { Layout::Nhwc };
+        let channels = if dice.chance(30) { 1 } else { 3 };
+        let plan = Plan::compile_for(channels, &list, &Output { layout, dtype }).unwrap();
+        let outside = outside(&plan, &frames, &parts);
+        assert!(outside.is_empty(), "{plan}{outside:?}");
+        met.extend(plan.pass_list().into_iter().map(|pass| representative(plan.variant(pass))));
+        // The twin that must fail: without the frames that write the last stage's rows, the plan is outside.
+        let fewer =
+            frames.iter().copied().filter(|frame| !matches!(frame.target, Target::Nchw | Target::Nhwc)).collect();
+        assert!(!self::outside(&plan, &fewer, &parts).is_empty());
+    }
+    println!("{} variants met", met.len());
+    assert!(met.len() > 300, "only {}", met.len());
+}

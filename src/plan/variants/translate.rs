@@ -1,0 +1,142 @@
+//! The four languages that wgpu translates WGSL to, with the options of wgpu-hal 30's device code, and the oldest versions
+//! that it meets. Bindings are mapped as for gpufeed's layout; one that is not in the map is an error.
+
+use naga::back::{glsl, hlsl, msl, spv};
+use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
+use naga::valid::ModuleInfo;
+use naga::{Module, ResourceBinding, ShaderStage};
+use std::sync::LazyLock;
+
+/// The four storage buffers of `gpu/kernel.rs`, and whether shaders write them.
+const BINDINGS: [(u32, bool); 4] = [(0, false), (1, false), (2, true), (3, true)];
+const ENTRY: &str = "main";
+
+fn map<T, M: FromIterator<(ResourceBinding, T)>>(target: impl Fn(u32, bool) -> T) -> M {
+    BINDINGS.iter().map(|&(binding, write)| (ResourceBinding { group: 0, binding }, target(binding, write))).collect()
+}
+
+fn policies(index: BoundsCheckPolicy, buffer: BoundsCheckPolicy) -> BoundsCheckPolicies {
+    let unchecked = BoundsCheckPolicy::Unchecked;
+    BoundsCheckPolicies { index, buffer, image_load: unchecked, binding_array: unchecked }
+}
+
+/// Vulkan 1.0 without `VK_EXT_robustness2`, and 1.3 with it.
+static SPIRV: LazyLock<[spv::Options<'static>; 2]> = LazyLock::new(|| {
+    let options = |lang_version, buffer, workgroup| spv::Options {
+        lang_version,
+        fake_missing_bindings: false,
+        binding_map: map(|binding, _| spv::BindingInfo { descriptor_set: 0, binding, binding_array_size: None }),
+        // What wgpu counts as there on every device.
+        capabilities: Some([spv::Capability::Shader, spv::Capability::Matrix].into_iter().collect()),
+        bounds_check_policies: policies(BoundsCheckPolicy::Restrict, buffer),
+        zero_initialize_workgroup_memory: workgroup,
+        force_loop_bounding: true,
+        emit_int_div_checks: true,
+        ..spv::Options::default()
+    };
+    use spv::ZeroInitializeWorkgroupMemoryMode::{Native, Polyfill};
+    [options((1, 0), BoundsCheckPolicy::Restrict, Polyfill), options((1, 6), BoundsCheckPolicy::Unchecked, Native)]
+});
+
+/// macOS 10.13: Metal 2.0.
+static METAL: LazyLock<msl::Options> = LazyLock::new(|| {
+    let resources = msl::EntryPointResources {
+        resources: map(|binding, mutable| msl::BindTarget {
+            buffer: Some(binding as u8),
+            mutable,
+            ..msl::BindTarget::default()
+        }),
+        immediates_buffer: None,
+        sizes_buffer: Some(BINDINGS.len() as u8),
+    };
+    msl::Options {
+        lang_version: (2, 0),
+        per_entry_point_map: [(ENTRY.to_owned(), resources)].into_iter().collect(),
+        fake_missing_bindings: false,
+        bounds_check_policies: policies(BoundsCheckPolicy::Restrict, BoundsCheckPolicy::Restrict),
+        zero_initialize_workgroup_memory: true,
+        force_loop_bounding: true,
+        ..msl::Options::default()
+    }
+});
+
+/// Direct3D 12 by FXC (shader model 5.1, what wgpu takes where no `dxcompiler.dll` is at hand) and by DXC.
+static DIRECT3D: LazyLock<[hlsl::Options; 2]> = LazyLock::new(|| {
+    [hlsl::ShaderModel::V5_1, hlsl::ShaderModel::V6_0].map(|shader_model| hlsl::Options {
+        shader_model,
+        fake_missing_bindings: false,
+        // Read-only buffers and the others have registers of their own, `t` and `u`.
+        binding_map: map(|binding, _| hlsl::BindTarget {
+            register: binding,
+            restrict_indexing: true,
+            ..hlsl::BindTarget::default()
+        }),
+        // `num_workgroups` comes in a constant.
+        special_constants_binding: Some(hlsl::BindTarget::default()),
+        zero_initialize_workgroup_memory: true,
+        restrict_indexing: true,
+        force_loop_bounding: true,
+        ..hlsl::Options::default()
+    })
+});
+
+/// OpenGL ES 3.1 (EGL) and OpenGL 4.3 (Windows' WGL), the oldest with compute shaders.
+static OPENGL: LazyLock<[glsl::Options; 2]> = LazyLock::new(|| {
+    [glsl::Version::new_gles(310), glsl::Version::Desktop(430)].map(|version| glsl::Options {
+        version,
+        writer_flags: glsl::WriterFlags::ADJUST_COORDINATE_SPACE | glsl::WriterFlags::FORCE_POINT_SIZE,
+        binding_map: map(|binding, _| binding as u8),
+        zero_initialize_workgroup_memory: true,
+    })
+});
+
+type Translator = fn(&Module, &ModuleInfo) -> Result<(), String>;
+
+/// What each language's driver would be given; the errors are naga's.
+pub(super) const TRANSLATORS: [(&str, Translator); 4] =
+    [("SPIR-V", spirv), ("MSL", metal), ("HLSL", direct3d), ("GLSL", opengl)];
+
+fn entry() -> (ShaderStage, String) {
+    (ShaderStage::Compute, ENTRY.to_owned())
+}
+
+fn spirv(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+    let (shader_stage, entry_point) = entry();
+    let pipeline = spv::PipelineOptions { shader_stage, entry_point };
+    for options in SPIRV.iter() {
+        spv::write_vec(module, info, options, Some(&pipeline)).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn metal(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+    let pipeline = msl::PipelineOptions { entry_point: Some(entry()), ..msl::PipelineOptions::default() };
+    let (_, translated) = msl::write_string(module, info, &METAL, &pipeline).map_err(|error| error.to_string())?;
+    // Missing bindings are reported here.
+    translated.entry_point_names.into_iter().try_for_each(|name| name.map(|_| ())).map_err(|error| error.to_string())
+}
+
+fn direct3d(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+    let pipeline = hlsl::PipelineOptions { entry_point: Some(entry()) };
+    for options in DIRECT3D.iter() {
+        let mut text = String::new();
+        let translated = hlsl::Writer::new(&mut text, options, &pipeline).write(module, info, None);
+        let names = translated.map_err(|error| error.to_string())?.entry_point_names;
+        names.into_iter().try_for_each(|name| name.map(|_| ())).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn opengl(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+    let (shader_stage, entry_point) = entry();
+    let pipeline = glsl::PipelineOptions { shader_stage, entry_point, multiview: None };
+    // wgpu asks for no checks here: GLSL's own rules and the driver's robustness stand in.
+    let policies = policies(BoundsCheckPolicy::Unchecked, BoundsCheckPolicy::Unchecked);
+    for options in OPENGL.iter() {
+        let mut text = String::new();
+        glsl::Writer::new(&mut text, module, info, options, &pipeline, policies)
+            .and_then(|mut writer| writer.write())
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Catches an allocation that the driver refuses and that ends in a panic, or in an error without the setting to change.
+//!
+//! The process's address space is limited, so the driver really has no memory to give. That reaches wgpu on Vulkan; its OpenGL
+//! backend does not ask whether an allocation went well, and memory budgets (`VK_EXT_memory_budget`) are no feature of the
+//! lavapipe that is tested here.
+#![cfg(target_os = "linux")]
+
+mod line;
+mod watch;
+
+use gpufeed::transforms::{CenterCrop, RandomResizedCrop};
+use gpufeed::{DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, wgpu};
+use line::small_files;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use watch::{adapters, alone, gpu_buffers, left_over};
+
+/// Lets the process grow by `bytes` of address space while `work` runs.
+fn with_little_memory<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
+    let before = getrlimit(Resource::As);
+    let current = Some(pages * rustix::param::page_size() as u64 + bytes);
+    setrlimit(Resource::As, Rlimit { current, maximum: before.maximum }).unwrap();
+    let result = work();
+    setrlimit(Resource::As, before).unwrap();
+    result
+}
+
+fn vulkan() -> Vec<Gpu> {
+    let mut adapters = adapters(|descriptor| descriptor.backends = wgpu::Backends::VULKAN);
+    // Other drivers take their memory from elsewhere.
+    adapters.retain(|adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu);
+    adapters.iter().map(|adapter| Gpu::open(adapter).unwrap()).collect()
+}
+
+/// Batches of 96 MiB.
+fn builder(execute: Execute) -> DataLoaderBuilder {
+    let builder = DataLoader::builder(small_files(64)).transform(RandomResizedCrop::new(1024));
+    builder.batch_size(8).workers(2).queue_depth(1).slot_bytes(16 << 20).execute(execute)
+}
+
+#[test]
+fn build_names_the_bytes_and_the_settings() {
+    alone(60, "build", || {
+        for gpu in vulkan() {
+            for execute in [Execute::Gpu, Execute::Cpu] {
+                let before = gpu_buffers(&gpu);
+                let backend = gpu.clone().into();
+                let result = with_little_memory(200 << 20, || builder(execute).build(&backend));
+                let error = result.unwrap_err();
+                let ErrorKind::OutOfMemory { what, bytes } = error.kind() else { panic!("{gpu}: {error}") };
+                assert!(!what.is_empty() && *bytes >= 16 << 20, "{error}");
+                let text = error.to_string();
+                assert!(
+                    ["batch_size", "queue_depth", "slot_bytes"].iter().all(|setting| text.contains(setting)),
+                    "{text}"
+                );
+                assert_eq!(gpu_buffers(&gpu), before, "{gpu}: what fitted is freed");
+                // The device is none the worse.
+                let loader = DataLoader::builder(small_files(9)).transform(CenterCrop::new(16)).execute(execute);
+                assert_eq!(loader.build(&backend).unwrap().epoch(0).unwrap().filter(Result::is_ok).count(), 9);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_ring_that_cannot_grow_ends_the_run_and_no_more() {
+    alone(120, "growing", || {
+        for gpu in vulkan() {
+            for execute in [Execute::Gpu, Execute::Cpu] {
+                let loader = builder(execute).build(&gpu.clone().into()).unwrap();
+                let mut run = loader.epoch(0).unwrap();
+                let mut held = vec![run.next().unwrap().unwrap()];
+                let mut hold = |batch: gpufeed::Result<_>| batch.map(|batch| held.push(batch)).err();
+                let error = with_little_memory(150 << 20, || run.find_map(&mut hold));
+                let error = error.unwrap_or_else(|| panic!("{gpu}: {} batches held", held.len()));
+                let ErrorKind::OutOfMemory { bytes, .. } = error.kind() else { panic!("{gpu}: {error}") };
+                assert_eq!(*bytes, 8 * 3 * 1024 * 1024 * 4);
+                drop((held, run));
+                assert_eq!(left_over(), [""; 0]);
+                assert_eq!(loader.epoch(1).unwrap().filter(Result::is_ok).count(), 8, "{gpu}: the loader lives on");
+            }
+        }
+    });
+}
