@@ -11,7 +11,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, bounded, never};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// What is known to be wrong with a device.
 #[derive(Debug)]
@@ -64,14 +63,25 @@ impl Gpu {
         }
     }
 
-    /// As [`healthy`](Self::healthy), and asks wgpu.
+    /// As [`healthy`](Self::healthy), and asks wgpu: a lost device takes every call without a word, but what it makes is void,
+    /// and a void buffer has no memory to map.
+    ///
+    /// No submission with a wait that has a timeout: where another thread's poll finishes that submission in between,
+    /// wgpu-core 30.0.1 panics (`Device::maintain` asserts on a fence value that it has read before) and drops callbacks.
     pub(crate) fn alive(&self, stage: &'static str) -> Result<()> {
         self.healthy(stage)?;
-        // A lost device refuses the submission without a word, and then to wait for it. Refused, a poll does nothing else.
-        let submission_index = Some(self.queue().submit([]));
-        match self.poll(stage, wgpu::PollType::Wait { submission_index, timeout: Some(Duration::ZERO) })? {
-            Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(stage)),
-            Ok(_) | Err(wgpu::PollError::Timeout) => self.healthy(stage),
+        let probe = self.scoped(|| {
+            self.device().create_buffer(&wgpu::BufferDescriptor {
+                label: Some("gpufeed probe"),
+                size: 4,
+                usage: wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
+                mapped_at_creation: true,
+            })
+        });
+        match probe.map(|buffer| buffer.get_mapped_range_mut(..).is_ok()) {
+            Ok(true) => self.healthy(stage),
+            Ok(false) => Err(self.lost(stage)),
+            Err(reason) => Err(error(stage, reason.to_string())),
         }
     }
 
