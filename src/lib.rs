@@ -96,6 +96,9 @@ pub use backend::{ADAPTER_VARIABLE, Backend};
 pub use dataset::{Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::Gpu;
+#[cfg(feature = "bench-internals")]
+#[doc(hidden)]
+pub use gpu::measure;
 pub use loader::{Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, Images, OnError, Stats};
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;

@@ -4,6 +4,8 @@ mod device;
 mod health;
 pub(crate) mod kernel;
 pub(crate) mod limits;
+#[cfg(feature = "bench-internals")]
+pub mod measure;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;
