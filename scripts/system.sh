@@ -13,6 +13,10 @@ as_root() {
 
 # install_packages APT DNF PACMAN: three lists, one for each package manager. Fails where there is none of them.
 install_packages() {
+    if [ "$(uname -s)" != Linux ]; then
+        echo 'not Linux: nothing is installed here' >&2
+        return 1
+    fi
     # The lists are split on purpose.
     # shellcheck disable=SC2086
     if command -v apt-get >/dev/null; then

@@ -23,9 +23,9 @@ struct Axis {
 
 struct Step {
     opcode: u32,
-    statistic: u32,
-    gray: u32,
-    padding: u32,
+    integer_0: u32,
+    integer_1: u32,
+    integer_2: u32,
     value: vec4<f32>,
 }
 

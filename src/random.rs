@@ -66,3 +66,38 @@ pub(crate) fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often each rest of a division by 3 came, of 30,000.
+    fn rests(mut draw: impl FnMut() -> u64) -> [u32; 3] {
+        let mut counts = [0; 3];
+        (0..30_000).for_each(|_| counts[(draw() % 3) as usize] += 1);
+        counts
+    }
+
+    #[test]
+    fn integers_below_a_bound_near_2_to_the_64_are_unbiased() {
+        // Of 2^64 numbers, 3 · 2^62 get results of their own; the rest would give the multiples of 3 twice.
+        let bound = 3 << 62;
+        let mut numbers = Numbers::new([7; 32], 0);
+        let near = |count: u32, expected: f64| (f64::from(count) - expected).abs() < 5.0 * expected.sqrt();
+        let fair = rests(|| numbers.below(bound));
+        assert!(fair.iter().all(|&count| near(count, 10_000.0)), "{fair:?}");
+        // The twin, which draws once: a half and two quarters.
+        let biased = rests(|| ((u128::from(numbers.0.next_u64()) * u128::from(bound)) >> 64) as u64);
+        assert!(near(biased[0], 15_000.0) && !near(biased[0], 10_000.0), "{biased:?}");
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_integer_can_come() {
+        for bound in [1, 2, 3, 255, 1 << 63, u64::MAX] {
+            assert_eq!(below(bound, || u64::MAX), bound - 1);
+            // 0 may be drawn again; half a step further is kept.
+            let mut draws = [0, 1 + u64::MAX / bound / 2].into_iter().cycle();
+            assert_eq!(below(bound, || draws.next().unwrap_or_default()), 0, "{bound}");
+        }
+    }
+}

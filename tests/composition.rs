@@ -168,7 +168,12 @@ fn the_comparison_rejects_lists_with_an_op_left_out() {
                 // Ops that leave the size; a later grayscale or clamp may hide some, and small images are symmetric.
                 let leaves_the_size = matches!(
                     op,
-                    Op::Brightness { .. } | Op::HorizontalFlip | Op::VerticalFlip | Op::Normalize { .. } | Op::Invert
+                    Op::Brightness { .. }
+                        | Op::HorizontalFlip
+                        | Op::VerticalFlip
+                        | Op::Normalize { .. }
+                        | Op::Invert
+                        | Op::Erase { .. }
                 );
                 if !leaves_the_size || values.len() < 300 {
                     continue;

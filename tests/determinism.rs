@@ -5,7 +5,8 @@
 mod line;
 
 use gpufeed::transforms::{
-    ColorJitter, Normalize, Op, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform,
+    ColorJitter, ErasingValue, Normalize, Op, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop,
+    Resize, Transform,
 };
 use gpufeed::wgpu::{DeviceType, Features};
 use gpufeed::{
@@ -27,6 +28,7 @@ fn training() -> Vec<Transform> {
         ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
         RandomGrayscale::new(0.2).into(),
         Normalize::IMAGENET.into(),
+        RandomErasing::new(0.5).value(ErasingValue::Random).into(),
     ]
 }
 

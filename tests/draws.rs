@@ -3,9 +3,9 @@
 //! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test passes always or never.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Grayscale, Interpolation, Key, Normalize, Op, Pad, PaddingMode, RandomApply,
-    RandomChannelPermutation, RandomCrop, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
-    RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad, PaddingMode,
+    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
+    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,9 @@ fn every_transform() -> Vec<Transform> {
         flip.into(),
         RandomResizedCrop::new((50, 60)).scale(0.2, 0.9).ratio(0.5, 1.5).interpolation(Interpolation::Bicubic).into(),
         RandomVerticalFlip::new(0.125).into(),
+        RandomErasing::new(0.75).scale(0.1, 0.5).ratio(0.5, 1.5).value([0.25, -1.5, 2.0]).into(),
+        RandomErasing::new(1.0).value(0.25).into(),
+        RandomErasing::new(1.0).value(ErasingValue::Random).into(),
         RandomInvert::new(0.625).into(),
         RandomSolarize::new(0.25).p(0.875).into(),
         RandomPosterize::new(3).p(0.75).into(),
@@ -64,7 +67,7 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 16, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 17, "every transform is in the list: {names:?}");
 }
 
 #[test]
@@ -87,6 +90,8 @@ fn wrong_text_is_rejected() {
         r#"{"type":"Resize","size":9,"interpolaton":"Bicubic"}"#,
         r#"{"type":"RandomHorizontalFlip","p":"often"}"#,
         r#"{"type":"RandomSolarize"}"#,
+        r#"{"type":"RandomErasing","value":"noise"}"#,
+        r#"{"type":"RandomErasing","value":[1,2]}"#,
         r#"{"type":"RandomChannelPermutation","p":0.5}"#,
     ] {
         assert!(serde_json::from_str::<Transform>(text).is_err(), "{text}");
@@ -99,6 +104,12 @@ fn wrong_text_is_rejected() {
         Normalize::new([0.0; 3], [1.0, 0.0, 1.0]).into(),
         RandomResizedCrop::new(9).scale(0.9, 0.1).into(),
         Grayscale::new(2).into(),
+        RandomErasing::new(1.5).into(),
+        RandomErasing::new(0.5).scale(-0.1, 0.5).into(),
+        RandomErasing::new(0.5).scale(0.5, 1.1).into(),
+        RandomErasing::new(0.5).scale(0.5, 0.4).into(),
+        RandomErasing::new(0.5).ratio(0.0, 1.0).into(),
+        RandomErasing::new(0.5).value(f32::NAN).into(),
         RandomInvert::new(-0.1).into(),
         RandomSolarize::new(1.01).into(),
         RandomSolarize::new(f32::NAN).into(),
@@ -166,10 +177,11 @@ fn crops_lie_everywhere() {
 #[test]
 fn chances_are_the_ones_asked_for() {
     for p in [0.0, 0.1, 0.5, 0.9, 1.0] {
-        let each: [Transform; 7] = [
+        let each: [Transform; 8] = [
             RandomHorizontalFlip::new(p).into(),
             RandomVerticalFlip::new(p).into(),
             RandomGrayscale::new(p).into(),
+            RandomErasing::new(p).into(),
             RandomInvert::new(p).into(),
             RandomSolarize::new(0.5).p(p).into(),
             RandomPosterize::new(4).p(p).into(),
@@ -223,6 +235,59 @@ fn channels_come_in_any_order() {
     let plan =
         Plan::compile_for(1, &[RandomChannelPermutation::new().into()], &Output::default()).expect("it compiles");
     assert_eq!(plan.draw(9, 9, &Key::default()).expect("it fits").ops, []);
+}
+
+#[test]
+fn rectangles_have_the_areas_and_ratios_asked_for() {
+    let erasing = RandomErasing::new(1.0).scale(0.1, 0.3).ratio(0.75, 1.5).value(ErasingValue::Random);
+    let (mut areas, mut ratios, mut keys) = ([0u32; 8], [0u32; 8], std::collections::BTreeSet::new());
+    for ops in draws(&[erasing.into()], 8000) {
+        let Op::Erase { top, left, height, width, value: Erased::Noise { key } } = ops[0] else { panic!("{ops:?}") };
+        assert!(left + width <= 640 && top + height <= 480 && width < 640 && height < 480);
+        keys.insert(key);
+        let (width, height) = (f64::from(width), f64::from(height));
+        // Sides are rounded to pixels: up to 0.4 % of the shortest, which is 143 pixels long. The ratio is height / width.
+        let area = (width * height / (640.0 * 480.0) - 0.1) / 0.2;
+        let ratio = (height / width / 0.75).ln() / 2f64.ln();
+        assert!((-0.01..1.02).contains(&area) && (-0.02..1.02).contains(&ratio), "{area} {ratio}");
+        areas[(area * 8.0).clamp(0.0, 7.0) as usize] += 1;
+        ratios[(ratio * 8.0).clamp(0.0, 7.0) as usize] += 1;
+    }
+    assert_eq!(keys.len(), 8000, "each image has noise of its own");
+    // Every try fits (0.3 of the area at ratio 1.5 is 248 × 372), so both are uniform: 7 degrees of freedom.
+    let both = [chi2(&areas, 1000.0), chi2(&ratios, 1000.0)];
+    assert!(both.iter().all(|&chi2| chi2 < 24.3), "{areas:?} {ratios:?}: {both:?}");
+}
+
+#[test]
+fn rectangles_lie_everywhere_and_are_smaller_than_the_image() {
+    // A square of 1/4 of the area of 640×480: 277×277, at 204 rows and 364 columns.
+    let (mut tops, mut lefts) = ([0u32; 12], [0u32; 13]);
+    for ops in draws(&[RandomErasing::new(1.0).scale(0.25, 0.25).ratio(1.0, 1.0).value([0.1, 0.2, 0.3]).into()], 12_000)
+    {
+        let [Op::Erase { top, left, height: 277, width: 277, value: Erased::Color(color) }] = ops[..] else {
+            panic!("{ops:?}")
+        };
+        assert_eq!(color, [0.1, 0.2, 0.3]);
+        tops[top as usize / 17] += 1;
+        lefts[left as usize / 28] += 1;
+    }
+    // 11 and 12 degrees of freedom.
+    assert!(chi2(&tops, 1000.0) < 31.3 && chi2(&lefts, 12_000.0 / 13.0) < 32.9, "{tops:?} {lefts:?}");
+
+    let drawn = |width, height, erasing: RandomErasing| {
+        let plan = plan(&[erasing.into()]);
+        let draw = |sample| plan.draw(width, height, &Key { sample, ..Key::default() }).expect("any size works").ops;
+        (0..500).flat_map(draw).map(|drawn| drawn.op).collect::<Vec<_>>()
+    };
+    // No side may be the image's own: a single row or column, or all of the area, leaves none.
+    assert_eq!(drawn(1, 1, RandomErasing::new(1.0)), []);
+    assert_eq!(drawn(40, 1, RandomErasing::new(1.0).scale(0.5, 1.0)), []);
+    assert_eq!(drawn(50, 50, RandomErasing::new(1.0).scale(1.0, 1.0).ratio(1.0, 1.0)), []);
+    // A side of 49 is the largest of 50; sides that round to 0 erase nothing.
+    let large = drawn(50, 50, RandomErasing::new(1.0).scale(0.93, 0.97).ratio(1.0, 1.0));
+    assert!(large.len() == 500 && large.iter().any(|op| matches!(op, Op::Erase { height: 49, width: 49, .. })));
+    assert_eq!(drawn(9, 9, RandomErasing::new(1.0).scale(0.0, 0.002)), []);
 }
 
 #[test]

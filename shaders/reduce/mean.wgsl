@@ -7,7 +7,7 @@ var<private> one_channel: bool;
 var<workgroup> sums: array<f32, GROUP_SIZE>;
 
 fn emit(image: u32, x: i32, y: i32, value: vec4<f32>) {
-    let colored = color(image, value, steps_before);
+    let colored = color(image, x, y, value, steps_before);
     total += select(luma(colored), colored.x, one_channel);
 }
 
@@ -22,10 +22,10 @@ fn main(
     total = 0.0;
     var needed = false;
     for (var i = 0u; i < images[image].steps_len; i++) {
-        if images[image].steps[i].opcode == CONTRAST && images[image].steps[i].statistic == KNOWN_STATISTICS {
+        if images[image].steps[i].opcode == CONTRAST && images[image].steps[i].integer_0 == KNOWN_STATISTICS {
             needed = true;
             steps_before = i;
-            one_channel = images[image].steps[i].gray == 1u;
+            one_channel = images[image].steps[i].integer_2 == 1u;
         }
     }
     if needed {

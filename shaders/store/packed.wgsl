@@ -1,15 +1,11 @@
 // f32 to f16 or u8: each invocation owns one word of the output, wherever rows and images begin in it.
-@group(0) @binding(0) var<storage, read> floats: array<f32>;
+// The f32 are read as their bits: no load may change one.
+@group(0) @binding(0) var<storage, read> floats: array<u32>;
 @group(0) @binding(3) var<storage, read_write> words: array<u32>;
 
-fn element(i: u32) -> f32 {
+fn element(i: u32) -> u32 {
     // The last word of a batch may reach beyond the last element.
     return floats[min(i, arrayLength(&floats) - 1u)];
-}
-
-fn byte(i: u32) -> u32 {
-    // torchvision's ToDtype(uint8, scale=True).
-    return u32(clamp(element(i), 0.0, 1.0) * (256.0 - 0.001));
 }
 
 @compute @workgroup_size(256, 1, 1)

@@ -1,7 +1,7 @@
 // A stage's pass: sample, all colour steps, store. A thread is one column of ROWS outputs; z is the image.
 
 fn emit(image: u32, x: i32, y: i32, value: vec4<f32>) {
-    store(image, x, y, color(image, value, steps_len));
+    store(image, x, y, color(image, x, y, value, steps_len));
 }
 
 @compute @workgroup_size(GROUP_X, GROUP_Y, 1)

@@ -1,12 +1,13 @@
 //! The colour steps on a row of planes: the native twins of `shaders/color/`.
 
+use super::noise;
 use crate::plan::Plan;
 use crate::plan::program::Step;
 use crate::transforms::opcode;
 use multiversion::multiversion;
 
-/// Runs one step; `mean` is contrast's.
-pub(super) fn step(plan: &Plan, step: &Step, mean: f32, planes: &mut [f32]) {
+/// Runs one step on row `row` of the stage's result; `mean` is contrast's.
+pub(super) fn step(plan: &Plan, step: &Step, mean: f32, row: usize, planes: &mut [f32]) {
     let factor = step.value[0];
     match step.opcode {
         opcode::BRIGHTNESS => brightness(factor, planes),
@@ -20,8 +21,9 @@ pub(super) fn step(plan: &Plan, step: &Step, mean: f32, planes: &mut [f32]) {
         opcode::SOLARIZE => solarize(factor, planes),
         opcode::POSTERIZE => posterize(step.value, planes),
         opcode::PERMUTE_CHANNELS => permute_channels(step.value, planes),
+        opcode::ERASE | opcode::NOISE => erase(step, row, planes),
         other => match plan.custom(other) {
-            Some(custom) => custom.run(step.value, step.gray == 1, planes),
+            Some(custom) => custom.run(step.value, step.integers[2] == 1, planes),
             None => unreachable!("the planner emits no opcode {other}"),
         },
     }
@@ -145,6 +147,27 @@ fn permute_channels([first, second, third, _]: [f32; 4], planes: &mut [f32]) {
             green.swap_with_slice(blue);
         }
         other => unreachable!("the planner emits no order {other:?}"),
+    }
+}
+
+/// Writes over what of the row lies in the step's rectangle.
+fn erase(step: &Step, row: usize, planes: &mut [f32]) {
+    let [left, top, right, bottom] = step.value.map(|edge| edge as usize);
+    if !(top..bottom).contains(&row) {
+        return;
+    }
+    let (red, green, blue) = split(planes);
+    let mut channels = [red, green, blue].map(|plane| &mut plane[left..right]);
+    if step.opcode == opcode::ERASE {
+        channels.iter_mut().zip(step.integers).for_each(|(plane, bits)| plane.fill(f32::from_bits(bits)));
+        return;
+    }
+    let [first, second, one_channel] = step.integers;
+    let [red, green, blue] = &mut channels;
+    noise::row([first, second], (row - top) as u32, red, green, blue);
+    if one_channel == 1 {
+        green.copy_from_slice(red);
+        blue.copy_from_slice(red);
     }
 }
 

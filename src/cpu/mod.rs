@@ -4,6 +4,7 @@
 //! steps on them while they are in the first-level cache, `store` writes them in the output's layout and type.
 
 mod color;
+mod noise;
 mod resample;
 mod store;
 mod unscaled;
@@ -138,7 +139,7 @@ fn run_stage(
                     None => resample::row(&sampling, x, y, i, source, line, planes),
                 }
             }
-            (done.unwrap_or(0)..until).for_each(|step| color::step(plan, &steps[step], means[step], planes));
+            (done.unwrap_or(0)..until).for_each(|step| color::step(plan, &steps[step], means[step], i, planes));
             work(i, planes);
         }
         done = keep.then_some(until);
@@ -146,20 +147,20 @@ fn run_stage(
     for (i, contrast) in steps.iter().enumerate().filter(|(_, step)| step.opcode == opcode::CONTRAST) {
         // Sums of rows, in f64: the mean of a large image keeps its last bits, in the same order every time.
         let mut sum = 0.0f64;
-        pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, contrast.gray == 1)));
+        pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, contrast.integers[2] == 1)));
         means[i] = (sum / (width * height) as f64) as f32;
     }
     pass(steps.len(), means, sink);
 }
 
 /// Whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the steps before
-/// it: that stays in the first-level cache, where an image of rows does not. Hue takes longer than keeping them, and
-/// what a custom step takes is not known.
+/// it: that stays in the first-level cache, where an image of rows does not. Hue and noise take longer than keeping them,
+/// and what a custom step takes is not known.
 fn cheap_to_repeat(steps: &[Step]) -> bool {
     let mut contrasts = (0..steps.len()).filter(|&i| steps[i].opcode == opcode::CONTRAST);
     let first = contrasts.next().unwrap_or(0);
     contrasts.next().is_none()
-        && steps[..first].iter().all(|step| step.opcode != opcode::HUE && step.opcode < opcode::CUSTOM)
+        && steps[..first].iter().all(|step| !matches!(step.opcode, opcode::HUE | opcode::NOISE | opcode::CUSTOM..))
 }
 
 #[cfg(test)]

@@ -77,7 +77,8 @@ pub(super) fn decode(
     }
 
     let row = stored.width as usize * PIXEL;
-    grow(&mut scratch.stored, row * stored.height as usize);
+    // Whatever the region: the next one of this image may be larger.
+    grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize);
     let target = &mut scratch.stored[..row * stored.height as usize];
     let source = Source { raw: &scratch.raw[..length], width: size.0 as usize, region: stored };
     match color {

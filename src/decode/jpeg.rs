@@ -82,7 +82,7 @@ pub(super) fn decode(
 
     if planes != Planes::Rgba {
         let row = stored.width as usize * PIXEL;
-        grow(&mut scratch.stored, row * stored.height as usize);
+        grow(&mut scratch.stored, PIXEL * width * height);
         convert(planes, &scratch.raw, width, stored, &mut scratch.stored[..row * stored.height as usize]);
         return Ok(Placed { offset: 0, stride: row });
     }

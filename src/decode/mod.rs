@@ -133,6 +133,20 @@ pub struct Scratch {
     oriented: Vec<u8>,
 }
 
+impl Scratch {
+    /// Bytes that it has grown to.
+    pub(crate) fn sizes(&self) -> [usize; 3] {
+        [self.raw.len(), self.stored.len(), self.oriented.len()]
+    }
+
+    /// Grows to what another one has grown to.
+    pub(crate) fn reserve(&mut self, sizes: [usize; 3]) {
+        for (buffer, size) in [&mut self.raw, &mut self.stored, &mut self.oriented].into_iter().zip(sizes) {
+            grow(buffer, size);
+        }
+    }
+}
+
 /// The pixels of a region.
 ///
 /// ```
@@ -201,7 +215,8 @@ pub fn decode<'a>(
         return Ok(Decoded { pixels: &scratch.stored[placed.offset..][..length], stride: placed.stride });
     }
     let length = row * region.height as usize;
-    grow(&mut scratch.oriented, length);
+    // Whatever the region: the next one of this image may be larger.
+    grow(&mut scratch.oriented, PIXEL * width as usize * height as usize);
     let source = &scratch.stored[placed.offset..];
     orientation::turn(probe.orientation, source, placed.stride, stored, &mut scratch.oriented[..length]);
     Ok(Decoded { pixels: &scratch.oriented[..length], stride: row })

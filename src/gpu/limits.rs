@@ -12,7 +12,7 @@ pub(crate) const REGION_BYTES: u64 = 16 << 20;
 /// Bytes of one intermediate between two stages; the buffers are as large.
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
 /// Loop iterations of a thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
-/// (`LP_MAX_TGSI_LOOP_ITERATIONS`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
+/// (`quirks.rs`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
 /// by 21 reaches it, a bilinear one by 53.
 const ITERATIONS: u64 = 60_000;
 
@@ -64,6 +64,7 @@ fn iterations(stage: &StageProgram) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::quirks::{QUIRKS, What};
     use crate::plan::sampling::Composer;
 
     fn reduces_on_cpu(from: u32, to: u32, filter: Filter) -> bool {
@@ -74,9 +75,17 @@ mod tests {
     }
 
     #[test]
+    fn no_driver_ends_a_loop_that_the_rule_allows() {
+        for quirk in &QUIRKS {
+            let What::LoopsEnd { after } = quirk.what;
+            assert!(u64::from(after) > ITERATIONS, "{quirk:?}");
+        }
+    }
+
+    #[test]
     fn only_extreme_reductions_leave_the_gpu() {
         assert!(!reduces_on_cpu(4000, 224, Filter::LinearAntialias));
-        assert!(!reduces_on_cpu(4000, 224, Filter::CubicAntialias));
+        assert!(!reduces_on_cpu(3000, 224, Filter::CubicAntialias));
         assert!(!reduces_on_cpu(1200, 32, Filter::LinearAntialias));
         assert!(reduces_on_cpu(1200, 32, Filter::CubicAntialias));
         assert!(reduces_on_cpu(2000, 16, Filter::LinearAntialias));

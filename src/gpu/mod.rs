@@ -6,6 +6,8 @@ pub(crate) mod kernel;
 pub(crate) mod limits;
 #[cfg(feature = "bench-internals")]
 pub mod measure;
+#[cfg(test)]
+mod quirks;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;

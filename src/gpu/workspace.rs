@@ -23,16 +23,17 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Bytes of GPU memory for submissions of up to `images` images.
-    pub(crate) fn bytes_for(plan: &Plan, images: usize) -> u64 {
+    /// Bytes of GPU memory for submissions of up to `images` images, `in_flight` of them at a time: wgpu copies the
+    /// parameters of each.
+    pub(crate) fn bytes_for(plan: &Plan, images: usize, in_flight: u64) -> u64 {
         let (params, statistics, intermediates) = sizes(plan, images);
-        params + statistics + intermediates * INTERMEDIATE_BYTES + ALIGNMENT
+        params * (1 + in_flight) + statistics + intermediates * INTERMEDIATE_BYTES + ALIGNMENT
     }
 
     /// For submissions of up to `images` images.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, images: usize) -> Result<Workspace> {
         let (params, statistics, intermediates) = sizes(plan, images);
-        gpu.made("gpufeed workspace", Self::bytes_for(plan, images), || {
+        gpu.made("gpufeed workspace", Self::bytes_for(plan, images, 0), || {
             let buffer = |label: &str, size: u64, usage: wgpu::BufferUsages| {
                 gpu.buffer(label, size, usage | wgpu::BufferUsages::STORAGE, false)
             };

@@ -255,7 +255,7 @@ impl DataLoaderBuilder {
             (Backend::Cpu, Execute::Gpu) => Err(Error::argument("execute", "Execute::Gpu needs Backend::Gpu")),
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
-                let outputs: Arc<Outputs<HostBuffer>> = Outputs::new(base, budget);
+                let outputs = host_ring(base, budget, batch);
                 Ok((Execution::Host { outputs }, budget))
             }
             (Backend::Gpu(gpu), execute) => {
@@ -270,7 +270,7 @@ impl DataLoaderBuilder {
         let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
         let outputs = Outputs::new(base, budget);
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
-        let host = Outputs::new(2, Budget::unlimited(batch));
+        let host = host_ring(2, Budget::unlimited(batch), batch);
         Ok((Execution::HostToGpu { gpu: gpu.clone(), host, outputs, pool: bounded(1) }, budget))
     }
 
@@ -292,7 +292,7 @@ impl DataLoaderBuilder {
             .into());
         }
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
-        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size);
+        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size, SLOTS as u64);
         let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
@@ -301,4 +301,11 @@ impl DataLoaderBuilder {
         (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
         Ok((Execution::Gpu { kernels, outputs, pool: bounded(1), slots: SLOTS, slot_bytes }, budget))
     }
+}
+
+/// All made here, so that no epoch makes one; the system gives the memory when it is first written.
+fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<Outputs<HostBuffer>> {
+    let outputs = Outputs::new(base, budget);
+    (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize)));
+    outputs
 }

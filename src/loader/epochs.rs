@@ -152,6 +152,7 @@ impl Epochs {
             let _ = thread.join();
         }
         if ended_now {
+            self.line.level_scratch();
             self.line.stats.ran(self.started.elapsed());
             self.line.leave();
         }

@@ -97,6 +97,13 @@ impl Line {
         let _ = self.scratch.0.try_send(scratch);
     }
 
+    /// After a run, while its workers' memory is at rest.
+    pub(super) fn level_scratch(&self) {
+        let mut all: Vec<Scratch> = self.scratch.1.try_iter().collect();
+        Scratch::level(&mut all);
+        all.into_iter().for_each(|scratch| self.return_scratch(scratch));
+    }
+
     /// The device, where there is one.
     fn gpu(&self) -> Option<&Gpu> {
         match &self.execution {

@@ -103,6 +103,8 @@ impl Line {
         (bytes, floats): (&'a mut Vec<u8>, &'a mut Vec<f32>),
     ) -> Result<cpu::Pixels<'a>> {
         let stride = 4 * drafted.region.width as usize;
+        // Room for the whole image, whatever the region: the next one of this image may be larger.
+        let whole = 4 * drafted.drawn.width as usize * drafted.drawn.height as usize;
         match (data, &drafted.probe) {
             (SampleData::Encoded(file), Some(probe)) => {
                 let decoded = decode::decode(file, probe, drafted.region, &self.decode, decode)?;
@@ -110,6 +112,7 @@ impl Line {
             }
             (SampleData::Pixels(pixels), _) if drafted.float => {
                 floats.clear();
+                floats.reserve_exact(whole);
                 widen_floats(*pixels, drafted.region, floats);
                 Ok(cpu::Pixels::Floats { data: floats, stride })
             }
@@ -122,6 +125,7 @@ impl Line {
             }
             (SampleData::Pixels(pixels), _) => {
                 bytes.clear();
+                bytes.reserve_exact(whole);
                 widen_bytes(*pixels, drafted.region, bytes);
                 Ok(cpu::Pixels::Bytes { data: bytes, stride, size: 4 })
             }
@@ -141,6 +145,21 @@ pub(super) struct Facts {
 }
 
 impl Scratch {
+    /// Brings each to the size of the largest. Which worker meets the largest image is chance: without this, a later run
+    /// would still allocate.
+    pub(super) fn level(all: &mut [Scratch]) {
+        let sizes = |scratch: &Scratch| [scratch.file.capacity(), scratch.bytes.capacity(), scratch.floats.capacity()];
+        let most = |a: [usize; 3], b: [usize; 3]| [0, 1, 2].map(|i| a[i].max(b[i]));
+        let ours = all.iter().map(sizes).fold([0; 3], most);
+        let decoder = all.iter().map(|scratch| scratch.decode.sizes()).fold([0; 3], most);
+        for scratch in all {
+            scratch.file.reserve_exact(ours[0].saturating_sub(scratch.file.len()));
+            scratch.bytes.reserve_exact(ours[1].saturating_sub(scratch.bytes.len()));
+            scratch.floats.reserve_exact(ours[2].saturating_sub(scratch.floats.len()));
+            scratch.decode.reserve(decoder);
+        }
+    }
+
     /// Splits the borrow: what decoding writes, and what it does not touch.
     pub(super) fn parts(&mut self) -> (&mut Vec<u8>, Parts<'_>) {
         let Scratch { file, decode, bytes, floats, cpu, reduced } = self;

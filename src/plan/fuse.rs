@@ -27,6 +27,8 @@ pub(crate) struct Stage {
     /// Statistics at most.
     pub(crate) statistics: u16,
     resized: bool,
+    /// Something may be erased: its rectangle is in pixels of this stage's result.
+    erased: bool,
     /// The border at the current level, and whether a crop came after it.
     border: Option<((PaddingMode, [f32; 3]), bool)>,
 }
@@ -36,6 +38,7 @@ impl Stage {
     fn absorb(&mut self, effect: Effect) -> bool {
         match effect {
             Effect::Never => {}
+            Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.erased => return false,
             // Contrast looks at the whole image: what is cut off later counts in its mean. Other colour steps are
             // pointwise and commute.
             Effect::Crop if self.statistics > 0 => return false,
@@ -65,6 +68,10 @@ impl Stage {
             }
             Effect::Flip => {}
             Effect::Color(_) | Effect::Custom | Effect::Channels(_) => self.steps += 1,
+            Effect::Erase(_) => {
+                self.steps += 1;
+                self.erased = true;
+            }
             Effect::Contrast => {
                 self.steps += 1;
                 self.statistics += 1;
@@ -134,6 +141,17 @@ mod tests {
         assert_eq!(stages(&[contrast(), RandomCrop::new(32).into()]).len(), 2);
         assert_eq!(stages(&[brightness(), Pad::new(1).into()]).len(), 2);
         assert_eq!(stages(&[brightness(), edge()]).len(), 1);
+        let erasing = || RandomErasing::default().into();
+        let flip = || RandomHorizontalFlip::default().into();
+        assert_eq!(
+            stages(&[flip(), RandomCrop::new(32).into(), erasing(), contrast(), Normalize::IMAGENET.into()]).len(),
+            1
+        );
+        for geometry in
+            [flip(), RandomVerticalFlip::default().into(), RandomCrop::new(32).into(), edge(), Resize::new(9).into()]
+        {
+            assert_eq!(stages(&[erasing(), geometry]).len(), 2);
+        }
         assert_eq!(stages(&[Pad::new(1).into(), Pad::new(2).into()]).len(), 1);
         assert_eq!(stages(&[Pad::new(1).into(), Pad::new(2).fill([1.0; 3]).into()]).len(), 2);
         assert_eq!(stages(&[Pad::new(1).into(), Resize::new(9).into(), Pad::new(2).fill([1.0; 3]).into()]).len(), 1);

@@ -44,9 +44,11 @@ pub enum DType {
     /// 32-bit floats.
     #[default]
     F32,
-    /// 16-bit IEEE floats, rounded to nearest.
+    /// 16-bit IEEE floats, rounded to nearest, ties to even, as torch's `.half()`: values from 65520 on become infinite,
+    /// below 2^-14 (6.1e-5) steps are 2^-24. The same bits as the f32 output converted on the host.
     F16,
-    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))`, torchvision's conversion; not after `Normalize`.
+    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))` in f32, torchvision's conversion: 0/255, 1/255, …, 255/255 give 0 to 255
+    /// back. Not after `Normalize`; what a NaN gives is left open.
     U8,
 }
 
@@ -154,7 +156,6 @@ impl Plan {
             output: *output,
         };
         plan.check_u8()?;
-        plan.check_customs()?;
         Ok(plan)
     }
 

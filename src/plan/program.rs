@@ -4,7 +4,7 @@ use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
 use crate::error::{Error, Result};
-use crate::transforms::{Drawn, Effect, Op, opcode};
+use crate::transforms::{Drawn, Effect, Erased, Op, opcode};
 use bytemuck::{Pod, Zeroable};
 
 /// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
@@ -13,12 +13,10 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) struct Step {
     /// An [`opcode`].
     pub(crate) opcode: u32,
-    /// Contrast: which statistic of the stage. Otherwise 0.
-    pub(crate) statistic: u32,
-    /// 1 where the image has one channel (contrast: the mean is that of the channel itself).
-    pub(crate) gray: u32,
-    pub(crate) padding: u32,
-    /// The step's numbers.
+    /// Contrast: which statistic of the stage, 0, and 1 where the image has one channel. Noise: its key, and the same. Erase: the
+    /// colour's bits. Otherwise as for contrast, with statistic 0.
+    pub(crate) integers: [u32; 3],
+    /// The step's numbers. Erase and noise: left, top, right, bottom.
     pub(crate) value: [f32; 4],
 }
 
@@ -111,7 +109,13 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
     let side = |side: u64| side > 0 && side <= u64::from(crate::transforms::draw::MAX_SIDE);
     match *op {
         Op::Crop { top, left, height, width } if inside(left, width, w) && inside(top, height, h) => Ok(()),
-        Op::Crop { .. } => Err(format!("reaches outside an image of {w}x{h}")),
+        Op::Erase { top, left, height, width, value } if inside(left, width, w) && inside(top, height, h) => {
+            match value {
+                Erased::Color(color) => finite(&color),
+                Erased::Noise { .. } => Ok(()),
+            }
+        }
+        Op::Crop { .. } | Op::Erase { .. } => Err(format!("reaches outside an image of {w}x{h}")),
         Op::Resize { height, width, .. } if side(width.into()) && side(height.into()) => Ok(()),
         Op::Resize { .. } => Err("an impossible size".to_owned()),
         Op::Pad { left, top, right, bottom, .. } => {
@@ -141,7 +145,7 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
     // One channel is kept in all three registers, so its number stands in all three as well.
     let repeated = |numbers: [f32; 3]| if channels == 1 { [numbers[0]; 3] } else { numbers };
     let mut step = |opcode: u32, statistic: u16, [a, b, c]: [f32; 3]| {
-        steps.push(Step { opcode, statistic: statistic.into(), gray, padding: 0, value: [a, b, c, 0.0] });
+        steps.push(Step { opcode, integers: [statistic.into(), 0, gray], value: [a, b, c, 0.0] });
     };
     match *op {
         Op::Crop { top, left, height, width } => composer.crop(place.on_grid, (left, top), (width, height)),
@@ -173,7 +177,16 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
         Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, 0, permutation.map(|c| c as f32)),
         Op::Custom { parameters: value } => {
             let opcode = opcode::CUSTOM + u32::from(slot);
-            steps.push(Step { opcode, statistic: 0, gray, padding: 0, value });
+            steps.push(Step { opcode, integers: [0, 0, gray], value });
+        }
+        Op::Erase { top, left, height, width, value } => {
+            let (opcode, integers) = match value {
+                Erased::Color(color) => (opcode::ERASE, repeated(color).map(f32::to_bits)),
+                Erased::Noise { key: [first, second] } => (opcode::NOISE, [first, second, gray]),
+            };
+            // Sides are at most MAX_SIDE: exact in f32.
+            let value = [left, top, left + width, top + height].map(|edge| edge as f32);
+            steps.push(Step { opcode, integers, value });
         }
         Op::Normalize { mean, std } => {
             step(opcode::SUBTRACT, 0, repeated(mean));

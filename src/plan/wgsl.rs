@@ -10,7 +10,7 @@ use crate::transforms::{Effect, opcode};
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
 /// Output rows of a thread.
-pub(crate) const ROWS: u32 = 8;
+pub(crate) const ROWS: u32 = 16;
 /// Partial sums of a statistic: workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
 
@@ -32,7 +32,7 @@ macro_rules! shader {
 }
 
 /// Opcode, the function's name and its file.
-pub(crate) const COLORS: [(u32, &str, &str); 11] = [
+pub(crate) const COLORS: [(u32, &str, &str); 13] = [
     (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
     (opcode::CONTRAST, "contrast", shader!("color/contrast")),
     (opcode::SATURATION, "saturation", shader!("color/saturation")),
@@ -44,7 +44,12 @@ pub(crate) const COLORS: [(u32, &str, &str); 11] = [
     (opcode::SOLARIZE, "solarize", shader!("color/solarize")),
     (opcode::POSTERIZE, "posterize", shader!("color/posterize")),
     (opcode::PERMUTE_CHANNELS, "permute_channels", shader!("color/permute_channels")),
+    (opcode::ERASE, "erase", shader!("color/erase")),
+    (opcode::NOISE, "noise", shader!("color/noise")),
 ];
+
+/// The steps that look at where their pixel lies; their files need `color/rectangle`.
+const PLACED: [u32; 2] = [opcode::ERASE, opcode::NOISE];
 
 impl Plan {
     /// The dispatches of a chunk, in order; `Pack` runs once a batch.
@@ -68,7 +73,7 @@ impl Plan {
                 Effect::Contrast => found.push(opcode::CONTRAST),
                 Effect::Channels(_) => found.push(opcode::GRAYSCALE),
                 Effect::Normalize => found.extend([opcode::SUBTRACT, opcode::DIVIDE]),
-                Effect::Color(opcode) => found.push(opcode),
+                Effect::Color(opcode) | Effect::Erase(opcode) => found.push(opcode),
                 _ => {}
             }
         }
@@ -217,6 +222,9 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
         if frame.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
         shader!("color/luma"),
     ];
+    if colors.opcodes.iter().any(|opcode| PLACED.contains(opcode)) {
+        files.push(shader!("color/rectangle"));
+    }
     files.extend(COLORS.iter().filter(|(opcode, ..)| colors.opcodes.contains(opcode)).map(|(.., file)| *file));
     text.push_str(&files.join("\n"));
     text.push_str(&colors.functions);
@@ -254,7 +262,8 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
     let built_in = COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode));
     for (opcode, name) in built_in.map(|&(opcode, name, _)| (opcode, name.to_owned())).chain(customs) {
-        let case = format!("        case {opcode}u: {{\n            return {name}(value, step);\n        }}\n");
+        let place = if PLACED.contains(&opcode) { ", x, y" } else { "" };
+        let case = format!("        case {opcode}u: {{\n            return {name}(value, step{place});\n        }}\n");
         cases.push_str(&case);
     }
     let unrolled = max_steps <= UNROLLED_STEPS;
@@ -263,19 +272,22 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
         // Steps that an image does not have are zeros: opcode 0 is none.
         variables.push_str(&format!("var<private> step_{i}: Step;\n"));
         loads.push_str(&format!("    step_{i} = images[image].steps[{i}];\n"));
-        calls.push_str(&format!("    if {i}u < end {{\n        result = color_step(result, step_{i});\n    }}\n"));
+        calls
+            .push_str(&format!("    if {i}u < end {{\n        result = color_step(result, step_{i}, x, y);\n    }}\n"));
     }
     if !unrolled {
-        calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step(result, images[image].steps[i]);\n    }\n");
+        calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step(result, images[image].steps[i], x, y);\n    }\n");
     }
     text.push_str(&format!("\n{variables}\nfn load_steps(image: u32) {{\n{loads}}}\n"));
     if opcodes.is_empty() {
-        text.push_str("\nfn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n");
+        text.push_str(
+            "\nfn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n",
+        );
         return text;
     }
     text.push_str(&format!(
         "
-fn color_step(value: vec4<f32>, step: Step) -> vec4<f32> {{
+fn color_step(value: vec4<f32>, step: Step, x: i32, y: i32) -> vec4<f32> {{
     switch step.opcode {{
 {cases}        default: {{
             return value;
@@ -283,8 +295,8 @@ fn color_step(value: vec4<f32>, step: Step) -> vec4<f32> {{
     }}
 }}
 
-// The image's first `end` colour steps, in its own order.
-fn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {{
+// The image's first `end` colour steps, in its own order, on the pixel of column `x`, row `y`.
+fn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {{
     var result = value;
 {calls}    return result;
 }}
@@ -297,13 +309,9 @@ fn color(image: u32, value: vec4<f32>, end: u32) -> vec4<f32> {{
 pub(crate) fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
-    // pack2x16float is core WGSL; naga counts it as a capability because old GL lacks it.
-    let info = naga::valid::Validator::new(
-        naga::valid::ValidationFlags::all(),
-        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
-    )
-    .validate(&module)
-    .map_err(|error| fail(error.emit_to_string(text)))?;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+        .validate(&module)
+        .map_err(|error| fail(error.emit_to_string(text)))?;
     Ok((module, info))
 }
 
@@ -350,7 +358,10 @@ mod tests {
         let axis = offsets!(Axis: len, grid_mirror, grid_window, grid_start, grid_len, scale, support, inverse, view_len,
             view_mirror, source_window, source_start, source_len);
         assert_eq!(unpadded("Axis"), axis);
-        assert_eq!(unpadded("Step"), offsets!(Step: opcode, statistic, gray, value));
+        let mut step = offsets!(Step: opcode, value);
+        let integers = offset_of!(Step, integers) as u32;
+        step.splice(1..1, (0..3).map(|i| (format!("integer_{i}"), integers + 4 * i)));
+        assert_eq!(unpadded("Step"), step);
         let mut image = offsets!(Image: x, y, source_fill, grid_fill, source_border, grid_border, filter_mode, strip,
             source_offset, source_stride, source_float, target_offset, steps_len, number);
         image.push(("steps".to_owned(), size_of::<Image>() as u32));
@@ -365,7 +376,15 @@ mod tests {
         let two_stages = vec![ColorJitter::new(0.1, 0.1, 0.1, 0.1).into(), Resize::new((8, 8)).into()];
         let many: Vec<Transform> = (0..5).flat_map(|_| train().into_iter().skip(1).take(2)).collect();
         let gray = vec![RandomCrop::new(8).padding(2).into(), Grayscale::new(1).into()];
-        for list in [train(), two_stages, many, gray, vec![]] {
+        let erasing = |value: ErasingValue| {
+            vec![
+                RandomErasing::new(0.5).value(value).into(),
+                ColorJitter::new(0.0, 0.5, 0.0, 0.0).into(),
+                Pad::new(1).into(),
+            ]
+        };
+        let erasings = [erasing(ErasingValue::All(0.5)), erasing(ErasingValue::Random)];
+        for list in [train(), two_stages, many, gray, vec![]].into_iter().chain(erasings) {
             for layout in [Layout::Nchw, Layout::Nhwc] {
                 for dtype in [DType::F32, DType::F16, DType::U8] {
                     let Ok(plan) = Plan::compile(&list, &Output { layout, dtype }) else { continue };
@@ -383,10 +402,11 @@ mod tests {
         let held = |list: &[Transform]| -> Vec<&str> {
             let plan = Plan::compile(list, &Output::default()).unwrap();
             let text = plan.shader(Pass::Stage { stage: 0 });
-            let called = |name: &&str| text.contains(&format!("return {name}(value, step);"));
+            let called = |name: &&str| text.contains(&format!("return {name}(value, step"));
             COLORS.iter().map(|(_, name, _)| *name).filter(called).collect()
         };
         assert_eq!(held(&[RandomGrayscale::new(0.2).into()]), ["grayscale"]);
+        assert_eq!(held(&[RandomErasing::default().into()]), ["erase"]);
         assert_eq!(held(&[ColorJitter::new(0.4, 0.0, 0.0, 0.1).into()]), ["brightness", "hue"]);
         assert_eq!(held(&[ColorJitter::new(0.0, 0.4, 0.4, 0.0).into()]), ["contrast", "saturation"]);
         assert_eq!(held(&[Normalize::IMAGENET.into(), Grayscale::new(1).into()]), ["grayscale", "subtract", "divide"]);

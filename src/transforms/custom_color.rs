@@ -56,7 +56,8 @@ type Draw = dyn Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync;
 /// The CPU executor calls it: on [`Backend::Cpu`](crate::Backend::Cpu), on software adapters unless told otherwise, and for
 /// images that are too large for the GPU's buffers. gpufeed cannot know whether it computes what the WGSL does; compare a
 /// few images with [`Processor`](crate::Processor), as `examples/custom_transform.rs` does. The workers call it from several
-/// threads at once, for a pixel at a time. If it panics there, the run ends with [`ErrorKind::Panic`](crate::ErrorKind::Panic).
+/// threads at once, for a pixel at a time. A panic in it, or in the closure that draws, ends the run with an error that
+/// names the sample.
 ///
 /// # Not data
 ///

@@ -18,6 +18,7 @@ mod pad;
 mod random_apply;
 mod random_channel_permutation;
 mod random_crop;
+mod random_erasing;
 mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
@@ -34,11 +35,12 @@ pub use custom_color::CustomColor;
 pub use draw::{Drawn, DrawnOp, Key};
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
-pub use op::{Interpolation, Op, PaddingMode};
+pub use op::{Erased, Interpolation, Op, PaddingMode};
 pub use pad::{Pad, Padding};
 pub use random_apply::RandomApply;
 pub use random_channel_permutation::RandomChannelPermutation;
 pub use random_crop::RandomCrop;
+pub use random_erasing::{ErasingValue, RandomErasing};
 pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
 pub use random_invert::RandomInvert;
@@ -85,6 +87,8 @@ pub(crate) enum Effect {
     Custom,
     /// Changes colours by a statistic of the whole image.
     Contrast,
+    /// Writes over a rectangle, by the step of that [`opcode`].
+    Erase(u32),
     /// Changes the number of channels.
     Channels(u32),
     /// Leaves [0, 1].
@@ -181,6 +185,7 @@ transforms!(
     RandomApply,
     RandomChannelPermutation,
     RandomCrop,
+    RandomErasing,
     RandomGrayscale,
     RandomHorizontalFlip,
     RandomInvert,

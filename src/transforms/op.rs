@@ -45,6 +45,32 @@ pub enum PaddingMode {
     Symmetric,
 }
 
+/// What [`Op::Erase`] writes.
+///
+/// ```
+/// use gpufeed::transforms::Erased;
+///
+/// let gray = Erased::Color([0.5; 3]);
+/// let noise: Erased = serde_json::from_str(r#"{"Noise":{"key":[1,2]}}"#).unwrap();
+/// assert_eq!(noise, Erased::Noise { key: [1, 2] });
+/// # let _ = gray;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Erased {
+    /// One number for each channel; a one-channel image uses the first.
+    Color([f32; 3]),
+    /// A standard normal number for every pixel and channel, up to ±5.3.
+    ///
+    /// The bits are those of Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
+    /// SC 2011) under this key, with the counter (column, row, 0, 0) counted from the rectangle's corner: the first three
+    /// numbers are the three channels'. The upper 23 bits of each, k, stand for the probability (k + 1/2) / 2^23, whose
+    /// normal quantile is the value (M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2012).
+    Noise {
+        /// The generator's key.
+        key: [u32; 2],
+    },
+}
+
 /// One operation with its numbers: what a batch's drawn parameters consist of, and what [`Plan`](crate::Plan)'s replay
 /// takes.
 ///
@@ -148,6 +174,19 @@ pub enum Op {
         /// What its closure drew; finite.
         parameters: [f32; 4],
     },
+    /// Writes over a rectangle that lies inside the image.
+    Erase {
+        /// First row.
+        top: u32,
+        /// First column.
+        left: u32,
+        /// Rows.
+        height: u32,
+        /// Columns.
+        width: u32,
+        /// What is written.
+        value: Erased,
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -174,6 +213,8 @@ impl Op {
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
             Op::Custom { .. } => Effect::Custom,
+            Op::Erase { value: Erased::Color(_), .. } => Effect::Erase(opcode::ERASE),
+            Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Erase(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }

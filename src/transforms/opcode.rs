@@ -13,5 +13,7 @@ pub(crate) const INVERT: u32 = 8;
 pub(crate) const SOLARIZE: u32 = 9;
 pub(crate) const POSTERIZE: u32 = 10;
 pub(crate) const PERMUTE_CHANNELS: u32 = 11;
+pub(crate) const ERASE: u32 = 12;
+pub(crate) const NOISE: u32 = 13;
 /// Custom steps: this and their slot's number.
 pub(crate) const CUSTOM: u32 = 1000;

@@ -9,17 +9,11 @@ use std::collections::HashSet;
 /// `fn name(vec3<f32>, vec4<f32>) -> vec3<f32>`.
 pub(super) fn check(name: &'static str, text: &str) -> Result<()> {
     let fail = |reason: String| -> Error { ErrorKind::Snippet { transform: name, reason }.into() };
-    let parsed = naga::front::wgsl::parse_str(text);
-    let module = parsed.map_err(|error| fail(error.emit_to_string_with_path(text, name).trim_end().to_owned()))?;
+    let (module, info) = compile(name, text).map_err(fail)?;
     refuse_resources(text).map_err(fail)?;
     if let Some(entry) = module.entry_points.first() {
         return Err(fail(format!("`{}` is an entry point; a colour step is a plain function", entry.name)));
     }
-    let capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
-    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
-        .validate(&module)
-        .map_err(|error| fail(error.emit_to_string_with_path(text, name).trim_end().to_owned()))?;
-
     let line = |handle| module.functions.get_span(handle).location(text).line_number;
     for (handle, function) in module.functions.iter() {
         let info = &info[handle];
@@ -38,7 +32,10 @@ pub(super) fn check(name: &'static str, text: &str) -> Result<()> {
         let there = there.collect::<Vec<_>>().join(", ");
         return Err(fail(format!("no function `{name}`; it must define {wanted} (functions found: {there})")));
     };
-    let is_vector = |ty: naga::Handle<naga::Type>, size: VectorSize| matches!(module.types[ty].inner, TypeInner::Vector { size: n, scalar: Scalar::F32 } if n == size);
+    let is_vector = |ty: naga::Handle<naga::Type>, size: VectorSize| {
+        let scalar = Scalar::F32;
+        module.types[ty].inner == TypeInner::Vector { size, scalar }
+    };
     let fits = match (&function.arguments[..], &function.result) {
         ([color, parameters], Some(result)) => {
             is_vector(color.ty, VectorSize::Tri)
@@ -47,7 +44,24 @@ pub(super) fn check(name: &'static str, text: &str) -> Result<()> {
         }
         _ => false,
     };
-    if fits { Ok(()) } else { Err(fail(format!("line {}: `{name}` must be {wanted}", line(handle)))) }
+    if !fits {
+        return Err(fail(format!("line {}: `{name}` must be {wanted}", line(handle))));
+    }
+    // Whatever is valid under names of its own is valid among gpufeed's functions and other snippets'.
+    let reason = "valid as it is, but not with its names changed, as it has to stand among others";
+    compile(name, &renamed(text, "renamed_")).map_err(|error| fail(format!("{reason}: {error}")))?;
+    Ok(())
+}
+
+/// Parses and validates; errors are naga's messages, with the line.
+fn compile(name: &str, text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo), String> {
+    let trimmed = |message: String| message.trim_end().to_owned();
+    let module = naga::front::wgsl::parse_str(text);
+    let module = module.map_err(|error| trimmed(error.emit_to_string_with_path(text, name)))?;
+    let capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities).validate(&module);
+    let info = info.map_err(|error| trimmed(error.emit_to_string_with_path(text, name)))?;
+    Ok((module, info))
 }
 
 /// A colour step is a function of its arguments: it may bring other functions, constants and types, nothing else.
@@ -98,7 +112,7 @@ pub(crate) fn renamed(text: &str, prefix: &str) -> String {
 }
 
 /// What is declared outside functions.
-pub(crate) fn declared<'a>(tokens: &[(usize, &'a str)]) -> HashSet<&'a str> {
+fn declared<'a>(tokens: &[(usize, &'a str)]) -> HashSet<&'a str> {
     let mut depth = 0;
     let mut names = HashSet::new();
     for pair in tokens.windows(2) {
@@ -115,7 +129,7 @@ pub(crate) fn declared<'a>(tokens: &[(usize, &'a str)]) -> HashSet<&'a str> {
 }
 
 /// The words and marks of valid WGSL, each with the byte at which it starts; comments are left out. WGSL has no strings.
-pub(crate) fn tokens(text: &str) -> Vec<(usize, &str)> {
+fn tokens(text: &str) -> Vec<(usize, &str)> {
     let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii();
     let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let mut tokens = Vec::new();

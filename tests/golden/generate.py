@@ -206,6 +206,9 @@ def apply(img, ops):
             img = F.posterize(img, a["bits"])
         elif kind == "PermuteChannels":
             img = F.permute_channels(img, a["permutation"]) if n == 3 else F.permute_channels(img, [0])
+        elif kind == "Erase":
+            v = torch.tensor(a["value"]["Color"][:n], dtype=img.dtype)[:, None, None]
+            img = F.erase(img, a["top"], a["left"], a["height"], a["width"], v)
         elif kind == "Normalize":
             img = F.normalize(img, a["mean"][:n], a["std"][:n])
         else:
@@ -248,6 +251,9 @@ def recorded(transforms, img):
                     ops.append(op1(kind, p[kind.lower() + "_factor"]))
         elif isinstance(t, v2.Normalize):
             ops.append({"Normalize": {"mean": list(t.mean), "std": list(t.std)}})
+        elif isinstance(t, v2.RandomErasing):
+            if p["v"] is not None:
+                ops.append(erase(p["i"], p["j"], p["h"], p["w"], *p["v"].flatten().expand(3).tolist()))
         elif isinstance(t, v2.Resize):
             oh, ow = G._compute_resized_output_size((height, width), t.size, t.max_size)
             ops.append(resize(oh, ow, NAMES[IM(t.interpolation)], t.antialias))
@@ -530,6 +536,36 @@ def point_cases():
     case("point/1ch-to-3", proc(9, 7, 112, 1), ["Invert", solarize(0.6), permute(1, 2, 0), {"Grayscale": {"channels": 3}}, permute(1, 2, 0)])
 
 
+def erase(top, left, height, width, *color):
+    return {"Erase": {"top": top, "left": left, "height": height, "width": width, "value": {"Color": list(color)}}}
+
+
+def erase_cases():
+    for label, inp in [("proc", proc(13, 9, 120)), ("1ch", proc(9, 7, 121, 1)), ("2x2", proc(2, 2, 122))]:
+        w, h = inp["width"], inp["height"]
+        for i, (t, l, eh, ew) in enumerate([(0, 0, 1, 1), (h - 1, w - 1, 1, 1), (1, 0, h - 1, w - 1), (0, 0, h, w), (h // 3, w // 4, (h + 1) // 2, w // 2)]):
+            case(f"erase/{label}/{i}", inp, [erase(t, l, eh, ew, 0.5, 0.25, 0.75)])
+    for value in (0.0, -1.5, 3.0):  # not only colours
+        case(f"erase/value/{value}", proc(13, 9, 120), [erase(2, 3, 4, 5, value, value, value)])
+    inp, op = proc(20, 15, 123), erase(3, 4, 7, 9, 0.9, 0.1, 0.4)
+    case("erase/before-normalize", inp, [op, IMAGENET])
+    case("erase/after-normalize", inp, [IMAGENET, op])
+    case("erase/before-contrast", inp, [op, op1("Contrast", 1.8), op1("Hue", 0.1)])
+    case("erase/between-contrasts", inp, [op1("Contrast", 0.5), op, op1("Contrast", 1.8)])
+    case("erase/twice", inp, [op, erase(6, 1, 5, 11, 0.2, 0.2, 0.8), op1("Brightness", 1.2)])
+    case("erase/after-resize-flip", proc(64, 48, 60), [resize(15, 20), "HorizontalFlip", op])
+    case("erase/after-crop-pad", inp, [crop(2, 3, 10, 12), pad(1, 4, 2, 1, "Reflect"), op])
+    for label, after in [("hflip", "HorizontalFlip"), ("vflip", "VerticalFlip"), ("crop", crop(2, 3, 9, 11)), ("resize", resize(9, 31)), ("enlarge", resize(31, 9, "Bicubic")),
+                         ("pad", pad(1, 2, 3, 4, "Symmetric")), ("grayscale", {"Grayscale": {"channels": 1}})]:  # fmt: skip
+        case(f"erase/then-{label}", inp, [op, after])
+    for i, value in enumerate([0, (0.3, 0.6, 0.9), 0, (2.0, -2.0, 0.5)]):
+        t = v2.RandomErasing(1.0, value=value)
+        torch.manual_seed(5000 + i)
+        ops, out = recorded([t], image(inp))
+        assert len(ops) == 1
+        case(f"erase/drawn/seed-{5000 + i}", inp, ops, out)
+
+
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
@@ -626,7 +662,7 @@ def rows_json(rows):
 
 def main():
     check = "--check" in sys.argv[1:]
-    for make in (resize_cases, geometry_cases, color_cases, jitter_cases, recipe_cases, point_cases):
+    for make in (resize_cases, geometry_cases, color_cases, jitter_cases, recipe_cases, point_cases, erase_cases):
         make()
     assert len({c["name"] for c in CASES}) == len(CASES), "names must be unique"
     header = dict(

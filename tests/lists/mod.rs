@@ -1,9 +1,9 @@
 //! Random lists of transforms: any operator after any other, with arguments that matter on images of up to 90 pixels.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Grayscale, Interpolation, Normalize, Pad, PaddingMode, RandomApply,
-    RandomChannelPermutation, RandomCrop, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
-    RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 
 /// SplitMix64 (Steele, Lea and Flood 2014): the tests' own numbers, independent of the crate's.
@@ -63,7 +63,7 @@ pub(crate) fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 18) {
+        return match dice.between(0, 20) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -85,6 +85,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             16 => RandomSolarize::new(dice.pick(&[0.31, 0.48, 0.76])).p(0.7).into(),
             17 => RandomPosterize::new(dice.between(0, 4)).p(0.7).into(),
             18 => RandomChannelPermutation::new().into(),
+            19 | 20 => random_erasing(dice).into(),
             _ => continue,
         };
     }
@@ -115,6 +116,16 @@ fn random_crop(dice: &mut Dice) -> RandomCrop {
     // Without it images that are too small are refused, which the tests count.
     let crop = crop.pad_if_needed(dice.chance(85));
     if dice.chance(40) { crop.padding([dice.border(), dice.border()]) } else { crop }
+}
+
+fn random_erasing(dice: &mut Dice) -> RandomErasing {
+    let value = match dice.between(0, 2) {
+        0 => ErasingValue::Random,
+        1 => ErasingValue::All(dice.pick(&[0.0, 0.6])),
+        // Not only colours.
+        _ => ErasingValue::Channels(dice.pick(&[[0.9, 0.2, 0.35], [-1.3, 0.65, 2.1]])),
+    };
+    RandomErasing::new(0.8).scale(0.02, dice.hundredths(10, 80)).value(value)
 }
 
 fn standardise(dice: &mut Dice) -> Normalize {

@@ -4,9 +4,10 @@
 //! truncates (the nearest modes' index) is in f32 here.
 
 mod color;
+mod erase;
 mod resample;
 
-use gpufeed::transforms::{Interpolation, Op, PaddingMode};
+use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode};
 
 /// An image of 1 or 3 channels, plane after plane.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +76,9 @@ pub(crate) fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> O
             _ => {}
         }
         image = apply(&image, op);
+        if let Op::Erase { top, left, height, width, .. } = *op {
+            doubt = erase::erase(&doubt, [top, left, height, width], Erased::Color([0.0; 3]));
+        }
         if is_geometry(op) {
             doubt = apply(&doubt, &without_fill(op));
             doubt.planes.iter_mut().for_each(|doubt| *doubt = f64::from(u8::from(*doubt != 0.0)));
@@ -103,6 +107,7 @@ fn leaves_f32_exact(op: &Op, exact: bool) -> bool {
         // Levels are multiples of 1/256, whatever they were before.
         Op::Posterize { .. } => true,
         Op::Resize { interpolation: Interpolation::Nearest | Interpolation::NearestExact, .. }
+        | Op::Erase { value: Erased::Color(_), .. }
         | Op::PermuteChannels { .. } => exact,
         Op::Resize { .. } => false,
         other => exact && is_geometry(other),
@@ -137,6 +142,7 @@ fn apply(image: &Image, op: &Op) -> Image {
         Op::Saturation { factor } => color::saturation(image, factor.into()),
         Op::Hue { factor } => color::hue(image, factor.into()),
         Op::Grayscale { channels } => color::grayscale(image, channels as usize),
+        Op::Erase { top, left, height, width, value } => erase::erase(image, [top, left, height, width], value),
         Op::Invert => color::invert(image),
         Op::Solarize { threshold } => color::solarize(image, threshold),
         Op::Posterize { bits } => color::posterize(image, bits),

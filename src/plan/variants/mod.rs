@@ -2,7 +2,7 @@
 //! to drivers, and `scripts/test-tint.sh` shows each to Tint, the browsers' compiler.
 //!
 //! A sampling pass is a frame around a colour part, concatenated over a fixed interface: the frame calls
-//! `load_steps(image)` and `color(image, value, end)`, which every colour part defines with the same types; the colour
+//! `load_steps(image)` and `color(image, x, y, value, end)`, which every colour part defines with the same types; the colour
 //! part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `means`, which every frame with statistics declares
 //! alike. No colour part holds a barrier or a workgroup variable. So whether the whole is valid is decided by each part
 //! and that interface, and it is enough to see
@@ -21,10 +21,13 @@ mod translate;
 #[path = "../../../tests/lists/mod.rs"]
 mod lists;
 
+use super::params::Image;
+use super::program::Step;
+use super::sampling::Axis;
 use super::wgsl::{COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, validate};
 use super::{DType, Layout, Output, Plan};
 use crate::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform, opcode};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use translate::TRANSLATORS;
@@ -135,12 +138,12 @@ fn variants() -> Vec<Variant> {
 }
 
 /// Runs `check` on every variant, on all cores; returns the messages of those that fail.
-fn on_all(variants: &[Variant], check: impl Fn(&str) -> Result<(), String> + Sync) -> Vec<String> {
+fn on_all(variants: &[Variant], check: impl Fn(&Variant) -> Result<(), String> + Sync) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut failures = Vec::new();
         while let Some(variant) = variants.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(reason) = check(&variant.text()) {
+            if let Err(reason) = check(variant) {
                 failures.push(format!("{variant:?}: {reason}"));
             }
         }
@@ -153,11 +156,58 @@ fn on_all(variants: &[Variant], check: impl Fn(&str) -> Result<(), String> + Syn
     })
 }
 
+/// Every struct in a storage buffer, and how far apart the elements of an array of them are.
+fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
+    let mut found = BTreeMap::new();
+    let storage = |space| matches!(space, naga::AddressSpace::Storage { .. });
+    let buffers = module.global_variables.iter().filter(|(_, variable)| storage(variable.space));
+    let mut open: Vec<_> = buffers.map(|(_, variable)| (variable.ty, None)).collect();
+    while let Some((ty, stride)) = open.pop() {
+        match &module.types[ty].inner {
+            naga::TypeInner::Array { base, stride, .. } => open.push((*base, Some(*stride))),
+            naga::TypeInner::Struct { members, span } => {
+                found.insert(module.types[ty].name.as_deref().unwrap_or_default(), (*span, stride));
+                open.extend(members.iter().map(|member| (member.ty, None)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// That buffers hold the structs that Rust writes and no other, in Rust's sizes; `wgsl.rs` has a test for their fields.
+fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
+    let size = |bytes: usize| bytes as u32;
+    let expected = match variant {
+        Variant::Pack(_) => BTreeMap::new(),
+        Variant::Sample(_, colors) => {
+            let (image, step) = (size(Image::bytes(colors.steps)), size(size_of::<Step>()));
+            [("Axis", (size(size_of::<Axis>()), None)), ("Step", (step, Some(step))), ("Image", (image, Some(image)))]
+                .into()
+        }
+    };
+    let found = stored(module);
+    if found == expected { Ok(()) } else { Err(format!("the buffers hold {found:?}, Rust writes {expected:?}")) }
+}
+
+/// The twin that must fail: one step more or less is noticed.
+#[test]
+fn other_sizes_are_noticed() {
+    let frame = frames(false)[0];
+    let variant =
+        |steps| Variant::Sample(frame, Colors { opcodes: vec![opcode::HUE], functions: String::new(), steps });
+    let (module, _) = validate(&variant(3).text()).unwrap();
+    assert_eq!(structs_are_rusts(&module, &variant(3)), Ok(()));
+    assert!(structs_are_rusts(&module, &variant(2)).unwrap_err().contains("Image"));
+    assert!(structs_are_rusts(&module, &Variant::Pack(DType::U8)).is_err());
+}
+
 #[test]
 fn every_variant_validates_and_translates() {
     let variants = variants();
-    let failures = on_all(&variants, |text| {
-        let (module, info) = validate(text).map_err(|error| error.to_string())?;
+    let failures = on_all(&variants, |variant| {
+        let (module, info) = validate(&variant.text()).map_err(|error| error.to_string())?;
+        structs_are_rusts(&module, variant)?;
         TRANSLATORS.iter().try_for_each(|(language, translate)| {
             translate(&module, &info).map_err(|error| format!("{language}: {error}"))
         })

@@ -1,0 +1,166 @@
+use super::draw::{Context, Numbers, check_probability};
+use super::op::{Erased, Op};
+use super::{Effect, Operator, Slots, opcode};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What [`RandomErasing`] writes: a number, one per channel, or noise. As data: `0.5`, `[0.5, 0.25, 0.0]`, `"random"`.
+///
+/// ```
+/// use gpufeed::transforms::ErasingValue;
+///
+/// assert_eq!(ErasingValue::default(), ErasingValue::All(0.0));
+/// assert_eq!(ErasingValue::from([0.5, 0.25, 0.0]), ErasingValue::Channels([0.5, 0.25, 0.0]));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ErasingValue {
+    /// Standard normal numbers, another for every pixel and channel. From gpufeed's own generator: see [`Erased::Noise`].
+    #[serde(rename = "random")]
+    Random,
+    /// The same in every channel.
+    #[serde(untagged)]
+    All(f32),
+    /// One number for each channel; a one-channel image uses the first.
+    #[serde(untagged)]
+    Channels([f32; 3]),
+}
+
+impl Default for ErasingValue {
+    fn default() -> Self {
+        ErasingValue::All(0.0)
+    }
+}
+
+impl From<f32> for ErasingValue {
+    fn from(value: f32) -> Self {
+        ErasingValue::All(value)
+    }
+}
+
+impl From<[f32; 3]> for ErasingValue {
+    fn from(values: [f32; 3]) -> Self {
+        ErasingValue::Channels(values)
+    }
+}
+
+/// Writes over a random rectangle with probability `p`: torchvision's `RandomErasing`.
+///
+/// The rectangle has a random share of the image's area and a random height / width; it is smaller than the image on both
+/// axes. Where ten tries give none, nothing is erased. The values are written as they are, so after
+/// [`Normalize`](super::Normalize) they are in its units; they may lie outside \[0, 1\].
+///
+/// ```
+/// use gpufeed::transforms::{ErasingValue, RandomErasing};
+///
+/// let black = RandomErasing::new(0.25);
+/// let noise = RandomErasing::new(0.25).scale(0.02, 0.2).value(ErasingValue::Random);
+/// let mean_color = RandomErasing::default().value([0.485, 0.456, 0.406]);
+/// # let _ = (black, noise, mean_color);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RandomErasing {
+    /// Probability in \[0, 1\]; 0.5 by default.
+    pub p: f64,
+    /// Least and greatest share of the image's area, in \[0, 1\]; (0.02, 0.33) by default.
+    pub scale: (f64, f64),
+    /// Least and greatest height / width, before rounding to pixels; (0.3, 3.3) by default.
+    pub ratio: (f64, f64),
+    /// What is written; 0 by default.
+    pub value: ErasingValue,
+}
+
+impl RandomErasing {
+    /// Erases with probability `p`, to 0.
+    pub fn new(p: f64) -> Self {
+        RandomErasing { p, scale: (0.02, 0.33), ratio: (0.3, 3.3), value: ErasingValue::default() }
+    }
+
+    /// Sets the range of the area's share.
+    pub fn scale(self, least: f64, greatest: f64) -> Self {
+        RandomErasing { scale: (least, greatest), ..self }
+    }
+
+    /// Sets the range of height / width.
+    pub fn ratio(self, least: f64, greatest: f64) -> Self {
+        RandomErasing { ratio: (least, greatest), ..self }
+    }
+
+    /// Sets what is written.
+    pub fn value(self, value: impl Into<ErasingValue>) -> Self {
+        RandomErasing { value: value.into(), ..self }
+    }
+
+    /// (left, top, width, height), or `None` where no try fits.
+    fn rectangle(&self, width: u32, height: u32, numbers: &mut Numbers) -> Option<(u32, u32, u32, u32)> {
+        let (w, h) = (f64::from(width), f64::from(height));
+        let (log_low, log_high) = (libm::log(self.ratio.0), libm::log(self.ratio.1));
+        for _ in 0..10 {
+            let area = w * h * numbers.uniform(self.scale.0, self.scale.1);
+            let ratio = libm::exp(numbers.uniform(log_low, log_high));
+            // Python's round: halves go to the even number. The ratio multiplies the height, other than in RandomResizedCrop.
+            let erased_h = libm::sqrt(area * ratio).round_ties_even();
+            let erased_w = libm::sqrt(area / ratio).round_ties_even();
+            if erased_h < h && erased_w < w {
+                let (erased_w, erased_h) = (erased_w as u32, erased_h as u32);
+                // torchvision draws the row first.
+                let top = numbers.below(u64::from(height - erased_h) + 1) as u32;
+                let left = numbers.below(u64::from(width - erased_w) + 1) as u32;
+                return Some((left, top, erased_w, erased_h));
+            }
+        }
+        None
+    }
+}
+
+impl Default for RandomErasing {
+    fn default() -> Self {
+        RandomErasing::new(0.5)
+    }
+}
+
+impl Operator for RandomErasing {
+    const NAME: &'static str = "RandomErasing";
+
+    fn validate(&self) -> Result<()> {
+        check_probability(self.p)?;
+        let (low, high) = self.scale;
+        if !(low >= 0.0 && low <= high && high <= 1.0) {
+            return Err(Error::argument("scale", format!("({low}, {high}); 0 <= least <= greatest <= 1 works")));
+        }
+        let (low, high) = self.ratio;
+        if !(low > 0.0 && low <= high && high.is_finite()) {
+            return Err(Error::argument("ratio", format!("({low}, {high}); 0 < least <= greatest works")));
+        }
+        let finite = match self.value {
+            ErasingValue::Random => true,
+            ErasingValue::All(value) => value.is_finite(),
+            ErasingValue::Channels(values) => values.iter().all(|value| value.is_finite()),
+        };
+        if finite { Ok(()) } else { Err(Error::argument("value", format!("{:?} is not finite", self.value))) }
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        let opcode = if self.value == ErasingValue::Random { opcode::NOISE } else { opcode::ERASE };
+        slots.push(Self::NAME, Effect::Erase(opcode));
+    }
+
+    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        if !numbers.chance(self.p) {
+            return Ok(());
+        }
+        let Some((left, top, width, height)) = self.rectangle(context.width, context.height, numbers) else {
+            return Ok(());
+        };
+        // A side that rounds to 0 erases nothing.
+        if width == 0 || height == 0 {
+            return Ok(());
+        }
+        let value = match self.value {
+            ErasingValue::All(value) => Erased::Color([value; 3]),
+            ErasingValue::Channels(values) => Erased::Color(values),
+            ErasingValue::Random => Erased::Noise { key: [(); 2].map(|()| numbers.below(1 << 32) as u32) },
+        };
+        context.emit(0, Op::Erase { top, left, height, width, value })
+    }
+}
