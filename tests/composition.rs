@@ -18,7 +18,7 @@ mod reference;
 
 use adapters::{Place, Prepared, places};
 use compare::{Tally, within, within_except};
-use gpufeed::transforms::{Drawn, Key, Op, PaddingMode, Transform};
+use gpufeed::transforms::{Drawn, Erased, Key, Op, PaddingMode, Transform};
 use gpufeed::{Backend, DType, ErrorKind, Layout, Output, Plan};
 use half::f16;
 use images::Source;
@@ -144,7 +144,9 @@ fn one_channel_takes_the_first_of_three_numbers() {
     let pad = Op::Pad { left: 1, top: 2, right: 3, bottom: 0, mode: PaddingMode::Constant, fill: [0.25, 0.5, 1.0] };
     let normalize = Op::Normalize { mean: [0.5, 0.4, 0.1], std: [0.5, 0.25, 2.0] };
     let source = procedural::build((9, 7, 1), |x, y, c| procedural::value(5, x, y, c));
-    for op in [pad, normalize] {
+    let erase = |value| Op::Erase { top: 1, left: 2, height: 4, width: 5, value };
+    let erases = [erase(Erased::Color([0.25, 0.5, 1.0])), erase(Erased::Noise { key: [1, 2] })];
+    for op in [pad, normalize].into_iter().chain(erases) {
         let ops = [op, Op::Grayscale { channels: 3 }];
         let plan = Plan::fixed(1, &ops, &Output::default()).expect("the ops compile");
         let drawn = plan.draw(9, 7, &Key::default()).expect("the ops fit the image");

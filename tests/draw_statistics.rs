@@ -95,7 +95,9 @@ fn row(drawn: &Drawn) -> [f64; 8] {
             Op::Saturation { factor: value } => factor(2, value),
             Op::Hue { factor: value } => factor(3, value),
             Op::Pad { left, top, right, bottom, .. } => size = (size.0 + left + right, size.1 + top + bottom),
-            Op::Crop { top, left, height, width } => row = crop([top, left, height, width], size.0, size.1),
+            Op::Crop { top, left, height, width } | Op::Erase { top, left, height, width, .. } => {
+                row = crop([top, left, height, width], size.0, size.1);
+            }
             Op::HorizontalFlip => mirrored = !mirrored,
             Op::VerticalFlip => upside_down = !upside_down,
             Op::Grayscale { .. } => gray = true,

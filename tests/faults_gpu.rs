@@ -11,7 +11,7 @@ use line::small_files;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-use watch::{adapters, alone, application_device, gpu_buffers, left_over};
+use watch::{adapters, alone, application_device, gpu_buffers, left_over, opened};
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(60));
 
@@ -26,8 +26,8 @@ fn each_device(test: impl Fn(&str, &Gpu, Execute)) {
     for adapter in adapters(|_| {}) {
         for execute in [Execute::Gpu, Execute::Cpu] {
             let (device, queue) = application_device(&adapter);
-            let opened = Gpu::open(&adapter).unwrap();
-            for (way, gpu) in [("opened", opened), ("adopted", Gpu::from_wgpu(&adapter, device, queue))] {
+            let own = opened(&adapter);
+            for (way, gpu) in [("opened", own), ("adopted", Gpu::from_wgpu(&adapter, device, queue))] {
                 test(&format!("{gpu}, {way}, {execute:?}"), &gpu, execute);
             }
         }
@@ -144,7 +144,7 @@ fn a_device_destroyed_at_any_moment_by_another_thread() {
 fn the_lost_callback_is_heard_and_an_adopted_device_keeps_its_own() {
     alone(60, "callback", || {
         for adapter in adapters(|_| {}) {
-            let gpu = Gpu::open(&adapter).unwrap();
+            let gpu = opened(&adapter);
             let loader = builder().build(&gpu.clone().into()).unwrap();
             gpu.device().destroy();
             // The callback runs in the poll that finds the queue empty.
@@ -182,7 +182,7 @@ fn an_error_that_no_scope_caught_ends_the_run_and_is_told_once() {
     alone(60, "uncaptured", || {
         for adapter in adapters(|_| {}) {
             for execute in [Execute::Gpu, Execute::Cpu] {
-                let gpu = Gpu::open(&adapter).unwrap();
+                let gpu = opened(&adapter);
                 let loader = builder().execute(execute).build(&gpu.clone().into()).unwrap();
                 let mut run = loader.epoch(0).unwrap();
                 run.next().unwrap().unwrap();

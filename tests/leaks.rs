@@ -11,7 +11,7 @@ use gpufeed::{
 };
 use line::small_files;
 use std::sync::LazyLock;
-use watch::{adapters, alone, application_device, gpu_buffers, left_over};
+use watch::{adapters, alone, application_device, gpu_buffers, left_over, opened};
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(16));
 
@@ -20,8 +20,8 @@ fn each_backend(test: impl Fn(&str, &Backend, Execute)) {
     test("CPU", &Backend::Cpu, Execute::Auto);
     for adapter in adapters(|_| {}) {
         let (device, queue) = application_device(&adapter);
-        let opened = Gpu::open(&adapter).unwrap();
-        for (gpu, execute) in [(opened, Execute::Gpu), (Gpu::from_wgpu(&adapter, device, queue), Execute::Cpu)] {
+        let own = opened(&adapter);
+        for (gpu, execute) in [(own, Execute::Gpu), (Gpu::from_wgpu(&adapter, device, queue), Execute::Cpu)] {
             test(&format!("{gpu}, {execute:?}"), &gpu.into(), execute);
         }
     }

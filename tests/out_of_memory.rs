@@ -12,7 +12,7 @@ use gpufeed::transforms::{CenterCrop, RandomResizedCrop};
 use gpufeed::{DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, wgpu};
 use line::small_files;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use watch::{adapters, alone, gpu_buffers, left_over};
+use watch::{adapters, alone, gpu_buffers, left_over, opened};
 
 /// Lets the process grow by `bytes` of address space while `work` runs.
 fn with_little_memory<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
@@ -30,7 +30,7 @@ fn vulkan() -> Vec<Gpu> {
     let mut adapters = adapters(|descriptor| descriptor.backends = wgpu::Backends::VULKAN);
     // Other drivers take their memory from elsewhere.
     adapters.retain(|adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu);
-    adapters.iter().map(|adapter| Gpu::open(adapter).unwrap()).collect()
+    adapters.iter().map(opened).collect()
 }
 
 /// Batches of 96 MiB.

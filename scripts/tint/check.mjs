@@ -38,6 +38,9 @@ if (files.length === 0) {
 const gpu = create(['backend=null']);
 const adapter = await gpu.requestAdapter();
 const device = await adapter.requestDevice();
+// The library does not keep what it still uses: without this the collector takes the instance away after some thousand
+// shaders, and the process crashes.
+globalThis.kept = { gpu, adapter, device };
 device.addEventListener('uncapturederror', (event) => {
   throw event.error;
 });

@@ -53,7 +53,7 @@ fn normal(bits: u32) -> f32 {
     let tail = 0.005_739_507_7 + tail * b;
     let tail = -0.007_622_461_3 + tail * b;
     let tail = 0.009_438_87 + tail * b;
-    let tail = 1.001_674_1 + tail * b;
+    let tail = 1.001_674 + tail * b;
     let tail = 2.832_976_8 + tail * b;
     let quantile = if w < 5.0 { centre } else { tail };
     quantile * t * std::f32::consts::SQRT_2

@@ -14,12 +14,7 @@ pub struct Device {
 }
 
 static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    let name = |adapter: &wgpu::Adapter| {
-        let info = adapter.get_info();
-        format!("{} ({:?}, {} {})", info.name, info.backend, info.driver, info.driver_info)
-    };
-    let devices: Vec<_> =
-        Gpu::enumerate().into_iter().map(|adapter| Device { name: name(&adapter), adapter }).collect();
+    let devices: Vec<_> = Gpu::enumerate().into_iter().map(Device::of).collect();
     if devices.is_empty() {
         let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
         assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
@@ -34,6 +29,11 @@ pub fn devices() -> &'static [Device] {
 }
 
 impl Device {
+    pub fn of(adapter: wgpu::Adapter) -> Device {
+        let info = adapter.get_info();
+        Device { name: format!("{} ({:?}, {} {})", info.name, info.backend, info.driver, info.driver_info), adapter }
+    }
+
     /// The features that gpufeed asks for by itself.
     pub fn features(&self) -> wgpu::Features {
         self.adapter.features() & wgpu::Features::MAPPABLE_PRIMARY_BUFFERS

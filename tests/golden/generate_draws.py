@@ -6,7 +6,7 @@ Run (CPU, no network, about ten minutes), in the environment that `generate.py` 
     v/bin/python tests/golden/generate_draws.py            # rewrites draws.json
     v/bin/python tests/golden/generate_draws.py --check    # draws again and compares
 
-Every number comes from the transforms themselves: `make_params` of crops and ColorJitter, and for what is applied or
+Every number comes from the transforms themselves: `make_params` of crops, RandomErasing and ColorJitter, and for what is applied or
 not, a call on a 2x2 image. Bins are cut by a first sample of 100,000 draws, which is not counted, so that their counts are
 a sample of their own. Edges have nine digits, so that every reader of the JSON gets the same double; a value
 belongs to the first bin whose edge it does not exceed, and the last bin has no edge.
@@ -41,6 +41,15 @@ def resized_crop(rows, width, height):
 def random_crop(rows, width, height):
     top, left = np.array([[r["top"], r["left"]] for r in rows], np.float64).T
     return dict(top=top, left=left)
+
+
+def erased(rows, width, height):
+    """As of a crop; all 0 where ten tries gave no rectangle and so nothing is erased."""
+    row = lambda r: [0, 0, 0, 0] if r["v"] is None else [r["i"], r["j"], r["h"], r["w"]]
+    top, left, h, w = np.array([row(r) for r in rows], np.float64).T
+    some = h > 0
+    values = dict(area=h * w, ratio=w / np.maximum(h, 1), height=h, width=w, **places(top, left, height - h, width - w))
+    return {name: np.where(some, value, 0.0) for name, value in values.items()}
 
 
 FACTORS = ("brightness", "contrast", "saturation", "hue")
@@ -104,6 +113,12 @@ def add_random_crop(name, width, height, size, padding=None, pad_if_needed=False
     add(name, transform, arguments, random_crop, [("top", "left")], (width, height))
 
 
+def add_erasing(name, width, height, scale=(0.02, 0.33), ratio=(0.3, 3.3)):
+    arguments = {"type": "RandomErasing", "p": 1.0, "scale": scale, "ratio": ratio}
+    pairs = [("area", "ratio"), ("vertical", "horizontal"), ("height", "vertical"), ("area", "horizontal")]
+    add(name, v2.RandomErasing(1.0, scale, ratio), arguments, erased, pairs, (width, height))
+
+
 def make_cases():
     add_resized_crop("square", 256, 256)
     add_resized_crop("landscape", 500, 375)
@@ -122,6 +137,10 @@ def make_cases():
     add_random_crop("one row, many columns", 500, 375, [375, 200])
     add_random_crop("padded where needed", 40, 100, [64, 64], None, True)
     add_random_crop("padded, and more where needed", 30, 60, [61, 50], [1, 2, 3, 4], True)
+
+    add_erasing("erased from a square", 224, 224)
+    add_erasing("erased from a small portrait", 17, 40)
+    add_erasing("erased where most tries fail", 31, 9, (0.5, 1.0), (0.5, 2.0))
 
     for name, values in (
         ("SimCLR's", (0.8, 0.8, 0.8, 0.2)),

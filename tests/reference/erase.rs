@@ -24,8 +24,8 @@ fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     (0..10).fold(counter, |[a, b, c, d], round| {
         let bumped = |key: u64, constant: u64| (key + round * constant) % WORD;
         let (first, second) = (0xD2511F53 * a, 0xCD9E8D57 * c);
-        let high = second / WORD ^ b ^ bumped(key[0], 0x9E3779B9);
-        let other = first / WORD ^ d ^ bumped(key[1], 0xBB67AE85);
+        let high = (second / WORD) ^ b ^ bumped(key[0], 0x9E3779B9);
+        let other = (first / WORD) ^ d ^ bumped(key[1], 0xBB67AE85);
         [high, second % WORD, other, first % WORD]
     })
 }

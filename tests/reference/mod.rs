@@ -58,24 +58,23 @@ const DOUBT: f64 = 1e-4;
 
 /// Applies `ops`, one by one.
 pub(crate) fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> Outcome {
-    let mut image = image.clone();
-    let mut on_a_jump = false;
+    let mut outcome = Outcome { image: image.clone(), doubtful: Vec::new(), on_a_jump: false };
     // 1 where a pixel is in doubt. It goes through the same geometry as the image.
     let mut doubt = Image::build((1, image.height, image.width), |_, _, _| 0.0);
     // Whether f32 has the same numbers up to now, or how much larger differences have become.
     let (mut exact, mut gain) = (true, 1.0);
     for op in ops {
         match op {
-            Op::Hue { factor } => on_a_jump |= color::on_a_jump(&image, (*factor).into()),
-            Op::Contrast { .. } => on_a_jump |= doubt.planes.iter().any(|doubt| *doubt != 0.0),
+            Op::Hue { factor } => outcome.on_a_jump |= color::on_a_jump(&outcome.image, (*factor).into()),
+            Op::Contrast { .. } => outcome.on_a_jump |= doubt.planes.iter().any(|doubt| *doubt != 0.0),
             Op::Normalize { std, .. } => gain *= std.iter().map(|s| f64::from(s.abs()).recip()).fold(1.0, f64::max),
             Op::Solarize { .. } | Op::Posterize { .. } if !exact => {
-                let near = color::near_a_step(&image, op, DOUBT * gain);
+                let near = color::near_a_step(&outcome.image, op, DOUBT * gain);
                 doubt.planes.iter_mut().zip(near.planes).for_each(|(doubt, near)| *doubt = doubt.max(near));
             }
             _ => {}
         }
-        image = apply(&image, op);
+        outcome.image = apply(&outcome.image, op);
         if let Op::Erase { top, left, height, width, .. } = *op {
             doubt = erase::erase(&doubt, [top, left, height, width], Erased::Color([0.0; 3]));
         }
@@ -86,8 +85,8 @@ pub(crate) fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> O
         exact = leaves_f32_exact(op, exact);
     }
     let doubtful = doubt.planes.iter().map(|doubt| *doubt != 0.0);
-    let doubtful = (0..image.channels).flat_map(|_| doubtful.clone()).collect();
-    Outcome { doubtful, image, on_a_jump }
+    outcome.doubtful = (0..outcome.image.channels).flat_map(|_| doubtful.clone()).collect();
+    outcome
 }
 
 fn is_geometry(op: &Op) -> bool {

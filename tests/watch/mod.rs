@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // each test program uses its own part
 
+use crate::line::device::Device;
 use crate::line::within;
 use gpufeed::{Gpu, wgpu};
 use std::sync::{Mutex, PoisonError};
@@ -46,7 +47,13 @@ pub fn adapters(change: impl Fn(&mut wgpu::InstanceDescriptor)) -> Vec<wgpu::Ada
     adapters
 }
 
-/// A device as an application opens it.
+/// A device that gpufeed opens, with WebGPU's default limits.
+pub fn opened(adapter: &wgpu::Adapter) -> Gpu {
+    let device = Device::of(adapter.clone());
+    device.open(device.features())
+}
+
+/// A device as an application opens it: WebGPU's default limits.
 pub fn application_device(adapter: &wgpu::Adapter) -> (wgpu::Device, wgpu::Queue) {
     pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap()
 }
