@@ -14,20 +14,13 @@ fn load(x: i32, y: i32) -> vec4<f32> {
     return vec4<f32>(bytes) * (1.0 / 255.0);
 }
 
-// A row's part in the strip kernel: view pixels `first .. end`, of which `pixel + step * v` is the place of the v-th, weighted. A
-// loop for each kind of source, one of them empty: a software GPU executes both sides of a branch, at every pixel.
+// A row's part in the strip kernel: view pixels `first .. end`, of which `pixel + step * v` is the place of the v-th, weighted.
+// Bytes only (floats take the direct kernel): a software GPU executes both sides of a branch, at every pixel.
 fn weighted_row(pixel: i32, step: i32, first: i32, end: i32, centre: f32, inverse: f32) -> vec3<f32> {
-    let end_bytes = select(end, first, source_float);
     var sum = vec3<f32>(0.0);
-    for (var v = first; v < end_bytes; v++) {
+    for (var v = first; v < end; v++) {
         let word = source[source_offset + u32(pixel + step * v)];
         sum += triangle(v, centre, inverse) * vec3<f32>(vec3(word & 255u, (word >> 8u) & 255u, (word >> 16u) & 255u));
     }
-    sum *= 1.0 / 255.0;
-    for (var v = select(end, first, source_float); v < end; v++) {
-        let word = source_offset + 4u * u32(pixel + step * v);
-        let value = vec3(bitcast<f32>(source[word]), bitcast<f32>(source[word + 1u]), bitcast<f32>(source[word + 2u]));
-        sum += triangle(v, centre, inverse) * value;
-    }
-    return sum;
+    return sum * (1.0 / 255.0);
 }

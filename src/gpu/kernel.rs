@@ -260,7 +260,12 @@ impl Kernels {
             let image = self.float_bytes(item.program);
             let target = if last { ((item.index as u64 * image - first) / 4) as u32 } else { write_at };
             write_at += width * height;
-            Image::new(program, source, target, number).write(&program.steps, max_steps, bytes);
+            let mut image = Image::new(program, source, target, number);
+            if stage == 0 && source.float {
+                // There the strip kernel reads bytes alone.
+                image.strip = 0;
+            }
+            image.write(&program.steps, max_steps, bytes);
         }
     }
 
