@@ -63,7 +63,7 @@
 //! is ordered after the batch's own. On [`Backend::Cpu`] they are bytes in host memory. Software adapters (lavapipe,
 //! llvmpipe, WARP) run shaders on the CPU, several times slower than the CPU executor: [`Backend::auto`] passes them over,
 //! and with one that was asked for the CPU executor works and its batches are copied up, unless [`Execute::Gpu`] says
-//! otherwise. There are no cargo features; wgpu's backends are those of its default features.
+//! otherwise. There are no cargo features for applications; wgpu's backends are those of its default features.
 //!
 //! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a number of
 //! [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed too.

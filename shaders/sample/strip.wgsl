@@ -40,19 +40,9 @@ fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
     var current_weight = 0.0;
     var next_weight = 0.0;
     var y = max(i32(centre - axis_y.support + 0.5), 0);
+    // Two loops and no branch: a software GPU would execute both sides, colour and stores included, at every source row.
     while grid_y < end_grid {
-        if y >= end {
-            emit(image, x, output, vec4(current / (current_weight * sum_x), 1.0));
-            output += direction;
-            grid_y += 1;
-            centre = next_centre;
-            next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
-            end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
-            current = next;
-            current_weight = next_weight;
-            next = vec3<f32>(0.0);
-            next_weight = 0.0;
-        } else {
+        for (; y < end; y++) {
             let pixel = (origin_y + step_y * y) * i32(source_stride) + origin_x;
             let row = weighted_row(pixel, step_x, first_x, end_x, centre_x, axis_x.inverse);
             let weight = triangle(y, centre, axis_y.inverse);
@@ -61,7 +51,16 @@ fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
             current_weight += weight;
             next += weight_after * row;
             next_weight += weight_after;
-            y += 1;
         }
+        emit(image, x, output, vec4(current / (current_weight * sum_x), 1.0));
+        output += direction;
+        grid_y += 1;
+        centre = next_centre;
+        next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
+        end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
+        current = next;
+        current_weight = next_weight;
+        next = vec3<f32>(0.0);
+        next_weight = 0.0;
     }
 }
