@@ -63,7 +63,7 @@
 //! is ordered after the batch's own. On [`Backend::Cpu`] they are bytes in host memory. Software adapters (lavapipe,
 //! llvmpipe, WARP) run shaders on the CPU, several times slower than the CPU executor: [`Backend::auto`] passes them over,
 //! and with one that was asked for the CPU executor works and its batches are copied up, unless [`Execute::Gpu`] says
-//! otherwise. There are no cargo features; wgpu's backends are those of its default features.
+//! otherwise. There are no cargo features for applications; wgpu's backends are those of its default features.
 //!
 //! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a number of
 //! [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed too.
@@ -96,6 +96,9 @@ pub use backend::{ADAPTER_VARIABLE, Backend};
 pub use dataset::{Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::Gpu;
+#[cfg(feature = "bench-internals")]
+#[doc(hidden)]
+pub use gpu::measure;
 pub use loader::{Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, Images, OnError, Stats};
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;

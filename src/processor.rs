@@ -101,8 +101,9 @@ fn run_on_gpu(
         let source = Source::new(*pixels);
         // As the loader does, so that a replayed sample has the batch's bits: it judges by the region that is read.
         let region = program.stages[0].sampling.hull();
-        let a_pixel = if matches!(source, Source::Floats { .. }) { 16 } else { 4 };
-        let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel);
+        let float = matches!(source, Source::Floats { .. });
+        let a_pixel = if float { 16 } else { 4 };
+        let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel, float);
         let (width, float) = match &source {
             _ if for_cpu => {
                 cpu::run_to_floats(

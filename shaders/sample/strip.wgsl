@@ -35,36 +35,32 @@ fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
     var centre = axis_y.scale * (f32(grid_y) + 0.5);
     var next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
     var end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
-    var current = vec4<f32>(0.0);
-    var next = vec4<f32>(0.0);
+    var current = vec3<f32>(0.0);
+    var next = vec3<f32>(0.0);
     var current_weight = 0.0;
     var next_weight = 0.0;
     var y = max(i32(centre - axis_y.support + 0.5), 0);
+    // Two loops and no branch: a software GPU would execute both sides, colour and stores included, at every source row.
     while grid_y < end_grid {
-        if y >= end {
-            emit(image, x, output, current / (current_weight * sum_x));
-            output += direction;
-            grid_y += 1;
-            centre = next_centre;
-            next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
-            end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
-            current = next;
-            current_weight = next_weight;
-            next = vec4<f32>(0.0);
-            next_weight = 0.0;
-        } else {
-            let source_y = origin_y + step_y * y;
-            var row = vec4<f32>(0.0);
-            for (var v = first_x; v < end_x; v++) {
-                row += triangle(v, centre_x, axis_x.inverse) * load(origin_x + step_x * v, source_y);
-            }
+        for (; y < end; y++) {
+            let pixel = (origin_y + step_y * y) * i32(source_stride) + origin_x;
+            let row = weighted_row(pixel, step_x, first_x, end_x, centre_x, axis_x.inverse);
             let weight = triangle(y, centre, axis_y.inverse);
             let weight_after = triangle(y, next_centre, axis_y.inverse);
             current += weight * row;
             current_weight += weight;
             next += weight_after * row;
             next_weight += weight_after;
-            y += 1;
         }
+        emit(image, x, output, vec4(current / (current_weight * sum_x), 1.0));
+        output += direction;
+        grid_y += 1;
+        centre = next_centre;
+        next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
+        end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
+        current = next;
+        current_weight = next_weight;
+        next = vec3<f32>(0.0);
+        next_weight = 0.0;
     }
 }

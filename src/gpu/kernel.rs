@@ -232,20 +232,16 @@ impl Kernels {
                 bind(workspace.statistics(), whole(workspace.statistics())),
                 write,
             ]);
-            let largest = |side: fn((u32, u32)) -> u32| {
-                items.iter().map(|item| side(item.program.stages[stage].sampling.size())).max().unwrap_or(1)
-            };
-            let (x, y) = (largest(|(w, _)| w).div_ceil(GROUP.0), largest(|(_, h)| h).div_ceil(GROUP.1 * ROWS));
-            let (x, y) = if is_statistic { (PARTIALS, 1) } else { (x, y) };
+            let [x, y, z] = workgroups(items, stage, is_statistic);
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, &group, &[]);
-            pass.dispatch_workgroups(x, y, items.len() as u32);
+            pass.dispatch_workgroups(x, y, z);
         }
         Ok(())
     }
 
     /// Appends the parameters of `stage` for every item.
-    fn write_stage(&self, items: &[Item<'_>], stage: usize, first: u64, bytes: &mut Vec<u8>) {
+    pub(super) fn write_stage(&self, items: &[Item<'_>], stage: usize, first: u64, bytes: &mut Vec<u8>) {
         let last = stage + 1 == self.plan.stages().len();
         let max_steps = self.plan.stages()[stage].steps;
         // Intermediates lie one behind the other, in the order of the items.
@@ -264,7 +260,12 @@ impl Kernels {
             let image = self.float_bytes(item.program);
             let target = if last { ((item.index as u64 * image - first) / 4) as u32 } else { write_at };
             write_at += width * height;
-            Image::new(program, source, target, number).write(&program.steps, max_steps, bytes);
+            let mut image = Image::new(program, source, target, number);
+            if stage == 0 && source.float {
+                // There the strip kernel reads bytes alone.
+                image.strip = 0;
+            }
+            image.write(&program.steps, max_steps, bytes);
         }
     }
 
@@ -313,6 +314,16 @@ impl Kernels {
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
+}
+
+/// The dispatch of a stage or of one of its statistics.
+pub(super) fn workgroups(items: &[Item<'_>], stage: usize, is_statistic: bool) -> [u32; 3] {
+    let largest = |side: fn((u32, u32)) -> u32| {
+        items.iter().map(|item| side(item.program.stages[stage].sampling.size())).max().unwrap_or(1)
+    };
+    let (x, y) = (largest(|(w, _)| w).div_ceil(GROUP.0), largest(|(_, h)| h).div_ceil(GROUP.1 * ROWS));
+    let (x, y) = if is_statistic { (PARTIALS, 1) } else { (x, y) };
+    [x, y, items.len() as u32]
 }
 
 /// The f32 elements of a batch must be addressable: u32 element numbers, and the adapter's largest buffer.

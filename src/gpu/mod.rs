@@ -4,6 +4,8 @@ mod device;
 mod health;
 pub(crate) mod kernel;
 pub(crate) mod limits;
+#[cfg(feature = "bench-internals")]
+pub mod measure;
 #[cfg(test)]
 mod quirks;
 pub(crate) mod readback;

@@ -42,7 +42,7 @@ impl Drafted {
 
     /// Whether the GPU gets the result instead of the region.
     pub(super) fn reduce(&self) -> bool {
-        is_for_cpu(&self.program, self.region_bytes())
+        is_for_cpu(&self.program, self.region_bytes(), self.float)
     }
 
     /// Bytes that go into a slot.

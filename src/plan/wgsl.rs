@@ -10,7 +10,7 @@ use crate::transforms::{Effect, opcode};
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
 /// Output rows of a thread.
-pub(crate) const ROWS: u32 = 8;
+pub(crate) const ROWS: u32 = 16;
 /// Partial sums of a statistic: workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
 
