@@ -56,7 +56,8 @@ pub(super) fn function(opcode: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::wgsl::{Pass, validate};
+    use crate::plan::pass::Pass;
+    use crate::plan::wgsl::validate;
     use crate::plan::{Layout, Output, Plan};
     use crate::transforms::{
         ColorJitter, CustomColor, Normalize, RandomGrayscale, RandomResizedCrop, Resize, Transform,

@@ -7,6 +7,7 @@
 mod custom;
 mod fuse;
 pub(crate) mod params;
+pub(crate) mod pass;
 pub(crate) mod program;
 pub(crate) mod sampling;
 #[cfg(test)]

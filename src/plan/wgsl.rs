@@ -2,10 +2,10 @@
 //!
 //! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
 
-use super::sampling::Filter;
-use super::{DType, Layout, Plan, custom};
+use super::pass::{Colors, Frame, Source, Target, Variant};
+use super::{DType, custom};
 use crate::error::{ErrorKind, Result};
-use crate::transforms::{Effect, opcode};
+use crate::transforms::opcode;
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
@@ -13,17 +13,6 @@ pub(crate) const GROUP: (u32, u32) = (32, 8);
 pub(crate) const ROWS: u32 = 16;
 /// Partial sums of a statistic: workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
-
-/// One dispatch of a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Pass {
-    /// The partial sums of a stage's statistic.
-    Statistic { stage: usize, statistic: u32 },
-    /// A stage: sample, colour, store.
-    Stage { stage: usize },
-    /// The whole batch from f32 to its type.
-    Pack,
-}
 
 macro_rules! shader {
     ($path:literal) => {
@@ -50,137 +39,6 @@ pub(crate) const COLORS: [(u32, &str, &str); 13] = [
 
 /// The steps that look at where their pixel lies; their files need `color/rectangle`.
 const PLACED: [u32; 2] = [opcode::ERASE, opcode::NOISE];
-
-impl Plan {
-    /// The dispatches of a chunk, in order; `Pack` runs once a batch.
-    pub(crate) fn pass_list(&self) -> Vec<Pass> {
-        let mut passes = Vec::new();
-        for (stage, facts) in self.stages().iter().enumerate() {
-            passes.extend((0..u32::from(facts.statistics)).map(|statistic| Pass::Statistic { stage, statistic }));
-            passes.push(Pass::Stage { stage });
-        }
-        if self.output.dtype != DType::F32 {
-            passes.push(Pass::Pack);
-        }
-        passes
-    }
-
-    /// The opcodes that any image may have in `stage`.
-    fn opcodes(&self, stage: usize) -> Vec<u32> {
-        let mut found = Vec::new();
-        for (slot, _) in self.slots.iter().zip(&self.places).filter(|(_, place)| usize::from(place.stage) == stage) {
-            match slot.effect {
-                Effect::Contrast => found.push(opcode::CONTRAST),
-                Effect::Channels(_) => found.push(opcode::GRAYSCALE),
-                Effect::Normalize => found.extend([opcode::SUBTRACT, opcode::DIVIDE]),
-                Effect::Color(opcode) | Effect::Erase(opcode) => found.push(opcode),
-                _ => {}
-            }
-        }
-        found.extend(self.custom_opcodes(stage));
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
-    /// What images of `stage` may need, in the order of [`FILTERS`].
-    fn filters(&self, stage: usize) -> [bool; 5] {
-        let effects = || {
-            let of_stage =
-                self.slots.iter().zip(&self.places).filter(move |(_, place)| usize::from(place.stage) == stage);
-            of_stage.map(|(slot, _)| slot.effect)
-        };
-        let has = |filter: Filter| {
-            effects().any(|effect| match effect {
-                Effect::Resize { interpolation, antialias } => Filter::new(interpolation, antialias) == filter,
-                _ => false,
-            })
-        };
-        let borders = effects().any(|effect| matches!(effect, Effect::Pad { .. }));
-        [borders, has(Filter::Linear), has(Filter::Cubic), has(Filter::LinearAntialias), has(Filter::CubicAntialias)]
-    }
-
-    /// The facts that a pass's text is made of.
-    pub(crate) fn variant(&self, pass: Pass) -> Variant {
-        let (stage, known, statistic) = match pass {
-            Pass::Pack => return Variant::Pack(self.output.dtype),
-            Pass::Statistic { stage, statistic } => (stage, statistic, true),
-            Pass::Stage { stage } => (stage, u32::from(self.stages()[stage].statistics), false),
-        };
-        let facts = &self.stages()[stage];
-        let last = stage + 1 == self.stages().len();
-        let frame = Frame {
-            source: if stage == 0 { Source::Bytes } else { Source::Floats },
-            target: match (statistic, last, self.output.layout) {
-                (true, ..) => Target::Statistic,
-                (false, false, _) => Target::Intermediate,
-                (false, true, Layout::Nchw) => Target::Nchw,
-                (false, true, Layout::Nhwc) => Target::Nhwc,
-            },
-            channels: self.channels,
-            statistics: facts.statistics.into(),
-            known_statistics: known,
-            filters: self.filters(stage),
-        };
-        Variant::Sample(
-            frame,
-            Colors { opcodes: self.opcodes(stage), functions: self.custom_functions(stage), steps: facts.steps },
-        )
-    }
-
-    /// The whole text of a pass.
-    pub(crate) fn shader(&self, pass: Pass) -> String {
-        self.variant(pass).text()
-    }
-}
-
-/// All that the text of a pass depends on; `variants.rs` enumerates them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Variant {
-    /// A stage or one of its statistics.
-    Sample(Frame, Colors),
-    /// From f32 to this type.
-    Pack(DType),
-}
-
-/// Where a sampling pass reads and writes, and how it samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Frame {
-    pub(crate) source: Source,
-    pub(crate) target: Target,
-    /// Of the output: 1 or 3.
-    pub(crate) channels: u32,
-    /// Statistics of the stage, and how many of them are known when this pass runs.
-    pub(crate) statistics: u32,
-    pub(crate) known_statistics: u32,
-    /// Which of [`FILTERS`] any image may need.
-    pub(crate) filters: [bool; 5],
-}
-
-/// What the first stage reads, and what later ones do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Source {
-    Bytes,
-    Floats,
-}
-
-/// What a sampling pass writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Target {
-    Statistic,
-    Intermediate,
-    Nchw,
-    Nhwc,
-}
-
-/// The colour steps that any image may have: their opcodes, sorted, and their number at most.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Colors {
-    pub(crate) opcodes: Vec<u32>,
-    /// The text of the custom ones.
-    pub(crate) functions: String,
-    pub(crate) steps: u32,
-}
 
 /// The constants that say what a stage can need; the driver folds the rest away.
 pub(crate) const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
@@ -318,10 +176,11 @@ pub(crate) fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Output;
     use crate::plan::params::Image;
+    use crate::plan::pass::Pass;
     use crate::plan::program::Step;
     use crate::plan::sampling::Axis;
+    use crate::plan::{Layout, Output, Plan};
     use crate::transforms::*;
     use std::mem::offset_of;
 

@@ -22,9 +22,10 @@ mod translate;
 mod lists;
 
 use super::params::Image;
+use super::pass::{Colors, Frame, Source, Target, Variant};
 use super::program::Step;
 use super::sampling::Axis;
-use super::wgsl::{COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, validate};
+use super::wgsl::{COLORS, FILTERS, UNROLLED_STEPS, validate};
 use super::{DType, Layout, Output, Plan};
 use crate::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform, opcode};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
