@@ -1,18 +1,21 @@
-//! The kernels on every adapter, each against a copy kernel in the same run: bytes moved, GB/s, share of the copy; the ways in; and
-//! what draw, put and submit take an image.
+//! The kernels on every adapter and the CPU executor on one thread, each against a copy in the same run: bytes moved, GB/s, share of
+//! the copy; the ways in; and what draw, put and submit take an image.
 //!
 //! `cargo bench --features bench-internals --bench kernels`; adds what criterion takes, such as a part of a row's name. `NODEVICE_SELECT=1`
 //! keeps Mesa's layer quiet. Bytes are those that must move at least: each source pixel read once, each output written once.
 
 #![allow(clippy::print_stdout)]
 
+mod rows;
 mod timed;
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput};
-use gpufeed::measure::{Dispatch, Rig, Ring, draw};
-use gpufeed::transforms::{ColorJitter, Drawn, Key, Normalize, RandomHorizontalFlip, RandomResizedCrop, Transform};
+use criterion::Criterion;
+use gpufeed::measure::{Dispatch, Native, Rig, Ring, draw};
+use gpufeed::transforms::{
+    ColorJitter, Drawn, Key, Normalize, RandomCrop, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop, Transform,
+};
 use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
+use rows::{Rows, median};
 use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -34,63 +37,6 @@ fn crop() -> [Transform; 2] {
 fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Result<Plan> {
     let list: Vec<Transform> = crop().into_iter().chain(rest).collect();
     Plan::compile(&list, &Output { layout: Layout::Nchw, dtype })
-}
-
-/// A row of the table.
-struct Row {
-    name: &'static str,
-    bytes: u64,
-    /// Seconds of one batch, a number for each of criterion's samples.
-    seconds: Vec<f64>,
-}
-
-fn median(numbers: &[f64]) -> f64 {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Criterion's rows of an adapter, and what they gave for the table.
-struct Rows<'a> {
-    group: BenchmarkGroup<'a, WallTime>,
-    rows: Vec<Row>,
-}
-
-impl Rows<'_> {
-    /// `work` says what so many batches took.
-    fn add(&mut self, name: &'static str, bytes: u64, mut work: impl FnMut(u64) -> Duration) {
-        let mut seconds = Vec::new();
-        self.group.throughput(Throughput::BytesDecimal(bytes));
-        self.group.bench_function(name, |bencher| {
-            bencher.iter_custom(|batches| {
-                let time = work(batches);
-                seconds.push(time.as_secs_f64() / batches as f64);
-                time
-            });
-        });
-        if !seconds.is_empty() {
-            self.rows.push(Row { name, bytes, seconds });
-        }
-    }
-
-    /// A pass of `kernels`, by the device's clock where it has one.
-    fn kernels(&mut self, adapter: &Adapter, name: &'static str, bytes: u64, kernels: &[&Kernel]) {
-        self.add(name, bytes, |batches| {
-            let time = adapter.time(kernels, batches);
-            time.device.unwrap_or(time.wall)
-        });
-    }
-
-    fn table(&self) {
-        let rate = |row: &Row| row.bytes as f64 / median(&row.seconds) / 1e9;
-        let copy = self.rows.iter().find(|row| row.name == "copy kernel").map(rate);
-        println!("\n| | MB | ms | GB/s | of the copy kernel |\n|---|---|---|---|---|");
-        for row in &self.rows {
-            let (name, megabytes, milliseconds) = (row.name, row.bytes as f64 / 1e6, 1e3 * median(&row.seconds));
-            let share = copy.map_or("not run".to_owned(), |copy| format!("{:.0} %", 100.0 * rate(row) / copy));
-            println!("| {name} | {megabytes:.1} | {milliseconds:.3} | {:.2} | {share} |", rate(row));
-        }
-    }
 }
 
 /// Every word of one buffer to another, four at a time.
@@ -139,6 +85,14 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
+/// A pass of `kernels`, by the device's clock where it has one.
+fn add_kernels(rows: &mut Rows<'_>, adapter: &Adapter, name: &'static str, bytes: u64, kernels: &[&Kernel]) {
+    rows.add(name, bytes, |batches| {
+        let time = adapter.time(kernels, batches);
+        time.device.unwrap_or(time.wall)
+    });
+}
+
 fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn Error>> {
     let gpu = &adapter.gpu;
     let images = batch(gpu);
@@ -175,32 +129,31 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
         if adapter.has_timestamps() { "timestamps at the borders of passes" } else { "wall time of passes in a row" };
     println!("times: {way}");
 
-    let mut rows = Rows {
-        group: criterion.benchmark_group(format!("{} {:?}", gpu.info().name, gpu.info().backend)),
-        rows: Vec::new(),
-    };
+    let mut rows = Rows::new(criterion.benchmark_group(format!("{} {:?}", gpu.info().name, gpu.info().backend)));
     rows.group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
     let moved = slot + 4 * elements;
     let half_of_it = (moved / 2).next_multiple_of(16);
     let [from, to] = [(); 2].map(|()| adapter.storage(half_of_it));
     let copy = kernel(&copy_kernel(half_of_it), &from, &to, false);
-    rows.kernels(adapter, "copy kernel", 2 * half_of_it, &[&copy]);
-    rows.kernels(adapter, "strip, f32", moved, &[&strip]);
-    rows.kernels(adapter, "per-output taps, f32", moved, &[&direct]);
-    rows.kernels(adapter, "per-output taps, f32, bytes only", moved, &[&direct_bytes]);
+    add_kernels(&mut rows, adapter, "copy kernel", 2 * half_of_it, &[&copy]);
+    add_kernels(&mut rows, adapter, "strip, f32", moved, &[&strip]);
+    add_kernels(&mut rows, adapter, "per-output taps, f32", moved, &[&direct]);
+    add_kernels(&mut rows, adapter, "per-output taps, f32, bytes only", moved, &[&direct_bytes]);
     let [stage_half, pack] = &rig_half.dispatches()[..] else {
         return Err("f16 takes a stage and a packing pass".into());
     };
+    let direct_half = kernel(&naive(stage_half), &source, &output, false);
     let (stage_half, pack) = (kernel(stage_half, &source, &output, false), kernel(pack, &output, &packed, false));
-    rows.kernels(adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
+    add_kernels(&mut rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
+    add_kernels(&mut rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
     let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
     let (mean, finish) = (kernel(mean, &source, &other, false), kernel(finish, &source, &output, false));
-    rows.kernels(adapter, "contrast: its mean", slot, &[&mean]);
-    rows.kernels(adapter, "contrast: the stage after it", moved, &[&finish]);
+    add_kernels(&mut rows, adapter, "contrast: its mean", slot, &[&mean]);
+    add_kernels(&mut rows, adapter, "contrast: the stage after it", moved, &[&finish]);
     let unchecked = kernel(stage, &source, &other, true);
-    rows.kernels(adapter, "strip, f32, shader checks off", moved, &[&unchecked]);
+    add_kernels(&mut rows, adapter, "strip, f32, shader checks off", moved, &[&unchecked]);
     let unchecked_direct = kernel(&naive(stage), &source, &other, true);
-    rows.kernels(adapter, "per-output taps, f32, shader checks off", moved, &[&unchecked_direct]);
+    add_kernels(&mut rows, adapter, "per-output taps, f32, shader checks off", moved, &[&unchecked_direct]);
 
     let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
         let mut ring = Ring::new(gpu, slot, in_place)?;
@@ -306,6 +259,47 @@ fn draw_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The CPU executor: images one after the other on one thread.
+fn cpu_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
+    const IMAGES: u64 = 16;
+    let square = [RandomCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into()];
+    let f32 = Output::default();
+    let unscaled = |rest: &[Transform]| Plan::compile(&[&square[..], rest].concat(), &f32);
+    let train =
+        [ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(), RandomGrayscale::new(0.2).into(), Normalize::IMAGENET.into()];
+    let cases = [
+        ("crop, flip (RGB8)", unscaled(&[])?, (384, 384), 3),
+        (
+            "crop, flip, brightness, contrast (RGB8)",
+            unscaled(&[ColorJitter::new(0.2, 0.2, 0.0, 0.0).into()])?,
+            (384, 384),
+            3,
+        ),
+        ("resized crop, flip, Normalize", plan([Normalize::IMAGENET.into()], DType::F32)?, SIZE, 4),
+        ("resized crop, flip, Normalize, f16", plan([Normalize::IMAGENET.into()], DType::F16)?, SIZE, 4),
+        ("resized crop, flip, ColorJitter, gray, Normalize", plan(train, DType::F32)?, SIZE, 4),
+    ];
+    let mut rows = Rows::new(criterion.benchmark_group("CPU executor, one thread"));
+    rows.group.sample_size(20).measurement_time(Duration::from_secs(2));
+    let timed = |batches: u64, work: &mut dyn FnMut()| {
+        let start = Instant::now();
+        (0..batches).for_each(|_| work());
+        start.elapsed()
+    };
+    let (from, mut to) = (vec![1u8; 8 << 20], vec![0u8; 8 << 20]);
+    rows.add("copy (memcpy)", 16 << 20, |batches| {
+        timed(batches, &mut || black_box(&mut to).copy_from_slice(black_box(&from)))
+    });
+    for (name, plan, (width, height), pixel) in cases {
+        let draw = |sample| plan.draw(width, height, &Key { sample, ..Key::default() });
+        let mut native = Native::new(&plan, &(0..IMAGES).map(draw).collect::<gpufeed::Result<Vec<_>>>()?, pixel)?;
+        rows.add(name, native.bytes(), |batches| timed(batches, &mut || _ = black_box(native.run())));
+    }
+    println!("\n{IMAGES} images of 224x224 a row");
+    rows.table();
+    Ok(())
+}
+
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
@@ -317,6 +311,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", processor());
     let mut criterion = Criterion::default().configure_from_args();
     draw_rows(&mut criterion)?;
+    cpu_rows(&mut criterion)?;
     let adapters = Gpu::enumerate();
     if adapters.is_empty() {
         println!("no adapter: no kernel was measured");

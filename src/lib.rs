@@ -96,9 +96,6 @@ pub use backend::{ADAPTER_VARIABLE, Backend};
 pub use dataset::{Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::Gpu;
-#[cfg(feature = "bench-internals")]
-#[doc(hidden)]
-pub use gpu::measure;
 pub use loader::{Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, Images, OnError, Stats};
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;
@@ -109,3 +106,10 @@ pub use wgpu;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(feature = "bench-internals")]
+#[doc(hidden)]
+pub mod measure {
+    pub use crate::cpu::measure::Native;
+    pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw};
+}

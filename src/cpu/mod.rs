@@ -4,6 +4,8 @@
 //! steps on them while they are in the first-level cache, `store` writes them in the output's layout and type.
 
 mod color;
+#[cfg(feature = "bench-internals")]
+pub(crate) mod measure;
 mod noise;
 mod resample;
 mod store;

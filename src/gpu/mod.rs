@@ -5,7 +5,7 @@ mod health;
 pub(crate) mod kernel;
 pub(crate) mod limits;
 #[cfg(feature = "bench-internals")]
-pub mod measure;
+pub(crate) mod measure;
 #[cfg(test)]
 mod quirks;
 pub(crate) mod readback;

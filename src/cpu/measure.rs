@@ -1,0 +1,62 @@
+//! What `benches/kernels.rs` measures of this executor: images one after the other on one thread, with memory that is kept as a
+//! worker keeps it. Exists only with the feature `bench-internals`, and comes without any promise.
+
+use super::{Pixels, Scratch, run};
+use crate::decode::Rect;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::plan::program::Program;
+use crate::transforms::Drawn;
+
+/// Images with their programs, their regions of `pixel` bytes a pixel, and room for their results.
+#[derive(Debug)]
+pub struct Native {
+    plan: Plan,
+    images: Vec<(Program, Rect)>,
+    pixel: usize,
+    pixels: Vec<u8>,
+    out: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl Native {
+    /// For images with these parameters; `pixel` is 3 (RGB8) or 4 (RGBA8).
+    ///
+    /// # Errors
+    /// As `Plan`'s where `drawn` does not belong to it.
+    pub fn new(plan: &Plan, drawn: &[Drawn], pixel: usize) -> Result<Native> {
+        let mut images = Vec::with_capacity(drawn.len());
+        for drawn in drawn {
+            let program = plan.program(drawn)?;
+            let region = program.stages[0].sampling.hull();
+            images.push((program, region));
+        }
+        let most = images.iter().map(|(_, region)| pixel * area(region)).max().unwrap_or(0);
+        let out = images.iter().map(|(program, _)| plan.image_bytes(program.size())).sum();
+        let pixels = (0..most).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        Ok(Native { plan: plan.clone(), images, pixel, pixels, out: vec![0; out], scratch: Scratch::default() })
+    }
+
+    /// Bytes of the regions and of the results, each once.
+    pub fn bytes(&self) -> u64 {
+        let regions: usize = self.images.iter().map(|(_, region)| self.pixel * area(region)).sum();
+        (regions + self.out.len()) as u64
+    }
+
+    /// Augments every image; returns a byte of the results.
+    pub fn run(&mut self) -> u8 {
+        let Native { plan, images, pixel, pixels, out, scratch } = self;
+        let mut rest = &mut out[..];
+        for (program, region) in images {
+            let (image, behind) = rest.split_at_mut(plan.image_bytes(program.size()));
+            let source = Pixels::Bytes { data: pixels, stride: *pixel * region.width as usize, size: *pixel };
+            run(plan, program, source, *region, image, scratch);
+            rest = behind;
+        }
+        out.last().copied().unwrap_or(0)
+    }
+}
+
+fn area(region: &Rect) -> usize {
+    region.width as usize * region.height as usize
+}
