@@ -1,4 +1,12 @@
-# Sourced by the other scripts: what the system's package manager has to install.
+# Sourced by the other scripts: what they need of the system.
+
+# Ends the script where there is no cargo.
+require_cargo() {
+    if ! command -v cargo >/dev/null; then
+        echo 'cargo is missing: install Rust from https://rustup.rs' >&2
+        exit 1
+    fi
+}
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then

@@ -4,12 +4,19 @@
 # setting. Run scripts/test.sh first, which installs drivers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/system.sh
+require_cargo
 
 export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 
 adapters() { cargo run --quiet --example adapters; }
 
-if ! adapters | grep llvmpipe; then
+# Apart from the search: a failed build or a driver that crashes is not taken for "no llvmpipe".
+if ! list=$(adapters); then
+    echo 'the adapters cannot be listed, or there are none (scripts/test.sh installs drivers)' >&2
+    exit 1
+fi
+if ! grep llvmpipe <<<"$list"; then
     echo 'no llvmpipe here: there is no width to set'
     exit 0
 fi

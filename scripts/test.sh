@@ -23,10 +23,7 @@ install_drivers() {
 
 adapters() { cargo run --quiet --example adapters; }
 
-if ! command -v cargo >/dev/null; then
-    echo 'cargo is missing: install Rust from https://rustup.rs' >&2
-    exit 1
-fi
+require_cargo
 
 step 'Building'
 cargo test --no-run

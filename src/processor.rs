@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::cpu;
 use crate::dataset::{PixelFormat, Pixels};
 use crate::decode::Rect;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::kernel::{Item, Kernels, check_batch};
 use crate::gpu::limits::is_for_cpu;
 use crate::gpu::submission::run_once;
@@ -36,7 +36,7 @@ impl Processor {
     /// Prepares `plan` on `backend`: compiles its shaders, if there are any.
     ///
     /// # Errors
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader.
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader or is lost.
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
         let kernels = match backend {
             Backend::Gpu(gpu) => Some(Kernels::new(gpu, plan)?),
@@ -51,7 +51,9 @@ impl Processor {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if parameters do not belong to the plan or to the image's
-    /// size, if results differ in size, or if there is no image.
+    /// size, if results differ in size, or if there is no image; on a GPU [`ErrorKind::DoesNotFit`] where the images or the
+    /// results are more than its buffers hold, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Drawn)]) -> Result<Vec<u8>> {
         let programs = images.iter().map(|(pixels, drawn)| {
             if (pixels.width(), pixels.height()) != (drawn.width, drawn.height) {
@@ -79,14 +81,15 @@ impl Processor {
         let mut out = vec![0; bytes * images.len()];
         let mut scratch = cpu::Scratch::default();
         for (((pixels, _), program), out) in images.iter().zip(&programs).zip(out.chunks_exact_mut(bytes)) {
-            let source = Source::new(*pixels);
-            cpu::run(&self.plan, program, source.pixels(), whole(*pixels), out, &mut scratch);
+            let region = program.stages[0].sampling.hull();
+            let source = Source::new(*pixels, region);
+            cpu::run(&self.plan, program, source.pixels(), region, out, &mut scratch);
         }
         Ok(out)
     }
 }
 
-/// Uploads all images at once, runs the passes, reads the batch back.
+/// Uploads the regions that are read of all images at once, runs the passes, reads the batch back.
 fn run_on_gpu(
     kernels: &Kernels,
     images: &[(Pixels<'_>, &Drawn)],
@@ -98,35 +101,31 @@ fn run_on_gpu(
     let (mut scratch, mut reduced) = (cpu::Scratch::default(), Vec::new());
     for ((pixels, _), program) in images.iter().zip(programs) {
         let offset = (bytes.len() / 4) as u32;
-        let source = Source::new(*pixels);
-        // As the loader does, so that a replayed sample has the batch's bits: it judges by the region that is read.
+        // As the loader does, so that a replayed sample has the batch's bits: it judges and copies the region that is read.
         let region = program.stages[0].sampling.hull();
+        let source = Source::new(*pixels, region);
         let float = matches!(source, Source::Floats { .. });
         let a_pixel = if float { 16 } else { 4 };
         let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel, float);
         let (width, float) = match &source {
             _ if for_cpu => {
-                cpu::run_to_floats(
-                    kernels.plan(),
-                    program,
-                    source.pixels(),
-                    whole(*pixels),
-                    &mut reduced,
-                    &mut scratch,
-                );
+                cpu::run_to_floats(kernels.plan(), program, source.pixels(), region, &mut reduced, &mut scratch);
                 bytes.extend_from_slice(bytemuck::cast_slice(&reduced));
                 (program.size().0, true)
             }
             Source::Bytes { data, .. } => {
                 bytes.extend_from_slice(data);
-                (pixels.width(), false)
+                (region.width, false)
             }
             Source::Floats { data, .. } => {
                 bytes.extend_from_slice(bytemuck::cast_slice(data));
-                (pixels.width(), true)
+                (region.width, true)
             }
         };
-        let program = if for_cpu { program.finished() } else { program.clone() };
+        let mut program = if for_cpu { program.finished() } else { program.clone() };
+        if !for_cpu {
+            program.stages[0].sampling = program.stages[0].sampling.relative_to(region);
+        }
         sources.push((program, params::Source { offset, stride: width, float }));
     }
     let mut items = Vec::with_capacity(sources.len());
@@ -134,43 +133,51 @@ fn run_on_gpu(
         items.push(Item { program, source: *source, index });
     }
     let total = (image_bytes * images.len()) as u64;
-    check_batch(kernels.gpu(), total.max(bytes.len() as u64))?;
+    check_batch(kernels.gpu(), total)?;
+    let limits = kernels.gpu().device().limits();
+    let limit = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
+    if bytes.len() as u64 > limit {
+        return Err(ErrorKind::DoesNotFit {
+            what: "what is read of the images",
+            needed: bytes.len() as u64,
+            limit,
+            whose: "what a binding of this adapter holds",
+            setting: "the number of images given at once",
+        }
+        .into());
+    }
     run_once(kernels, &bytes, items, total)
 }
 
-/// Pixels of any format as four channels interleaved, which both executors read.
-pub(crate) enum Source {
+/// A region of pixels of any format as four channels interleaved, which both executors read.
+enum Source {
     Bytes { data: Vec<u8>, width: usize },
     Floats { data: Vec<f32>, width: usize },
 }
 
 impl Source {
-    pub(crate) fn new(pixels: Pixels<'_>) -> Source {
-        let width = pixels.width() as usize;
+    fn new(pixels: Pixels<'_>, region: Rect) -> Source {
+        let width = region.width as usize;
         match pixels.format() {
             PixelFormat::F32 { .. } => {
                 let mut data = Vec::new();
-                widen_floats(pixels, whole(pixels), &mut data);
+                widen_floats(pixels, region, &mut data);
                 Source::Floats { data, width }
             }
             _ => {
                 let mut data = Vec::new();
-                widen_bytes(pixels, whole(pixels), &mut data);
+                widen_bytes(pixels, region, &mut data);
                 Source::Bytes { data, width }
             }
         }
     }
 
-    pub(crate) fn pixels(&self) -> cpu::Pixels<'_> {
+    fn pixels(&self) -> cpu::Pixels<'_> {
         match self {
             Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width, size: 4 },
             Source::Floats { data, width } => cpu::Pixels::Floats { data, stride: 4 * width },
         }
     }
-}
-
-fn whole(pixels: Pixels<'_>) -> Rect {
-    Rect { left: 0, top: 0, width: pixels.width(), height: pixels.height() }
 }
 
 /// The rows of `region`, as slices of the pixels' bytes.

@@ -35,7 +35,7 @@ impl Numbers {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in \[low, high).
+    /// Uniform in \[low, high), up to rounding: that can give `high` itself.
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }

@@ -53,6 +53,8 @@ fn a_bad_snippet_is_refused_with_its_line() {
             (with("fn a() -> f32 { return 1.0; }\nfn a() -> f32 { return 2.0; }", ""), &["redefinition of `a`"]),
             (with("", "    let x = parameters.x + 1u;"), &["3 │ │     let x = parameters.x + 1u;", "Scalar"]),
             (with("", "    let x = 1.5lf;"), &["tint"]),
+            // What a GPU may lack is refused everywhere, with the user's line.
+            (with("", "    let x = quantizeToF16(parameters.x);"), &["tint:2:", "apabilit"]),
             (String::new(), &["no function `tint`", SIGNATURE]),
             ("fn other(x: f32) -> f32 { return x; }".to_owned(), &["no function `tint`", SIGNATURE, "found: other"]),
             // The signature.

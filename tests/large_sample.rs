@@ -2,7 +2,7 @@
 
 mod line;
 
-use gpufeed::transforms::{ColorJitter, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform};
+use gpufeed::transforms::{ColorJitter, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform};
 use gpufeed::{DataLoader, ErrorKind, InMemory, Label, PixelFormat};
 use image::{GrayImage, ImageFormat, Luma};
 use line::{encoded, farthest, file, places, seen, within};
@@ -74,6 +74,26 @@ fn huge_pixels_of_one_channel_pass() {
         }
         let off = farthest(&expected, &found);
         assert!(off <= 1e-4, "{}: off by {off}", place.name);
+    }
+}
+
+/// The picture is larger than a binding may be; what is read of it is not.
+#[test]
+fn a_crop_of_a_huge_jpeg_is_replayed() {
+    let data = files();
+    for place in places() {
+        let builder = DataLoader::builder(data.clone()).transform(Pad::new(200)).transform(RandomCrop::new(40));
+        let loader = place.build(builder.batch_size(10).workers(2).slot_bytes(16 << 20));
+        within(60, &place.name, move || {
+            let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+            let images = batch.to_host().unwrap();
+            let [large, small] = [5, 6].map(|number| {
+                let place = batch.ids().iter().position(|id| *id == number).unwrap();
+                (&images[place * (images.len() / 10)..][..images.len() / 10], &batch.drawn()[place])
+            });
+            assert_eq!(loader.replay(5, large.1).unwrap(), large.0);
+            assert!(loader.replay(6, small.1).unwrap() != large.0, "the comparison cannot fail");
+        });
     }
 }
 

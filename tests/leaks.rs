@@ -11,7 +11,7 @@ use gpufeed::{
 };
 use line::small_files;
 use std::sync::LazyLock;
-use watch::{adapters, alone, application_device, gpu_buffers, left_over, opened};
+use watch::{adapters, alone, application_device, gpu_buffers, has_proc, left_over, opened};
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(16));
 
@@ -32,8 +32,9 @@ fn buffers(backend: &Backend) -> (isize, isize) {
     if let Backend::Gpu(gpu) = backend { gpu_buffers(gpu) } else { (0, 0) }
 }
 
+/// None where they are not seen.
 fn open_files() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+    if has_proc() { std::fs::read_dir("/proc/self/fd").unwrap().count() } else { 0 }
 }
 
 fn builder(execute: Execute) -> DataLoaderBuilder {
@@ -135,6 +136,11 @@ fn faults_leave_nothing() {
 #[test]
 fn the_counters_notice_a_leak() {
     alone(60, "twin", || {
+        if has_proc() {
+            let before = open_files();
+            let _file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+            assert_eq!(open_files(), before + 1);
+        }
         each_backend(|what, backend, execute| {
             let Backend::Gpu(gpu) = backend else { return };
             builder(execute).build(backend).unwrap();

@@ -62,6 +62,14 @@ fn builder(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
     builder.batch_size(8).workers(WORKERS).slot_bytes(16 << 20).shuffle(true)
 }
 
+/// The same behind a jitter of the whole image: its rows and an intermediate have the source's size, which is another for
+/// every image.
+fn two_stages(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
+    let builder = DataLoader::builder(data).transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1));
+    let builder = builder.transform(RandomResizedCrop::new(64)).transform(Normalize::IMAGENET);
+    builder.batch_size(8).workers(WORKERS).slot_bytes(16 << 20).shuffle(true)
+}
+
 fn epochs(loader: &DataLoader, epochs: std::ops::Range<u64>) {
     // Each a run of its own, with threads of its own.
     epochs.for_each(|epoch| loader.epoch(epoch).unwrap().for_each(|batch| drop(batch.unwrap())));
@@ -80,14 +88,17 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
         let (_pngs, png) = files(ImageFormat::Png);
         // What decoders allocate for an image: zune-jpeg some rows, below the threshold here; the png crate two windows and
         // three row buffers, its header being read twice.
-        let cases = [
-            ("RGB pixels", pixels(PixelFormat::Rgb8, 3), 0),
-            ("float pixels", pixels(PixelFormat::F32 { channels: 3 }, 12), 0),
-            ("JPEG files", jpeg, 0),
-            ("PNG files", png, 5),
+        let rgb = pixels(PixelFormat::Rgb8, 3);
+        type Builder = fn(Arc<dyn Dataset>) -> DataLoaderBuilder;
+        let cases: [(_, _, _, Builder); 5] = [
+            ("RGB pixels", Arc::clone(&rgb), 0, builder),
+            ("RGB pixels, two stages", rgb, 0, two_stages),
+            ("float pixels", pixels(PixelFormat::F32 { channels: 3 }, 12), 0, builder),
+            ("JPEG files", jpeg, 0, builder),
+            ("PNG files", png, 5, builder),
         ];
         for place in places() {
-            for (what, data, of_decoder) in &cases {
+            for (what, data, of_decoder, builder) in &cases {
                 let loader = place.build(builder(Arc::clone(data)));
                 epochs(&loader, 0..1);
                 let (large, before) = (made_so_far(), buffers(place));

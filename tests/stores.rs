@@ -172,7 +172,8 @@ fn batches_hold_what_f32_converts_to() {
 }
 
 /// Where a batch spans slots, its images come from several submissions, and the borders between them lie within words:
-/// 104 batches of three submissions each on every adapter, of each type, layout, number of channels and width.
+/// 104 such batches on every adapter, 13 of each type in each of four shapes, which have both layouts, both numbers of
+/// channels and every width.
 #[test]
 fn words_that_several_submissions_share_are_whole() {
     within(600, "batches of several slots", || {
@@ -238,11 +239,8 @@ fn neighbours() -> Vec<(f32, u16)> {
     for low in 0..0x7c00u16 {
         let halfway = (value(low) + value(low + 1)) / 2.0;
         let even = low + (low & 1);
-        for (value, half) in
-            [(value(low), low), (halfway.next_down(), low), (halfway, even), (halfway.next_up(), low + 1)]
-        {
-            list.extend([(value, half), (-value, half | 0x8000)]);
-        }
+        let four = [(value(low), low), (halfway.next_down(), low), (halfway, even), (halfway.next_up(), low + 1)];
+        list.extend(four.into_iter().flat_map(|(value, half)| [(value, half), (-value, half | 0x8000)]));
     }
     list
 }
@@ -302,13 +300,8 @@ fn u8_gives_every_byte_back_and_truncates_between() {
             vec![-1.0, -1e-30, -0.0, 0.0, 1.0f32.next_up(), 2.0, f32::MAX, f32::INFINITY, f32::NEG_INFINITY];
         for byte in 0..=256u16 {
             let edge = f32::from(byte) / (256.0 - 0.001);
-            edges.extend([
-                edge.next_down().next_down(),
-                edge.next_down(),
-                edge,
-                edge.next_up(),
-                edge.next_up().next_up(),
-            ]);
+            let (below, above) = (edge.next_down(), edge.next_up());
+            edges.extend([below.next_down(), below, edge, above, above.next_up()]);
         }
         for place in executors() {
             for (format, width, channels) in [(PixelFormat::R8, 256, 1), (PixelFormat::Rgb8, 85, 3)] {

@@ -1,4 +1,5 @@
-//! The plan in native code: for machines without a usable GPU, for software adapters, and for images too large for a slot.
+//! The plan in native code: for machines without a usable GPU, for software adapters, and for images that
+//! `gpu/limits.rs` takes off the GPU.
 //!
 //! The same programs as `gpu/` runs, an image at a time: `resample` (or `unscaled`) turns source rows into output rows, `color` runs the
 //! steps on them while they are in the first-level cache, `store` writes them in the output's layout and type.
@@ -40,6 +41,25 @@ pub(crate) struct Scratch {
     means: Vec<f32>,
     /// The stages' intermediates, four floats a pixel.
     intermediate: [Vec<f32>; 2],
+}
+
+impl Scratch {
+    /// What each part has room for; the two intermediates take turns, so the larger counts.
+    pub(crate) fn sizes(&self) -> [usize; 8] {
+        let [[a, b], [c, d]] = [self.x.sizes(), self.y.sizes()];
+        let [e, f] = [&self.line, &self.rows].map(Vec::capacity);
+        [a, b, c, d, e, f, self.means.capacity(), self.intermediate.iter().map(Vec::capacity).max().unwrap_or(0)]
+    }
+
+    /// Makes room for `sizes`.
+    pub(crate) fn reserve(&mut self, [a, b, c, d, e, f, g, h]: [usize; 8]) {
+        self.x.reserve([a, b]);
+        self.y.reserve([c, d]);
+        let [ready, next] = &mut self.intermediate;
+        for (vec, size) in [(&mut self.line, e), (&mut self.rows, f), (&mut self.means, g), (ready, h), (next, h)] {
+            vec.reserve_exact(size.saturating_sub(vec.len()));
+        }
+    }
 }
 
 /// Runs `program` on the pixels of `region` (of the source image) and writes the whole output image to `out`.

@@ -30,6 +30,16 @@ struct Entry {
 }
 
 impl Table {
+    /// What the weights and the taps have room for: what grows with the source.
+    pub(super) fn sizes(&self) -> [usize; 2] {
+        [self.weights.capacity(), self.taps.capacity()]
+    }
+
+    pub(super) fn reserve(&mut self, [weights, taps]: [usize; 2]) {
+        self.weights.reserve_exact(weights.saturating_sub(self.weights.len()));
+        self.taps.reserve_exact(taps.saturating_sub(self.taps.len()));
+    }
+
     pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) {
         let Table { entries, weights, taps, ends, .. } = self;
         taps.clear();

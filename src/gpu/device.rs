@@ -180,8 +180,9 @@ impl Gpu {
         &self.shared.health
     }
 
-    /// Buffers that gpufeed has made on this device. The number stays as it is while a loader runs, unless more batches are
-    /// held than before, or runs are under way beside each other.
+    /// Buffers that gpufeed has made on this device, the probes of 4 bytes aside that ask whether it is lost. The
+    /// number stays as it is while a loader runs, unless more batches are held than before, or runs are under way
+    /// beside each other.
     ///
     /// ```
     /// use gpufeed::{Backend, Gpu};
@@ -195,7 +196,7 @@ impl Gpu {
         self.shared.buffers_made.load(Ordering::Relaxed)
     }
 
-    /// Every buffer of gpufeed's is made here, so that all are counted.
+    /// Every buffer of gpufeed's is made here, so that all are counted; the probes of 4 bytes in `health.rs` aside.
     pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
         self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
         let label = Some(label);

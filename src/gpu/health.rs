@@ -96,21 +96,27 @@ impl Gpu {
         self.alive(stage).err().unwrap_or_else(|| error(stage, "a buffer could not be mapped"))
     }
 
-    /// `Device::poll`, which panics if the driver loses the device while it waits.
+    /// `Device::poll`, which panics if the driver loses the device while it waits, or if a callback of the application's does.
     fn poll(&self, stage: &'static str, poll: wgpu::PollType) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
-        catch_unwind(AssertUnwindSafe(|| self.device().poll(poll))).map_err(|_| self.lost(stage))
+        let polled = catch_unwind(AssertUnwindSafe(|| self.device().poll(poll)));
+        polled.map_err(|_| self.alive(stage).err().unwrap_or_else(|| error(stage, "a poll of the device panicked")))
     }
 
-    /// Waits for a submission, or for all. On OpenGL this returns after two seconds whether or not the work is done
-    /// (wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds), so callers ask again until they have what they
+    /// Waits for a submission, or for all; may return before they are done, so callers ask again until they have what they
     /// wait for, and between whether the device is [`alive`](Self::alive).
+    ///
+    /// On OpenGL it only asks: wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds, and a wait that ends early
+    /// beside another thread's poll panics, as `alive` says.
     pub(crate) fn wait(&self, submission_index: Option<wgpu::SubmissionIndex>) -> Result<()> {
         const STAGE: &str = "waiting for the GPU";
         self.healthy(STAGE)?;
+        if self.info().backend == wgpu::Backend::Gl {
+            return self.poll_finished(STAGE);
+        }
         match self.poll(STAGE, wgpu::PollType::Wait { submission_index, timeout: None })? {
             Ok(_) => self.healthy(STAGE),
             Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(STAGE)),
-            // Without a timeout of ours it is the one of OpenGL.
+            // None was asked for: whoever waits asks again.
             Err(wgpu::PollError::Timeout) => Ok(()),
         }
     }

@@ -300,10 +300,9 @@ impl Kernels {
                 bind(workspace.statistics(), 0..workspace.statistics().size()),
                 bind(&target.output, begin * 4..end * 4),
             ]);
-            let groups = (end - begin).div_ceil(256);
-            let across = groups.min(32_768);
+            let [x, y, z] = pack_workgroups(end - begin);
             pass.set_bind_group(0, &group, &[]);
-            pass.dispatch_workgroups(across as u32, groups.div_ceil(across) as u32, 1);
+            pass.dispatch_workgroups(x, y, z);
             begin = end;
         }
     }
@@ -315,6 +314,13 @@ impl Kernels {
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
+}
+
+/// The dispatch that packs `words` words.
+pub(super) fn pack_workgroups(words: u64) -> [u32; 3] {
+    let groups = words.div_ceil(256);
+    let across = groups.min(32_768);
+    [across as u32, groups.div_ceil(across) as u32, 1]
 }
 
 /// The dispatch of a stage or of one of its statistics.

@@ -13,7 +13,7 @@ pub(crate) const REGION_BYTES: u64 = 16 << 20;
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
 /// Loop iterations of a thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
 /// (`quirks.rs`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
-/// by 14 reaches it, a bilinear one by 40.
+/// by 15 reaches it, a bilinear one by 40, of float pixels by 30. Loops of users' own colour steps are not counted.
 const ITERATIONS: u64 = 60_000;
 
 /// Whether `program`, reading `region_bytes` of source pixels (floats, or bytes), is the CPU executor's.
@@ -34,12 +34,12 @@ pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
     bytes.max().unwrap_or(0)
 }
 
-/// Taps of one output on one axis, at the most.
+/// Taps of one output on one axis, at the most, and the turn in which the loop over them ends.
 fn taps(axis: &Axis, filter: Filter) -> u64 {
     match filter {
-        Filter::Nearest | Filter::NearestExact => 1,
-        Filter::Linear => 2,
-        Filter::Cubic => 4,
+        Filter::Nearest | Filter::NearestExact => 2,
+        Filter::Linear => 3,
+        Filter::Cubic => 5,
         Filter::LinearAntialias | Filter::CubicAntialias => (2.0 * axis.support) as u64 + 2,
     }
 }
@@ -59,7 +59,9 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
     let (width, height) = stage.sampling.size();
     let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
     let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
-    column * of_statistic
+    let steps = stage.steps.len() as u64;
+    // Each output's loop over its steps; once a thread, the means' partial sums and a statistic's own loops.
+    (column + rows * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
 }
 
 #[cfg(test)]

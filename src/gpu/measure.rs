@@ -2,7 +2,7 @@
 //! only with the feature `bench-internals`, and comes without any promise.
 
 use super::Gpu;
-use super::kernel::{ALIGNMENT, Item, Kernels, Target, workgroups};
+use super::kernel::{ALIGNMENT, Item, Kernels, Target, pack_workgroups, workgroups};
 use super::staging::Staging;
 use super::submission::{Part, Resources};
 use crate::error::{Error, Result};
@@ -87,13 +87,12 @@ impl Rig {
         let (plan, items) = (self.kernels.plan(), items(&self.programs, &self.sources));
         let mut params = Vec::new();
         self.kernels.write_stage(&items, 0, 0, &mut params);
-        let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 }).div_ceil(256);
-        let across = words.min(32_768);
+        let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
             let (name, groups) = match pass {
                 Pass::Statistic { .. } => ("Statistic", workgroups(&items, 0, true)),
                 Pass::Stage { .. } => ("Stage", workgroups(&items, 0, false)),
-                Pass::Pack => ("Pack", [across as u32, words.div_ceil(across) as u32, 1]),
+                Pass::Pack => ("Pack", pack_workgroups(words)),
             };
             Dispatch { name, wgsl: plan.shader(*pass), params: params.clone(), groups }
         };

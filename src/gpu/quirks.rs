@@ -83,6 +83,8 @@ fn loops_end_early_where_the_table_says_so_and_nowhere_else() {
         }";
     let adapters = super::Gpu::enumerate();
     if adapters.is_empty() {
+        let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
+        assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
         println!("skipped: no adapter");
     }
     for adapter in adapters {

@@ -5,7 +5,7 @@ use super::kernel::{Item, Kernels, Target};
 use super::readback;
 use super::staging::Staging;
 use super::workspace::Workspace;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What a run on the GPU works with.
 #[derive(Debug)]
@@ -72,12 +72,15 @@ pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>
     let mut workspace = Workspace::new(gpu, plan, items.len())?;
     let source = gpu.storage("gpufeed source", pixels.len() as u64)?;
     let target = Target::new(gpu, plan, bytes)?;
-    gpu.queue().write_buffer(&source, 0, pixels);
-    let mut encoder = encoder(gpu, "gpufeed once");
-    kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
-    kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &workspace);
-    workspace.flush_params(gpu);
-    gpu.checked("running the passes", || gpu.queue().submit([encoder.finish()]))?;
+    gpu.checked("running the passes", || {
+        gpu.queue().write_buffer(&source, 0, pixels);
+        let mut encoder = encoder(gpu, "gpufeed once");
+        kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
+        kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &workspace);
+        workspace.flush_params(gpu);
+        gpu.queue().submit([encoder.finish()]);
+        Ok::<_, Error>(())
+    })??;
     readback::read(gpu, &target.output, 0..bytes)
 }
 

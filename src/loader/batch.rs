@@ -181,7 +181,8 @@ impl Batch {
     /// training.
     ///
     /// # Errors
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost.
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost,
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy; none on the CPU backend.
     pub fn to_host(&self) -> Result<Vec<u8>> {
         match &self.store {
             Store::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),

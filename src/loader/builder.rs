@@ -203,8 +203,10 @@ impl DataLoaderBuilder {
     /// Checks everything, compiles the plan, allocates GPU buffers.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::DoesNotFit`] if a batch
-    /// exceeds the memory budget or the adapter; [`ErrorKind::Device`] if the GPU refuses a shader or a buffer.
+    /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::Snippet`] for the
+    /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
+    /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for a buffer;
+    /// [`ErrorKind::Device`] if it refuses a shader or is lost.
     pub fn build(self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         self.check_numbers(workers)?;

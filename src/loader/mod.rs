@@ -122,7 +122,9 @@ impl DataLoader {
     ///
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started, or if the GPU is lost;
-    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run.
+    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run. What
+    /// goes wrong later is an item of [`Epochs`]: again `Device` if the GPU is lost, and
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has no memory left for the buffers of the run.
     pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
         self.epochs(epoch..epoch + 1)
     }

@@ -148,15 +148,22 @@ impl Scratch {
     /// Brings each to the size of the largest. Which worker meets the largest image is chance: without this, a later run
     /// would still allocate.
     pub(super) fn level(all: &mut [Scratch]) {
-        let sizes = |scratch: &Scratch| [scratch.file.capacity(), scratch.bytes.capacity(), scratch.floats.capacity()];
-        let most = |a: [usize; 3], b: [usize; 3]| [0, 1, 2].map(|i| a[i].max(b[i]));
-        let ours = all.iter().map(sizes).fold([0; 3], most);
-        let decoder = all.iter().map(|scratch| scratch.decode.sizes()).fold([0; 3], most);
+        fn most<const N: usize>(sizes: impl Iterator<Item = [usize; N]>) -> [usize; N] {
+            sizes.fold([0; N], |a, b| std::array::from_fn(|i| a[i].max(b[i])))
+        }
+        let ours = most(all.iter().map(|scratch| {
+            let Scratch { file, bytes, floats, reduced, .. } = scratch;
+            [file.capacity(), bytes.capacity(), floats.capacity(), reduced.capacity()]
+        }));
+        let decoder = most(all.iter().map(|scratch| scratch.decode.sizes()));
+        let executor = most(all.iter().map(|scratch| scratch.cpu.sizes()));
         for scratch in all {
             scratch.file.reserve_exact(ours[0].saturating_sub(scratch.file.len()));
             scratch.bytes.reserve_exact(ours[1].saturating_sub(scratch.bytes.len()));
             scratch.floats.reserve_exact(ours[2].saturating_sub(scratch.floats.len()));
+            scratch.reduced.reserve_exact(ours[3].saturating_sub(scratch.reduced.len()));
             scratch.decode.reserve(decoder);
+            scratch.cpu.reserve(executor);
         }
     }
 

@@ -127,7 +127,9 @@ pub struct Stats {
     pub output_bytes: u64,
     /// Samples that failed and were replaced.
     pub failed: u64,
-    /// Images too large for a slot, finished by the CPU executor on the GPU backend.
+    /// Images that the CPU executor finished on the GPU backend, whatever the slots' size: those that read more than 16
+    /// MiB of source pixels, have an intermediate above 64 MiB, or are reduced so much that a thread would loop 60,000
+    /// times.
     pub reduced: u64,
     /// Time during which epochs were under way.
     pub running: Duration,

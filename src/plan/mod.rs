@@ -172,13 +172,16 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, for `Op::Custom`, or for
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, of the images or of an `Op::Grayscale`, for `Op::Custom`, or for
     /// `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
         if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
             let reason =
                 "Op::Custom alone says no function; compile the transforms, and apply drawn parameters with Processor";
             return Err(Error::argument("ops", reason));
+        }
+        if ops.iter().any(|op| matches!(op, Op::Grayscale { channels } if ![1, 3].contains(channels))) {
+            return Err(Error::argument("ops", "Op::Grayscale gives 1 or 3 channels"));
         }
         let mut plan = Plan::compile_for(input_channels, &[], output)?;
         let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };

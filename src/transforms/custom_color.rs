@@ -49,12 +49,12 @@ type Draw = dyn Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync;
 /// It defines `fn name(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32>`, and may bring further functions, constants,
 /// structs and aliases, under names that need not differ from those of other snippets or of gpufeed. Variables outside
 /// functions, bindings, overrides, extensions, entry points, barriers and derivatives are refused. Loops should be short:
-/// a thread runs the function for eight pixels or more.
+/// a thread runs the function for many pixels, one after the other.
 ///
 /// # The native twin
 ///
 /// The CPU executor calls it: on [`Backend::Cpu`](crate::Backend::Cpu), on software adapters unless told otherwise, and for
-/// images that are too large for the GPU's buffers. gpufeed cannot know whether it computes what the WGSL does; compare a
+/// images that are not for the GPU (`Stats::reduced`). gpufeed cannot know whether it computes what the WGSL does; compare a
 /// few images with [`Processor`](crate::Processor), as `examples/custom_transform.rs` does. The workers call it from several
 /// threads at once, for a pixel at a time. A panic in it, or in the closure that draws, ends the run with an error that
 /// names the sample.

@@ -224,7 +224,9 @@ impl Op {
     pub(crate) fn size_after(&self, (w, h): (u32, u32)) -> (u32, u32) {
         match *self {
             Op::Crop { height, width, .. } | Op::Resize { height, width, .. } => (width, height),
-            Op::Pad { left, top, right, bottom, .. } => (w + left + right, h + top + bottom),
+            Op::Pad { left, top, right, bottom, .. } => {
+                (w.saturating_add(left).saturating_add(right), h.saturating_add(top).saturating_add(bottom))
+            }
             _ => (w, h),
         }
     }

@@ -58,7 +58,7 @@ fn compile(name: &str, text: &str) -> Result<(naga::Module, naga::valid::ModuleI
     let trimmed = |message: String| message.trim_end().to_owned();
     let module = naga::front::wgsl::parse_str(text);
     let module = module.map_err(|error| trimmed(error.emit_to_string_with_path(text, name)))?;
-    let capabilities = naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+    let capabilities = naga::valid::Capabilities::empty();
     let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities).validate(&module);
     let info = info.map_err(|error| trimmed(error.emit_to_string_with_path(text, name)))?;
     Ok((module, info))
