@@ -28,8 +28,11 @@ static COUNTING: counting::Counting = counting::Counting;
 const IMAGES: u32 = 24;
 const WORKERS: usize = 2;
 
-/// The size of image `number`, each another one.
+/// The size of image `number`, each another one, and one much larger: only one worker meets that in the first epoch.
 fn size(number: u32) -> (u32, u32) {
+    if number == 7 {
+        return (500, 400);
+    }
     (200 + 5 * (number % 7), 150 + 9 * (number % 5))
 }
 
