@@ -96,6 +96,14 @@ fn what_does_not_fit_names_what_would_change_it() {
 }
 
 #[test]
+fn the_last_epoch_of_all() {
+    let loader = builder().build(&Backend::Cpu).unwrap();
+    assert_eq!(loader.epoch(u64::MAX - 1).unwrap().filter(Result::is_ok).count(), loader.len());
+    let error = loader.epoch(u64::MAX).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Argument { setting: "epoch", .. }), "{error}");
+}
+
+#[test]
 fn data_sets_without_samples() {
     let root = tempfile::tempdir().unwrap();
     let missing = ImageFolder::open(root.path().join("nowhere")).unwrap_err();

@@ -121,12 +121,13 @@ impl DataLoader {
     /// of the caller or in turn on one, each with slots and output buffers of its own.
     ///
     /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for epoch `u64::MAX`, which has no end;
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started, or if the GPU is lost;
     /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run. What
     /// goes wrong later is an item of [`Epochs`]: again `Device` if the GPU is lost, and
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has no memory left for the buffers of the run.
     pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
-        self.epochs(epoch..epoch + 1)
+        self.epochs(epoch..after(epoch)?)
     }
 
     /// The batches of several epochs, one after the other; the next epoch's first batches are prepared while the last
@@ -144,7 +145,7 @@ impl DataLoader {
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the state belongs to another seed or lies behind the
     /// epoch's end.
     pub fn resume(&self, state: &State) -> Result<Epochs> {
-        self.resume_until(state, state.epoch + 1)
+        self.resume_until(state, after(state.epoch)?)
     }
 
     /// As [`resume`](Self::resume), on to (not including) epoch `end`.
@@ -252,4 +253,9 @@ impl DataLoader {
             self.budget
         )
     }
+}
+
+/// The end of one epoch's range.
+fn after(epoch: u64) -> Result<u64> {
+    epoch.checked_add(1).ok_or_else(|| Error::argument("epoch", format!("{epoch}; up to {} works", u64::MAX - 1)))
 }
