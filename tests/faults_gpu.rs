@@ -5,8 +5,11 @@
 mod line;
 mod watch;
 
-use gpufeed::transforms::{ColorJitter, RandomResizedCrop};
-use gpufeed::{DataLoader, DataLoaderBuilder, Epochs, Error, ErrorKind, Execute, Gpu, InMemory, Processor, wgpu};
+use gpufeed::transforms::{CenterCrop, ColorJitter, Key, RandomResizedCrop};
+use gpufeed::{
+    DataLoader, DataLoaderBuilder, Epochs, Error, ErrorKind, Execute, Gpu, InMemory, Output, PixelFormat, Pixels, Plan,
+    Processor, wgpu,
+};
 use line::small_files;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -192,6 +195,32 @@ fn an_error_that_no_scope_caught_ends_the_run_and_is_told_once() {
                 assert!(reason(&what, &error).contains("usage"), "{what}: {error}");
                 assert_eq!(loader.epoch(1).unwrap().filter(Result::is_ok).count(), 30, "{what}: the device is well");
             }
+        }
+    });
+}
+
+/// What one thread's poll finishes must not make another's question fail, nor a healthy device be taken for lost.
+#[test]
+fn a_device_that_many_threads_keep_busy_is_not_taken_for_lost() {
+    alone(120, "busy", || {
+        let plan = Plan::compile(&[CenterCrop::new(8).into()], &Output::default()).unwrap();
+        let drawn = plan.draw(16, 16, &Key::default()).unwrap();
+        let pixels = [7; 3 * 16 * 16];
+        for adapter in adapters(|_| {}) {
+            let gpu = opened(&adapter);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        let processor = Processor::new(&plan, &gpu.clone().into()).unwrap();
+                        let image = Pixels::new(16, 16, PixelFormat::Rgb8, &pixels).unwrap();
+                        // Each makes buffers, submits and waits.
+                        for round in 0..150 {
+                            let result = processor.run(&[(image, &drawn)]);
+                            result.unwrap_or_else(|error| panic!("{gpu}, round {round}: {error}"));
+                        }
+                    });
+                }
+            });
         }
     });
 }

@@ -196,6 +196,11 @@ transforms!(
     Resize,
 );
 
+/// torchvision's default probability, for serde.
+fn half() -> f64 {
+    0.5
+}
+
 /// Height and width of a crop; `224.into()` is a square, `(height, width).into()` is torchvision's order.
 ///
 /// ```

@@ -21,18 +21,14 @@ pub struct RandomPosterize {
     /// 0 to 8.
     pub bits: u32,
     /// Probability in \[0, 1\]; 0.5 by default.
-    #[serde(default = "half")]
+    #[serde(default = "super::half")]
     pub p: f64,
-}
-
-fn half() -> f64 {
-    0.5
 }
 
 impl RandomPosterize {
     /// Leaves `bits` bits with probability 0.5.
     pub fn new(bits: u32) -> Self {
-        RandomPosterize { bits, p: half() }
+        RandomPosterize { bits, p: super::half() }
     }
 
     /// Sets the probability.

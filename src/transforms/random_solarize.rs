@@ -20,18 +20,14 @@ pub struct RandomSolarize {
     /// In \[0, 1\]: a byte's 128 is 128 / 255 here.
     pub threshold: f32,
     /// Probability in \[0, 1\]; 0.5 by default.
-    #[serde(default = "half")]
+    #[serde(default = "super::half")]
     pub p: f64,
-}
-
-fn half() -> f64 {
-    0.5
 }
 
 impl RandomSolarize {
     /// Solarizes at `threshold` with probability 0.5.
     pub fn new(threshold: f32) -> Self {
-        RandomSolarize { threshold, p: half() }
+        RandomSolarize { threshold, p: super::half() }
     }
 
     /// Sets the probability.

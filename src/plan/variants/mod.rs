@@ -239,18 +239,22 @@ fn translators_refuse() {
     }
 }
 
-/// For `scripts/test-tint.sh`: a file for each variant.
+/// A file for each variant: in the folder that GPUFEED_SHADERS names, where `scripts/test-tint.sh` reads them, else in one
+/// that goes with the test.
 #[test]
-#[ignore = "writes the shaders to the folder that GPUFEED_SHADERS names"]
-fn write_variants() {
-    let folder = std::env::var_os("GPUFEED_SHADERS").expect("GPUFEED_SHADERS names a folder");
-    let folder = std::path::PathBuf::from(folder);
+fn every_variant_has_a_file() {
+    let own = tempfile::tempdir().unwrap();
+    let folder = std::env::var_os("GPUFEED_SHADERS").map_or(own.path().to_owned(), std::path::PathBuf::from);
     let variants = variants();
     for (number, variant) in variants.iter().enumerate() {
         let text = format!("// {variant:?}\n{}", variant.text());
         std::fs::write(folder.join(format!("{number:05}.wgsl")), text).unwrap();
     }
-    println!("{} variants in {}", variants.len(), folder.display());
+    let mut texts = HashSet::new();
+    for file in std::fs::read_dir(&folder).unwrap() {
+        texts.insert(std::fs::read_to_string(file.unwrap().path()).unwrap());
+    }
+    assert_eq!(texts.len(), variants.len(), "as many different texts in {}", folder.display());
 }
 
 /// The enumerated variant that stands for `variant`.
