@@ -1,7 +1,7 @@
 //! Where the augmentation runs.
 
 use crate::error::Result;
-use crate::gpu::Gpu;
+use crate::gpu::{Adapter, Gpu};
 
 /// Where the augmentation runs: a GPU, or the CPU executor.
 ///
@@ -35,13 +35,18 @@ impl Backend {
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names one that is not there;
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the adapter gives no device.
     pub fn auto() -> Result<Backend> {
+        match Backend::adapter()? {
+            Some(adapter) => Gpu::open(&adapter).map(Backend::Gpu),
+            None => Ok(Backend::Cpu),
+        }
+    }
+
+    /// The adapter that [`auto`](Self::auto) opens; `None` for the CPU.
+    pub(crate) fn adapter() -> Result<Option<Adapter>> {
         match std::env::var(ADAPTER_VARIABLE) {
-            Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(Backend::Cpu),
-            Ok(name) if !name.is_empty() => Backend::gpu(&name),
-            _ => match Gpu::best()? {
-                Some(gpu) => Ok(Backend::Gpu(gpu)),
-                None => Ok(Backend::Cpu),
-            },
+            Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(None),
+            Ok(name) if !name.is_empty() => Gpu::named(&name).map(Some),
+            _ => Ok(Gpu::best()),
         }
     }
 
@@ -50,7 +55,7 @@ impl Backend {
     /// # Errors
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters that there are.
     pub fn gpu(name: &str) -> Result<Backend> {
-        Gpu::named(name).map(Backend::Gpu)
+        Gpu::open(&Gpu::named(name)?).map(Backend::Gpu)
     }
 }
 

@@ -63,10 +63,18 @@
 //! is ordered after the batch's own. On [`Backend::Cpu`] they are bytes in host memory. Software adapters (lavapipe,
 //! llvmpipe, WARP) run shaders on the CPU, several times slower than the CPU executor: [`Backend::auto`] passes them over,
 //! and with one that was asked for the CPU executor works and its batches are copied up, unless [`Execute::Gpu`] says
-//! otherwise. There are no cargo features for applications; wgpu's backends are those of its default features.
+//! otherwise. wgpu's backends are those of its default features.
 //!
 //! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a number of
 //! [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed too.
+//!
+//! # Cargo features
+//!
+//! | feature | |
+//! |---|---|
+//! | `burn` | the module `interop::burn`: batches as tensors of Burn 0.22 on the same GPU; needs Rust 1.95, and minutes to build |
+//!
+//! Burn's own `fusion`, `autotune`, `train` and the rest are for the application to choose.
 //!
 //! # What stays the same
 //!
@@ -84,6 +92,8 @@ pub mod dataset;
 pub mod decode;
 mod error;
 mod gpu;
+#[cfg(feature = "burn")]
+pub mod interop;
 mod loader;
 pub mod plan;
 mod processor;

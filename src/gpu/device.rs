@@ -26,6 +26,9 @@ struct Shared {
     info: wgpu::AdapterInfo,
     health: Health,
     buffers_made: AtomicU64,
+    /// The device of Burn's that computes on this one.
+    #[cfg(feature = "burn")]
+    burn: std::sync::OnceLock<burn::tensor::Device>,
 }
 
 fn instance() -> wgpu::Instance {
@@ -77,19 +80,18 @@ impl Gpu {
     }
 
     /// The best adapter that is no software one.
-    pub(crate) fn best() -> Result<Option<Gpu>> {
-        let adapter =
-            Gpu::enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu);
-        adapter.map(|adapter| Gpu::open(&adapter)).transpose()
+    pub(crate) fn best() -> Option<wgpu::Adapter> {
+        Gpu::enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu)
     }
 
-    pub(crate) fn named(name: &str) -> Result<Gpu> {
+    /// The adapter of this number, or the first with `name` in its description.
+    pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
         let adapters = Gpu::enumerate();
         let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
         let lower = name.to_lowercase();
         let by_name = || adapters.iter().find(|adapter| describe(&adapter.get_info()).to_lowercase().contains(&lower));
         match by_number.or_else(by_name) {
-            Some(adapter) => Gpu::open(adapter),
+            Some(adapter) => Ok(adapter.clone()),
             None => {
                 let there: Vec<_> = adapters.iter().map(|adapter| describe(&adapter.get_info())).collect();
                 let there = if there.is_empty() {
@@ -125,16 +127,26 @@ impl Gpu {
     /// # Errors
     /// [`ErrorKind::Device`] with the driver's reason.
     pub fn open_with(adapter: &wgpu::Adapter, features: wgpu::Features, limits: wgpu::Limits) -> Result<Gpu> {
+        let (device, queue) = Gpu::request(adapter, features, limits, wgpu::MemoryHints::default())?;
+        let health = Health::watch(&device);
+        Ok(Gpu::with(adapter, device, queue, health))
+    }
+
+    pub(crate) fn request(
+        adapter: &wgpu::Adapter,
+        features: wgpu::Features,
+        limits: wgpu::Limits,
+        memory_hints: wgpu::MemoryHints,
+    ) -> Result<(wgpu::Device, wgpu::Queue)> {
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("gpufeed"),
             required_features: features,
             required_limits: limits,
+            memory_hints,
             ..wgpu::DeviceDescriptor::default()
         };
-        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
-            .map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?;
-        let health = Health::watch(&device);
-        Ok(Gpu::with(adapter, device, queue, health))
+        let opened = pollster::block_on(adapter.request_device(&descriptor));
+        Ok(opened.map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?)
     }
 
     /// Adopts a device of the application's, so that its own passes and gpufeed's share buffers and a queue.
@@ -145,8 +157,16 @@ impl Gpu {
     }
 
     fn with(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, health: Health) -> Gpu {
-        let buffers_made = AtomicU64::new(0);
-        Gpu { shared: Arc::new(Shared { device, queue, info: adapter.get_info(), health, buffers_made }) }
+        let shared = Shared {
+            device,
+            queue,
+            info: adapter.get_info(),
+            health,
+            buffers_made: AtomicU64::new(0),
+            #[cfg(feature = "burn")]
+            burn: std::sync::OnceLock::new(),
+        };
+        Gpu { shared: Arc::new(shared) }
     }
 
     /// The device. End the runs before you destroy it: wgpu frees mapped memory at once, while workers may be writing to it
@@ -174,6 +194,11 @@ impl Gpu {
     pub(crate) fn mappable(&self) -> bool {
         let unified = matches!(self.shared.info.device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
         unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
+    }
+
+    #[cfg(feature = "burn")]
+    pub(crate) fn burn(&self) -> &std::sync::OnceLock<burn::tensor::Device> {
+        &self.shared.burn
     }
 
     pub(super) fn health(&self) -> &Health {

@@ -14,3 +14,4 @@ pub(crate) mod submission;
 pub(crate) mod workspace;
 
 pub use device::Gpu;
+pub(crate) use wgpu::Adapter;

@@ -103,6 +103,15 @@ impl Batch {
         }
     }
 
+    /// The GPU that the images are on, and the buffer that they start.
+    #[cfg(feature = "burn")]
+    pub(crate) fn on_gpu(&self) -> Option<(&Gpu, &wgpu::Buffer)> {
+        match &self.store {
+            Store::Gpu { gpu, target } => Some((gpu, &target.output)),
+            Store::Host(_) => None,
+        }
+    }
+
     /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`].
     pub fn shape(&self) -> [usize; 4] {
         let (n, c, h, w) = (self.ids.len(), self.channels as usize, self.size.1 as usize, self.size.0 as usize);

@@ -31,7 +31,7 @@ use crate::decode::{self, Rect};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::processor::Processor;
-use crate::sampler::State;
+use crate::sampler::{Sampler, State};
 use crate::transforms::Drawn;
 use line::{Execution, Line};
 use serde::{Deserialize, Serialize};
@@ -219,6 +219,16 @@ impl DataLoader {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.line.plan
+    }
+
+    /// The order of the samples; the same sampler gives the ids of every batch without reading a file.
+    pub fn sampler(&self) -> &Sampler {
+        &self.line.sampler
+    }
+
+    /// The seed, as [`State`] has it.
+    pub fn seed(&self) -> u64 {
+        self.line.seed
     }
 
     /// The backend.

@@ -1,0 +1,150 @@
+//! What is trained on, and the two loaders.
+
+use super::options::{Augment, Options};
+use super::{shapes, split};
+use gpufeed::transforms::{
+    CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
+};
+use gpufeed::{Backend, DataLoader, Dataset, Execute, ImageFolder, LastBatch};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Another number wherever `shapes` draws otherwise than before, so that no old set is taken for the new one.
+const SHAPES_VERSION: u32 = 1;
+
+/// Images to train on and images to validate with, of the same classes.
+pub(crate) struct Data {
+    pub(crate) train: Arc<dyn Dataset>,
+    pub(crate) val: Arc<dyn Dataset>,
+}
+
+impl Data {
+    /// What `--data` names, else the set of shapes.
+    pub(crate) fn open(options: &Options) -> Result<Data, Box<dyn Error>> {
+        let Some(folder) = &options.data else { return Data::shapes(options) };
+        let (train, val) = (folder.join("train"), folder.join("val"));
+        match (train.is_dir(), val.is_dir()) {
+            (true, true) => Data::new(images(&train)?, images(&val)?),
+            (false, false) => {
+                let (train, val) = split::split(images(folder)?, options.val_share, options.seed)?;
+                Data::new(train, val)
+            }
+            // As classes, `train` and `test` would be learnt.
+            (true, false) => Err(format!("--data: {} has a folder train, but no val", folder.display()).into()),
+            (false, true) => Err(format!("--data: {} has a folder val, but no train", folder.display()).into()),
+        }
+    }
+
+    /// The set of shapes, as the options ask for it.
+    fn shapes(options: &Options) -> Result<Data, Box<dyn Error>> {
+        let folder = shapes_folder(options)?;
+        let incomplete = |reason: String| {
+            format!(
+                "the set of shapes in {} is not whole ({reason}): delete it, and it is written again",
+                folder.display()
+            )
+        };
+        let open = |split: &str| ImageFolder::open(folder.join(split)).map_err(|error| incomplete(error.to_string()));
+        let (train, val) = (open("train")?, open("val")?);
+        for (set, of_class) in [(&train, options.set_train), (&val, options.set_val)] {
+            let expected = of_class as usize * shapes::CLASSES.len();
+            if set.len() != expected {
+                return Err(incomplete(format!("{} images of {expected}", set.len())).into());
+            }
+        }
+        Data::new(train, val)
+    }
+
+    /// Data sets of the same two classes at least.
+    pub(crate) fn new(train: impl Dataset + 'static, val: impl Dataset + 'static) -> Result<Data, Box<dyn Error>> {
+        let (classes, others) = (train.classes(), val.classes());
+        if classes != others {
+            return Err(format!("--data: train has the classes {classes:?}, val has {others:?}").into());
+        }
+        if classes.len() < 2 {
+            return Err(format!("--data: the classes are {classes:?}; 2 at least").into());
+        }
+        Ok(Data { train: Arc::new(train), val: Arc::new(val) })
+    }
+
+    /// Shuffled and augmented. The last batch is left out where it is not full: few images are normalised badly, and a GPU
+    /// has kernels for one size alone.
+    pub(crate) fn training(&self, options: &Options, backend: &Backend) -> gpufeed::Result<DataLoader> {
+        let whole = self.train.len() >= options.batch_size;
+        loader(&self.train, augmentation(options), options)
+            .shuffle(true)
+            .seed(options.seed)
+            .last_batch(if whole { LastBatch::Drop } else { LastBatch::Partial })
+            .build(backend)
+    }
+
+    /// Every image once, in order.
+    pub(crate) fn validation(&self, options: &Options, backend: &Backend) -> gpufeed::Result<DataLoader> {
+        loader(&self.val, plain(options.size), options).build(backend)
+    }
+}
+
+fn images(folder: &Path) -> Result<ImageFolder, Box<dyn Error>> {
+    ImageFolder::open(folder).map_err(|error| format!("--data: {error}").into())
+}
+
+fn loader(data: &Arc<dyn Dataset>, transforms: Vec<Transform>, options: &Options) -> gpufeed::DataLoaderBuilder {
+    let builder = DataLoader::builder(Arc::clone(data))
+        .recipe(transforms)
+        .transform(Normalize { mean: [0.5; 3], std: [0.25; 3] })
+        .batch_size(options.batch_size)
+        .execute(if options.shaders { Execute::Gpu } else { Execute::Auto });
+    match options.workers {
+        Some(workers) => builder.workers(workers),
+        None => builder,
+    }
+}
+
+fn augmentation(options: &Options) -> Vec<Transform> {
+    let crop = RandomResizedCrop::new(options.size).scale(0.6, 1.0);
+    match options.augment {
+        Augment::Full => vec![
+            crop.into(),
+            RandomHorizontalFlip::new(0.5).into(),
+            RandomVerticalFlip::new(0.5).into(),
+            ColorJitter::new(0.3, 0.3, 0.3, 0.0).into(),
+        ],
+        Augment::Digits => vec![crop.into(), ColorJitter::new(0.3, 0.3, 0.0, 0.0).into()],
+        Augment::None => plain(options.size),
+    }
+}
+
+/// For validation: a little more than the size, then its middle, as training sees crops.
+fn plain(size: u32) -> Vec<Transform> {
+    vec![Resize::new(size + size / 8).into(), CenterCrop::new(size).into()]
+}
+
+/// The folder of the set, which is written on first use.
+fn shapes_folder(options: &Options) -> Result<PathBuf, Box<dyn Error>> {
+    let Options { set_train, set_val, set_seed, .. } = *options;
+    let parent = options.set_folder.clone().unwrap_or_else(std::env::temp_dir);
+    let name = format!("gpufeed-shapes-{SHAPES_VERSION}-{set_seed}-{set_train}-{set_val}");
+    let folder = parent.join(&name);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    // A set that is written by half has another name.
+    let unfinished = parent.join(format!("{name}.{}", std::process::id()));
+    let written = write_set(&unfinished, &folder, options);
+    if written.is_err() {
+        let _ = std::fs::remove_dir_all(&unfinished);
+    }
+    match written {
+        Ok(()) => Ok(folder),
+        // Another run was faster: its set is the same.
+        Err(_) if folder.is_dir() => Ok(folder),
+        Err(error) => Err(format!("the set of shapes: {error}; --set-folder names another place").into()),
+    }
+}
+
+fn write_set(unfinished: &Path, folder: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
+    shapes::write(unfinished, options.set_train, options.set_val, options.set_seed)?;
+    std::fs::rename(unfinished, folder).map_err(|error| format!("cannot rename {}: {error}", unfinished.display()))?;
+    Ok(())
+}

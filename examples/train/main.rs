@@ -1,0 +1,43 @@
+//! Trains a small residual network with Burn on batches from gpufeed, on a GPU or on the CPU.
+//!
+//! `cargo run --release --features burn --example train [-- --help]`
+//!
+//! Without arguments it draws its own data set. Ctrl-C saves a checkpoint, `--resume` goes on with it.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+// By its path, as in tests: its modules then lie beside it.
+#[path = "trainer.rs"]
+mod trainer;
+
+use clap::Parser;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trainer::options::Options;
+
+fn main() {
+    if let Err(error) = run(&Options::parse()) {
+        eprintln!("train: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        // The first ends the step under way and saves; the second does not wait for that.
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    let summary = trainer::run(options, &stop)?;
+    println!("{}", trainer::report(&summary));
+    let out = options.out.display();
+    if summary.stopped {
+        println!("stopped after {} steps; --resume --out {out} goes on", summary.steps);
+    }
+    println!("checkpoint and curves: {out}");
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! A line of JSON for each batch, by which two runs are compared.
+
+use gpufeed::Batch;
+use gpufeed::transforms::Drawn;
+use serde::Serialize;
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// What is known of a batch before its loss.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Entry {
+    epoch: u64,
+    index: u64,
+    ids: Vec<u64>,
+    drawn: Vec<Drawn>,
+}
+
+impl Entry {
+    pub(crate) fn of(batch: &Batch) -> Entry {
+        Entry { epoch: batch.epoch(), index: batch.index(), ids: batch.ids().to_vec(), drawn: batch.drawn().to_vec() }
+    }
+}
+
+/// An entry with its loss.
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    entry: Entry,
+    loss: f32,
+}
+
+/// The file of `--trace`.
+pub(crate) struct Trace {
+    file: BufWriter<File>,
+    path: PathBuf,
+}
+
+impl Trace {
+    pub(crate) fn open(path: &Path) -> Result<Trace, Box<dyn Error>> {
+        let file = File::options().create(true).append(true).open(path);
+        let file = file.map_err(|error| format!("--trace: cannot open {}: {error}", path.display()))?;
+        Ok(Trace { file: BufWriter::new(file), path: path.to_owned() })
+    }
+
+    pub(crate) fn write(&mut self, entry: Entry, loss: f32) -> Result<(), Box<dyn Error>> {
+        let line = serde_json::to_string(&Line { entry, loss })?;
+        writeln!(self.file, "{line}").map_err(|error| self.failed(&error))
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Box<dyn Error>> {
+        self.file.flush().map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Box<dyn Error> {
+        format!("--trace: cannot write {}: {error}", self.path.display()).into()
+    }
+}

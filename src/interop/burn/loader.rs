@@ -1,0 +1,197 @@
+//! A gpufeed loader as Burn's own `DataLoader`.
+
+use crate::error::Result;
+use crate::{Batch, DataLoader, Epochs, State};
+use ::burn::data::dataloader::{self, DataLoaderIterator, Progress};
+use ::burn::data::dataset::DatasetError;
+use ::burn::tensor::{Device, Int, Tensor, s};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What [`BurnLoader`] gives, or makes the items of: tensors on the loader's device, without the padding of a last batch.
+///
+/// ```no_run
+/// # fn show(batch: gpufeed::interop::burn::ImageBatch) {
+/// println!("{:?} {:?}", batch.images.dims(), batch.classes.dims());
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageBatch {
+    /// As [`Batch::to_tensor`].
+    pub images: Tensor<4>,
+    /// As [`Batch::class_tensor`].
+    pub classes: Tensor<1, Int>,
+    /// The samples' ids (`Dataset::id`), image by image.
+    pub ids: Vec<u64>,
+}
+
+impl ImageBatch {
+    fn new(batch: &Batch, rows: Range<usize>, device: &Device) -> Result<ImageBatch> {
+        let (mut images, mut classes) = (batch.to_tensor(device)?, batch.class_tensor(device)?);
+        if rows != (0..batch.len()) {
+            images = images.slice(s![rows.clone(), .., .., ..]);
+            classes = classes.slice(s![rows.clone()]);
+        }
+        Ok(ImageBatch { images, classes, ids: batch.ids()[rows].to_vec() })
+    }
+}
+
+/// A [`DataLoader`] as Burn's trait of that name, so that a `Learner` takes it as it is.
+///
+/// Every call of `iter` is the next epoch. Its items are [`ImageBatch`], or what [`map`](Self::map) makes of them; padding
+/// (`LastBatch::Pad`) is cut off. `slice` takes places of the epoch's order: only the batches that they touch are read, and
+/// the batches at its ends are cut, so slices of one length may have different numbers of batches. For several processes
+/// take [`DataLoaderBuilder::shard`](crate::DataLoaderBuilder::shard), whose shards all have the same number.
+/// `to_device` changes the device of the tensors alone: batches on a GPU go to no other one.
+///
+/// ```
+/// use burn::data::dataloader::DataLoader as _;
+/// use gpufeed::interop::burn::{BurnLoader, ImageBatch};
+/// use gpufeed::transforms::RandomCrop;
+/// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+///
+/// let mut data = InMemory::new();
+/// for class in 0..5 {
+///     data.push_pixels(40, 40, PixelFormat::Rgb8, vec![9; 4800], Label::Class(class))?;
+/// }
+/// let (backend, device) = Backend::for_burn()?;
+/// let loader = DataLoader::builder(data).transform(RandomCrop::new(32)).batch_size(2).build(&backend)?;
+/// let loader = BurnLoader::new(loader, device).map(|batch: ImageBatch| (batch.images, batch.classes));
+/// assert_eq!(loader.num_items(), 5);
+/// let sizes: Vec<_> = loader.iter().map(|batch| batch.unwrap().0.dims()[0]).collect();
+/// assert_eq!(sizes, [2, 2, 1]);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub struct BurnLoader<O = ImageBatch> {
+    loader: Arc<DataLoader>,
+    device: Device,
+    convert: Arc<dyn Fn(ImageBatch) -> O + Send + Sync>,
+    /// The next epoch.
+    epoch: AtomicU64,
+    /// Of each batch of an epoch, the place behind its last item; the same in every epoch.
+    ends: Arc<[usize]>,
+    /// The places that this loader gives.
+    places: Range<usize>,
+}
+
+impl BurnLoader {
+    /// `loader`'s batches as tensors on `device`, from epoch 0 on.
+    pub fn new(loader: DataLoader, device: Device) -> BurnLoader {
+        let order = loader.sampler().epoch(0);
+        let valid = (0..order.batches()).map(|batch| order.batch(batch).filter(|slot| !slot.padding).count());
+        let sum = |sum: &mut usize, items| {
+            *sum += items;
+            Some(*sum)
+        };
+        let ends: Arc<[usize]> = valid.scan(0, sum).collect();
+        let places = 0..ends.last().copied().unwrap_or(0);
+        let (loader, convert) = (Arc::new(loader), Arc::new(|batch| batch));
+        BurnLoader { loader, device, convert, epoch: AtomicU64::new(0), ends, places }
+    }
+}
+
+impl<O: 'static> BurnLoader<O> {
+    /// Makes another item of each batch.
+    pub fn map<P>(self, map: impl Fn(O) -> P + Send + Sync + 'static) -> BurnLoader<P> {
+        let BurnLoader { loader, device, convert, epoch, ends, places } = self;
+        let convert = Arc::new(move |batch| map(convert(batch)));
+        BurnLoader { loader, device, convert, epoch, ends, places }
+    }
+
+    /// Starts with this epoch, as a training that resumes from a checkpoint does.
+    pub fn from_epoch(self, epoch: u64) -> BurnLoader<O> {
+        BurnLoader { epoch: AtomicU64::new(epoch), ..self }
+    }
+
+    fn with(&self, device: &Device, places: Range<usize>) -> Arc<dyn dataloader::DataLoader<O>> {
+        Arc::new(BurnLoader {
+            loader: Arc::clone(&self.loader),
+            device: device.clone(),
+            convert: Arc::clone(&self.convert),
+            epoch: AtomicU64::new(self.epoch.load(Ordering::Relaxed)),
+            ends: Arc::clone(&self.ends),
+            places,
+        })
+    }
+}
+
+impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
+        let (seed, epoch) = (self.loader.seed(), self.epoch.fetch_add(1, Ordering::Relaxed));
+        let batch = self.ends.partition_point(|&end| end <= self.places.start);
+        let run = if self.places.is_empty() {
+            Run::Over
+        } else {
+            match self.loader.resume(&State { seed, epoch, batch: batch as u64 }) {
+                Ok(run) => Run::On(run),
+                Err(error) => Run::Failed(error),
+            }
+        };
+        Box::new(Iter { of: self, run, batch, next: self.places.start })
+    }
+
+    fn num_items(&self) -> usize {
+        self.places.len()
+    }
+
+    fn to_device(&self, device: &Device) -> Arc<dyn dataloader::DataLoader<O>> {
+        self.with(device, self.places.clone())
+    }
+
+    fn slice(&self, start: usize, end: usize) -> Arc<dyn dataloader::DataLoader<O>> {
+        let place = |item: usize| self.places.start.saturating_add(item).min(self.places.end);
+        self.with(&self.device, place(start)..place(end).max(place(start)))
+    }
+}
+
+enum Run {
+    On(Epochs),
+    Failed(crate::Error),
+    Over,
+}
+
+struct Iter<'a, O> {
+    of: &'a BurnLoader<O>,
+    run: Run,
+    /// The batch that is next, and the place in it.
+    batch: usize,
+    next: usize,
+}
+
+impl<O> Iter<'_, O> {
+    fn item(&mut self, batch: Result<Batch>) -> Result<O> {
+        let BurnLoader { device, convert, ends, places, .. } = self.of;
+        let end = ends[self.batch];
+        let first = self.batch.checked_sub(1).map_or(0, |before| ends[before]);
+        let (batch, rows) = (batch?, self.next - first..end.min(places.end) - first);
+        let item = ImageBatch::new(&batch, rows, device)?;
+        (self.batch, self.next) = (self.batch + 1, end);
+        Ok(convert(item))
+    }
+}
+
+impl<O> Iterator for Iter<'_, O> {
+    type Item = Result<O, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // After the last item, and after an error, the run is over and its threads end.
+        let mut run = match std::mem::replace(&mut self.run, Run::Over) {
+            Run::On(run) => run,
+            Run::Failed(error) => return Some(Err(DatasetError::new(error))),
+            Run::Over => return None,
+        };
+        let item = self.item(run.next()?);
+        if item.is_ok() && self.next < self.of.places.end {
+            self.run = Run::On(run);
+        }
+        Some(item.map_err(DatasetError::new))
+    }
+}
+
+impl<O> DataLoaderIterator<O> for Iter<'_, O> {
+    fn progress(&self) -> Progress {
+        let Range { start, end } = self.of.places;
+        Progress::new(self.next.min(end) - start, end - start, Some("items".to_owned()))
+    }
+}

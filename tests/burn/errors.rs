@@ -1,0 +1,89 @@
+//! What cannot be handed over says why, and what to change.
+
+use crate::places::{gpus, places};
+use burn::tensor::Device;
+use gpufeed::transforms::CenterCrop;
+use gpufeed::{DType, DataLoader, DataLoaderBuilder, ErrorKind, Gpu, InMemory, Label, Layout, PixelFormat};
+
+fn one(label: Label) -> DataLoaderBuilder {
+    let mut data = InMemory::new();
+    data.push_pixels(4, 4, PixelFormat::Rgb8, vec![9; 48], label).unwrap();
+    DataLoader::builder(data).transform(CenterCrop::new(4)).batch_size(1)
+}
+
+/// The setting that the error names, and its text.
+fn argument(error: gpufeed::Error) -> (&'static str, String) {
+    match error.kind() {
+        ErrorKind::Argument { setting, .. } => (*setting, error.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn bytes_are_no_float_tensor() {
+    for place in places() {
+        let loader = place.build(one(Label::None).output(Layout::Nchw, DType::U8));
+        let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+        let (setting, text) = argument(batch.to_tensor(&place.device).unwrap_err());
+        assert_eq!(setting, "output", "{}", place.name);
+        assert!(text.contains("DType::F32"), "{text}");
+    }
+}
+
+#[test]
+fn labels_that_are_no_classes() {
+    for place in places() {
+        for label in [Label::None, Label::Multi(vec![0.5].into())] {
+            let batch = place.build(one(label)).epoch(0).unwrap().next().unwrap().unwrap();
+            assert_eq!(argument(batch.class_tensor(&place.device).unwrap_err()).0, "dataset", "{}", place.name);
+        }
+    }
+}
+
+#[test]
+fn another_device() {
+    for (place, gpu) in gpus() {
+        let batch = place.build(one(Label::Class(0))).epoch(0).unwrap().next().unwrap().unwrap();
+        let (setting, text) = argument(batch.to_tensor(&Device::flex()).unwrap_err());
+        assert_eq!(setting, "device");
+        assert!(text.contains("Backend::for_burn()"), "{text}");
+
+        let adapter = Gpu::enumerate().into_iter().find(|adapter| adapter.get_info() == *gpu.info()).unwrap();
+        let (_, other) = Gpu::for_burn(&adapter).unwrap();
+        assert_eq!(argument(batch.to_tensor(&other).unwrap_err()).0, "device");
+
+        // A loader whose device Burn does not know.
+        let alone = Gpu::open(&adapter).unwrap();
+        let loader = one(Label::Class(0)).build(&gpufeed::Backend::Gpu(alone)).unwrap();
+        let stranger = loader.epoch(0).unwrap().next().unwrap().unwrap();
+        assert_eq!(argument(stranger.to_tensor(&place.device).unwrap_err()).0, "device");
+        // Neither device has come to harm.
+        assert!(batch.to_tensor(&place.device).is_ok());
+        assert_eq!(burn::tensor::Tensor::<1>::from_data([1.0, 2.0], &other).sum().into_scalar::<f32>(), 3.0);
+    }
+}
+
+/// Nothing that is lost is handed over as if it were there.
+#[test]
+fn a_lost_device() {
+    for adapter in Gpu::enumerate() {
+        let (gpu, device) = Gpu::for_burn(&adapter).unwrap();
+        let loader = one(Label::Class(0)).build(&gpufeed::Backend::Gpu(gpu.clone())).unwrap();
+        let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+        batch.to_tensor(&device).unwrap();
+        gpu.device().destroy();
+        let error = batch.to_tensor(&device).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Device { .. }), "{gpu}: {error:?}");
+    }
+}
+
+/// Batches of the CPU go to any device of Burn's.
+#[test]
+fn from_the_cpu_to_any_device() {
+    for place in places() {
+        let loader = one(Label::Class(0)).build(&gpufeed::Backend::Cpu).unwrap();
+        let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+        let values = batch.to_tensor(&place.device).unwrap().into_data().try_to_vec::<f32>().unwrap();
+        assert_eq!(values, batch.to_host_f32().unwrap(), "{}", place.name);
+    }
+}

@@ -1,0 +1,145 @@
+//! What comes back through Burn is what the batch holds, and no pixel passes through host memory on the way.
+
+use crate::line::small_files;
+use crate::places::{Place, gpus, places};
+use burn::tensor::{Device, DeviceKind, Int, Tensor};
+use gpufeed::transforms::{CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop};
+use gpufeed::{Backend, Batch, DType, DataLoader, DataLoaderBuilder, Gpu, InMemory, Label, Layout, PixelFormat};
+
+/// The elements as they lie in memory.
+fn bytes(tensor: Tensor<4>) -> Vec<u8> {
+    tensor.into_data().bytes().to_vec()
+}
+
+fn first(place: &Place, builder: DataLoaderBuilder) -> Batch {
+    place.build(builder).epoch(0).unwrap().next().unwrap().unwrap()
+}
+
+/// Three images of 5 × 7 that count up through all elements of their batch; 315 halves are no whole number of words.
+fn ramp() -> (DataLoaderBuilder, Vec<f32>) {
+    let values: Vec<f32> = (0..3 * 5 * 7 * 3).map(|i| i as f32).collect();
+    let mut data = InMemory::new();
+    for (number, image) in values.chunks(5 * 7 * 3).enumerate() {
+        let bytes: Vec<u8> = image.iter().flat_map(|v| v.to_ne_bytes()).collect();
+        data.push_pixels(5, 7, PixelFormat::F32 { channels: 3 }, bytes, Label::Class(10 * number as u32)).unwrap();
+    }
+    let crop = CenterCrop::new((7, 5));
+    (DataLoader::builder(data).transform(crop).batch_size(3), values)
+}
+
+#[test]
+fn a_ramp_comes_back() {
+    for place in places() {
+        let batch = first(place, ramp().0.output(Layout::Nhwc, DType::F32));
+        let tensor = batch.to_tensor(&place.device).unwrap();
+        assert_eq!(tensor.dims(), [3, 7, 5, 3], "{}", place.name);
+        let values = ramp().1;
+        assert_eq!(tensor.clone().into_data().try_to_vec::<f32>().unwrap(), values, "{}", place.name);
+        // Burn's own kernels read it too.
+        let doubled: Vec<f32> = values.iter().map(|v| 2.0 * v + 1.0).collect();
+        assert_eq!((tensor * 2.0 + 1.0).into_data().try_to_vec::<f32>().unwrap(), doubled, "{}", place.name);
+    }
+}
+
+#[test]
+fn a_ramp_of_halves_comes_back() {
+    for place in places() {
+        let batch = first(place, ramp().0.output(Layout::Nhwc, DType::F16));
+        let tensor = batch.to_tensor(&place.device).unwrap();
+        let halves = tensor.into_data().try_to_vec::<half::f16>().unwrap();
+        let values: Vec<f32> = halves.into_iter().map(f32::from).collect();
+        assert_eq!(values, ramp().1, "{}", place.name);
+    }
+}
+
+#[test]
+fn a_real_batch_comes_back() {
+    for (layout, dtype) in [(Layout::Nchw, DType::F32), (Layout::Nhwc, DType::F16), (Layout::Nchw, DType::F16)] {
+        for place in places() {
+            let builder = DataLoader::builder(small_files(9))
+                .transform(RandomResizedCrop::new(19))
+                .transform(RandomHorizontalFlip::new(0.5))
+                .transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1))
+                .transform(Normalize::IMAGENET)
+                .output(layout, dtype)
+                .batch_size(4)
+                .shuffle(true);
+            for batch in place.build(builder).epoch(0).unwrap() {
+                let batch = batch.unwrap();
+                let at = format!("{}, {layout:?} {dtype:?}, batch {}", place.name, batch.index());
+                let tensor = batch.to_tensor(&place.device).unwrap();
+                assert_eq!(tensor.dims(), batch.shape(), "{at}");
+                assert!(bytes(tensor) == batch.to_host().unwrap(), "{at}: other bytes");
+                let classes: Tensor<1, Int> = batch.class_tensor(&place.device).unwrap();
+                let classes: Vec<u32> = classes.into_data().iter::<u32>().collect();
+                assert_eq!(classes, batch.classes().unwrap(), "{at}");
+            }
+        }
+    }
+}
+
+/// A tensor on an autodiff device belongs there, and gradients pass through what is computed from it.
+#[test]
+fn on_an_autodiff_device() {
+    for place in places() {
+        let device = place.device.clone().autodiff();
+        let batch = first(place, ramp().0);
+        let images = batch.to_tensor(&device).unwrap();
+        assert_eq!(images.device(), device, "{}", place.name);
+        assert_eq!(batch.class_tensor(&device).unwrap().device(), device, "{}", place.name);
+        let weight = Tensor::<4>::from_data([[[[2.0]]]], &device).require_grad();
+        let gradients = (images * weight.clone()).sum().backward();
+        let gradient: f32 = weight.grad(&gradients).unwrap().into_scalar();
+        assert_eq!(gradient, ramp().1.iter().sum::<f32>(), "{}", place.name);
+    }
+}
+
+/// The other way round: Burn makes the device, gpufeed adopts it.
+#[test]
+fn on_a_device_that_burn_made() {
+    let options = Device::wgpu_options();
+    // Burn takes no software adapter by itself where there is another.
+    let software = gpus().all(|(_, gpu)| gpu.is_software());
+    let options = if software { options.device_kind(DeviceKind::Cpu) } else { options };
+    if gpus().next().is_none() {
+        return; // said, or refused, by `devices`
+    }
+    let (device, setup) = options.init_with_setup().unwrap();
+    let gpu = Gpu::from_burn(&device, setup);
+    let loader = ramp().0.output(Layout::Nhwc, DType::F32).build(&Backend::Gpu(gpu)).unwrap();
+    let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+    let tensor = batch.to_tensor(&device).unwrap();
+    assert_eq!(tensor.into_data().try_to_vec::<f32>().unwrap(), ramp().1);
+}
+
+/// A mapped read needs a buffer to map. Hand-overs make none, neither gpufeed's nor Burn's; reading makes one of each.
+#[test]
+fn pixels_do_not_pass_through_host_memory() {
+    for adapter in Gpu::enumerate() {
+        // A device of its own: nothing else makes buffers on it, and Burn has read nothing yet.
+        let (gpu, device) = Gpu::for_burn(&adapter).unwrap();
+        let builder = ramp().0.output(Layout::Nhwc, DType::F32);
+        let loader = builder.execute(gpufeed::Execute::Gpu).build(&Backend::Gpu(gpu.clone())).unwrap();
+        let hand_over = |epoch| {
+            let batch = loader.epoch(epoch).unwrap().next().unwrap().unwrap();
+            drop(batch.to_tensor(&device).unwrap());
+            batch
+        };
+        // Of what is in use: wgpu frees a buffer at the first poll after the work that needed it.
+        let alive = || {
+            gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
+            gpu.device().get_internal_counters().hal.buffers.read()
+        };
+        (0..3).for_each(|epoch| drop(hand_over(epoch)));
+        let (made, before) = (gpu.buffers_made(), alive());
+        (3..40).for_each(|epoch| drop(hand_over(epoch)));
+        assert_eq!((gpu.buffers_made(), alive()), (made, before), "{gpu}");
+
+        let batch = hand_over(40);
+        batch.to_host().unwrap();
+        assert_eq!(gpu.buffers_made(), made + 1, "{gpu}: reading a batch is not noticed");
+        let before = alive();
+        bytes(batch.to_tensor(&device).unwrap());
+        assert!(alive() > before, "{gpu}: reading a tensor is not noticed");
+    }
+}

@@ -1,0 +1,137 @@
+//! gpufeed's loader as Burn's: the same batches in the same order, whole and in slices.
+
+use crate::places::{Place, places};
+use burn::data::dataloader::DataLoader as _;
+use burn::data::dataloader::split::split_dataloader;
+use gpufeed::interop::burn::{BurnLoader, ImageBatch};
+use gpufeed::transforms::{RandomCrop, RandomHorizontalFlip};
+use gpufeed::{DataLoader, DataLoaderBuilder, InMemory, Label, LastBatch, OnError, PixelFormat};
+use std::sync::Arc;
+
+fn data(samples: u32) -> InMemory {
+    let mut data = InMemory::new();
+    for class in 0..samples {
+        let pixels: Vec<u8> = (0..10 * 10 * 3).map(|i| (i * 7 + class * 31) as u8).collect();
+        data.push_pixels(10, 10, PixelFormat::Rgb8, pixels, Label::Class(class)).unwrap();
+    }
+    data
+}
+
+fn builder(samples: u32) -> DataLoaderBuilder {
+    DataLoader::builder(data(samples))
+        .transform(RandomCrop::new(8))
+        .transform(RandomHorizontalFlip::new(0.5))
+        .batch_size(4)
+        .shuffle(true)
+        .seed(3)
+}
+
+fn burn_loader(place: &Place, builder: DataLoaderBuilder) -> BurnLoader {
+    BurnLoader::new(place.build(builder), place.device.clone())
+}
+
+/// Ids, classes and pixels of each item.
+type Items = Vec<(Vec<u64>, Vec<u32>, Vec<f32>)>;
+
+fn plain(batch: ImageBatch) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
+    let classes = batch.classes.into_data().iter::<u32>().collect();
+    (batch.ids, classes, batch.images.into_data().try_to_vec().unwrap())
+}
+
+fn items(loader: &dyn burn::data::dataloader::DataLoader<ImageBatch>) -> Items {
+    loader.iter().map(|batch| plain(batch.unwrap())).collect()
+}
+
+/// Image by image.
+fn images(items: Items) -> Items {
+    let of_batch = |(ids, classes, pixels): (Vec<u64>, Vec<u32>, Vec<f32>)| {
+        let size = pixels.len() / ids.len();
+        let image = |i: usize| (vec![ids[i]], vec![classes[i]], pixels[i * size..(i + 1) * size].to_vec());
+        (0..ids.len()).map(image).collect::<Vec<_>>()
+    };
+    items.into_iter().flat_map(of_batch).collect()
+}
+
+#[test]
+fn every_iter_is_the_next_epoch() {
+    for place in places() {
+        let loader = place.build(builder(10));
+        let expected: Vec<Items> = (0..3)
+            .map(|epoch| {
+                let batches = loader.epoch(epoch).unwrap().map(Result::unwrap);
+                batches.map(|b| (b.ids().to_vec(), b.classes().unwrap(), b.to_host_f32().unwrap())).collect()
+            })
+            .collect();
+        let burn = burn_loader(place, builder(10));
+        assert_eq!(burn.num_items(), 10);
+        for expected in &expected {
+            assert!(items(&burn) == *expected, "{}", place.name);
+        }
+        let resumed = burn_loader(place, builder(10)).from_epoch(2);
+        assert!(items(&resumed) == expected[2], "{}", place.name);
+    }
+}
+
+#[test]
+fn progress_counts_items() {
+    let burn = burn_loader(&places()[0], builder(10));
+    let mut iter = burn.iter();
+    let mut progress = Vec::new();
+    while iter.next().is_some() {
+        let now = iter.progress();
+        progress.push((now.items_processed, now.items_total));
+    }
+    assert_eq!(progress, [(4, 10), (8, 10), (10, 10)]);
+}
+
+/// Padding repeats samples; a validation that counted it would count them twice.
+#[test]
+fn padding_is_cut_off() {
+    for place in places() {
+        let burn = burn_loader(place, builder(10).last_batch(LastBatch::Pad));
+        let sizes: Vec<_> = items(&burn).iter().map(|(ids, ..)| ids.len()).collect();
+        assert_eq!((burn.num_items(), sizes), (10, vec![4, 4, 2]), "{}", place.name);
+    }
+}
+
+/// Wherever they are cut: batches of 4, slices that begin and end inside of them.
+#[test]
+fn slices_are_parts_of_the_same_epoch() {
+    for place in places() {
+        let whole: Arc<dyn burn::data::dataloader::DataLoader<_>> = Arc::new(burn_loader(place, builder(11)));
+        let epoch = images(items(&*whole));
+        let whole: Arc<dyn burn::data::dataloader::DataLoader<_>> = Arc::new(burn_loader(place, builder(11)));
+        for (start, end) in [(0, 11), (0, 4), (3, 9), (5, 6), (8, 11), (7, 7), (9, 50), (6, 4)] {
+            let slice = whole.slice(start, end);
+            let expected = &epoch[start..end.clamp(start, 11)];
+            assert!(images(items(&*slice)) == *expected, "{}: {start}..{end}", place.name);
+            assert_eq!((slice.num_items(), slice.iter().progress().items_total), (expected.len(), expected.len()));
+            // A slice of a slice.
+            assert!(images(items(&*whole.slice(2, 11).slice(1, 3))) == epoch[3..5], "{}", place.name);
+        }
+        let devices = [place.device.clone(), place.device.clone(), place.device.clone()];
+        let split = split_dataloader(whole, &devices);
+        let parts: Items = split.iter().flat_map(|part| images(items(&**part))).collect();
+        assert!(parts == epoch, "{}", place.name);
+    }
+}
+
+#[test]
+fn errors_are_items() {
+    let mut data = data(4);
+    data.push_encoded(b"no image".to_vec(), Label::Class(9)).unwrap();
+    let builder = DataLoader::builder(data).transform(RandomCrop::new(8)).batch_size(4).on_error(OnError::Fail);
+    let burn = burn_loader(&places()[0], builder);
+    let mut iter = burn.iter();
+    assert!(iter.next().unwrap().is_ok());
+    let error = iter.next().unwrap().unwrap_err();
+    assert!(error.to_string().contains("cannot decode"), "{error}");
+    assert!(iter.next().is_none());
+
+    let mapped = burn_loader(&places()[0], builder_of_four()).map(|batch| batch.ids.len());
+    assert_eq!(mapped.iter().map(Result::unwrap).collect::<Vec<_>>(), [4]);
+}
+
+fn builder_of_four() -> DataLoaderBuilder {
+    builder(4)
+}
