@@ -1,0 +1,201 @@
+//! What `gpufeed bench` has measured, as its JSON holds it. Times are seconds, sizes bytes, rates a second, shares 0 to 1,
+//! unless a name says otherwise. Fields are added, never renamed; `compare` reads older files.
+
+use serde::{Deserialize, Serialize};
+
+/// One run of `gpufeed bench`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// gpufeed's version.
+    pub(crate) version: String,
+    /// Seconds since 1970, UTC.
+    pub(crate) unix_time: u64,
+    pub(crate) machine: Machine,
+    /// As wgpu names it; `None` without a GPU.
+    pub(crate) adapter: Option<String>,
+    pub(crate) driver: Option<String>,
+    /// `cpu`, `vulkan`, `metal`, `dx12` or `gl`.
+    pub(crate) backend: String,
+    /// Who augments: `CPU executor`, `CPU executor, batches copied up`, `shaders`.
+    pub(crate) executor: String,
+    /// Its name or file.
+    pub(crate) recipe: String,
+    /// The same as TOML.
+    pub(crate) recipe_toml: String,
+    pub(crate) data: Data,
+    /// `none`: nothing is cached but what the system caches.
+    pub(crate) cache: String,
+    pub(crate) workers: usize,
+    pub(crate) batch_size: usize,
+    pub(crate) images_per_second: Spread,
+    /// Of the whole process, the driver's threads included.
+    pub(crate) cpu_seconds_per_image: f64,
+    /// Share of the time that the consumer waited for batches.
+    pub(crate) data_stall: f64,
+    /// From `epoch()` to the first batch, in a new process: shaders are compiled in it.
+    pub(crate) time_to_first_batch: f64,
+    pub(crate) latency: Latency,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) pools: Vec<Pool>,
+    pub(crate) queues: Vec<Queue>,
+    /// Each stage by itself, with unlimited input.
+    pub(crate) alone: Vec<Alone>,
+    pub(crate) bottleneck: Bottleneck,
+    pub(crate) perturbations: Vec<Perturbation>,
+    pub(crate) predictions: Vec<Prediction>,
+    pub(crate) kernels: Kernels,
+    pub(crate) upload: Vec<Rate>,
+    pub(crate) sweep: Vec<Sweep>,
+    pub(crate) memory: Memory,
+    pub(crate) files_skipped: u64,
+    /// What was not measured, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    pub(crate) os: String,
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) memory_bytes: u64,
+    /// Cores that other processes kept busy during the measurement.
+    pub(crate) other_cores_busy: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Data {
+    /// A folder, or `procedural`.
+    pub(crate) name: String,
+    pub(crate) samples: usize,
+    pub(crate) bytes: u64,
+}
+
+/// A number measured several times.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) runs: Vec<f64>,
+}
+
+/// From a batch's announcement to its arrival in the queue of ready batches.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+    /// Upper edge in seconds, and batches up to it (and above the edge before).
+    pub(crate) histogram: Vec<(f64, u64)>,
+}
+
+/// What a step takes for an image.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Stage {
+    pub(crate) name: String,
+    pub(crate) seconds_per_image: f64,
+    /// Of that, on a core; `None` where it is not sampled.
+    pub(crate) cpu_seconds_per_image: Option<f64>,
+    pub(crate) bytes_per_image: f64,
+}
+
+/// Threads that do the same: how their time divides.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pool {
+    pub(crate) name: String,
+    pub(crate) threads: usize,
+    pub(crate) busy: f64,
+    pub(crate) starved: f64,
+    pub(crate) blocked: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Queue {
+    pub(crate) name: String,
+    pub(crate) capacity: usize,
+    /// Mean share that is full.
+    pub(crate) occupancy: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Alone {
+    pub(crate) stage: String,
+    pub(crate) threads: usize,
+    pub(crate) images_per_second: f64,
+}
+
+/// What `Stats::bottleneck()` said.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Bottleneck {
+    /// `None`: unexplained.
+    pub(crate) resource: Option<String>,
+    /// One sentence.
+    pub(crate) verdict: String,
+    /// The single change, where there is one.
+    pub(crate) change: Option<String>,
+    /// What it is predicted to bring: 0.94 is + 94 %.
+    pub(crate) predicted_gain: Option<f64>,
+    /// Each resource: the share of its capacity in use.
+    pub(crate) utilisation: Vec<(String, f64)>,
+}
+
+/// A stage made slower on purpose.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Perturbation {
+    pub(crate) resource: String,
+    /// Seconds added for each image.
+    pub(crate) delay: f64,
+    /// Relative change of the rate by relative change of the resource's time: -1 at a bottleneck, 0 elsewhere.
+    pub(crate) elasticity: f64,
+}
+
+/// What a change was predicted to bring, and what it brought.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Prediction {
+    pub(crate) change: String,
+    pub(crate) predicted_gain: f64,
+    pub(crate) measured_gain: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Kernels {
+    /// `timestamps`, `wall`, or why there are none.
+    pub(crate) clock: String,
+    pub(crate) rows: Vec<Rate>,
+}
+
+/// A kernel, or a way in: the bytes that must move at least.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Rate {
+    pub(crate) name: String,
+    pub(crate) images: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+    /// Decimal gigabytes a second.
+    pub(crate) gb_per_second: f64,
+    /// Share of a plain copy's rate in the same run.
+    pub(crate) of_copy: Option<f64>,
+    /// Arithmetic per byte, for the roofline; counted by hand.
+    pub(crate) flops_per_byte: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sweep {
+    pub(crate) workers: usize,
+    pub(crate) images_per_second: Spread,
+    pub(crate) cpu_seconds_per_image: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    /// Of the process while the line ran steadily.
+    pub(crate) steady_bytes: u64,
+    pub(crate) peak_bytes: u64,
+    /// Change from the first steady epoch to the last.
+    pub(crate) drift_bytes: i64,
+    /// What `memory_budget` accounts for.
+    pub(crate) declared_bytes: u64,
+    /// GPU buffers made after the first epoch; 0 where memory is steady.
+    pub(crate) gpu_buffers_made: u64,
+}
