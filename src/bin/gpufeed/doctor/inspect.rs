@@ -46,6 +46,8 @@ pub(super) struct Report {
     pub(super) jpeg: Option<jpeg::Frame>,
     /// Whether `Truncated::Fill` makes an image of what cannot be decoded whole.
     pub(super) fill_keeps: Option<bool>,
+    /// Why it does not.
+    pub(super) fill_error: Option<String>,
     /// Problems.
     pub(super) findings: Vec<Kind>,
     /// What is good to know, and no problem.
@@ -157,7 +159,9 @@ impl Inspector {
         if let Err(error) = self.whole(bytes, &found, &options, &mut worker.scratch) {
             report.refuse_by(&error, bytes);
             options.truncated = Truncated::Fill;
-            report.fill_keeps = Some(self.whole(bytes, &found, &options, &mut worker.scratch).is_ok());
+            let filled = self.whole(bytes, &found, &options, &mut worker.scratch);
+            report.fill_keeps = Some(filled.is_ok());
+            report.fill_error = filled.err().map(|error| error.to_string());
         }
     }
 
@@ -188,6 +192,7 @@ impl Report {
             pixels: None,
             jpeg: None,
             fill_keeps: None,
+            fill_error: None,
             findings: Vec::new(),
             notes: Vec::new(),
             xxh3: None,
@@ -253,6 +258,11 @@ impl Report {
         }
         if image && self.class.is_none() {
             self.findings.push(Kind::PassedOver);
+        }
+        if self.verdict != Verdict::Ok {
+            // What a broken header says is no news.
+            self.notes.clear();
+            return;
         }
         if self.orientation.is_some_and(|orientation| orientation != 1) {
             self.notes.push(Kind::Turned);

@@ -155,7 +155,7 @@ impl Kind {
             Kind::Alpha => "alpha is dropped, not blended: what is transparent shows the colour that lies under it",
             Kind::Animated => "the first frame is taken",
             Kind::Progressive => {
-                "decoded whole before the first pixel, about half as fast as baseline; convert them without loss (jpegtran) if decoding limits"
+                "all of their coefficients are held before the first pixel, so they take more time and memory than baseline ones; jpegtran converts them without loss if decoding limits"
             }
         }
     }

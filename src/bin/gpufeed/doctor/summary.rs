@@ -200,13 +200,13 @@ fn shape(width: u64, height: u64) -> (u64, String) {
 
 fn turn(orientation: u8) -> &'static str {
     match orientation {
-        2 => "2, mirrored",
-        3 => "3, turned by 180",
-        4 => "4, upside down",
-        5 => "5, transposed",
-        6 => "6, turned left",
-        7 => "7, transposed the other way",
-        8 => "8, turned right",
+        2 => "2, to mirror",
+        3 => "3, to turn by 180",
+        4 => "4, to flip",
+        5 => "5, to transpose",
+        6 => "6, to turn right by 90",
+        7 => "7, to transpose along the other diagonal",
+        8 => "8, to turn left by 90",
         _ => "1, upright",
     }
 }
