@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)] // a skipped test says so
 
 mod encoded;
+mod pillow;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,6 +13,7 @@ use std::process::{Command, Output};
 
 use encoded::{encode, picture, with_exif};
 use image::ImageFormat as Codec;
+use pillow::{ACCEPTED_HERE, REFUSED_HERE};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,12 +65,13 @@ fn declaring(jpeg: &[u8], height: u16, width: u16) -> Vec<u8> {
     bytes
 }
 
-/// A JPEG whose end is there and whose data are not: a restart marker in the middle, where there are no restarts.
+/// A JPEG with codes in the middle of its scan that the standard tables do not hold: sixteen ones.
 fn damaged(jpeg: &[u8]) -> Vec<u8> {
     let mut bytes = jpeg.to_vec();
     let scan = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
-    let end = bytes.len() - 2;
-    bytes.drain((scan + end) / 2..end);
+    let middle = (scan + bytes.len()) / 2;
+    bytes[middle - 1] = 0;
+    bytes[middle..middle + 20].copy_from_slice(&[0xFF, 0].repeat(10));
     bytes
 }
 
@@ -130,8 +133,8 @@ fn each_problem_is_found_named_and_counted() {
     let (value, code) = json(root.path(), &[]);
     assert_eq!(code, 3);
     let expected = [
-        ("truncated", 3),
-        ("corrupt", 1),
+        ("truncated", 2),
+        ("corrupt", 2),
         ("too_large", 1),
         ("unsupported", 2),
         ("empty", 1),
@@ -151,6 +154,8 @@ fn each_problem_is_found_named_and_counted() {
         ("cat/cut.jpg", "truncated", Some(true)),
         ("cat/cut.png", "truncated", Some(true)),
         ("cat/damaged.jpg", "corrupt", Some(true)),
+        // Not tried: it would take a gigabyte.
+        ("dog/sparse.jpg", "corrupt", None),
         ("cat/empty.jpg", "empty", None),
         ("cat/really.jpg", "ok", None),
         ("dog/text.jpg", "no_image", None),
@@ -195,7 +200,7 @@ fn each_problem_is_found_named_and_counted() {
         "loose.jpg: passed over",
         "none: empty class",
         "the same bytes: cat/again/copy.jpg, cat/good.jpg, dog/copy.jpg",
-        "3 truncated: OnError::Skip",
+        "2 truncated: OnError::Skip",
     ] {
         assert!(shown.contains(line), "no line {line:?} in\n{shown}");
     }
@@ -248,7 +253,7 @@ fn links_pipes_and_permissions_are_found() {
     let at = |path: &str| root.path().join(path);
     symlink(at("cat/1.jpg"), at("cat/link.jpg")).unwrap();
     symlink(at("nowhere"), at("cat/dangling.jpg")).unwrap();
-    symlink(root.path(), at("dog/x/up")).unwrap();
+    symlink(at("dog"), at("dog/x/up")).unwrap();
     assert!(Command::new("mkfifo").arg(at("dog/pipe.jpg")).status().unwrap().success());
     fs::set_permissions(at("cat/locked.png"), fs::Permissions::from_mode(0)).unwrap();
     // Root reads everything.
@@ -265,7 +270,7 @@ fn links_pipes_and_permissions_are_found() {
     assert!(file(&value, "dog/pipe.jpg")["reason"].as_str().unwrap().contains("pipe"));
     assert_eq!(value["duplicates"][0]["one_file"], true);
     assert_eq!(value["places"][0]["path"], "dog/x/up");
-    assert!(value["places"][0]["reason"].as_str().unwrap().contains("the folder itself"));
+    assert!(value["places"][0]["reason"].as_str().unwrap().contains("leads back to dog"));
 
     if locked {
         fs::set_permissions(at("dog/x"), fs::Permissions::from_mode(0)).unwrap();
@@ -326,33 +331,7 @@ fn the_environment_decides_the_way_and_is_shown() {
     assert_ne!(value["path"]["backend"], "cpu");
 }
 
-/// JPEGs of the corpus that are refused here and decoded by Pillow 13 (libjpeg-turbo 3.2), with the verdict here.
-const REFUSED_HERE: [(&str, &str); 20] = [
-    ("libjpeg-turbo/testimages/testimgari.jpg", "unsupported"),
-    ("pillow/Tests/images/hopper_bad_exif.jpg", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/1abf515d4d6a5ec131d697b40fd8fb001036b7bb", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/2d8a7a3d1d48eb7617048f36493bf591b0631f23", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/3bb31ce78ff1b36c77ebbb5b8a4fe328017d947e", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/3df75ff87d1a266e86599fbc961313f111f0b3e0", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/46d3f31446f1ff0723ed44183b77c3b38ccafe33", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/530e51478d0f35340136be2fbc5ef2c50b14f35f", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/60dc56c4c75095d12cccf5207d316a8024878fc1", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/627319506a43da0c583eed4cb7e5ce33a6c1a449", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/80022c9f92fb6fe51f79c8fc800e6e52e3a6982f", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/89187fc10f901c754df8a3c10ab9245e9bc27974", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/9db2e6ac6dcd1014196b5c549c9cd90045967509", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/b18deb614050c14224a9689c9e63b432b79b45c3", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/b73d93e48ae55ea19ac1b3274f02c0f0d7ded824", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/b7cba9ad175fed5cf5cabf3b2710a113f0907264", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/c178746cbdda5ca630fade2489b7c79425415979", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/dc0a440b2dd436b1aff68e8040b0f9ebfd5102ac", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/f583c1b7adfba00d4d089a10474dfbfde4b65979", "truncated"),
-    ("zune-image/fuzz-corpus/jpeg/small-img.jpg", "corrupt"),
-];
-/// Decoded here and refused by Pillow.
-const ACCEPTED_HERE: [&str; 1] = ["zune-image/fuzz-corpus/jpeg/fe77c46a990440445e278a005e47959b7d257437"];
-
-/// Every difference is in the lists above, and none of them has gone.
+/// Every difference is in the lists of `pillow/`, and none of them has gone.
 #[test]
 fn verdicts_on_the_corpus_differ_from_pillows_where_it_is_explained() {
     let (Some(corpus), Some(golden)) = (std::env::var_os("GPUFEED_CORPUS"), std::env::var_os("GPUFEED_SHARED")) else {

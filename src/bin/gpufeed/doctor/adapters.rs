@@ -196,7 +196,7 @@ fn path(auto: &gpufeed::Result<Backend>, adapters: &[Adapter]) -> Path {
             let because = taken.map_or_else(String::new, |adapter| format!(": {}", adapter.why));
             format!("Backend::auto() takes {}{because}", gpu.info().name)
         }
-        Ok(_) => format!("Backend::auto() takes the CPU: {}", why_cpu(adapters)),
+        Ok(_) => format!("Backend::auto() takes the CPU: {}", why_cpu(adapters, asked_for())),
     };
     let (backend, executor, upload) = match auto {
         Err(_) => (None, None, None),
@@ -211,8 +211,8 @@ fn path(auto: &gpufeed::Result<Backend>, adapters: &[Adapter]) -> Path {
     Path { backend: backend.map(str::to_owned), adapter, executor, upload, why }
 }
 
-fn why_cpu(adapters: &[Adapter]) -> String {
-    if let Some(name) = asked_for() {
+fn why_cpu(adapters: &[Adapter], asked_for: Option<String>) -> String {
+    if let Some(name) = asked_for {
         return format!("{ADAPTER_VARIABLE}={name} asks for it");
     }
     let names = |wanted: fn(&&Adapter) -> bool| {
@@ -320,8 +320,34 @@ mod tests {
         assert!(problems(&machine(0x1a03), &[], &[], &cpu()).is_empty());
     }
 
+    fn adapter(name: &str, compute_shaders: bool) -> Adapter {
+        Adapter {
+            number: compute_shaders.then_some(0),
+            name: name.to_owned(),
+            device_type: "Cpu".to_owned(),
+            backend: "gl".to_owned(),
+            driver: String::new(),
+            vendor: 0,
+            device: 0,
+            compute_shaders,
+            opens: compute_shaders,
+            error: None,
+            upload: None,
+            limits: Vec::new(),
+            features: Vec::new(),
+            taken: false,
+            why: String::new(),
+        }
+    }
+
     #[test]
     fn the_cpu_is_taken_for_a_reason() {
-        assert_eq!(why_cpu(&[]), "there is no adapter");
+        assert_eq!(why_cpu(&[], None), "there is no adapter");
+        assert_eq!(why_cpu(&[], Some("cpu".to_owned())), "GPUFEED_ADAPTER=cpu asks for it");
+        let old = adapter("old", false);
+        assert_eq!(why_cpu(&[old], None), "no adapter runs compute shaders (old)");
+        let both = [adapter("llvmpipe", true), adapter("old", false)];
+        assert!(why_cpu(&both, None).starts_with("the only adapters are software ones (llvmpipe), "));
+        assert!(reason(&both[1], false).contains("cannot run compute shaders"));
     }
 }

@@ -143,7 +143,9 @@ impl Kind {
                 "ImageFolder::open refuses them unless ImageFolder::builder().allow_empty(true); delete the folder if the class does not exist, but its removal renumbers those after it"
             }
             Kind::UnreadableFolder => "ImageFolder::open fails on them: mend their permissions",
-            Kind::LinkLoop => "ImageFolder does not follow them; delete the link",
+            Kind::LinkLoop => {
+                "ImageFolder follows none twice, other programs may; delete the link, for what lies behind it counts twice"
+            }
             Kind::Turned => {
                 "gpufeed turns them upright; torchvision's default loader does not: .exif(Orientation::Ignore) gives its pixels"
             }

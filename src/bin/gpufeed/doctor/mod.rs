@@ -1,6 +1,7 @@
 //! `gpufeed doctor`: which adapter is taken and why; with a folder, what is wrong with its files.
 
 mod adapters;
+mod content;
 mod inspect;
 mod jpeg;
 mod kind;
