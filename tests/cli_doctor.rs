@@ -75,6 +75,16 @@ fn damaged(jpeg: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A JPEG without the second half of its scan, but with its end.
+fn mended(jpeg: &[u8]) -> Vec<u8> {
+    let scan = jpeg.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
+    let mut half = jpeg[..(scan + jpeg.len()) / 2].to_vec();
+    while half.last() == Some(&0xFF) {
+        half.pop();
+    }
+    [half, vec![0xFF, 0xD9]].concat()
+}
+
 #[test]
 fn a_clean_folder_ends_with_0() {
     let (jpeg, png) = (encode(picture(40, 24), Codec::Jpeg), encode(picture(24, 40), Codec::Png));
@@ -114,6 +124,7 @@ fn each_problem_is_found_named_and_counted() {
         ("cat/cut.jpg", &jpeg[..jpeg.len() / 2]),
         ("cat/cut.png", &png[..png.len() / 2]),
         ("cat/damaged.jpg", &damaged(&jpeg)),
+        ("cat/mended.jpg", &mended(&jpeg)),
         ("cat/empty.jpg", b""),
         ("cat/really.jpg", &png),
         ("cat/again/copy.jpg", &jpeg),
@@ -135,6 +146,7 @@ fn each_problem_is_found_named_and_counted() {
     let expected = [
         ("truncated", 2),
         ("corrupt", 2),
+        ("gray_rest", 1),
         ("too_large", 1),
         ("unsupported", 2),
         ("empty", 1),
@@ -157,6 +169,7 @@ fn each_problem_is_found_named_and_counted() {
         // Not tried: it would take a gigabyte.
         ("dog/sparse.jpg", "corrupt", None),
         ("cat/empty.jpg", "empty", None),
+        ("cat/mended.jpg", "ok", None),
         ("cat/really.jpg", "ok", None),
         ("dog/text.jpg", "no_image", None),
         ("dog/turned.jpg", "ok", None),
@@ -174,10 +187,10 @@ fn each_problem_is_found_named_and_counted() {
     assert_eq!(file(&value, "dog/text.jpg")["reason"], "an HTML page");
     assert_eq!(file(&value, "dog/forged.jpg")["width"], 65_535);
     assert_eq!(file(&value, "loose.jpg")["class"], Value::Null);
-    assert_eq!(value["image_folder"]["samples"], 15);
-    assert_eq!(value["image_folder"]["usable"], 6);
+    assert_eq!(value["image_folder"]["samples"], 16);
+    assert_eq!(value["image_folder"]["usable"], 7);
     let classes: Vec<_> = value["classes"].as_array().unwrap().iter().map(|class| &class["samples"]).collect();
-    assert_eq!(classes, [7, 8, 0]);
+    assert_eq!(classes, [8, 8, 0]);
     let groups = value["duplicates"].as_array().unwrap();
     assert_eq!(groups.len(), 1);
     assert_eq!(groups[0]["files"], serde_json::json!(["cat/again/copy.jpg", "cat/good.jpg", "dog/copy.jpg"]));
@@ -188,11 +201,12 @@ fn each_problem_is_found_named_and_counted() {
         bars.map(|bar| (bar["label"].as_str().unwrap().to_owned(), bar["images"].as_u64().unwrap())).collect::<Vec<_>>()
     };
     assert_eq!(bars("EXIF orientation").last().unwrap(), &("6, to turn right by 90".to_owned(), 1));
-    assert_eq!(bars("shorter side in pixels").last().unwrap(), &("64-127".to_owned(), 3));
+    assert_eq!(bars("shorter side in pixels").last().unwrap(), &("64-127".to_owned(), 4));
 
     let shown = text(&doctor(&[root.path().to_str().unwrap(), "--list"]));
     for line in [
         "cat/cut.jpg: truncated: no end-of-image marker (Truncated::Fill keeps it)",
+        "cat/mended.jpg: data missing",
         "cat/really.jpg: wrong extension (is PNG)",
         "dog/turned.jpg: turned by EXIF",
         "dog/arithmetic.jpg: unsupported: arithmetic coding",

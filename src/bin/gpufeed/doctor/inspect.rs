@@ -157,7 +157,17 @@ impl Inspector {
         // Turning the pixels cannot fail; leaving them saves memory.
         let mut options = self.options;
         options.exif = Orientation::Ignore;
-        if let Err(error) = self.whole(bytes, &found, &options, &mut worker.scratch) {
+        let stopped = report.jpeg.as_ref().and_then(|frame| jpeg::with_stop(frame, bytes));
+        if let Some(stopped) = &stopped
+            && self.whole(stopped, &found, &options, &mut worker.scratch).is_ok()
+        {
+            return;
+        }
+        let decoded = self.whole(bytes, &found, &options, &mut worker.scratch);
+        if decoded.is_ok() && stopped.is_some() {
+            report.findings.push(Kind::GrayRest);
+        }
+        if let Err(error) = decoded {
             report.refuse_by(&error, bytes);
             if pixels(&found) > LARGE_PIXELS {
                 return;

@@ -89,6 +89,19 @@ pub(super) fn frame(bytes: &[u8]) -> Option<Frame> {
     Some(frame)
 }
 
+/// The same file with 128 one bits in front of its last end-of-image marker; `None` where that would tell nothing.
+///
+/// Decoders fill with gray what a scan lacks if the marker stands behind it, without an error. A code of ones alone is in no
+/// Huffman table (ITU-T T.81, annex C): if the scan's data were there, nobody reads these bits; if not, decoding fails on
+/// them. In a progressive file only one of many scans would be looked at.
+pub(super) fn with_stop(frame: &Frame, bytes: &[u8]) -> Option<Vec<u8>> {
+    if !matches!(frame.coding, Coding::Baseline | Coding::Extended) || frame.arithmetic {
+        return None;
+    }
+    let end = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xD9])?;
+    Some([&bytes[..end], &[0xFF, 0].repeat(16), &bytes[end..]].concat())
+}
+
 /// The frame of a SOF segment, and the number of its first component's table.
 fn frame_header(marker: u8, payload: &[u8]) -> Option<(Frame, usize)> {
     let (&[precision, _, _, _, _, components], rest) = payload.split_first_chunk::<6>()?;

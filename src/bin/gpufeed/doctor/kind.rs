@@ -50,6 +50,7 @@ pub(super) enum Kind {
     NotAnImageFolder,
     Truncated,
     Corrupt,
+    GrayRest,
     TooLarge,
     Unsupported,
     Unreadable,
@@ -84,6 +85,7 @@ impl Kind {
             Kind::NotAnImageFolder => "no ImageFolder",
             Kind::Truncated => "truncated",
             Kind::Corrupt => "corrupt",
+            Kind::GrayRest => "data missing",
             Kind::TooLarge => "too large",
             Kind::Unsupported => "unsupported",
             Kind::Unreadable => "unreadable",
@@ -118,6 +120,9 @@ impl Kind {
             }
             Kind::Corrupt => {
                 "OnError::Skip, the default, replaces and counts them; Truncated::Fill keeps those marked so, with damaged pixels; better fetch them again or delete them"
+            }
+            Kind::GrayRest => {
+                "their data end before the image does, and an end marker hides it: the rest is gray. Neither gpufeed nor Pillow refuses them, so delete them or fetch them again"
             }
             Kind::TooLarge => {
                 "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, at 4 bytes a pixel and worker; otherwise delete them: a header can declare any size"
