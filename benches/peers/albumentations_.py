@@ -1,11 +1,10 @@
 """Albumentations on NumPy arrays decoded by OpenCV, one sample at a time in DataLoader's processes.
 
-Variants: "area" (antialiases: INTER_AREA where a picture gets smaller), "loop" (recipe E in this process; OpenCV's threads).
+Variant "area": antialiases, by INTER_AREA where a picture gets smaller.
 """
 import albumentations as A
 import cv2
 import numpy
-import torch
 from albumentations.pytorch import ToTensorV2
 from torch.utils.data import DataLoader
 
@@ -81,15 +80,6 @@ def build(arguments, recipe):
     else:
         pixels = peer.resident(arguments)
         pictures = Pictures(pixels, [0] * len(pixels), steps, recipes.RESIDENT_TIMES)
-        if arguments.variant == "loop":
-            cv2.setNumThreads(arguments.workers)
-            torch.set_num_threads(arguments.workers)
-
-            def epoch():
-                for _ in range(recipes.RESIDENT_TIMES):
-                    yield torch.stack([steps(image=picture)["image"] for picture in pixels])
-
-            return peer.Peer(epoch, lambda batch: [batch.numpy()])
     loader = DataLoader(
         pictures, batch_size=arguments.batch, shuffle=True, num_workers=arguments.workers,
         persistent_workers=arguments.workers > 0,

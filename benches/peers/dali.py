@@ -27,8 +27,9 @@ def factor(strength, chosen=None):
 
 
 def source(batches, layout=None, **options):
-    """Pictures that lie in memory; a new call of `batches` when they are used up."""
-    return fn.external_source(source=batches, batch=True, cycle="quiet", layout=layout, dtype=types.UINT8, **options)
+    """Pictures that lie in memory: a list of batches, over and over, or batches without end."""
+    cycle = "quiet" if isinstance(batches, list) else None
+    return fn.external_source(source=batches, batch=True, cycle=cycle, layout=layout, dtype=types.UINT8, **options)
 
 
 def in_batches(items, size):

@@ -1,7 +1,6 @@
 """torchvision's transforms v2 on uint8 tensors: decode_jpeg, one sample at a time in DataLoader's processes.
 
-Variants: "loop" (recipe E in this process, torch's own threads), "whole batch" (recipe G by plain torch operators on the
-resident set, as fast CIFAR trainers do; no torchvision).
+Variant "whole batch": recipe G by plain torch operators on the resident set, as fast CIFAR trainers do; no torchvision.
 """
 import torch
 from torch.utils.data import DataLoader
@@ -109,16 +108,7 @@ def build(arguments, recipe):
             torch.set_num_threads(arguments.workers)
             return whole_batch(peer.small(arguments), arguments, recipe)
         return load(Pixels(planes(peer.small(arguments)), transform(recipe)), arguments)
-    pixels, steps = planes(peer.resident(arguments)), transform(recipe)
-    if arguments.variant != "loop":
-        return load(Pixels(pixels, steps, recipes.RESIDENT_TIMES), arguments)
-    torch.set_num_threads(arguments.workers)
-
-    def epoch():
-        for _ in range(recipes.RESIDENT_TIMES):
-            yield torch.stack([steps(picture) for picture in pixels])
-
-    return peer.Peer(epoch, lambda batch: [batch.numpy()])
+    return load(Pixels(planes(peer.resident(arguments)), transform(recipe), recipes.RESIDENT_TIMES), arguments)
 
 
 if __name__ == "__main__":
