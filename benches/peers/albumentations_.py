@@ -2,6 +2,7 @@
 
 Variant "area": antialiases, by INTER_AREA where a picture gets smaller.
 """
+
 import albumentations as A
 import cv2
 import numpy
@@ -81,7 +82,10 @@ def build(arguments, recipe):
         pixels = peer.resident(arguments)
         pictures = Pictures(pixels, [0] * len(pixels), steps, recipes.RESIDENT_TIMES)
     loader = DataLoader(
-        pictures, batch_size=arguments.batch, shuffle=True, num_workers=arguments.workers,
+        pictures,
+        batch_size=arguments.batch,
+        shuffle=True,
+        num_workers=arguments.workers,
         persistent_workers=arguments.workers > 0,
     )
 

@@ -1,4 +1,5 @@
 """Who takes part in which recipe, with which settings, and what of it is not the same work."""
+
 import os
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
@@ -73,11 +74,13 @@ STEADY = "queues stay full between epochs; no copy into torch's tensors"
 ON_GPU = "batches stay on the GPU"
 
 RIVALS = (
+    Rival("torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFG", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}),
     Rival(
-        "torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFG", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}
-    ),
-    Rival(
-        "torch, whole batch", "threads", *TORCHVISION, "G", "by hand, with plain torch operators on the resident set",
+        "torch, whole batch",
+        "threads",
+        *TORCHVISION,
+        "G",
+        "by hand, with plain torch operators on the resident set",
         arguments=("--variant", "whole batch"),
     ),
     Rival("DALI CPU", "CPU pipeline", *DALI, "ABCDEFG", STEADY, both(WINDOW, FIXED)),
@@ -86,20 +89,37 @@ RIVALS = (
     ),
     Rival("DALI GPU", "GPU pipeline", *DALI, "ABCDEFG", ON_GPU, both(WINDOW, FIXED), ("--device", "gpu"), gpu=True),
     Rival(
-        "Albumentations", "DataLoader, INTER_LINEAR", *ALBUMENTATIONS, "ABCDEFG",
+        "Albumentations",
+        "DataLoader, INTER_LINEAR",
+        *ALBUMENTATIONS,
+        "ABCDEFG",
         notes={
-            **both(UINT8, NO_ANTIALIAS), **IN_MEMORY, **ONE_BY_ONE,
+            **both(UINT8, NO_ANTIALIAS),
+            **IN_MEMORY,
+            **ONE_BY_ONE,
             "B": "uint8 arithmetic; RandomBrightnessContrast adds brightness, contrast about 0; " + NO_ANTIALIAS["B"],
         },
     ),
     Rival(
-        "Albumentations, antialiased", "DataLoader, INTER_AREA", *ALBUMENTATIONS, "ABCD", "INTER_AREA where it reduces",
-        UINT8, ("--variant", "area"), extra=True,
+        "Albumentations, antialiased",
+        "DataLoader, INTER_AREA",
+        *ALBUMENTATIONS,
+        "ABCD",
+        "INTER_AREA where it reduces",
+        UINT8,
+        ("--variant", "area"),
+        extra=True,
     ),
     Rival("Kornia", "DataLoader, batch on the CPU", *KORNIA, "ABCDEG", notes=ONE_ORDER),
     Rival("Kornia", "threads", *KORNIA, "F", "kornia-rs, which decodes for kornia.io; bytes in memory"),
     Rival(
-        "Kornia GPU", "DataLoader, batch on the GPU", *KORNIA, "ABCDEG", ON_GPU, ONE_ORDER, ("--device", "gpu"),
+        "Kornia GPU",
+        "DataLoader, batch on the GPU",
+        *KORNIA,
+        "ABCDEG",
+        ON_GPU,
+        ONE_ORDER,
+        ("--device", "gpu"),
         gpu=True,
     ),
 )
@@ -135,7 +155,13 @@ def rivals(letters, python, sets, workers, batch, seconds, no_gpu, missing, all_
             reason = f"not measured: {no_gpu}" if rival.gpu and no_gpu else missing.get(letter)
             cells.append(
                 Cell(
-                    letter, rival.name, rival.variant, size, rival.note_on(letter), command, pinned(rival.package),
+                    letter,
+                    rival.name,
+                    rival.variant,
+                    size,
+                    rival.note_on(letter),
+                    command,
+                    pinned(rival.package),
                     reason,
                 )
             )

@@ -1,11 +1,12 @@
-"""NVIDIA DALI: pipelines on the CPU (`workers` threads), or on an NVIDIA GPU (`--device gpu`: nvJPEG decodes there, too).
+"""NVIDIA DALI: pipelines on the CPU (`workers` threads), or on an NVIDIA GPU (`--device gpu`), which decodes, too.
 
-Outputs are taken as DALI gives them, without the copy into torch's tensors that its PyTorch iterator makes. The reader goes
-on from one epoch to the next without emptying its queues and in whole batches; what it has delivered is what counts.
+Outputs are taken as DALI gives them, without the copy into torch's tensors that its PyTorch iterator makes. The reader
+goes on from one epoch to the next in whole batches, its queues full; what it has delivered is what counts.
 
-Variants: "plain" (recipes B, C: a whole resize, then a crop; otherwise only the window that the crop leaves is resized, which
-gives the same picture for less work).
+Variant "plain": recipes B and C resize the whole picture, then crop. Otherwise only the window that the crop leaves is
+resized, which gives the same picture for less work.
 """
+
 import numpy
 from nvidia.dali import fn, pipeline_def, types
 
@@ -83,7 +84,9 @@ def window(images, recipe, variant):
         return fn.resize(images, size=(side, side), **region, **how)
     if full:
         images = fn.resize(images, size=(full, full), **how)
-    return fn.crop(images, crop=(side, side), crop_pos_x=uniform(range=(0.0, 1.0)), crop_pos_y=uniform(range=(0.0, 1.0)))
+    return fn.crop(
+        images, crop=(side, side), crop_pos_x=uniform(range=(0.0, 1.0)), crop_pos_y=uniform(range=(0.0, 1.0))
+    )
 
 
 def colour(images, recipe):
@@ -95,7 +98,10 @@ def colour(images, recipe):
     # RandomGrayscale is a saturation of 0.
     coloured = 1 - fn.cast(coin(recipe.gray), dtype=types.FLOAT)
     return fn.color_twist(
-        images, brightness=factor(brightness), contrast=factor(contrast), saturation=factor(saturation) * coloured,
+        images,
+        brightness=factor(brightness),
+        contrast=factor(contrast),
+        saturation=factor(saturation) * coloured,
         hue=uniform(range=(-360 * hue, 360 * hue)),
     )
 
@@ -113,8 +119,12 @@ def graph(recipe, arguments):
         images = colour(images, recipe)
     mean, std = recipe.normalize or ((0.0,) * 3, (1.0,) * 3)
     return fn.crop_mirror_normalize(
-        images, mirror=coin(recipe.horizontal), dtype=types.FLOAT, output_layout="CHW",
-        mean=[255 * value for value in mean], std=[255 * value for value in std],
+        images,
+        mirror=coin(recipe.horizontal),
+        dtype=types.FLOAT,
+        output_layout="CHW",
+        mean=[255 * value for value in mean],
+        std=[255 * value for value in std],
     )
 
 

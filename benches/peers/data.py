@@ -1,11 +1,12 @@
 """The three sets that are measured, made once and kept under PEERS_HOME.
 
-1. names: several names (hard links, else symbolic links, else copies) of each JPEG file of a folder, so that the emptying of
-   the queues at the end of an epoch does not decide. Links share their pages in the system's cache.
+1. names: several names (hard links, else symbolic links, else copies) of each JPEG file of a folder: an epoch that is
+   long enough for the emptying of the queues at its end not to decide. Links share their pages in the cache.
 2. small: 50,000 noise images of 32x32, of CIFAR-10's size; no operator's time depends on what they show.
 3. resident: the first 64 files at 384x384; it needs Pillow, so the rivals' Python makes it:
    `python data.py FOLDER OUT.npy`.
 """
+
 import hashlib
 import os
 import random

@@ -1,4 +1,5 @@
 """gpufeed's own rows: which program, with which arguments."""
+
 import glob
 import os
 import shlex
@@ -8,20 +9,26 @@ import recipes
 
 ROOT = os.path.dirname(os.path.dirname(cells.HERE))
 
-# By the name of a way to run it: the row's name, the row's variant, the arguments of `gpufeed bench`, those of benches/line.rs.
+# By the name of a way to run it: the row's name and variant, arguments of `gpufeed bench`, those of benches/line.rs.
 WAYS = {
     "cpu": ("gpufeed", "CPU backend", "--backend cpu", "--backend cpu"),
     "gpu": ("gpufeed (GPU)", "the best GPU", "--backend gpu", "--backend auto"),
     "software": (
-        "gpufeed (llvmpipe)", "software GPU, CPU executor, batches copied up", "--backend gpu --adapter llvmpipe",
+        "gpufeed (llvmpipe)",
+        "software GPU, CPU executor, batches copied up",
+        "--backend gpu --adapter llvmpipe",
         "--backend llvmpipe",
     ),
     "shaders": (
-        "gpufeed (llvmpipe, shaders)", "software GPU, shaders", "--backend gpu --adapter llvmpipe --shaders",
+        "gpufeed (llvmpipe, shaders)",
+        "software GPU, shaders",
+        "--backend gpu --adapter llvmpipe --shaders",
         "--backend llvmpipe --force-gpu",
     ),
 }
-BENCH = "bench --recipe {name} --workers {workers} --batch-size {batch} --data {data} --seconds {seconds} --quick --json -"
+BENCH = (
+    "bench --recipe {name} --workers {workers} --batch-size {batch} --data {data} --seconds {seconds} --quick --json -"
+)
 LINE = "--recipe {line} --workers {workers} --batch {batch} --data {data} --min-seconds {seconds}"
 PLACES = "{recipe} {name} {line} {workers} {batch} {data} {seconds} {backend}"
 
@@ -46,8 +53,13 @@ def rows(letters, ways, template, data, workers, batch, seconds):
         for way in ways:
             name, variant, bench, line = WAYS[way]
             values = {
-                "recipe": letter, "name": recipe.name, "workers": workers, "batch": size, "data": shlex.quote(data),
-                "seconds": seconds, "backend": line if template and "{line}" in template else bench,
+                "recipe": letter,
+                "name": recipe.name,
+                "workers": workers,
+                "batch": size,
+                "data": shlex.quote(data),
+                "seconds": seconds,
+                "backend": line if template and "{line}" in template else bench,
                 # benches/line.rs has lists of its own under these letters; it knows the others by name.
                 "line": letter if letter in "ABCDE" else recipe.name,
             }

@@ -1,9 +1,10 @@
-"""Kornia: DataLoader's processes decode and resize, since a batch needs one size; the batch is augmented here, on the CPU
-with as many torch threads as workers, or on the GPU (`--device gpu`).
+"""Kornia: DataLoader's processes decode and resize, since a batch needs one size; the batch is augmented here, on the
+CPU with as many torch threads as workers, or on the GPU (`--device gpu`).
 
-Recipe A: Kornia's RandomResizedCrop on each picture in the processes, as pictures differ in size. Recipe F: the decoder of
-`kornia.io`, without the copy to a tensor.
+Recipe A: Kornia's RandomResizedCrop on each picture in the processes, as pictures differ in size. Recipe F: the decoder
+of `kornia.io`, without the copy to a tensor.
 """
+
 import kornia.augmentation as K
 import torch
 from torch.utils.data import DataLoader
@@ -60,8 +61,12 @@ def batches(arguments, recipe):
         side = recipe.resize
         steps = RandomResized(recipe.side) if recipe.random_resized else v2.Resize((side, side), antialias=True)
         loader = DataLoader(
-            Files(arguments.data, steps), batch_size=arguments.batch, shuffle=True, num_workers=arguments.workers,
-            persistent_workers=arguments.workers > 0, pin_memory=arguments.device == "gpu",
+            Files(arguments.data, steps),
+            batch_size=arguments.batch,
+            shuffle=True,
+            num_workers=arguments.workers,
+            persistent_workers=arguments.workers > 0,
+            pin_memory=arguments.device == "gpu",
         )
         return lambda: (images for images, _labels in loader)
     pixels = peer.small(arguments) if recipe.source == "small" else peer.resident(arguments)
@@ -94,9 +99,7 @@ def build(arguments, recipe):
         for images in incoming():
             yield augmented(images)
 
-    return peer.Peer(
-        epoch, lambda batch: [batch.cpu().numpy()], finish=torch.cuda.synchronize if gpu else lambda: None
-    )
+    return peer.Peer(epoch, lambda batch: [batch.cpu().numpy()], finish=torch.cuda.synchronize if gpu else lambda: None)
 
 
 if __name__ == "__main__":

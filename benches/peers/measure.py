@@ -1,10 +1,14 @@
 """What a process and its descendants cost, and what else the machine does. From /proc: where there is none, None."""
+
 import os
 import platform
 import subprocess
 import threading
 
 LINUX = os.path.exists("/proc/self/stat")
+# Seconds between two looks at the memory. The kernel walks the page tables for it, which takes milliseconds: so rarely,
+# it costs a rival well under 1 %.
+EVERY = 1.5
 TICK = os.sysconf("SC_CLK_TCK") if LINUX else 0
 
 
@@ -52,8 +56,8 @@ def system_cpu_seconds():
 
 
 def memory(root):
-    """Bytes that the tree holds, and how they were counted: `PSS` divides shared pages among those who share them; `RSS`,
-    where the kernel does not tell, counts them for each."""
+    """Bytes that the tree holds, and how they were counted: `PSS` divides shared pages among those who share them;
+    `RSS`, where the kernel does not tell, counts them for each."""
     proportional = resident = 0
     members = tree(root) if LINUX else []
     for pid in members:
@@ -66,22 +70,22 @@ def memory(root):
 
 
 class Watch(threading.Thread):
-    """Looks at a tree's memory until stopped and keeps the greatest. Walking the page tables of a process that maps CUDA's
-    libraries takes milliseconds: looking every 1.5 s costs it well under 1 %."""
+    """Looks at a tree's memory until stopped and keeps the greatest."""
 
-    def __init__(self, root, every=1.5):
+    def __init__(self, root):
         super().__init__(daemon=True)
-        self.root, self.every = root, every
+        self.root = root
         self.peak, self.kind = 0, None
         self.ended = threading.Event()
 
     def run(self):
-        wait = min(0.2, self.every)
+        # So that something is known of a process that soon ends.
+        wait = min(0.2, EVERY)
         while not self.ended.wait(wait):
             held, kind = memory(self.root)
             if held > self.peak:
                 self.peak, self.kind = held, kind
-            wait = self.every
+            wait = EVERY
 
     def stop(self):
         self.ended.set()
@@ -101,7 +105,9 @@ def cores():
 
 
 def machine():
-    found = [line.split("=", 1)[1].strip('"') for line in read("/etc/os-release").splitlines() if "PRETTY_NAME=" in line]
+    found = [
+        line.split("=", 1)[1].strip('"') for line in read("/etc/os-release").splitlines() if "PRETTY_NAME=" in line
+    ]
     pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
     return {
         "cpu": processor(),

@@ -1,6 +1,7 @@
-"""What every rival's process does: build, a warm-up epoch that is checked, whole epochs until enough seconds have passed,
-then one line `RESULT {json}`. A rival's script defines `build(arguments, recipe)` and calls `main(build)`.
+"""What every rival's process does: build, a warm-up epoch that is checked, whole epochs until enough seconds have
+passed, then one line `RESULT {json}`. A rival's script defines `build(arguments, recipe)` and calls `main`.
 """
+
 import argparse
 import importlib.metadata
 import json

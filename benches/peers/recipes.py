@@ -2,6 +2,7 @@
 
 Lengths are pixels; jitter strengths are torchvision's (brightness, contrast, saturation, hue); p is a probability.
 """
+
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
@@ -14,7 +15,7 @@ class Recipe:
     letter: str
     # gpufeed's name for it.
     name: str
-    # "files": JPEG files; "bytes": the same, read into memory before; "resident": 384x384 pixels; "small": 32x32 pixels.
+    # "files": JPEG files; "bytes": the same, in memory; "resident": 384x384 pixels; "small": 32x32 pixels.
     source: str
     # Width and height of the output; None: pictures of their own sizes, 8 bits a channel.
     side: Optional[int]
@@ -46,7 +47,14 @@ ALL = {
         Recipe("B", "resize-crop-256", "files", 256, resize=384, crop=True, jitter=(0.2, 0.2, 0.0, 0.0), jitter_p=0.2),
         Recipe("C", "resize-crop-224", "files", 224, resize=384, crop=True, jitter=(0.2, 0.2, 0.0, 0.0)),
         Recipe(
-            "D", "resize-jitter-gray", "files", 224, resize=224, vertical=0.5, jitter=(0.3, 0.3, 0.3, 0.1), gray=0.1,
+            "D",
+            "resize-jitter-gray",
+            "files",
+            224,
+            resize=224,
+            vertical=0.5,
+            jitter=(0.3, 0.3, 0.3, 0.1),
+            gray=0.1,
             normalize=IMAGENET,
         ),
         Recipe("E", "augment-only", "resident", 224, crop=True, jitter=(0.2, 0.2, 0.0, 0.0)),

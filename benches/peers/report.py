@@ -1,4 +1,5 @@
 """Rows, their JSON and their table."""
+
 import statistics
 
 import recipes
@@ -42,7 +43,9 @@ def row(cell, outcomes, workers):
 def described(letter):
     """A recipe in one line."""
     recipe = recipes.ALL[letter]
-    steps = {"files": ["decode"], "bytes": ["decode"], "resident": ["384x384 pixels"], "small": ["32x32 pixels"]}[recipe.source]
+    steps = {"files": ["decode"], "bytes": ["decode"], "resident": ["384x384 pixels"], "small": ["32x32 pixels"]}[
+        recipe.source
+    ]
     if recipe.random_resized:
         steps.append(f"RandomResizedCrop({recipe.side})")
     if recipe.resize:
@@ -104,7 +107,6 @@ def table(document):
                 continue
             between = f"{number(rate['min'])} - {number(rate['max'])}"
             cpu, memory = number(entry["cpu_ms_per_image"]), number(entry["peak_rss_mb"])
-            lines.append(
-                f"   {entry['name']:{width}}  {number(rate['median']):>9}  {between:>19}  {cpu:>7}  {memory:>6}  {entry['note']}"
-            )
+            numbers = f"{number(rate['median']):>9}  {between:>19}  {cpu:>7}  {memory:>6}"
+            lines.append(f"   {entry['name']:{width}}  {numbers}  {entry['note']}")
     return "\n".join(lines)

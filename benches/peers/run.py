@@ -3,6 +3,7 @@
 
 The rivals come from `setup.sh`; this program itself needs Python alone. See README.md.
 """
+
 import argparse
 import datetime
 import json
@@ -44,7 +45,7 @@ def template(text):
     try:
         text.format(**dict.fromkeys(gpufeed.PLACES.replace("{", "").replace("}", "").split(), "1"))
     except (KeyError, IndexError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{error}: the places are {gpufeed.PLACES}")
+        raise argparse.ArgumentTypeError(f"{error}: the places are {gpufeed.PLACES}") from None
     return text
 
 
@@ -52,19 +53,28 @@ def arguments(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, metavar="FOLDER", help="class folders of JPEG files")
     parser.add_argument("--json", required=True, metavar="FILE", help="where the result goes")
-    parser.add_argument("--recipes", type=letters, default=list(recipes.ALL), metavar="LIST", help="default: A,B,C,D,E,F,G")
+    parser.add_argument(
+        "--recipes", type=letters, default=list(recipes.ALL), metavar="LIST", help="default: A,B,C,D,E,F,G"
+    )
     parser.add_argument("--workers", type=number(1, int), default=measure.cores(), help="default: all cores")
     parser.add_argument("--batch-size", type=number(1, int), default=64, help="G always takes 512; default: 64")
-    parser.add_argument("--seconds", type=number(0.1), default=5.0, help="of each run, after its warm-up epoch; default: 5")
+    parser.add_argument(
+        "--seconds", type=number(0.1), default=5.0, help="of each run, after its warm-up epoch; default: 5"
+    )
     parser.add_argument("--rounds", type=number(1, int), default=3, help="runs of each; default: 3")
     parser.add_argument("--seed", type=int, default=0, help="of the order; default: 0")
     parser.add_argument("--copies", type=number(1, int), default=4, help="names of each file; default: 4")
     parser.add_argument("--timeout", type=number(1), help="seconds of a process; default: 120 and 15 times --seconds")
     parser.add_argument("--only", metavar="LIST", help="parts of rows' names, with commas between; gpufeed stays")
     parser.add_argument("--all-ways", action="store_true", help="the rivals' other ways, too")
-    parser.add_argument("--gpufeed", type=template, metavar="COMMAND", help=f"places: {gpufeed.PLACES}; default: what is built")
     parser.add_argument(
-        "--gpufeed-ways", default="cpu", metavar="LIST", help=f"of {', '.join(gpufeed.WAYS)}, with commas between; default: cpu"
+        "--gpufeed", type=template, metavar="COMMAND", help=f"places: {gpufeed.PLACES}; default: what is built"
+    )
+    parser.add_argument(
+        "--gpufeed-ways",
+        default="cpu",
+        metavar="LIST",
+        help=f"of {', '.join(gpufeed.WAYS)}, with commas between; default: cpu",
     )
     parser.add_argument("--python", help="the rivals'; default: PEERS_HOME/venv/bin/python")
     given = parser.parse_args(given)
@@ -89,7 +99,10 @@ def prepare(given):
     resident = data.resident_path(folder, under)
     if "E" in given.recipes and not missing and not os.path.exists(resident):
         made = subprocess.run(
-            [given.python, os.path.join(cells.HERE, "data.py"), folder, resident], capture_output=True, text=True, check=False
+            [given.python, os.path.join(cells.HERE, "data.py"), folder, resident],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if made.returncode:
             missing["E"] = f"its pictures could not be made: {turns.last_words(made.stderr, made.stdout)}"
@@ -113,7 +126,11 @@ def take_turns(chosen, given):
             f"others {report.number(outcome['other_cores_busy'])} cores"
         )
         passed = time.monotonic() - start
-        print(f"{passed:6.0f} s  {done}/{total}  round {number + 1}  {cell.recipe}  {cell.name}: {said}", file=sys.stderr, flush=True)
+        print(
+            f"{passed:6.0f} s  {done}/{total}  round {number + 1}  {cell.recipe}  {cell.name}: {said}",
+            file=sys.stderr,
+            flush=True,
+        )
     return outcomes
 
 
@@ -122,22 +139,36 @@ def main():
     when = datetime.datetime.now().astimezone()
     folder, described, sets, missing = prepare(given)
     chosen = cells.rivals(
-        given.recipes, given.python, sets, given.workers, given.batch_size, given.seconds, measure.no_nvidia_gpu(), missing,
+        given.recipes,
+        given.python,
+        sets,
+        given.workers,
+        given.batch_size,
+        given.seconds,
+        measure.no_nvidia_gpu(),
+        missing,
         given.all_ways,
     )
     if given.only:
         parts = [part.strip().lower() for part in given.only.split(",")]
         chosen = [cell for cell in chosen if any(part in cell.name.lower() for part in parts)]
-    chosen = gpufeed.rows(
-        given.recipes, given.gpufeed_ways, given.gpufeed, folder, given.workers, given.batch_size, given.seconds
-    ) + chosen
+    chosen = (
+        gpufeed.rows(
+            given.recipes, given.gpufeed_ways, given.gpufeed, folder, given.workers, given.batch_size, given.seconds
+        )
+        + chosen
+    )
     outcomes = take_turns(chosen, given)
     busy = [run.get("other_cores_busy") for runs in outcomes.values() for run in runs]
     machine = {**measure.machine(), "other_cores_busy": report.middle(busy) or 0.0}
     rows = [report.row(cell, outcomes[cell], given.workers) for cell in sorted(chosen, key=lambda cell: cell.recipe)]
     settings = {
-        "workers": given.workers, "batch_size": given.batch_size, "seconds": given.seconds, "rounds": given.rounds,
-        "seed": given.seed, "copies": given.copies,
+        "workers": given.workers,
+        "batch_size": given.batch_size,
+        "seconds": given.seconds,
+        "rounds": given.rounds,
+        "seed": given.seed,
+        "copies": given.copies,
     }
     document = report.document(machine, when, described, settings, rows)
     partial = f"{given.json}.partial"

@@ -2,6 +2,7 @@
 
 Variant "whole batch": recipe G by plain torch operators on the resident set, as fast CIFAR trainers do; no torchvision.
 """
+
 import torch
 from torch.utils.data import DataLoader
 from torchvision.io import ImageReadMode, decode_jpeg, read_file
@@ -63,7 +64,10 @@ def planes(array):
 
 def load(dataset, arguments):
     loader = DataLoader(
-        dataset, batch_size=arguments.batch, shuffle=True, num_workers=arguments.workers,
+        dataset,
+        batch_size=arguments.batch,
+        shuffle=True,
+        num_workers=arguments.workers,
         persistent_workers=arguments.workers > 0,
     )
 

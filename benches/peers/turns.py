@@ -1,4 +1,5 @@
 """Runs programs in turns, each in a process of its own, and takes their results."""
+
 import json
 import os
 import random
@@ -11,8 +12,8 @@ import measure
 
 
 def order(cells, rounds, seed):
-    """(round, cell): recipe by recipe, so that those compared run within minutes; within a recipe shuffled for each round, so
-    that nobody always runs after the same one."""
+    """(round, cell): recipe by recipe, so that those compared run within minutes; within a recipe shuffled for each
+    round, so that nobody always runs after the same one."""
     letters = sorted({cell.recipe for cell in cells})
     for number in range(rounds):
         for letter in letters:
@@ -86,7 +87,11 @@ def take(cell, timeout):
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         try:
             process = subprocess.Popen(
-                cell.command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment,
+                cell.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                env=environment,
                 start_new_session=True,
             )
         except OSError as error:
