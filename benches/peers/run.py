@@ -64,7 +64,7 @@ def arguments(given=None):
     parser.add_argument("--rounds", type=number(1, int), default=3, help="runs of each; default: 3")
     parser.add_argument("--seed", type=int, default=0, help="of the order; default: 0")
     parser.add_argument("--copies", type=number(1, int), default=4, help="names of each file; default: 4")
-    parser.add_argument("--timeout", type=number(1), help="seconds of a process; default: 120 and 15 times --seconds")
+    parser.add_argument("--timeout", type=number(1), help="seconds of a process; default: 180 and 15 times --seconds")
     parser.add_argument("--only", metavar="LIST", help="parts of rows' names, with commas between; gpufeed stays")
     parser.add_argument("--all-ways", action="store_true", help="the rivals' other ways, too")
     parser.add_argument(
@@ -82,7 +82,10 @@ def arguments(given=None):
     for way in given.gpufeed_ways:
         if way not in gpufeed.WAYS:
             parser.error(f"--gpufeed-ways: {way!r} is none of {', '.join(gpufeed.WAYS)}")
-    given.timeout = given.timeout or 120 + 15 * given.seconds
+    folder = os.path.dirname(os.path.abspath(given.json))
+    if not os.path.isdir(folder):
+        parser.error(f"--json: there is no folder {folder}")
+    given.timeout = given.timeout or 180 + 15 * given.seconds
     given.python = given.python or os.path.join(data.home(), "venv", "bin", "python")
     return given
 
@@ -115,7 +118,7 @@ def prepare(given):
 
 
 def take_turns(chosen, given):
-    """The outcomes of every cell, in the order of the rounds."""
+    """After each round: the outcomes of every cell so far, in the order of the rounds."""
     outcomes = {cell: [] for cell in chosen}
     total, start = len(chosen) * given.rounds, time.monotonic()
     for done, (number, cell) in enumerate(turns.order(chosen, given.rounds, given.seed), 1):
@@ -125,60 +128,50 @@ def take_turns(chosen, given):
             f"{outcome['images_per_s']:.1f} images/s, {report.number(outcome['cpu_ms_per_image'])} CPU ms, "
             f"others {report.number(outcome['other_cores_busy'])} cores"
         )
-        passed = time.monotonic() - start
-        print(
-            f"{passed:6.0f} s  {done}/{total}  round {number + 1}  {cell.recipe}  {cell.name}: {said}",
-            file=sys.stderr,
-            flush=True,
-        )
-    return outcomes
+        turn = f"{time.monotonic() - start:6.0f} s  {done}/{total}  round {number + 1}  {cell.recipe}  {cell.name}"
+        print(f"{turn}: {said}", file=sys.stderr, flush=True)
+        if done % len(chosen) == 0:
+            yield outcomes
 
 
-def main():
-    given = arguments()
-    when = datetime.datetime.now().astimezone()
-    folder, described, sets, missing = prepare(given)
-    chosen = cells.rivals(
-        given.recipes,
-        given.python,
-        sets,
-        given.workers,
-        given.batch_size,
-        given.seconds,
-        measure.no_nvidia_gpu(),
-        missing,
-        given.all_ways,
-    )
+def participants(given, folder, sets, missing):
+    """gpufeed's cells, then the rivals'."""
+    asked = (given.workers, given.batch_size, given.seconds)
+    rivals = cells.rivals(given.recipes, given.python, sets, *asked, measure.no_nvidia_gpu(), missing, given.all_ways)
     if given.only:
         parts = [part.strip().lower() for part in given.only.split(",")]
-        chosen = [cell for cell in chosen if any(part in cell.name.lower() for part in parts)]
-    chosen = (
-        gpufeed.rows(
-            given.recipes, given.gpufeed_ways, given.gpufeed, folder, given.workers, given.batch_size, given.seconds
-        )
-        + chosen
-    )
-    outcomes = take_turns(chosen, given)
-    busy = [run.get("other_cores_busy") for runs in outcomes.values() for run in runs]
-    machine = {**measure.machine(), "other_cores_busy": report.middle(busy) or 0.0}
-    rows = [report.row(cell, outcomes[cell], given.workers) for cell in sorted(chosen, key=lambda cell: cell.recipe)]
-    settings = {
-        "workers": given.workers,
-        "batch_size": given.batch_size,
-        "seconds": given.seconds,
-        "rounds": given.rounds,
-        "seed": given.seed,
-        "copies": given.copies,
-    }
-    document = report.document(machine, when, described, settings, rows)
-    partial = f"{given.json}.partial"
+        rivals = [cell for cell in rivals if any(part in cell.name.lower() for part in parts)]
+    return gpufeed.rows(given.recipes, given.gpufeed_ways, given.gpufeed, folder, *asked) + rivals
+
+
+def save(document, path):
+    partial = f"{path}.partial"
     with open(partial, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)
         file.write("\n")
-    os.replace(partial, given.json)
+    os.replace(partial, path)
+
+
+def main():
+    given, when = arguments(), datetime.datetime.now().astimezone()
+    try:
+        folder, described, sets, missing = prepare(given)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: --data: {error}")
+    chosen, machine = participants(given, folder, sets, missing), measure.machine()
+    for outcomes in take_turns(chosen, given):
+        busy = report.middle(run.get("other_cores_busy") for runs in outcomes.values() for run in runs) or 0.0
+        rows = [report.row(cell, runs, given.workers) for cell, runs in outcomes.items()]
+        rows.sort(key=lambda row: row["recipe"])
+        settings = {
+            name: getattr(given, name) for name in ("workers", "batch_size", "seconds", "rounds", "seed", "copies")
+        }
+        # After each round: a run that is stopped leaves the rounds that it has finished.
+        document = report.document({**machine, "other_cores_busy": busy}, when, described, settings, rows)
+        save(document, given.json)
     print(report.table(document))
-    if machine["other_cores_busy"] > 0.15:
-        print(f"\nOther processes kept {machine['other_cores_busy']:.2f} cores busy: measure again on a quiet machine.")
+    if busy > 0.15:
+        print(f"\nOther processes kept {busy:.2f} cores busy: measure again on a quiet machine.")
     print(f"\n{given.json}")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of everything but the rivals' own scripts: `python3 benches/peers/test_peers.py`. Needs Python alone."""
 
+import argparse
 import ast
 import contextlib
 import datetime
@@ -414,12 +415,29 @@ class Whole(unittest.TestCase):
             self.assertRegex(row["failed"], "setup.sh|no NVIDIA GPU", row["name"])
         self.assertIn("torchvision v2", done.stdout)
 
+    def test_a_folder_without_photographs_ends_the_run(self):
+        empty = os.path.join(self.place, "empty")
+        os.mkdir(empty)
+        done = self.run_all("--data", empty)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^error: --data: no file ending")
+
+    def test_a_run_that_is_stopped_leaves_its_rounds(self):
+        given = argparse.Namespace(rounds=3, seed=0, timeout=20.0)
+        chosen = [cell(name="one"), cell(name="two", missing="no GPU")]
+        with contextlib.redirect_stderr(io.StringIO()):
+            rounds = [
+                {each.name: len(runs) for each, runs in so_far.items()} for so_far in run.take_turns(chosen, given)
+            ]
+        self.assertEqual(rounds, [{"one": count, "two": count} for count in (1, 2, 3)])
+
     def test_wrong_arguments_are_errors(self):
         for more, said in (
             (["--recipes", "A,H"], "'H' is none of A"),
             (["--workers", "0"], "0 is less than 1"),
             (["--gpufeed", "prog {nothing}"], "the places are"),
             (["--gpufeed-ways", "quantum"], "'quantum' is none of cpu"),
+            (["--json", "/no/such/folder/j"], "there is no folder /no/such/folder"),
         ):
             with contextlib.redirect_stderr(io.StringIO()) as errors, self.assertRaises(SystemExit) as end:
                 run.arguments(["--data", "d", "--json", "j", *more])
