@@ -89,7 +89,8 @@ class Watch(threading.Thread):
 
     def stop(self):
         self.ended.set()
-        self.join()
+        if self.ident is not None:
+            self.join()
 
 
 def processor():

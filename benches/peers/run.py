@@ -8,6 +8,7 @@ import argparse
 import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -154,6 +155,8 @@ def save(document, path):
 
 def main():
     given, when = arguments(), datetime.datetime.now().astimezone()
+    # As Ctrl-C does: the process whose turn it is must end with this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     try:
         folder, described, sets, missing = prepare(given)
     except (OSError, ValueError) as error:

@@ -431,6 +431,24 @@ class Whole(unittest.TestCase):
             ]
         self.assertEqual(rounds, [{"one": count, "two": count} for count in (1, 2, 3)])
 
+    @unittest.skipUnless(measure.LINUX, "reads /proc")
+    def test_a_run_that_is_told_to_end_ends_its_program(self):
+        program = f"{sys.executable} -c 'import time; time.sleep(60)'"
+        given = ["--data", os.path.join(self.place, "pictures"), "--json", self.json, "--recipes", "A"]
+        with subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "run.py"), *given, "--gpufeed", program, "--only", "nobody"],
+            env={**os.environ, "PEERS_HOME": self.place},
+            stderr=subprocess.DEVNULL,
+        ) as running:
+            deadline = time.monotonic() + 20
+            while len(members := measure.tree(running.pid)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            # Seen as soon as it is forked: the run has to get as far as waiting for it.
+            time.sleep(0.5)
+            running.terminate()
+        self.assertEqual(len(members), 2)
+        self.assertFalse(os.path.exists(f"/proc/{members[1]}"))
+
     def test_wrong_arguments_are_errors(self):
         for more, said in (
             (["--recipes", "A,H"], "'H' is none of A"),

@@ -96,16 +96,15 @@ def take(cell, timeout):
             )
         except OSError as error:
             return {"failed": f"cannot start {cell.command[0]}: {error}"}
-        watch = measure.Watch(process.pid)
-        watch.start()
-        late = False
+        watch, late = measure.Watch(process.pid), False
         try:
+            watch.start()
             process.wait(timeout)
         except subprocess.TimeoutExpired:
             late = True
         finally:
-            watch.stop()
             end(process)
+            watch.stop()
         output.seek(0)
         errors.seek(0)
         output, errors = output.read(), errors.read()
