@@ -57,15 +57,17 @@ check() {
     local copy="$folder/checked.html"
     { cat "$1"; printf '<script>const wanted = "%s";\n' "$2"; cat scripts/report-check.js; printf '</script>\n'; } >"$copy"
     browser --window-size=1366,900 --dump-dom "file://$copy" >"$folder/dom.html"
-    sed -n '/<pre id="check">/,/<\/pre>/p' "$folder/dom.html" | sed 's/<[^>]*>//g'
-    grep -q 'CHECK PASSED' "$folder/dom.html" || { echo "the report's charts are not as they should be" >&2; return 1; }
+    # The page also holds the text of the script: only what that wrote counts.
+    sed -n '/<pre id="check">/,/<\/pre>/p' "$folder/dom.html" | sed 's/<[^>]*>//g' >"$folder/verdict"
+    cat "$folder/verdict"
+    grep -qx 'CHECK PASSED' "$folder/verdict" || { echo "the report's charts are not as they should be" >&2; return 1; }
 }
 
 # shot PAGE PNG [OPTION...]: the whole page, as high as it is.
 shot() {
     local page=$1 png=$2 height
     shift 2
-    height=$(grep -o 'PAGE HEIGHT [0-9]*' "$folder/dom.html" | grep -o '[0-9]*$')
+    height=$(grep -o 'PAGE HEIGHT [0-9]*' "$folder/verdict" | grep -o '[0-9]*$')
     browser --window-size="1366,$height" --screenshot="$png" "$@" "file://$page"
     test -s "$png"
     echo "$png"
@@ -90,7 +92,7 @@ elif gpufeed bench --help | grep -q -- --quick; then
     look "$folder/bench.json" "$picture"
     look "$sample" "${picture%.png}-sample.png"
 else
-    echo 'this build has no `gpufeed bench --quick`: only the sample is looked at' >&2
+    echo 'this build has no "gpufeed bench --quick": only the sample is looked at' >&2
     look "$sample" "$picture"
 fi
 

@@ -66,7 +66,7 @@ fn machine(report: &Report) -> Table {
             ("system", machine.os.clone()),
             ("adapter", report.adapter.clone().unwrap_or_else(|| "none".to_owned())),
             ("driver", report.driver.clone().unwrap_or_default()),
-            ("other processes", format!("{} cores busy", units::number(machine.other_cores_busy))),
+            ("other processes", format!("{} cores busy", units::tick(machine.other_cores_busy))),
             ("gpufeed", report.version.clone()),
             ("measured", units::date(report.unix_time)),
         ],
@@ -75,7 +75,7 @@ fn machine(report: &Report) -> Table {
 
 fn settings(report: &Report) -> Table {
     let data = &report.data;
-    let samples = format!("{} samples, {}", units::number(data.samples as f64), units::bytes(data.bytes as f64));
+    let samples = format!("{} samples, {}", units::count(data.samples as u64), units::bytes(data.bytes as f64));
     named(
         "Settings",
         vec![
@@ -105,7 +105,7 @@ fn line(report: &Report) -> Table {
                 "batch latency",
                 if latency.max > 0.0 { format!("{percentiles} (p50 / p90 / p99 / max)") } else { String::new() },
             ),
-            ("files skipped", units::number(report.files_skipped as f64)),
+            ("files skipped", units::count(report.files_skipped)),
         ],
     )
 }
@@ -153,7 +153,7 @@ fn alone(report: &Report) -> Table {
 fn rate(rate: &Rate) -> Vec<String> {
     vec![
         rate.name.clone(),
-        units::number(rate.images as f64),
+        units::count(rate.images),
         units::bytes(rate.bytes as f64),
         units::duration(rate.seconds),
         units::gigabytes(rate.gb_per_second),
@@ -222,7 +222,7 @@ fn memory(report: &Report) -> Table {
             ("peak", units::bytes(memory.peak_bytes as f64)),
             ("first steady epoch to last", units::change_of_bytes(memory.drift_bytes)),
             ("declared by the line", units::bytes(memory.declared_bytes as f64)),
-            ("GPU buffers made later", units::number(memory.gpu_buffers_made as f64)),
+            ("GPU buffers made later", units::count(memory.gpu_buffers_made)),
         ],
     )
 }
@@ -270,7 +270,7 @@ fn predictions(report: &Report) -> Table {
             "{missed} of {} missed: further off than {} of the measured gain, and than {} points.",
             report.predictions.len(),
             units::percent(MET),
-            units::number(NOISE * 100.0)
+            units::tick(NOISE * 100.0)
         )),
     }
 }

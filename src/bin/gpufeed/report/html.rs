@@ -38,7 +38,7 @@ fn page(report: &Report) -> io::Result<Markup> {
                         (latency::figure(report)?.markup())
                         div.wide { (roofline::figure(report)?.markup()) }
                     }
-                    div.grid {
+                    div.tables {
                         @for table in facts::all(report) { (card(&table)) }
                         @if !report.recipe_toml.trim().is_empty() {
                             section { h2 { "Recipe" } pre { (report.recipe_toml.trim()) } }
@@ -88,7 +88,7 @@ fn spread_note(report: &Report) -> String {
     let rate = &report.images_per_second;
     match rate.runs.len() {
         0 | 1 => "one run".to_owned(),
-        runs => format!("median of {runs} runs, {} to {}", units::number(rate.min), units::number(rate.max)),
+        runs => format!("{runs} runs, {} to {}", units::number(rate.min), units::number(rate.max)),
     }
 }
 
@@ -104,7 +104,7 @@ fn verdict(bottleneck: &Bottleneck) -> Markup {
             div {
                 p {
                     @match &bottleneck.resource {
-                        Some(resource) => { b { (resource) " limits. " } }
+                        Some(resource) => { b { "Limited by " (resource) ". " } }
                         None => b { "Unexplained: no single limit is named. " },
                     }
                     (bottleneck.verdict)
@@ -204,9 +204,9 @@ mod tests {
         for part in [
             "<b>1,164 <small>images/s</small></b>",
             "<b>1.66 <small>ms</small></b>",
-            "decode CPU limits.",
+            "Limited by decode CPU.",
             "+52 %",
-            "<td class=\"n miss\">missed</td>",
+            " miss\">missed</td>",
             "7.39 GB/s",
             "name = &quot;random_resized_crop&quot;",
         ] {

@@ -29,7 +29,7 @@ fn text(report: &Report) -> String {
     );
     let bottleneck = &report.bottleneck;
     let resource =
-        bottleneck.resource.as_deref().map_or("Unexplained".to_owned(), |name| format!("{} limits", cell(name)));
+        bottleneck.resource.as_deref().map_or("Unexplained".to_owned(), |name| format!("Limited by {}", cell(name)));
     let _ = write!(
         out,
         "**{} images/s. {resource}.** {}",
@@ -62,10 +62,8 @@ fn text(report: &Report) -> String {
 }
 
 fn peers_text(peers: &Peers) -> String {
-    let mut out = format!(
-        "\nWritten by gpufeed from the rows of `benches/peers/run.py` of {}, not by hand.",
-        units::date(peers.unix_time)
-    );
+    let when = if peers.unix_time == 0 { String::new() } else { format!(" of {}", units::date(peers.unix_time)) };
+    let mut out = format!("\nWritten by gpufeed from the rows of `benches/peers/run.py`{when}, not by hand.");
     let (machine, data) = (&peers.machine, &peers.data);
     let mut facts = Vec::new();
     if !machine.cpu.is_empty() {
@@ -163,7 +161,7 @@ mod tests {
     fn every_table_of_the_report_is_there() {
         let text = text(&sample());
         for part in [
-            "**1,164 images/s. decode CPU limits.**",
+            "**1,164 images/s. Limited by decode CPU.**",
             "| processor | AMD EPYC",
             "| decode | 1.31 ms | 1.29 ms | 110 kB |",
             "| strip, f32 | 16 | 18.5 MB | 17.2 ms | 1.08 GB/s | 15 % |",
@@ -238,7 +236,7 @@ mod tests {
         let text = peers_text(&peers());
         for part in [
             "| simplejpeg 1.8 | 2,000 (2,000 to 2,000, 3 runs) | – | – | 0.900 (0.850 to 0.950), **slower** |  |",
-            "| gpufeed 0.1.0 | 1,800 (1,700 to 1,900, 3 runs) | 1.06 | 99.0 MB | – |  |",
+            "| gpufeed 0.1.0 | 1,800 (1,700 to 1,900, 3 runs) | 1.06 | 99 MB | – |  |",
             "| even | 1,750 (1,600 to 1,950, 3 runs) | – | – | 1.029 (0.974 to 1.062), not in every round | its \\| is a pipe |",
             "| DALI | did not run | – | – | – | no wheel |",
             "| DALI | 4,000 (3,000 to 6,000, 3 runs) | – | – | 3.00 (2.00 to 4.00) |  |",

@@ -60,6 +60,17 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// Whole things: `16`, `1,164`.
+pub(crate) fn count(things: u64) -> String {
+    grouped(things as f64)
+}
+
+/// A number at an axis: `0.5`, `10`.
+pub(crate) fn tick(value: f64) -> String {
+    let text = number(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// A ratio, which needs its third digit near 1: `0.974`, `1.77`, `31`.
 pub(crate) fn ratio(value: f64) -> String {
     let decimals = if value.abs() < 1.1 { 3 } else { 2 };
@@ -157,6 +168,7 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
+        assert_eq!([count(16), count(1_164), tick(80.0), tick(0.5), tick(500.0)], ["16", "1,164", "80", "0.5", "500"]);
         assert_eq!([ratio(0.9741), ratio(1.769), ratio(12.34)], ["0.974", "1.77", "12.3"]);
     }
 
@@ -166,14 +178,8 @@ mod tests {
             [1.27e-3, 4.1e-7, 0.9996, 2.0, 0.0].map(duration),
             ["1.27 ms", "410 ns", "1 s", "2 s", "0 ns"].map(str::to_owned)
         );
-        assert_eq!([551_968.0, 99e6, 25_769_803_776.0].map(bytes), ["552 kB", "99.0 MB", "25.8 GB"].map(trimmed_unit));
+        assert_eq!([551_968.0, 99e6, 25_769_803_776.0].map(bytes), ["552 kB", "99 MB", "25.8 GB"].map(str::to_owned));
         assert_eq!([change_of_bytes(-4096), change_of_bytes(0)], ["−4.10 kB", "0 B"]);
-    }
-
-    /// `99.0 MB` is shown as `99 MB`.
-    fn trimmed_unit(text: &str) -> String {
-        let (number, unit) = text.split_once(' ').unwrap();
-        format!("{} {unit}", trimmed(number))
     }
 
     #[test]

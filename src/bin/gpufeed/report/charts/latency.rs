@@ -67,6 +67,7 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
     let mut chart = ChartBuilder::on(area)
         // Room above for the names of the percentiles.
         .margin_top(58)
+        .margin_left(8)
         .margin_right(16)
         .x_label_area_size(44)
         .y_label_area_size(58)
@@ -80,7 +81,7 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         .label_style(words(13, MUTED))
         .x_label_formatter(&|seconds| units::duration(*seconds))
         .y_labels(6)
-        .y_label_formatter(&|batches| units::number(*batches))
+        .y_label_formatter(&|batches| units::tick(*batches))
         .y_desc("batches")
         .x_desc("latency, logarithmic")
         .axis_desc_style(words(13, MUTED))

@@ -18,7 +18,7 @@ pub(crate) fn figure(report: &Report) -> Figure {
         caption: html! {
             @match busiest {
                 Some(pool) => {
-                    b { (pool.name) } " is busy " (units::percent(pool.busy)) " of the time. Before a bottleneck pools are blocked, "
+                    "Busiest: " b { (pool.name) } ", "  (units::percent(pool.busy)) " of the time. Before a bottleneck pools are blocked, "
                     "behind it they are starved."
                 }
                 None => "Pools have their shares in a run of the line."

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::io;
 
-const SIZE: (u32, u32) = (1000, 400);
+const SIZE: (u32, u32) = (1240, 400);
 
 pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
     let kernels = &report.kernels;
@@ -20,6 +20,7 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
         legend: &[(MAIN, "kernel"), (WARM, "roofs: a plain copy in the same run, and the most arithmetic seen")],
         caption: html! {
             @if points.is_empty() {
+                "Each kernel's rate beside that of a plain copy. "
                 @if !kernels.clock.is_empty() { "Clock: " (kernels.clock) ". " }
                 @if !unplaced.is_empty() { "No arithmetic is counted for " (unplaced.join(", ")) "." }
             } @else {
@@ -50,12 +51,13 @@ fn is_copy(rate: &Rate) -> bool {
 
 /// GB/s of a plain copy: its own row's, else what another's share of it says.
 pub(crate) fn copy(kernels: &Kernels) -> Option<f64> {
-    let own = kernels.rows.iter().find(|rate| is_copy(rate)).map(|rate| rate.gb_per_second);
+    let good = |rate: &f64| rate.is_finite() && *rate > 0.0;
+    let own = kernels.rows.iter().find(|rate| is_copy(rate)).map(|rate| rate.gb_per_second).filter(good);
     let share = || {
         let of = |rate: &Rate| rate.of_copy.filter(|share| *share > 0.0).map(|share| rate.gb_per_second / share);
         kernels.rows.iter().find_map(of)
     };
-    own.or_else(share).filter(|rate| rate.is_finite() && *rate > 0.0)
+    own.or_else(share).filter(good)
 }
 
 fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
@@ -72,6 +74,7 @@ fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
 
     let mut chart = ChartBuilder::on(area)
         .margin_top(12)
+        .margin_left(8)
         .margin_right(20)
         .x_label_area_size(46)
         .y_label_area_size(64)
@@ -85,8 +88,8 @@ fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
         .bold_line_style(GRID.colour())
         .axis_style(MUTED.colour())
         .label_style(words(13, MUTED))
-        .x_label_formatter(&|flops| units::number(*flops))
-        .y_label_formatter(&|rate| units::number(*rate))
+        .x_label_formatter(&|flops| units::tick(*flops))
+        .y_label_formatter(&|rate| units::tick(*rate))
         .x_desc("floating-point operations for each byte that must move")
         .y_desc("GB/s")
         .axis_desc_style(words(13, MUTED))
@@ -106,8 +109,8 @@ fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
         let slope = [(bend.max(work / high), work / bend.max(work / high)), (end, work / end)];
         chart.draw_series(DashedLineSeries::new(slope, 6, 5, WARM.colour().stroke_width(2)))?;
         let (x, y) = chart.backend_coord(&slope[1]);
-        let name = format!("{} GFLOP/s", units::number(work));
-        let x = x.min(SIZE.0 as i32 - 96);
+        let name = format!("most arithmetic seen: {} GFLOP/s", units::number(work));
+        let x = x.min(SIZE.0 as i32 - 260);
         area.draw(&Text::new(name, (x + 6, y - 6), words(12, MUTED).pos(Pos::new(HPos::Left, VPos::Bottom))))?;
     }
 
@@ -118,34 +121,54 @@ fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
         let share = kernel.of_copy.map(|share| format!(", {} of the copy", units::percent(share))).unwrap_or_default();
         spots.push((x, y, format!("{}{share}", short(&kernel.name, 34))));
     }
-    for ((x, y, label), at) in spots.iter().zip(apart(&spots)) {
+    for ((x, y, label), (left, at)) in spots.iter().zip(apart(&spots)) {
+        let side = if left { -1 } else { 1 };
         if (at - y).abs() > 4 {
-            area.draw(&PathElement::new([(*x, *y), (x + 12, at)], MUTED.colour()))?;
+            area.draw(&PathElement::new([(*x, *y), (x + 12 * side, at)], MUTED.colour()))?;
         }
-        area.draw(&Text::new(label.clone(), (x + 14, at), words(13, TEXT).pos(Pos::new(HPos::Left, VPos::Center))))?;
+        let from = if left { HPos::Right } else { HPos::Left };
+        area.draw(&Text::new(label.clone(), (x + GAP * side, at), words(13, TEXT).pos(Pos::new(from, VPos::Center))))?;
     }
     Ok(())
 }
 
-/// Heights of the names, moved so that names that share columns do not touch.
-fn apart(spots: &[(i32, i32, String)]) -> Vec<i32> {
-    const LINE: i32 = 17;
+/// From a point to its name, and from one name's height to the next.
+const GAP: i32 = 14;
+const LINE: i32 = 17;
+
+/// The columns that a name takes on a side of its point.
+fn columns((x, _, label): &(i32, i32, String), left: bool) -> (i32, i32) {
+    let width = label.chars().count() as i32 * 8;
+    if left { (x - GAP - width, x - GAP) } else { (x + GAP, x + GAP + width) }
+}
+
+/// For each name its side (`true`: left of its point) and its height: no name hides a point or touches another name where there is
+/// room.
+fn apart(spots: &[(i32, i32, String)]) -> Vec<(bool, i32)> {
     let mut order: Vec<usize> = (0..spots.len()).collect();
     order.sort_by_key(|&i| spots[i].1);
-    let mut heights = vec![0; spots.len()];
+    let mut places = vec![(false, 0); spots.len()];
     let mut set: Vec<usize> = Vec::new();
     for i in order {
-        let (x, y, label) = &spots[i];
-        let end = |x: i32, label: &str| x + 14 + label.chars().count() as i32 * 8;
-        let meet = |other: &usize| {
-            let (x2, _, label2) = &spots[*other];
-            *x < end(*x2, label2) && *x2 < end(*x, label)
+        let y = spots[i].1;
+        let hides = |left: bool| {
+            let (from, to) = columns(&spots[i], left);
+            let inside = |(other, (x, y2, _)): (usize, &(i32, i32, String))| {
+                other != i && (from - 8..to + 8).contains(x) && (y2 - y).abs() < LINE
+            };
+            from < 0 || spots.iter().enumerate().any(inside)
         };
-        let above = set.iter().filter(|other| meet(other)).map(|&other| heights[other] + LINE).max();
-        heights[i] = above.map_or(*y, |above| above.max(*y));
+        let left = hides(false) && !hides(true);
+        let (from, to) = columns(&spots[i], left);
+        let meets = |other: &&usize| {
+            let (from2, to2) = columns(&spots[**other], places[**other].0);
+            from < to2 && from2 < to
+        };
+        let above = set.iter().filter(meets).map(|&other| places[other].1 + LINE).max();
+        places[i] = (left, above.map_or(y, |above| above.max(y)));
         set.push(i);
     }
-    heights
+    places
 }
 
 #[cfg(test)]
@@ -176,8 +199,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_does_not_hide_the_next_point() {
+        let spots = [(500, 50, "hides".to_owned()), (530, 52, "next".to_owned())];
+        assert_eq!(apart(&spots), [(true, 50), (false, 52)]);
+        assert!(!apart(&[(20, 50, "no room".to_owned()), (50, 52, "next".to_owned())])[0].0);
+    }
+
+    #[test]
     fn names_in_one_place_stand_below_each_other() {
         let spots = [(100, 50, "one".to_owned()), (105, 52, "two".to_owned()), (600, 51, "far".to_owned())];
-        assert_eq!(apart(&spots), [50, 67, 51]);
+        assert_eq!(apart(&spots), [(false, 50), (false, 67), (false, 51)]);
     }
 }

@@ -6,8 +6,9 @@ use maud::{Markup, html};
 
 const WIDTH: u32 = 640;
 const ROW: f64 = 34.0;
-const LEFT: f64 = 118.0;
-const BARS: f64 = 340.0;
+const LEFT: f64 = 112.0;
+/// The longest leaves room for its numbers.
+const BARS: f64 = 310.0;
 
 pub(crate) fn figure(report: &Report) -> Figure {
     let total: f64 = report.stages.iter().map(|stage| stage.seconds_per_image).sum();
@@ -21,7 +22,7 @@ pub(crate) fn figure(report: &Report) -> Figure {
         caption: html! {
             @match longest {
                 Some(longest) if total > 0.0 => {
-                    (units::duration(total)) " for an image in one thread after another, " b { (longest.name) } " takes "
+                    (units::duration(total)) " for all steps of an image; " b { (longest.name) } " takes "
                     (units::percent(longest.seconds_per_image / total)) " of it. "
                     @if !unsampled.is_empty() { "Time on a core is not sampled for " (unsampled.join(", ")) "." }
                 }
@@ -50,7 +51,6 @@ fn chart(stages: &[Stage], total: f64) -> Markup {
             note = format!("{note}, {} on core", units::percent(share));
         }
         let after = LEFT + width + 8.0;
-        // Beside the bar there is room for both but at the longest.
         parts.push(html! {
             text x=(format!("{after:.1}")) y=(format!("{middle:.1}")) dy="0.35em" font-size="15" fill=(TEXT.hex()) {
                 (whole) tspan dx="8" font-size="13" fill=(MUTED.hex()) { (note) }

@@ -59,6 +59,7 @@ fn draw(area: &Area, points: &[&Sweep], cores: usize) -> Drawn {
 
     let mut chart = ChartBuilder::on(area)
         .margin_top(14)
+        .margin_left(8)
         .margin_right(16)
         .x_label_area_size(44)
         .y_label_area_size(70)
@@ -74,7 +75,7 @@ fn draw(area: &Area, points: &[&Sweep], cores: usize) -> Drawn {
         .y_labels(6)
         // Between two whole numbers there is no worker.
         .x_label_formatter(&|workers| if workers.fract() == 0.0 { format!("{workers:.0}") } else { String::new() })
-        .y_label_formatter(&|rate| units::number(*rate))
+        .y_label_formatter(&|rate| units::tick(*rate))
         .x_desc("workers")
         .y_desc("images/s")
         .axis_desc_style(words(13, MUTED))
