@@ -67,20 +67,29 @@ fn subtitle(report: &Report) -> String {
 
 fn tiles(report: &Report) -> Markup {
     let rate = &report.images_per_second;
-    let tile = |what: &str, number: &str, unit: &str, note: &str| {
-        html! { div.tile { span.what { (what) } b { (number) " " small { (unit) } } span { (note) } } }
+    // What is 0 was not measured: nothing takes no time and no memory.
+    let tile = |what: &str, value: f64, shown: String, note: String| {
+        let (number, unit) = split(&shown);
+        html! {
+            div.tile {
+                span.what { (what) }
+                @if value > 0.0 { b { (number) " " small { (unit) } } span { (note) } } @else { b { "–" } span { "not measured" } }
+            }
+        }
     };
-    let (cpu, cpu_unit) = split(&units::duration(report.cpu_seconds_per_image));
-    let (first, first_unit) = split(&units::duration(report.time_to_first_batch));
+    let memory = &report.memory;
     let cores = rate.median * report.cpu_seconds_per_image;
+    let stall_note = "of the time, for batches".to_owned();
     html! {
-        (tile("Throughput", &units::number(rate.median), "images/s", &spread_note(report)))
-        (tile("CPU time for an image", &cpu, &cpu_unit, &format!("{} cores in use, drivers included", units::number(cores))))
-        (tile("The consumer waits", units::percent(report.data_stall).trim_end_matches(" %"), "%", "of the time, for batches"))
-        (tile("First batch", &first, &first_unit, "in a new process, shaders compiled"))
-        (tile("Memory", &split(&units::bytes(report.memory.steady_bytes as f64)).0,
-            &split(&units::bytes(report.memory.steady_bytes as f64)).1,
-            &format!("steady; peak {}", units::bytes(report.memory.peak_bytes as f64))))
+        (tile("Throughput", rate.median, format!("{} images/s", units::number(rate.median)), spread_note(report)))
+        (tile("CPU time for an image", report.cpu_seconds_per_image, units::duration(report.cpu_seconds_per_image),
+            format!("{} cores in use, drivers included", units::number(cores))))
+        // The share is 0 where the line keeps up: it is there as soon as the rate is.
+        (tile("The consumer waits", rate.median, units::percent(report.data_stall), stall_note))
+        (tile("First batch", report.time_to_first_batch, units::duration(report.time_to_first_batch),
+            "in a new process, shaders compiled".to_owned()))
+        (tile("Memory", memory.steady_bytes as f64, units::bytes(memory.steady_bytes as f64),
+            format!("steady; peak {}", units::bytes(memory.peak_bytes as f64))))
     }
 }
 
@@ -207,7 +216,7 @@ mod tests {
             "Limited by decode CPU.",
             "+52 %",
             " miss\">missed</td>",
-            "7.39 GB/s",
+            "7.38 GB/s",
             "name = &quot;random_resized_crop&quot;",
         ] {
             assert!(page.contains(part), "`{part}` is not in the page");
@@ -226,6 +235,7 @@ mod tests {
         ]) {
             assert!(figure(&page, id).contains(reason), "{id}");
         }
+        assert_eq!(page.matches("not measured").count(), 5, "five tiles");
         assert!(page.contains("Unexplained") && !page.contains("NaN") && !page.contains("inf"));
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
                     (units::number(best.images_per_second.median)) " images/s"
                     @if cores > 0 { ", on " (cores) @if cores == 1 { " core" } @else { " cores" } } "."
                 }
-                None => "With `--workers LIST` the line is measured with each number of workers."
+                None => { "With " code { "--workers LIST" } " the line is measured with each number of workers." }
             }
         },
         chart: match points.is_empty() {
