@@ -111,7 +111,7 @@ fn peer(row: &PeerRow, ratio: Option<Ratio>) -> Vec<String> {
     let dash = || "–".to_owned();
     vec![
         format!("{} {}", row.name, row.version).trim_end().to_owned(),
-        row.images_per_s.as_ref().map_or("did not run".to_owned(), |rate| facts::spread(rate)),
+        row.images_per_s.as_ref().map_or("did not run".to_owned(), facts::spread),
         row.cpu_ms_per_image.map_or_else(dash, units::number),
         row.peak_rss_mb.map_or_else(dash, |megabytes| units::bytes(megabytes * 1e6)),
         ratio.map_or_else(dash, compared),

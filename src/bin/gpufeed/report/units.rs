@@ -89,7 +89,7 @@ pub(crate) fn date(unix_time: u64) -> String {
         return "–".to_owned();
     }
     let (minutes, mut days) = (unix_time / 60 % 1440, unix_time / 86_400);
-    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;
     while days >= 365 + u64::from(leap(year)) {
         days -= 365 + u64::from(leap(year));
