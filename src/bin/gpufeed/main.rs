@@ -34,6 +34,7 @@ enum Command {
     Compare(compare::Arguments),
     Doctor(doctor::Arguments),
     Preview(preview::Arguments),
+    Report(report::command::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Preview(arguments) => preview::run(&arguments),
+        Command::Report(arguments) => report::command::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("{} {error}", console::style("error:").for_stderr().red().bold());

@@ -1,10 +1,22 @@
 //! What `gpufeed bench` has measured, as its JSON holds it. Times are seconds, sizes bytes, rates a second, shares 0 to 1,
-//! unless a name says otherwise. Fields are added, never renamed; `compare` reads older files.
+//! unless a name says otherwise. Fields are added, never renamed, and a file that lacks some is read with empty ones: so
+//! `compare` and `report` read older files.
+
+mod charts;
+pub(crate) mod command;
+mod facts;
+pub(crate) mod html;
+pub(crate) mod markdown;
+pub(crate) mod peers;
+mod section;
+pub(crate) mod units;
 
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// One run of `gpufeed bench`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Report {
     /// gpufeed's version.
     pub(crate) version: String,
@@ -30,6 +42,8 @@ pub(crate) struct Report {
     pub(crate) images_per_second: Spread,
     /// Of the whole process, the driver's threads included.
     pub(crate) cpu_seconds_per_image: f64,
+    /// The same of each run, in the order of `images_per_second.runs`; empty where it was taken once.
+    pub(crate) cpu_seconds_per_image_runs: Vec<f64>,
     /// Share of the time that the consumer waited for batches.
     pub(crate) data_stall: f64,
     /// From `epoch()` to the first batch, in a new process: shaders are compiled in it.
@@ -53,6 +67,7 @@ pub(crate) struct Report {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Machine {
     pub(crate) os: String,
     pub(crate) cpu: String,
@@ -63,6 +78,7 @@ pub(crate) struct Machine {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Data {
     /// A folder, or `procedural`.
     pub(crate) name: String,
@@ -70,8 +86,23 @@ pub(crate) struct Data {
     pub(crate) bytes: u64,
 }
 
+impl Report {
+    /// Reads what `gpufeed bench --json` wrote; the error names the file and what is wrong with it.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let report: Self = serde_json::from_str(&text)
+            .map_err(|error| format!("{shown} is not a report of `gpufeed bench --json`: {error}"))?;
+        if report.version.is_empty() {
+            return Err(format!("{shown} is not a report of `gpufeed bench --json`: it has no `version`"));
+        }
+        Ok(report)
+    }
+}
+
 /// A number measured several times.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) min: f64,
@@ -81,6 +112,7 @@ pub(crate) struct Spread {
 
 /// From a batch's announcement to its arrival in the queue of ready batches.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
     pub(crate) p90: f64,
@@ -92,16 +124,20 @@ pub(crate) struct Latency {
 
 /// What a step takes for an image.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Stage {
     pub(crate) name: String,
     pub(crate) seconds_per_image: f64,
     /// Of that, on a core; `None` where it is not sampled.
     pub(crate) cpu_seconds_per_image: Option<f64>,
     pub(crate) bytes_per_image: f64,
+    /// `seconds_per_image` of each run; empty where it was taken once.
+    pub(crate) runs: Vec<f64>,
 }
 
 /// Threads that do the same: how their time divides.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Pool {
     pub(crate) name: String,
     pub(crate) threads: usize,
@@ -111,6 +147,7 @@ pub(crate) struct Pool {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Queue {
     pub(crate) name: String,
     pub(crate) capacity: usize,
@@ -119,6 +156,7 @@ pub(crate) struct Queue {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Alone {
     pub(crate) stage: String,
     pub(crate) threads: usize,
@@ -127,6 +165,7 @@ pub(crate) struct Alone {
 
 /// What `Stats::bottleneck()` said.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Bottleneck {
     /// `None`: unexplained.
     pub(crate) resource: Option<String>,
@@ -142,6 +181,7 @@ pub(crate) struct Bottleneck {
 
 /// A stage made slower on purpose.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Perturbation {
     pub(crate) resource: String,
     /// Seconds added for each image.
@@ -152,6 +192,7 @@ pub(crate) struct Perturbation {
 
 /// What a change was predicted to bring, and what it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Prediction {
     pub(crate) change: String,
     pub(crate) predicted_gain: f64,
@@ -159,6 +200,7 @@ pub(crate) struct Prediction {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Kernels {
     /// `timestamps`, `wall`, or why there are none.
     pub(crate) clock: String,
@@ -167,6 +209,7 @@ pub(crate) struct Kernels {
 
 /// A kernel, or a way in: the bytes that must move at least.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Rate {
     pub(crate) name: String,
     pub(crate) images: u64,
@@ -178,9 +221,12 @@ pub(crate) struct Rate {
     pub(crate) of_copy: Option<f64>,
     /// Arithmetic per byte, for the roofline; counted by hand.
     pub(crate) flops_per_byte: Option<f64>,
+    /// `gb_per_second` of each run; empty where it was taken once.
+    pub(crate) runs: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Sweep {
     pub(crate) workers: usize,
     pub(crate) images_per_second: Spread,
@@ -188,6 +234,7 @@ pub(crate) struct Sweep {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Memory {
     /// Of the process while the line ran steadily.
     pub(crate) steady_bytes: u64,
@@ -198,4 +245,10 @@ pub(crate) struct Memory {
     pub(crate) declared_bytes: u64,
     /// GPU buffers made after the first epoch; 0 where memory is steady.
     pub(crate) gpu_buffers_made: u64,
+}
+
+/// A report for tests, with every field filled. It is no measurement.
+#[cfg(test)]
+pub(crate) fn sample() -> Report {
+    Report::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json")).unwrap()
 }
