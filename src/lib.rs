@@ -109,6 +109,7 @@ pub use gpu::Gpu;
 pub use loader::{Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, Images, OnError, Stats};
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;
+pub use recipe::Recipe;
 pub use sampler::{EpochOrder, LastBatch, Sampler, Slot, State};
 pub use wgpu;
 
