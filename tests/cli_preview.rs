@@ -178,7 +178,7 @@ fn a_broken_file_is_a_row_that_says_so() {
     assert_eq!(broken["draws"].as_array().unwrap().len(), 0);
     assert_eq!(report["samples"][1]["draws"].as_array().unwrap().len(), 4);
     assert!(String::from_utf8_lossy(&output.stderr).contains("warning:"));
-    fails(root.path(), &["--sample", "0"], &["JPEG"]);
+    fails(root.path(), &["--sample", "0"], &["cat/broken.jpg", "JPEG"]);
     // Too small for the recipe: said in its row, too.
     let report = json(&preview(root.path(), &["--json", "--recipe", "augment-only"]));
     assert!(report["samples"][4]["error"].as_str().unwrap().contains("smaller than the crop"), "{report}");
@@ -190,7 +190,7 @@ fn wrong_arguments_are_explained() {
     let path = root.path();
     fails(path, &["--recipe", "imagenet"], &["imagenet-train", "two-views"]);
     fails(path, &["--recipe", "none.toml"], &["none.toml"]);
-    fails(path, &["--recipe", "cat/portrait.png"], &["cat/portrait.png"]);
+    fails(path, &["--recipe", "cat/portrait.png"], &["cat/portrait.png", "UTF-8"]);
     own_recipe(path, "[[transform]]\ntype = \"RandomInvert\"\np = 2\n");
     fails(path, &["--recipe", "own.toml"], &["own.toml", "line 3", "0 to 1 work"]);
     own_recipe(path, "[[transform]]\ntype = \"RandomInvert\"\n");
@@ -200,11 +200,14 @@ fn wrong_arguments_are_explained() {
     fails(path, &["--out", "cat"], &["--out", ".png"]);
     std::fs::create_dir(path.join("folder.png")).unwrap();
     fails(path, &["--out", "folder.png"], &["--out", "folder.png"]);
+    std::fs::remove_dir(path.join("folder.png")).unwrap();
     fails(path, &["--epoch", "18446744073709551615"], &["--epoch"]);
+    own_recipe(path, "views = 64\n[[transform]]\ntype = \"CenterCrop\"\nsize = 8\n");
+    fails(path, &["--recipe", "own.toml", "--draws", "64"], &["16384 pictures", "--draws"]);
     fails(path, &["--adapter", "no such adapter"], &["no such adapter"]);
     assert!(!path.join("sheet.png").exists(), "nothing is left behind");
     let elsewhere = tempfile::tempdir().unwrap();
-    fails(elsewhere.path(), &[], &["."]);
+    fails(elsewhere.path(), &[], &["no samples", "the folder is empty"]);
     let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));

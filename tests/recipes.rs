@@ -104,7 +104,9 @@ fn every_operator_there_and_back() {
 #[test]
 fn numbers_are_written_as_they_were_typed() {
     let text = recipe::to_toml([Normalize::IMAGENET.into()]).unwrap();
-    assert!(text.contains("0.485") && text.contains("0.456") && !text.contains("0.4850"), "{text}");
+    assert!(text.contains("mean = [0.485, 0.456, 0.406]"), "{text}");
+    let text = recipe::to_toml([RandomResizedCrop::new(224).into(), CenterCrop::new((200, 100)).into()]).unwrap();
+    assert!(text.contains("size = 224\n") && text.contains("size = [200, 100]\n"), "{text}");
 }
 
 #[test]

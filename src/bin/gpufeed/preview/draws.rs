@@ -3,7 +3,9 @@
 use super::{Cursor, picture};
 use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Drawn, Erased, Op, Resize};
-use gpufeed::{Backend, DType, DataLoader, Dataset, ImageFolder, Label, Layout, OnError, Recipe, Result, SampleData};
+use gpufeed::{
+    Backend, DType, DataLoader, Dataset, ErrorKind, ImageFolder, Label, Layout, OnError, Recipe, Result, SampleData,
+};
 use image::RgbImage;
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ pub(super) struct Draw {
     pub(super) epoch: u64,
     pub(super) view: usize,
     pub(super) drawn: Drawn,
-    /// As the loader gives it.
+    /// As the loader gives it; empty unless they are kept.
     pub(super) bytes: Vec<u8>,
     /// The same to look at.
     pub(super) picture: RgbImage,
@@ -41,6 +43,7 @@ pub(super) struct Rows {
     folder: Arc<ImageFolder>,
     cursor: Arc<Cursor>,
     loader: DataLoader,
+    keep_bytes: bool,
 }
 
 impl Rows {
@@ -53,7 +56,12 @@ impl Rows {
             .queue_depth(1)
             .on_error(OnError::Fail)
             .build(backend)?;
-        Ok(Rows { folder, cursor, loader })
+        Ok(Rows { folder, cursor, loader, keep_bytes: false })
+    }
+
+    /// Whether draws have their bytes beside their pictures.
+    pub(super) fn keep_bytes(self, keep_bytes: bool) -> Self {
+        Rows { keep_bytes, ..self }
     }
 
     /// One sample in each of `epochs`. A sample that fails is a row too, and says why; other errors end everything.
@@ -72,10 +80,12 @@ impl Rows {
         };
         let done = self.original(index, &mut row).and_then(|()| self.draw(epochs, &mut row));
         if let Err(error) = done {
-            if matches!(error.kind(), gpufeed::ErrorKind::Device { .. } | gpufeed::ErrorKind::OutOfMemory { .. }) {
-                return Err(error);
-            }
-            row.error = Some(error.to_string());
+            row.error = Some(match error.into_kind() {
+                // The row names the sample.
+                ErrorKind::Sample { source, .. } => source.to_string(),
+                kind @ (ErrorKind::Device { .. } | ErrorKind::OutOfMemory { .. }) => return Err(kind.into()),
+                kind => kind.to_string(),
+            });
         }
         Ok(row)
     }
@@ -114,7 +124,8 @@ impl Rows {
             let bytes = batch.to_host()?;
             let images = bytes.chunks_exact(bytes.len() / batch.len()).zip(picture::pictures(&batch)?);
             for (view, ((bytes, picture), drawn)) in images.zip(batch.drawn()).enumerate() {
-                let (drawn, bytes) = (drawn.clone(), bytes.to_vec());
+                let drawn = drawn.clone();
+                let bytes = if self.keep_bytes { bytes.to_vec() } else { Vec::new() };
                 row.draws.push(Draw { epoch: batch.epoch(), view, drawn, bytes, picture });
             }
         }

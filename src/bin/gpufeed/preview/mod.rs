@@ -31,16 +31,16 @@ pub(crate) struct Arguments {
     /// The sheet, a PNG [default: sheet.png, and none with --json]
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
-    /// Draws of each sample
-    #[arg(long, value_name = "N", default_value = "4", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
-    draws: usize,
+    /// Draws of each sample, each in another epoch, 1 to 64 [default: 4; 1 with --sample and --epoch]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=64))]
+    draws: Option<u64>,
     /// Samples, spread evenly over the folder
     #[arg(long, value_name = "N", default_value = "6", value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     samples: usize,
     /// This sample alone, by the id that `Batch::ids` and errors name
     #[arg(long, value_name = "ID", conflicts_with = "samples")]
     sample: Option<u64>,
-    /// The first draw's epoch; with --sample its only one, unless --draws says more
+    /// The first draw's epoch [default: 0]
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
     /// The loader's seed
@@ -67,6 +67,9 @@ enum BackendChoice {
     Cpu,
 }
 
+/// Some are seen at a glance, and thousands are gigabytes.
+const MOST_PICTURES: u64 = 2048;
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let out = match &arguments.out {
         Some(out) => Some(out.as_path()),
@@ -80,16 +83,22 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None => spread(folder.len(), arguments.samples),
     };
     let epoch = arguments.epoch.unwrap_or(0);
-    // One sample in one epoch is a replay; more draws are asked for.
-    let one = arguments.sample.is_some() && arguments.epoch.is_some() && !given("--draws");
-    let draws = if one { 1 } else { arguments.draws as u64 };
+    // One sample in one epoch is a replay.
+    let one = arguments.sample.is_some() && arguments.epoch.is_some();
+    let draws = arguments.draws.unwrap_or(if one { 1 } else { 4 });
+    let pictures = indices.len() as u64 * draws * recipe.views as u64;
+    if pictures > MOST_PICTURES {
+        return Err(format!("{pictures} pictures; a sheet holds {MOST_PICTURES}: lower --samples or --draws").into());
+    }
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
     let backend = backend(arguments)?;
-    let rows = Rows::new(Arc::new(folder), &recipe, arguments.seed, &backend)?;
+    let rows = Rows::new(Arc::new(folder), &recipe, arguments.seed, &backend)?.keep_bytes(arguments.raw.is_some());
     let rows: Vec<Row> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
-    if let (Some(_), Some(error)) = (arguments.sample, rows[0].error.as_ref()) {
-        return Err(error.clone().into());
+    let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
+    let failed: Vec<String> = failed.collect();
+    if let (true, Some(error)) = (failed.len() == rows.len(), failed.first()) {
+        return Err(format!("no sample can be shown; {error}").into());
     }
     if let Some(raw) = &arguments.raw {
         let bytes: Vec<u8> = rows.iter().flat_map(|row| &row.draws).flat_map(|draw| &draw.bytes).copied().collect();
@@ -106,15 +115,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let pictures: usize = rows.iter().map(|row| row.draws.len()).sum();
         println!("{}: {} samples, {pictures} draws, {width}x{height} pixels", out.display(), rows.len());
     }
-    let failed = rows.iter().filter_map(|row| row.error.as_deref());
-    failed.clone().for_each(|error| eprintln!("{} {error}", console::style("warning:").for_stderr().yellow()));
-    Ok(if failed.count() == rows.len() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Whether the option stands on the command line: clap's default hides that.
-fn given(option: &str) -> bool {
-    std::env::args()
-        .any(|argument| argument == option || argument.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
+    for error in failed {
+        eprintln!("{} {error}", console::style("warning:").for_stderr().yellow());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What can be known before the work is done.

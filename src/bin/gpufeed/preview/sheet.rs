@@ -56,13 +56,13 @@ impl Sheet {
         let (width, height) = draws.first().map_or((ENLARGED, ENLARGED), RgbImage::dimensions);
         let cell = width.max(LETTERS * letter());
         // Originals are as high as the draws, and wider where they are landscapes.
-        let original = (height.max(ENLARGED) * 3 / 2).max(LETTERS * letter());
+        let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
         let columns = rows.iter().map(|row| row.draws.len()).max().unwrap_or(0).max(1) as u32;
+        let grids: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, room, cell, columns)).collect();
+        let originals = grids.iter().filter_map(|cells| cells.first()?.picture.as_ref());
+        let original = originals.map(RgbImage::width).max().unwrap_or(0).max(LETTERS * letter());
         let sheet_width = GAP + original + columns * (GAP + cell) + GAP;
-
         let mut head = head(name, recipe, seed, backend, rows, ((sheet_width - 2 * GAP) / letter()) as usize);
-        let grids: Vec<Vec<Cell>> =
-            rows.iter().map(|row| cells(row, (original, height.max(ENLARGED)), cell, columns)).collect();
         let row_height = |cells: &Vec<Cell>| cells.iter().map(Cell::height).max().unwrap_or(0) + GAP;
         let head_height = 2 * GAP + LINE * head.len() as u32;
         let sheet_height = head_height + grids.iter().map(row_height).sum::<u32>();
@@ -152,11 +152,12 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
         text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
     };
     let mut words_of_original: Vec<(String, Rgb<u8>)> = Vec::new();
-    words_of_original.extend(row.class.iter().flat_map(|class| lines(class, width, INK)));
+    let width_of_words = LETTERS * letter();
+    words_of_original.extend(row.class.iter().flat_map(|class| lines(class, width_of_words, INK)));
     let file = Path::new(&row.name).file_name().map_or(row.name.as_str().into(), |name| name.to_string_lossy());
-    words_of_original.extend(lines(&file, width, PALE));
+    words_of_original.extend(lines(&file, width_of_words, PALE));
     let size = row.size.map_or(String::new(), |(width, height)| format!(", {width}x{height}"));
-    words_of_original.extend(lines(&format!("sample {}{size}", row.id), width, PALE));
+    words_of_original.extend(lines(&format!("sample {}{size}", row.id), width_of_words, PALE));
     let original = row.original.as_ref().map(|picture| shown(picture, width, height));
     let mut cells = vec![Cell { picture: original, lines: words_of_original }];
     if let Some(error) = &row.error {
@@ -167,7 +168,10 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
     for draw in &row.draws {
         let view = if views { format!(", view {}", draw.view) } else { String::new() };
         let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
-        for op in &draw.drawn.ops {
+        // The head names the outputs' size.
+        let (width, height) = draw.picture.dimensions();
+        let to_output = |op: &Op| matches!(*op, Op::Resize { width: w, height: h, .. } if (w, h) == (width, height));
+        for op in draw.drawn.ops.iter().filter(|op| !to_output(&op.op)) {
             under.extend(words(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
         }
         cells.push(Cell { picture: Some(shown(&draw.picture, LARGEST, LARGEST)), lines: under });
