@@ -152,13 +152,13 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
         text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
     };
     let mut words_of_original: Vec<(String, Rgb<u8>)> = Vec::new();
-    let width_of_words = LETTERS * letter();
+    let original = row.original.as_ref().map(|picture| shown(picture, width, height));
+    let width_of_words = original.as_ref().map_or(0, RgbImage::width).max(LETTERS * letter());
     words_of_original.extend(row.class.iter().flat_map(|class| lines(class, width_of_words, INK)));
     let file = Path::new(&row.name).file_name().map_or(row.name.as_str().into(), |name| name.to_string_lossy());
     words_of_original.extend(lines(&file, width_of_words, PALE));
     let size = row.size.map_or(String::new(), |(width, height)| format!(", {width}x{height}"));
     words_of_original.extend(lines(&format!("sample {}{size}", row.id), width_of_words, PALE));
-    let original = row.original.as_ref().map(|picture| shown(picture, width, height));
     let mut cells = vec![Cell { picture: original, lines: words_of_original }];
     if let Some(error) = &row.error {
         let room = columns * (cell + GAP) - GAP;
