@@ -12,8 +12,7 @@ mod resident;
 use clap::Parser;
 use cpu_time::ProcessTime;
 use gpufeed::decode::Orientation;
-use gpufeed::transforms::{ColorJitter, RandomApply, RandomCrop, RandomHorizontalFlip, Resize, Transform};
-use gpufeed::{Backend, DataLoader, Dataset, Execute, ImageFolder, recipe};
+use gpufeed::{Backend, DataLoader, Dataset, Execute, ImageFolder, Recipe, recipe};
 use std::collections::VecDeque;
 use std::error::Error;
 use std::sync::Arc;
@@ -48,21 +47,15 @@ struct Arguments {
     bench: bool,
 }
 
-fn transforms(name: &str) -> Result<Vec<Transform>, Box<dyn Error>> {
-    Ok(match name {
-        "A" => recipe::imagenet_train(),
-        "B" => vec![
-            Resize::new((384, 384)).into(),
-            RandomCrop::new(256).into(),
-            RandomHorizontalFlip::new(0.5).into(),
-            RandomApply::new(0.2, [ColorJitter::new(0.2, 0.2, 0.0, 0.0)]).into(),
-        ],
-        "C" => recipe::resize_crop(),
-        "D" => recipe::resize_jitter_gray(),
-        "E" => resident::transforms(),
-        file if file.ends_with(".toml") => recipe::from_toml(&std::fs::read_to_string(file)?)?,
-        name => recipe::named(name)?,
-    })
+fn chosen(name: &str) -> gpufeed::Result<Recipe> {
+    match name {
+        "A" => recipe::named("imagenet-train"),
+        "B" => recipe::named("resize-crop-256"),
+        "C" => recipe::named("resize-crop-224"),
+        "D" => recipe::named("resize-jitter-gray"),
+        "E" => recipe::named("augment-only"),
+        name => recipe::load(name),
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -79,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Arc::new(ImageFolder::open(&arguments.data)?)
     };
     let loader = DataLoader::builder(Arc::clone(&dataset))
-        .recipe(transforms(&arguments.recipe)?)
+        .recipe(chosen(&arguments.recipe)?)
         .batch_size(arguments.batch)
         .workers(arguments.workers)
         .shuffle(true)

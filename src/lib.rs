@@ -112,6 +112,7 @@ pub use loader::{
 };
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;
+pub use recipe::Recipe;
 pub use sampler::{EpochOrder, LastBatch, Sampler, Slot, State};
 pub use wgpu;
 

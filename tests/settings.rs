@@ -15,7 +15,7 @@ fn builder() -> DataLoaderBuilder {
 }
 
 fn list(transforms: impl IntoIterator<Item = Transform>) -> DataLoaderBuilder {
-    DataLoader::builder(small_files(10)).recipe(transforms).batch_size(4)
+    DataLoader::builder(small_files(10)).recipe(Vec::from_iter(transforms)).batch_size(4)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #[path = "../../tests/reference/mod.rs"]
 mod reference;
 
-use gpufeed::transforms::{Resize, Transform};
+use gpufeed::transforms::Resize;
 use gpufeed::{Backend, Batch, DType, DataLoader, Dataset, Images, Label, Layout, PixelFormat, SampleData};
 use gpufeed::{ImageFolder, InMemory};
 use std::collections::HashSet;
@@ -95,14 +95,4 @@ impl Check {
             "{images} images compared with the f64 reference, at most {greatest:.1e} off; {buffers} host buffers in turn"
         )
     }
-}
-
-/// RandomCrop(224), flip, ColorJitter(0.2, 0.2); f32 NCHW in [0, 1].
-pub(crate) fn transforms() -> Vec<Transform> {
-    use gpufeed::transforms::{ColorJitter, RandomCrop, RandomHorizontalFlip};
-    vec![
-        RandomCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(),
-    ]
 }

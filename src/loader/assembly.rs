@@ -67,8 +67,8 @@ pub(super) struct Grant {
 pub(super) enum Content {
     /// Augmented, in its piece of the batch's memory.
     Augmented(BytesMut),
-    /// In a slot, to be augmented by the GPU.
-    Slot { slot: usize, source: Source, program: Box<Program> },
+    /// In a slot, to be augmented by the GPU: each view's pixels and program.
+    Slot { slot: usize, views: Vec<(Source, Program)> },
 }
 
 #[derive(Debug)]
@@ -118,23 +118,25 @@ impl Assembly {
     /// The finished batch.
     pub(super) fn finish(mut self, line: &Line, store: Store) -> Batch {
         self.failures.sort_by_key(|failure| failure.place);
+        let images = self.facts.len() * line.views;
         let mut batch = Batch {
             store,
             output: line.plan.output(),
             size: line.size,
             channels: line.plan.channels(),
-            labels: Vec::with_capacity(self.facts.len()),
-            ids: Vec::with_capacity(self.facts.len()),
-            drawn: Vec::with_capacity(self.facts.len()),
+            views: line.views,
+            labels: Vec::with_capacity(images),
+            ids: Vec::with_capacity(images),
+            drawn: Vec::with_capacity(images),
             failures: self.failures,
-            valid: self.announced.valid,
+            valid: self.announced.valid * line.views,
             epoch: self.announced.epoch,
             index: self.announced.index,
         };
         for Facts { id, label, drawn } in self.facts.into_iter().flatten() {
-            batch.ids.push(id);
-            batch.labels.push(label);
-            batch.drawn.push(drawn);
+            batch.ids.extend(drawn.iter().map(|_| id));
+            batch.labels.extend(drawn.iter().map(|_| label.clone()));
+            batch.drawn.extend(drawn);
         }
         batch
     }
@@ -152,7 +154,7 @@ const JUDGED_FROM: u64 = 100;
 
 impl Judge {
     pub(super) fn judge(&mut self, line: &Line, batch: &mut Batch) -> Result<()> {
-        self.seen += batch.len() as u64;
+        self.seen += (batch.len() / line.views) as u64;
         self.failed += batch.failures.len() as u64;
         let OnError::Skip { max_share } = line.on_error else { return Ok(()) };
         if self.seen < JUDGED_FROM || self.failed as f64 <= max_share * self.seen as f64 {

@@ -51,7 +51,7 @@ pub(super) enum Store {
 /// ```
 #[derive(Debug)]
 pub struct Failure {
-    /// The place in the batch.
+    /// The place in the batch; of several views, the first one's.
     pub place: usize,
     /// The sample's id.
     pub id: u64,
@@ -85,6 +85,7 @@ pub struct Batch {
     /// (width, height)
     pub(super) size: (u32, u32),
     pub(super) channels: u32,
+    pub(super) views: usize,
     pub(super) labels: Vec<Label>,
     pub(super) ids: Vec<u64>,
     pub(super) drawn: Vec<Drawn>,
@@ -144,6 +145,12 @@ impl Batch {
     /// Never: a batch has an image at least.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
+    }
+
+    /// Images of each sample ([`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views)), side by side: view `v` of
+    /// sample `i` is image `i * views + v`, so that the batch is also one of shape `[samples, views, …]`.
+    pub fn views(&self) -> usize {
+        self.views
     }
 
     /// Images that are not padding (`LastBatch::Pad`, uneven shards); the padding comes last.

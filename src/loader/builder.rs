@@ -15,6 +15,7 @@ use crate::gpu::kernel::{Kernels, Target, check_batch};
 use crate::gpu::limits::REGION_BYTES;
 use crate::gpu::workspace::Workspace;
 use crate::plan::{DType, Layout, Output, Plan};
+use crate::recipe::{Recipe, check_views};
 use crate::sampler::{LastBatch, Sampler};
 use crate::transforms::Transform;
 use crossbeam_channel::bounded;
@@ -47,8 +48,11 @@ pub(super) const COPY_SLOTS: usize = 2;
 #[must_use]
 pub struct DataLoaderBuilder {
     dataset: Arc<dyn Dataset>,
+    name: String,
+    description: String,
     transforms: Vec<Transform>,
     output: Output,
+    views: usize,
     batch_size: usize,
     shuffle: bool,
     seed: u64,
@@ -73,8 +77,11 @@ impl DataLoaderBuilder {
     pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
         DataLoaderBuilder {
             dataset,
+            name: String::new(),
+            description: String::new(),
             transforms: Vec::new(),
             output: Output::default(),
+            views: 1,
             batch_size: 1,
             shuffle: false,
             seed: 0,
@@ -93,13 +100,50 @@ impl DataLoaderBuilder {
     /// Adds an operator; they apply in the order in which they are added.
     pub fn transform(mut self, transform: impl Into<Transform>) -> Self {
         self.transforms.push(transform.into());
+        // No longer what the name says.
+        self.name.clear();
+        self.description.clear();
         self
     }
 
-    /// Adds a list of operators, such as [`recipe::imagenet_train`](crate::recipe::imagenet_train).
-    pub fn recipe(mut self, recipe: impl IntoIterator<Item = Transform>) -> Self {
-        self.transforms.extend(recipe);
+    /// Adds a recipe's operators, and takes over its output and views where it names them: a list such as
+    /// [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] by [`recipe::load`](crate::recipe::load).
+    ///
+    /// What is set after it, by [`output`](Self::output) or [`views`](Self::views), replaces what it says.
+    pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
+        let Recipe { name, description, transforms, output, views } = recipe.into();
+        let first = self.transforms.is_empty();
+        (self.name, self.description) = if first { (name, description) } else { Default::default() };
+        self.transforms.extend(transforms);
+        self.output = output.unwrap_or(self.output);
+        if views != 1 {
+            self.views = views;
+        }
         self
+    }
+
+    /// Images that a batch has of each sample, for contrastive learning; 1 by default, up to 64.
+    ///
+    /// Each sample is read and decoded once; each view draws random numbers of its own. The first view's are those of a
+    /// loader with one view. `batch_size` counts samples: a batch has `batch_size * views` images, view `v` of sample
+    /// `i` at `i * views + v`, with its sample's label and id.
+    ///
+    /// ```
+    /// use gpufeed::transforms::RandomCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..4 {
+    ///     data.push_pixels(9, 9, PixelFormat::Rgb8, vec![class as u8; 243], Label::Class(class))?;
+    /// }
+    /// let loader = DataLoader::builder(data).transform(RandomCrop::new(4)).batch_size(4).views(2).build(&Backend::Cpu)?;
+    /// let batch = loader.epoch(0)?.next().unwrap()?;
+    /// assert_eq!(batch.shape(), [8, 3, 4, 4]);
+    /// assert_eq!(batch.classes().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn views(self, views: usize) -> Self {
+        DataLoaderBuilder { views, ..self }
     }
 
     /// Layout and type of the batches; NCHW in f32 by default.
@@ -107,7 +151,7 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { output: Output { layout, dtype }, ..self }
     }
 
-    /// Images in a batch; 1 by default, as torch's.
+    /// Samples in a batch; 1 by default, as torch's.
     pub fn batch_size(self, batch_size: usize) -> Self {
         DataLoaderBuilder { batch_size, ..self }
     }
@@ -193,6 +237,7 @@ impl DataLoaderBuilder {
         if self.decode.max_pixels == 0 {
             return Err(Error::argument("max_pixels", "0 refuses every image"));
         }
+        check_views(self.views)?;
         match self.on_error {
             OnError::Skip { max_share } if !(0.0..=1.0).contains(&max_share) => {
                 Err(Error::argument("on_error", format!("max_share = {max_share} is no share; 0 to 1 work")))
@@ -223,9 +268,18 @@ impl DataLoaderBuilder {
             return Err(Error::argument("transforms", reason));
         };
         // In floats, in case u64 overflows: 2^22 pixels a side, 2^64 images.
-        let too_large = self.batch_size as f64 * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
-        let batch_bytes = if too_large { u64::MAX / 64 } else { (self.batch_size * plan.image_bytes(size)) as u64 };
+        let images = self.batch_size as f64 * self.views as f64;
+        let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
+        let batch_bytes =
+            if too_large { u64::MAX / 64 } else { (self.batch_size * self.views * plan.image_bytes(size)) as u64 };
         let (execution, budget) = self.execution(backend, &plan, batch_bytes, size)?;
+        let recipe = Recipe {
+            name: self.name,
+            description: self.description,
+            transforms: self.transforms,
+            output: Some(self.output),
+            views: self.views,
+        };
         let line = Line {
             dataset: self.dataset,
             plan,
@@ -233,6 +287,7 @@ impl DataLoaderBuilder {
             sampler,
             seed: self.seed,
             batch_size: self.batch_size,
+            views: self.views,
             decode: self.decode,
             on_error: self.on_error,
             workers,
@@ -247,7 +302,7 @@ impl DataLoaderBuilder {
             Execution::HostToGpu { .. } => line.return_copy_staging(line.take_copy_staging()?),
             Execution::Gpu { .. } => line.return_resources(line.take_resources()?),
         }
-        Ok(DataLoader { line: Arc::new(line), backend: backend.clone(), budget })
+        Ok(DataLoader { line: Arc::new(line), recipe, backend: backend.clone(), budget })
     }
 
     fn execution(&self, backend: &Backend, plan: &Plan, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
@@ -281,10 +336,16 @@ impl DataLoaderBuilder {
         let limits = gpu.device().limits();
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
         let binding = limits.max_storage_buffer_binding_size;
-        // An image that the CPU has reduced takes four floats a pixel.
-        let slot_bytes = self.slot_bytes.max(a_float_image).next_multiple_of(256);
+        // An image that the CPU has reduced takes four floats a pixel; the views of a sample are in one slot.
+        let a_sample =
+            if self.views == 1 { a_float_image } else { self.views as u64 * a_float_image.max(REGION_BYTES) };
+        let slot_bytes = self.slot_bytes.max(a_sample).next_multiple_of(256);
         if slot_bytes > binding {
-            let setting = if self.slot_bytes > binding { "slot_bytes" } else { "the output size" };
+            let setting = match self.views {
+                _ if self.slot_bytes > binding => "slot_bytes",
+                1 => "the output size",
+                _ => "views",
+            };
             return Err(ErrorKind::DoesNotFit {
                 what: "a slot",
                 needed: slot_bytes,
@@ -295,7 +356,7 @@ impl DataLoaderBuilder {
             .into());
         }
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
-        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size, SLOTS as u64);
+        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size * self.views, SLOTS as u64);
         let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;

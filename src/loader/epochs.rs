@@ -248,7 +248,7 @@ fn feed(
                 Some(None) => (None, Vec::new()),
                 Some(Some(mut lease)) => {
                     let mut pieces = Vec::new();
-                    lease.with(|buffer| pieces = buffer.split(places, line.plan.image_bytes(line.size)));
+                    lease.with(|buffer| pieces = buffer.split(places, line.sample_bytes()));
                     (Some(lease), pieces)
                 }
                 None => return Ok(()),

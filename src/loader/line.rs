@@ -28,6 +28,8 @@ pub(super) struct Line {
     pub(super) sampler: Sampler,
     pub(super) seed: u64,
     pub(super) batch_size: usize,
+    /// Images that a batch has of each sample.
+    pub(super) views: usize,
     pub(super) decode: DecodeOptions,
     pub(super) on_error: OnError,
     pub(super) workers: usize,
@@ -76,11 +78,12 @@ pub(super) struct Runs {
 
 impl Line {
     pub(super) fn batch_bytes(&self) -> u64 {
-        (self.batch_size * self.plan.image_bytes(self.size)) as u64
+        (self.batch_size * self.sample_bytes()) as u64
     }
 
-    pub(super) fn image_elements(&self) -> u64 {
-        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan.channels())
+    /// All views of a sample.
+    pub(super) fn sample_bytes(&self) -> usize {
+        self.views * self.plan.image_bytes(self.size)
     }
 
     /// Of the queues of a run.
@@ -89,8 +92,12 @@ impl Line {
         Capacities { jobs: 2 * self.workers, inbox: 4 * self.workers + 16, ready: self.queue_depth }
     }
 
-    /// Images in a slot at the most: a batch's, and as many that failed late in batches before it.
-    pub(super) fn slot_images(&self) -> usize {
+    pub(super) fn sample_elements(&self) -> u64 {
+        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan.channels()) * self.views as u64
+    }
+
+    /// Samples in a slot at the most: a batch's, and as many that failed late in batches before it.
+    pub(super) fn slot_samples(&self) -> usize {
         2 * self.batch_size
     }
 
@@ -172,7 +179,7 @@ impl Line {
         if let Ok(resources) = pool.1.try_recv() {
             return Ok(resources);
         }
-        Resources::new(kernels, *slots, *slot_bytes, self.slot_images())
+        Resources::new(kernels, *slots, *slot_bytes, self.slot_samples() * self.views)
     }
 
     pub(super) fn return_resources(&self, resources: Resources) {

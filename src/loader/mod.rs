@@ -33,6 +33,7 @@ use crate::decode::{self, Rect};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::processor::Processor;
+use crate::recipe::Recipe;
 use crate::sampler::{Sampler, State};
 use crate::transforms::Drawn;
 use line::{Execution, Line};
@@ -110,6 +111,7 @@ pub enum Execute {
 #[derive(Debug)]
 pub struct DataLoader {
     line: Arc<Line>,
+    recipe: Recipe,
     backend: Backend,
     budget: budget::Budget,
 }
@@ -219,6 +221,23 @@ impl DataLoader {
         &*self.line.dataset
     }
 
+    /// What it does to every image, as a recipe: [`Recipe::to_toml`] writes it, and a loader of what
+    /// [`recipe::from_toml`](crate::recipe::from_toml) reads then has the same plan.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat, recipe};
+    ///
+    /// let mut data = InMemory::new();
+    /// data.push_pixels(40, 40, PixelFormat::Rgb8, vec![0; 4800], Label::None)?;
+    /// let loader = DataLoader::builder(data).recipe(recipe::load("cifar-train")?).build(&Backend::Cpu)?;
+    /// assert_eq!(loader.recipe(), &recipe::named("cifar-train")?);
+    /// println!("{}", loader.recipe().to_toml()?);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.line.plan
@@ -262,11 +281,12 @@ impl DataLoader {
             }
         };
         format!(
-            "{}runs on: {executor}\n{} samples, {} batches of {}, {} workers, {} ready batches at most\n{}",
+            "{}runs on: {executor}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\n{}",
             line.plan,
             line.dataset.len(),
             self.len(),
             line.batch_size,
+            if line.views == 1 { String::new() } else { format!(" with {} views each", line.views) },
             line.workers,
             line.queue_depth,
             self.budget

@@ -12,6 +12,9 @@ use crate::processor::{widen_bytes, widen_floats};
 use crate::sampler::Slot;
 use crate::transforms::{Drawn, Key};
 
+/// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
+const ALIGNMENT: u64 = 16;
+
 /// A worker's memory: grows to the largest sample and stays.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -26,18 +29,25 @@ pub(super) struct Scratch {
 /// What is known of a sample before it is decoded.
 #[derive(Debug)]
 pub(super) struct Drafted {
-    pub(super) drawn: Drawn,
-    pub(super) program: Program,
+    pub(super) views: Vec<View>,
+    /// What all views together read.
     pub(super) region: Rect,
     /// The header, for encoded samples.
     probe: Option<Probe>,
+}
+
+/// One output of a sample.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) drawn: Drawn,
+    pub(super) program: Program,
+    pub(super) region: Rect,
     /// Four floats a pixel instead of four bytes.
     pub(super) float: bool,
 }
 
-impl Drafted {
-    /// Bytes of the pixels that are decoded for it.
-    pub(super) fn region_bytes(&self) -> u64 {
+impl View {
+    fn region_bytes(&self) -> u64 {
         u64::from(self.region.width) * u64::from(self.region.height) * if self.float { 16 } else { 4 }
     }
 
@@ -46,11 +56,46 @@ impl Drafted {
         is_for_cpu(&self.program, self.region_bytes(), self.float)
     }
 
-    /// Bytes that go into a slot.
+    /// Bytes that go into a slot, in whole `vec4<f32>`s.
     pub(super) fn slot_bytes(&self) -> u64 {
         let (width, height) = self.program.size();
-        if self.reduce() { 16 * u64::from(width) * u64::from(height) } else { self.region_bytes() }
+        let bytes = if self.reduce() { 16 * u64::from(width) * u64::from(height) } else { self.region_bytes() };
+        bytes.next_multiple_of(ALIGNMENT)
     }
+
+    /// This view's pixels of those that were decoded for all views of `drafted`.
+    pub(super) fn pixels<'a>(&self, drafted: &Drafted, pixels: cpu::Pixels<'a>) -> cpu::Pixels<'a> {
+        let (left, top) = (self.region.left - drafted.region.left, self.region.top - drafted.region.top);
+        let (left, top) = (left as usize, top as usize);
+        match pixels {
+            cpu::Pixels::Bytes { data, stride, size } => {
+                cpu::Pixels::Bytes { data: &data[top * stride + left * size..], stride, size }
+            }
+            cpu::Pixels::Floats { data, stride } => {
+                cpu::Pixels::Floats { data: &data[top * stride + 4 * left..], stride }
+            }
+        }
+    }
+}
+
+impl Drafted {
+    /// Bytes of the pixels that are decoded for all views.
+    pub(super) fn decoded_bytes(&self) -> u64 {
+        let pixel = if self.views.first().is_some_and(|view| view.float) { 16 } else { 4 };
+        u64::from(self.region.width) * u64::from(self.region.height) * pixel
+    }
+
+    /// Bytes that go into a slot.
+    pub(super) fn slot_bytes(&self) -> u64 {
+        self.views.iter().map(View::slot_bytes).sum()
+    }
+}
+
+/// The smallest rectangle around both.
+fn hull(a: Rect, b: Rect) -> Rect {
+    let (left, top) = (a.left.min(b.left), a.top.min(b.top));
+    let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));
+    Rect { left, top, width: right - left, height: bottom - top }
 }
 
 impl Line {
@@ -89,10 +134,16 @@ impl Line {
             let reason = format!("{channels} channels where the data set promises 1 (Dataset::channels)");
             return Err(Error::argument("channels", reason));
         }
-        let drawn = self.plan.draw(size.0, size.1, key)?;
-        let program = self.plan.program(&drawn)?;
-        let region = program.stages[0].sampling.hull();
-        Ok(Drafted { drawn, program, region, probe, float })
+        let mut views = Vec::with_capacity(self.views);
+        for view in 0..self.views as u32 {
+            let drawn = self.plan.draw(size.0, size.1, &Key { view, ..*key })?;
+            let program = self.plan.program(&drawn)?;
+            let region = program.stages[0].sampling.hull();
+            views.push(View { drawn, program, region, float });
+        }
+        let region =
+            views.iter().map(|view| view.region).reduce(hull).unwrap_or(Rect { left: 0, top: 0, width: 1, height: 1 });
+        Ok(Drafted { views, region, probe })
     }
 
     /// Decodes (or gathers) the drafted region.
@@ -105,13 +156,16 @@ impl Line {
     ) -> Result<cpu::Pixels<'a>> {
         let stride = 4 * drafted.region.width as usize;
         // Room for the whole image, whatever the region: the next one of this image may be larger.
-        let whole = 4 * drafted.drawn.width as usize * drafted.drawn.height as usize;
+        let (whole, float) = drafted
+            .views
+            .first()
+            .map_or((0, false), |view| (4 * view.drawn.width as usize * view.drawn.height as usize, view.float));
         match (data, &drafted.probe) {
             (SampleData::Encoded(file), Some(probe)) => {
                 let decoded = decode::decode(file, probe, drafted.region, &self.decode, decode)?;
                 Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
             }
-            (SampleData::Pixels(pixels), _) if drafted.float => {
+            (SampleData::Pixels(pixels), _) if float => {
                 floats.clear();
                 floats.reserve_exact(whole);
                 widen_floats(*pixels, drafted.region, floats);
@@ -142,7 +196,8 @@ impl Line {
 pub(super) struct Facts {
     pub(super) id: u64,
     pub(super) label: Label,
-    pub(super) drawn: Drawn,
+    /// Of each view.
+    pub(super) drawn: Vec<Drawn>,
 }
 
 impl Scratch {

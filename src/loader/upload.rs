@@ -21,9 +21,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
-const ALIGNMENT: u64 = 16;
-
 /// A slot that is being filled.
 #[derive(Debug)]
 struct Filling {
@@ -41,8 +38,7 @@ struct Filling {
 struct Placed {
     batch: u64,
     place: usize,
-    source: Source,
-    program: Box<Program>,
+    views: Vec<(Source, Program)>,
 }
 
 pub(super) struct Uploader<'a> {
@@ -183,11 +179,11 @@ impl<'a> Uploader<'a> {
                 if let Some(assembly) = state.batches.get_mut(&batch) {
                     assembly.set_facts(place, facts, failures);
                 }
-                if let Content::Slot { slot, source, program } = content
+                if let Content::Slot { slot, views } = content
                     && let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot)
                 {
                     filling.outstanding -= 1;
-                    filling.contents.push(Placed { batch, place, source, program });
+                    filling.contents.push(Placed { batch, place, views });
                 }
             }
             Message::Fatal(error) => return Err(error),
@@ -219,7 +215,8 @@ impl<'a> Uploader<'a> {
             let filling = &mut self.state.filling[open];
             let range = self.resources.staging.range(filling.slot, filling.used, bytes);
             let grant = Grant { range, slot: filling.slot, offset: filling.used };
-            filling.used += bytes.next_multiple_of(ALIGNMENT);
+            // In whole `vec4<f32>`s, as each view counts its bytes.
+            filling.used += bytes;
             filling.outstanding += 1;
             if let Some(assembly) = self.state.batches.get_mut(&batch) {
                 assembly.granted += usize::from(!further);
@@ -247,7 +244,7 @@ impl<'a> Uploader<'a> {
     /// The slot with room for `bytes`, sealing one that has none.
     fn open_slot(&mut self, bytes: u64) -> Result<Option<usize>> {
         let state = &mut self.state;
-        let most = self.line.slot_images();
+        let most = self.line.slot_samples();
         if let Some(open) = state.filling.iter().position(|filling| !filling.sealed) {
             let filling = &mut state.filling[open];
             if filling.used + bytes <= self.resources.slot_bytes && filling.contents.len() + filling.outstanding < most
@@ -297,11 +294,16 @@ impl<'a> Uploader<'a> {
         for of_batch in contents.chunk_by(|a, b| a.batch == b.batch) {
             let Some(assembly) = self.state.batches.get(&of_batch[0].batch) else { continue };
             let Some(target) = &assembly.target else { continue };
-            let mut items = Vec::with_capacity(of_batch.len());
-            for Placed { place, source, program, .. } in of_batch {
-                items.push(Item { program, source: *source, index: *place });
+            let mut items = Vec::with_capacity(of_batch.len() * self.line.views);
+            for Placed { place, views, .. } in of_batch {
+                let first = place * self.line.views;
+                items.extend((first..).zip(views).map(|(index, (source, program))| Item {
+                    program,
+                    source: *source,
+                    index,
+                }));
             }
-            let elements = self.line.image_elements() * assembly.announced.places as u64;
+            let elements = self.line.sample_elements() * assembly.announced.places as u64;
             parts.push(Part { items, target, complete: (assembly.remaining == 0).then_some(elements) });
         }
         self.resources.submit(self.kernels, slot, used, parts, &self.line.stats.gpu)

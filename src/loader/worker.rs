@@ -4,7 +4,7 @@ use super::OnError;
 use super::assembly::{Content, Grant, Message, Request};
 use super::batch::Failure;
 use super::line::Line;
-use super::prepare::{Drafted, Facts, Parts, Scratch};
+use super::prepare::{Drafted, Facts, Parts, Scratch, View};
 use super::stats::{Clock, Stage};
 use crate::cpu;
 use crate::dataset::SampleData;
@@ -97,7 +97,8 @@ impl Worker<'_> {
                         return Err(Stopped);
                     }
                     self.line.stats.failed();
-                    failures.push(Failure { place: job.place, id: key.sample, name, error });
+                    let place = job.place * self.line.views;
+                    failures.push(Failure { place, id: key.sample, name, error });
                 }
             }
         }
@@ -144,8 +145,9 @@ impl Worker<'_> {
                 }
             }
         };
-        line.stats.image();
-        Ok(Ok((Facts { id: key.sample, label: sample.label, drawn: drafted.drawn }, content)))
+        line.stats.images(line.views);
+        let drawn = drafted.views.into_iter().map(|view| view.drawn).collect();
+        Ok(Ok((Facts { id: key.sample, label: sample.label, drawn }, content)))
     }
 
     /// Decodes and augments into the batch's memory.
@@ -153,10 +155,15 @@ impl Worker<'_> {
         let line = self.line;
         let pixels =
             self.clock.work(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
-        self.clock.bytes(Stage::Decode, drafted.region_bytes());
+        self.clock.bytes(Stage::Decode, drafted.decoded_bytes());
         self.clock.bytes(Stage::Augment, piece.len() as u64);
-        self.clock
-            .work(Stage::Augment, || cpu::run(&line.plan, &drafted.program, pixels, drafted.region, piece, parts.cpu));
+        self.clock.work(Stage::Augment, || {
+            let images = piece.chunks_exact_mut(line.plan.image_bytes(line.size));
+            for (view, image) in drafted.views.iter().zip(images) {
+                let pixels = view.pixels(drafted, pixels);
+                cpu::run(&line.plan, &view.program, pixels, view.region, image, parts.cpu);
+            }
+        });
         Ok(())
     }
 
@@ -171,50 +178,55 @@ impl Worker<'_> {
         let (line, clock) = (self.line, &self.clock);
         let decoded =
             clock.work(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
+        let Grant { range, slot, mut offset } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
         let pixels = match decoded {
-            Ok(pixels) if drafted.reduce() => {
-                line.stats.reduced();
-                clock.work(Stage::Augment, || {
-                    cpu::run_to_floats(&line.plan, &drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
-                });
-                cpu::Pixels::Floats { data: parts.reduced, stride: 4 * drafted.program.size().0 as usize }
-            }
             Ok(pixels) => pixels,
             Err(error) => {
-                let Grant { slot, .. } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
                 self.send(Message::GiveBack { slot })?;
                 return Ok(Err(error));
             }
         };
-        let Grant { range, slot, offset } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
-        let (width, height, program) = if drafted.reduce() {
-            let (width, height) = drafted.program.size();
-            (width, height, drafted.program.finished())
-        } else {
-            let Drafted { region, program, .. } = drafted;
-            let mut program = program.clone();
-            program.stages[0].sampling = program.stages[0].sampling.relative_to(*region);
-            (region.width, region.height, program)
-        };
-        let float = matches!(pixels, cpu::Pixels::Floats { .. });
-        clock.bytes(Stage::Decode, drafted.region_bytes());
+        clock.bytes(Stage::Decode, drafted.decoded_bytes());
         clock.bytes(Stage::Put, drafted.slot_bytes());
-        if let Err(error) = clock.work(Stage::Put, || copy(pixels, width as usize, height as usize, &range)) {
-            self.send(Message::Fatal(error))?;
-            return Err(Stopped);
+        let mut views = Vec::with_capacity(drafted.views.len());
+        let mut at = 0;
+        for view in &drafted.views {
+            let mut pixels = view.pixels(drafted, pixels);
+            let (width, height, program) = if view.reduce() {
+                line.stats.reduced();
+                clock.work(Stage::Augment, || {
+                    cpu::run_to_floats(&line.plan, &view.program, pixels, view.region, parts.reduced, parts.cpu);
+                });
+                let (width, height) = view.program.size();
+                pixels = cpu::Pixels::Floats { data: parts.reduced, stride: 4 * width as usize };
+                (width, height, view.program.finished())
+            } else {
+                let View { region, program, .. } = view;
+                let mut program = program.clone();
+                program.stages[0].sampling = program.stages[0].sampling.relative_to(*region);
+                (region.width, region.height, program)
+            };
+            let copied = clock.work(Stage::Put, || copy(pixels, width as usize, height as usize, &range, at));
+            if let Err(error) = copied {
+                self.send(Message::Fatal(error))?;
+                return Err(Stopped);
+            }
+            let float = matches!(pixels, cpu::Pixels::Floats { .. });
+            views.push((Source { offset: (offset / 4) as u32, stride: width, float }, program));
+            at += view.slot_bytes() as usize;
+            offset += view.slot_bytes();
         }
-        let source = Source { offset: (offset / 4) as u32, stride: width, float };
-        Ok(Ok(Content::Slot { slot, source, program: Box::new(program) }))
+        Ok(Ok(Content::Slot { slot, views }))
     }
 }
 
-/// Row by row into write-combined memory, in one sequential pass.
-fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRange) -> Result<()> {
+/// Row by row into write-combined memory from byte `at` of the range on, in one sequential pass.
+fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRange, at: usize) -> Result<()> {
     let mut range = range.open()?;
     let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
         cpu::Pixels::Bytes { data, stride, size: 3 } => {
             for y in 0..height {
-                widen(&data[y * stride..][..3 * width], 4 * width * y, &mut range);
+                widen(&data[y * stride..][..3 * width], at + 4 * width * y, &mut range);
             }
             return Ok(());
         }
@@ -222,11 +234,11 @@ fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRang
         cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
     };
     if row == stride {
-        range.write(0, &bytes[..row * height]);
+        range.write(at, &bytes[..row * height]);
         return Ok(());
     }
     for y in 0..height {
-        range.write(y * row, &bytes[y * stride..][..row]);
+        range.write(at + y * row, &bytes[y * stride..][..row]);
     }
     Ok(())
 }

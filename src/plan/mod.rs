@@ -73,6 +73,7 @@ impl DType {
 /// assert_eq!(half.layout, Layout::Nchw);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Output {
     /// The order of the elements.
     pub layout: Layout,

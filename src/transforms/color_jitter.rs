@@ -66,7 +66,11 @@ impl Jitter {
         } else {
             "a value in [0, 0.5] or a range in [-0.5, 0.5]"
         };
-        Err(Error::argument(name, format!("{self:?}; {works} works")))
+        let value = match self {
+            Jitter::Value(value) => value.to_string(),
+            Jitter::Range(low, high) => format!("({low}, {high})"),
+        };
+        Err(Error::argument(name, format!("{value}; {works} works")))
     }
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn check_fill(fill: [f32; 3]) -> Result<()> {
     if fill.iter().all(|f| f.is_finite()) {
         Ok(())
     } else {
-        Err(Error::argument("fill", format!("{fill:?} is not finite; colours are floats, usually in [0, 1]")))
+        Err(Error::argument("fill", format!("{fill:?}; finite numbers work, usually in [0, 1]")))
     }
 }
 

@@ -210,7 +210,7 @@ fn half() -> f64 {
 /// assert_eq!(CenterCrop::new((2, 3)).size, CropSize { height: 2, width: 3 });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "CropSizeRepr")]
+#[serde(from = "CropSizeRepr", into = "CropSizeRepr")]
 pub struct CropSize {
     /// Pixels, ≥ 1.
     pub height: u32,
@@ -218,7 +218,8 @@ pub struct CropSize {
     pub width: u32,
 }
 
-#[derive(Deserialize)]
+/// As data: `224`, `[height, width]`, or both by name; written in the shortest form.
+#[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum CropSizeRepr {
     Square(u32),
@@ -233,6 +234,12 @@ impl From<CropSizeRepr> for CropSize {
             CropSizeRepr::Pair([height, width]) | CropSizeRepr::Named { height, width } => (height, width),
         };
         CropSize { height, width }
+    }
+}
+
+impl From<CropSize> for CropSizeRepr {
+    fn from(CropSize { height, width }: CropSize) -> Self {
+        if height == width { CropSizeRepr::Square(height) } else { CropSizeRepr::Pair([height, width]) }
     }
 }
 

@@ -37,10 +37,10 @@ impl Operator for Normalize {
 
     fn validate(&self) -> Result<()> {
         if self.std.iter().any(|s| *s == 0.0 || !s.is_finite()) {
-            return Err(Error::argument("std", format!("{:?} divides by zero or is not finite", self.std)));
+            return Err(Error::argument("std", format!("{:?}; finite numbers other than 0 work", self.std)));
         }
         if self.mean.iter().any(|m| !m.is_finite()) {
-            return Err(Error::argument("mean", format!("{:?} is not finite", self.mean)));
+            return Err(Error::argument("mean", format!("{:?}; finite numbers work", self.mean)));
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ impl Operator for RandomErasing {
             ErasingValue::All(value) => value.is_finite(),
             ErasingValue::Channels(values) => values.iter().all(|value| value.is_finite()),
         };
-        if finite { Ok(()) } else { Err(Error::argument("value", format!("{:?} is not finite", self.value))) }
+        if finite { Ok(()) } else { Err(Error::argument("value", format!("{:?}; finite numbers work", self.value))) }
     }
 
     fn slots(&self, slots: &mut Slots) {

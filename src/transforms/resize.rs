@@ -1,4 +1,4 @@
-use super::draw::{Context, Numbers, check_side};
+use super::draw::{Context, MAX_SIDE, Numbers, check_side};
 use super::op::{Interpolation, Op};
 use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
@@ -116,10 +116,11 @@ impl Operator for Resize {
                 check_side("size", width)
             }
             (ResizeTo::Exact(_), Some(_)) => {
-                Err(Error::argument("max_size", "works only with a short side, not with an exact size"))
+                Err(Error::argument("max_size", "works only where size is a short side, not [height, width]"))
             }
-            (ResizeTo::Short(short), Some(max)) if max <= short => {
-                Err(Error::argument("max_size", format!("{max} must be greater than size = {short}")))
+            (ResizeTo::Short(short), Some(max)) if max <= short || max > MAX_SIDE => {
+                let reason = format!("{max} pixels; more than size = {short}, up to {MAX_SIDE}, work");
+                Err(Error::argument("max_size", reason))
             }
             (ResizeTo::Short(short), _) => check_side("size", short),
         }
@@ -137,7 +138,7 @@ impl Operator for Resize {
 
     fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         let (width, height) = self.output_size(context.width, context.height);
-        if width > super::draw::MAX_SIDE || height > super::draw::MAX_SIDE {
+        if width > MAX_SIDE || height > MAX_SIDE {
             return Err(context.error(Self::NAME, format!("the result would be {width}x{height}; set max_size")));
         }
         context.emit(0, Op::Resize { height, width, interpolation: self.interpolation, antialias: self.antialias })

@@ -164,7 +164,10 @@ impl<O> Iter<'_, O> {
         let BurnLoader { device, convert, ends, places, .. } = self.of;
         let end = ends[self.batch];
         let first = self.batch.checked_sub(1).map_or(0, |before| ends[before]);
-        let (batch, rows) = (batch?, self.next - first..end.min(places.end) - first);
+        let batch = batch?;
+        // Places are samples; all views of one are rows side by side.
+        let views = batch.views();
+        let rows = views * (self.next - first)..views * (end.min(places.end) - first);
         let item = ImageBatch::new(&batch, rows, device)?;
         (self.batch, self.next) = (self.batch + 1, end);
         Ok(convert(item))

@@ -78,8 +78,9 @@ impl Counters {
         self.delays.set(stage, time);
     }
 
-    pub(in crate::loader) fn image(&self) {
-        self.images.fetch_add(1, Relaxed);
+    /// A sample is finished, with so many outputs.
+    pub(in crate::loader) fn images(&self, views: usize) {
+        self.images.fetch_add(views as u64, Relaxed);
     }
 
     /// A batch is ready, so long after it was announced.

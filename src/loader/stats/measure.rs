@@ -22,7 +22,7 @@ pub fn recording(images: u32) -> Duration {
             clock.bytes(stage, black_box(1));
             clock.work(stage, || black_box(image));
         }
-        counters.image();
+        counters.images(black_box(1));
         clock.blocked(|| black_box(image));
     }
     start.elapsed() / images.max(1)

@@ -1,11 +1,160 @@
-//! `gpufeed preview`.
+//! `gpufeed preview`: the arguments, and the order of the work.
+
+mod cursor;
+mod draws;
+mod picture;
+mod sheet;
+mod text;
 
 use crate::Outcome;
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use cursor::Cursor;
+use draws::{Row, Rows};
+use gpufeed::{Backend, Dataset, ImageFolder, recipe};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Writes a contact sheet: each original beside what a recipe makes of it.
+///
+/// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters that
+/// were drawn. Normalize is undone, so that there is something to see; nothing else is.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// A folder of class folders
+    folder: PathBuf,
+    /// A recipe by its name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
+    recipe: String,
+    /// The sheet, a PNG [default: sheet.png, and none with --json]
+    #[arg(long, value_name = "FILE.png")]
+    out: Option<PathBuf>,
+    /// Draws of each sample, each in another epoch, 1 to 64 [default: 4; 1 with --sample and --epoch]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=64))]
+    draws: Option<u64>,
+    /// Samples, spread evenly over the folder
+    #[arg(long, value_name = "N", default_value = "6", value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    samples: usize,
+    /// This sample alone, by the id that `Batch::ids` and errors name
+    #[arg(long, value_name = "ID", conflicts_with = "samples")]
+    sample: Option<u64>,
+    /// The first draw's epoch [default: 0]
+    #[arg(long, value_name = "N")]
+    epoch: Option<u64>,
+    /// The loader's seed
+    #[arg(long, value_name = "S", default_value = "0")]
+    seed: u64,
+    /// Who augments
+    #[arg(long, value_enum, default_value = "cpu")]
+    backend: BackendChoice,
+    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of --backend
+    #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
+    adapter: Option<String>,
+    /// Prints the drawn parameters as JSON
+    #[arg(long)]
+    json: bool,
+    /// Also writes the bytes of the draws of --sample, as the loader gives them: layout and type of the recipe
+    #[arg(long, value_name = "FILE", requires = "sample")]
+    raw: Option<PathBuf>,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> Outcome {
-    Err("not built yet".into())
+#[derive(Clone, Copy, ValueEnum)]
+enum BackendChoice {
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+/// Some are seen at a glance, and thousands are gigabytes.
+const MOST_PICTURES: u64 = 2048;
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let out = match &arguments.out {
+        Some(out) => Some(out.as_path()),
+        None => (!arguments.json).then_some(Path::new("sheet.png")),
+    };
+    out.map_or(Ok(()), check_out)?;
+    let recipe = recipe::load(&arguments.recipe)?;
+    let folder = ImageFolder::open(&arguments.folder)?;
+    let indices = match arguments.sample {
+        Some(id) => vec![place_of(&folder, id)?],
+        None => spread(folder.len(), arguments.samples),
+    };
+    let epoch = arguments.epoch.unwrap_or(0);
+    // One sample in one epoch is a replay.
+    let one = arguments.sample.is_some() && arguments.epoch.is_some();
+    let draws = arguments.draws.unwrap_or(if one { 1 } else { 4 });
+    let pictures = indices.len() as u64 * draws * recipe.views as u64;
+    if pictures > MOST_PICTURES {
+        return Err(format!("{pictures} pictures; a sheet holds {MOST_PICTURES}: lower --samples or --draws").into());
+    }
+    let epochs =
+        epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
+    let backend = backend(arguments)?;
+    let rows = Rows::new(Arc::new(folder), &recipe, arguments.seed, &backend)?.keep_bytes(arguments.raw.is_some());
+    let rows: Vec<Row> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
+    let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
+    let failed: Vec<String> = failed.collect();
+    if let (true, Some(error)) = (failed.len() == rows.len(), failed.first()) {
+        return Err(format!("no sample can be shown; {error}").into());
+    }
+    if let Some(raw) = &arguments.raw {
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| &row.draws).flat_map(|draw| &draw.bytes).copied().collect();
+        std::fs::write(raw, bytes).map_err(|error| format!("--raw: {}: {error}", raw.display()))?;
+    }
+    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, arguments.seed, &backend.to_string(), &rows);
+    if let Some(out) = out {
+        sheet.image.save(out).map_err(|error| format!("--out: {}: {error}", out.display()))?;
+    }
+    if arguments.json {
+        println!("{:#}", sheet.json(out, &recipe, &rows)?);
+    } else if let Some(out) = out {
+        let (width, height) = sheet.image.dimensions();
+        let pictures: usize = rows.iter().map(|row| row.draws.len()).sum();
+        println!("{}: {} samples, {pictures} draws, {width}x{height} pixels", out.display(), rows.len());
+    }
+    for error in failed {
+        eprintln!("{} {error}", console::style("warning:").for_stderr().yellow());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What can be known before the work is done.
+fn check_out(out: &Path) -> Result<(), Box<dyn Error>> {
+    if !out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png")) {
+        return Err(format!("--out: {}: the sheet is a PNG, so its name ends with .png", out.display()).into());
+    }
+    // Opened for appending: an older sheet stays until the new one is there.
+    let there = out.exists();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(out)
+        .map_err(|error| format!("--out: {}: {error}", out.display()))?;
+    if !there {
+        std::fs::remove_file(out).map_err(|error| format!("--out: {}: {error}", out.display()))?;
+    }
+    Ok(())
+}
+
+fn place_of(folder: &ImageFolder, id: u64) -> Result<usize, Box<dyn Error>> {
+    let found = (0..folder.len()).find(|index| folder.id(*index) == id);
+    found.ok_or_else(|| format!("--sample: {id}; the folder's samples are 0 to {}", folder.len() - 1).into())
+}
+
+/// `samples` places of `len`, the same distance apart, so that a sorted folder shows many classes.
+fn spread(len: usize, samples: usize) -> Vec<usize> {
+    let samples = samples.min(len);
+    (0..samples).map(|i| i * len / samples).collect()
+}
+
+fn backend(arguments: &Arguments) -> gpufeed::Result<Backend> {
+    match (&arguments.adapter, arguments.backend) {
+        (Some(name), _) => Backend::gpu(name),
+        (None, BackendChoice::Gpu) => Backend::gpu("0"),
+        (None, BackendChoice::Auto) => Backend::auto(),
+        (None, BackendChoice::Cpu) => Ok(Backend::Cpu),
+    }
 }

@@ -1,0 +1,75 @@
+//! What each key of a `[[transform]]` table may be, for errors about values of a wrong type. Values of the right type are
+//! checked by the operators themselves.
+
+use crate::transforms::draw::MAX_SIDE;
+
+/// What works for `key` of the operator `transform`.
+pub(super) fn works(transform: &str, key: &str) -> Option<String> {
+    let text = match (transform, key) {
+        ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
+        (_, "size") => format!("a side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
+        (_, "max_size") => "a whole number of pixels greater than size works".to_owned(),
+        (_, "padding") => format!(
+            "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
+        ),
+        (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
+        (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
+        (_, "antialias" | "pad_if_needed") => "true and false work".to_owned(),
+        (_, "p") => "0 to 1 work".to_owned(),
+        ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
+        (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
+        (_, "ratio") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        (_, "brightness" | "contrast" | "saturation") => {
+            "a number >= 0 or [least, greatest] with 0 <= least <= greatest works".to_owned()
+        }
+        (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works".to_owned(),
+        (_, "threshold") => "0 to 1 work".to_owned(),
+        (_, "bits") => "0 to 8 work".to_owned(),
+        (_, "num_output_channels") => "1 and 3 work".to_owned(),
+        (_, "mean" | "fill") => "three finite numbers work".to_owned(),
+        (_, "std") => "three finite numbers other than 0 work".to_owned(),
+        (_, "value") => "a finite number, three of them, or \"random\" works".to_owned(),
+        (_, "transforms") => "1 to 255 tables [[transform.transforms]] work".to_owned(),
+        _ => return None,
+    };
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::works;
+    use crate::transforms::{
+        CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation, RandomCrop,
+        RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop,
+        RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    };
+
+    #[test]
+    fn every_key_of_every_operator_says_what_works() {
+        let all: [Transform; 17] = [
+            CenterCrop::new(1).into(),
+            ColorJitter::default().into(),
+            Grayscale::default().into(),
+            Normalize::IMAGENET.into(),
+            Pad::new(1).into(),
+            RandomApply::new(0.5, [CenterCrop::new(1)]).into(),
+            RandomChannelPermutation::new().into(),
+            RandomCrop::new(1).padding(1).into(),
+            RandomErasing::default().into(),
+            RandomGrayscale::default().into(),
+            RandomHorizontalFlip::default().into(),
+            RandomInvert::default().into(),
+            RandomPosterize::new(1).into(),
+            RandomResizedCrop::new(1).into(),
+            RandomSolarize::new(0.5).into(),
+            RandomVerticalFlip::default().into(),
+            Resize::new(1).max_size(2).into(),
+        ];
+        for transform in all {
+            let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };
+            for key in table.keys().filter(|key| *key != "type") {
+                assert!(works(transform.name(), key).is_some(), "{}.{key}", transform.name());
+            }
+        }
+    }
+}

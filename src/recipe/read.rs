@@ -1,0 +1,117 @@
+//! TOML to a recipe. Errors name the line, the operator, the key and what works: serde alone knows neither lines nor keys
+//! inside a list of operators.
+
+use super::{Recipe, check_views, keys};
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::Output;
+use crate::transforms::Transform;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The file, its operators not yet read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    views: Option<Spanned<toml::Value>>,
+    output: Option<Output>,
+    transform: Vec<toml::Table>,
+}
+
+pub(super) fn read(text: &str) -> Result<Recipe> {
+    let syntax = |error: toml::de::Error| Error::argument("recipe", error.to_string().trim_end());
+    let file: File = toml::from_str(text).map_err(syntax)?;
+    let views = file.views.map_or(Ok::<usize, Error>(1), |views| {
+        let reason =
+            |what: String| Error::argument("recipe", format!("line {}: {what}", line(text, views.span().start)));
+        let number = views.get_ref().as_integer().and_then(|number| usize::try_from(number).ok());
+        let works = format!("1 to {} work", super::MOST_VIEWS);
+        let number =
+            number.ok_or_else(|| reason(format!("views: {} is no number of images; {works}", views.get_ref())))?;
+        check_views(number).map_err(|error| reason(error.to_string()))?;
+        Ok(number)
+    })?;
+    let places = DeTable::parse(text).map_err(syntax)?;
+    let places = field(places.get_ref(), "transform").and_then(|list| list.get_ref().as_array());
+    let mut transforms = Vec::with_capacity(file.transform.len());
+    for (i, table) in file.transform.iter().enumerate() {
+        let place = places.and_then(|list| list.get(i));
+        transforms.push(transform(text, table, place).map_err(|reason| Error::argument("recipe", reason))?);
+    }
+    let File { name, description, output, .. } = file;
+    Ok(Recipe { name, description, transforms, output, views })
+}
+
+/// One operator; those inside of it first, so that the error is about the innermost.
+fn transform(text: &str, table: &toml::Table, place: Option<&Spanned<DeValue<'_>>>) -> Result<Transform, String> {
+    let keys = place.and_then(|place| place.get_ref().as_table());
+    if let Some(toml::Value::Array(list)) = table.get("transforms") {
+        let places = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
+        for (i, nested) in list.iter().enumerate() {
+            if let toml::Value::Table(nested) = nested {
+                transform(text, nested, places.and_then(|places| places.get(i)))?;
+            }
+        }
+    }
+    let start = |key: Option<&str>| {
+        let of_key = key.and_then(|key| keys?.keys().find(|known| known.get_ref() == key)).map(Spanned::span);
+        of_key.or_else(|| place.map(Spanned::span)).map_or(1, |span| line(text, span.start))
+    };
+    let name = table.get("type").and_then(toml::Value::as_str);
+    let operator = name.map(|name| format!(", {name}")).unwrap_or_default();
+    match table.clone().try_into::<Transform>() {
+        Ok(transform) => match transform.validate().map_err(Error::into_kind) {
+            Ok(()) => Ok(transform),
+            Err(ErrorKind::Argument { setting, reason }) => {
+                Err(format!("line {}{operator}: {setting}: {reason}", start(Some(setting))))
+            }
+            Err(other) => Err(format!("line {}{operator}: {other}", start(None))),
+        },
+        Err(error) => {
+            let message = error.to_string();
+            let message = message.trim_end();
+            let Some(key) = culprit(table, message) else {
+                return Err(format!("line {}{operator}: {message}", start(None)));
+            };
+            let line = start(Some(key));
+            if key == "type" {
+                return Err(format!("line {line}: type: {message}"));
+            }
+            match keys::works(name.unwrap_or_default(), key) {
+                Some(works) if !message.starts_with("unknown field") => {
+                    Err(format!("line {line}{operator}: {key}: {}; {works}", table[key]))
+                }
+                _ => Err(format!("line {line}{operator}: {message}")),
+            }
+        }
+    }
+}
+
+/// The key that the error is about: serde reads the keys in their order, so it is the first whose arrival gives this error.
+fn culprit<'a>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
+    // Reported at the end, and about none that is there.
+    if message.starts_with("missing field") {
+        return None;
+    }
+    let mut so_far = toml::Table::new();
+    let first = table.keys().filter(|key| *key == "type");
+    let mut keys = first.chain(table.keys().filter(|key| *key != "type"));
+    keys.find(|key| {
+        so_far.insert((*key).clone(), table[key.as_str()].clone());
+        so_far.clone().try_into::<Transform>().is_err_and(|error| error.to_string().trim_end() == message)
+    })
+    .map(String::as_str)
+}
+
+fn field<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<&'a Spanned<DeValue<'i>>> {
+    table.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)
+}
+
+/// The line, from 1, of byte `at`.
+fn line(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}

@@ -1,0 +1,217 @@
+//! `gpufeed preview`: the sheet, the parameters as JSON, the replay of one sample, and what is said of wrong arguments.
+
+use gpufeed::transforms::DrawnOp;
+use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
+use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn picture(width: u32, height: u32) -> RgbImage {
+    RgbImage::from_fn(width, height, |x, y| {
+        Rgb([(x * 255 / width) as u8, (y * 255 / height) as u8, ((x * 7 + y * 3) % 256) as u8])
+    })
+}
+
+/// Two classes: a landscape, a portrait, a gray and a tiny one.
+fn folder() -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let gray = GrayImage::from_fn(90, 60, |x, y| Luma([(x * 2 + y) as u8]));
+    let files: [(&str, DynamicImage); 4] = [
+        ("cat/landscape.jpg", picture(400, 250).into()),
+        ("cat/portrait.png", picture(150, 340).into()),
+        ("dog/gray.png", gray.into()),
+        ("dog/tiny.png", picture(32, 32).into()),
+    ];
+    for (name, image) in files {
+        let path = root.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        image.save(path).unwrap();
+    }
+    root
+}
+
+fn preview(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+    command.current_dir(folder).env("NODEVICE_SELECT", "1").arg("preview").arg(".").args(arguments).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn fails(folder: &Path, arguments: &[&str], words: &[&str]) {
+    let output = preview(folder, arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+    assert!(words.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
+}
+
+fn own_recipe(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("own.toml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The part of the sheet that the JSON says a draw is in.
+fn tile(sheet: &RgbImage, draw: &Value) -> RgbImage {
+    let [left, top, width, height] =
+        ["left", "top", "width", "height"].map(|side| draw["place"][side].as_u64().unwrap() as u32);
+    image::imageops::crop_imm(sheet, left, top, width, height).to_image()
+}
+
+#[test]
+fn the_sheet_holds_the_pixels_of_a_loader() {
+    let root = folder();
+    own_recipe(
+        root.path(),
+        "[output]\nlayout = \"Nhwc\"\ndtype = \"U8\"\n[[transform]]\ntype = \"RandomResizedCrop\"\nsize = [180, 200]\n\
+         [[transform]]\ntype = \"ColorJitter\"\ncontrast = 0.5\nhue = 0.1\n",
+    );
+    let arguments = ["--recipe", "own.toml", "--out", "sheet.png", "--draws", "3", "--seed", "5", "--json"];
+    let report = json(&preview(root.path(), &arguments));
+    let sheet = image::open(root.path().join("sheet.png")).unwrap().to_rgb8();
+    let data = ImageFolder::open(root.path()).unwrap();
+    let loader = DataLoader::builder(data)
+        .recipe(recipe::load(&root.path().join("own.toml").display().to_string()).unwrap())
+        .seed(5)
+        .shuffle(true)
+        .batch_size(2)
+        .build(&Backend::Cpu)
+        .unwrap();
+    let mut compared = 0;
+    for batch in loader.epochs(0..3).unwrap() {
+        let batch = batch.unwrap();
+        let bytes = batch.to_host().unwrap();
+        for (place, (id, drawn)) in batch.ids().iter().zip(batch.drawn()).enumerate() {
+            let draw = &report["samples"][*id as usize]["draws"][batch.epoch() as usize];
+            let ops: Vec<DrawnOp> = serde_json::from_value(draw["ops"].clone()).unwrap();
+            assert_eq!(ops, drawn.ops);
+            let size = 180 * 200 * 3;
+            assert!(tile(&sheet, draw).into_raw() == bytes[place * size..][..size], "sample {id}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 12);
+    assert_eq!(report["samples"][1]["class"], "cat");
+    assert_eq!(report["samples"][1]["name"], "cat/portrait.png");
+    assert_eq!(report["samples"][1]["height"], 340);
+}
+
+#[test]
+fn one_sample_is_replayed_bit_for_bit() {
+    let root = folder();
+    let arguments = ["--recipe", "imagenet-train-jitter", "--sample", "2", "--epoch", "3", "--seed", "9"];
+    let more = [&arguments[..], &["--json", "--raw", "raw.bin", "--out", "one.png"]].concat();
+    let report = json(&preview(root.path(), &more));
+    assert_eq!(report["samples"].as_array().unwrap().len(), 1);
+    assert_eq!(report["samples"][0]["draws"].as_array().unwrap().len(), 1);
+    assert_eq!(report["samples"][0]["draws"][0]["epoch"], 3);
+    // The batch in which a training would have met it: shuffled, among others.
+    let loader = DataLoader::builder(ImageFolder::open(root.path()).unwrap())
+        .recipe(recipe::imagenet_train_jitter())
+        .shuffle(true)
+        .seed(9)
+        .batch_size(4)
+        .build(&Backend::Cpu)
+        .unwrap();
+    let batch = loader.epoch(3).unwrap().next().unwrap().unwrap();
+    let place = batch.ids().iter().position(|id| *id == 2).unwrap();
+    let (bytes, size) = (batch.to_host().unwrap(), 3 * 224 * 224 * 4);
+    let raw = std::fs::read(root.path().join("raw.bin")).unwrap();
+    assert!(raw == bytes[place * size..][..size]);
+    let ops: Vec<DrawnOp> = serde_json::from_value(report["samples"][0]["draws"][0]["ops"].clone()).unwrap();
+    assert_eq!(ops, batch.drawn()[place].ops);
+    // Another epoch, another seed: other pixels.
+    for other in [["--epoch", "4", "--seed", "9"], ["--epoch", "3", "--seed", "8"]] {
+        let arguments =
+            [&["--recipe", "imagenet-train-jitter", "--sample", "2", "--json", "--raw", "other.bin"], &other[..]];
+        json(&preview(root.path(), &arguments.concat()));
+        assert!(std::fs::read(root.path().join("other.bin")).unwrap() != raw);
+    }
+    // Normalize is undone on the sheet: nearly all of a gray photograph's pixels lie between black and white again.
+    let sheet = image::open(root.path().join("one.png")).unwrap().to_rgb8();
+    let shown = tile(&sheet, &report["samples"][0]["draws"][0]);
+    let values = raw.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b)).collect::<Vec<f32>>();
+    for (at, pixel) in shown.pixels().enumerate() {
+        for (channel, (mean, std)) in [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)].into_iter().enumerate() {
+            let value = values[channel * 224 * 224 + at] * std + mean;
+            assert!((value * 255.0 - f32::from(pixel.0[channel])).abs() <= 0.51, "{value} {pixel:?}");
+        }
+    }
+}
+
+#[test]
+fn tiny_images_are_enlarged_and_views_are_columns() {
+    let root = folder();
+    let report =
+        json(&preview(root.path(), &["--recipe", "cifar-train", "--out", "a.png", "--json", "--samples", "4"]));
+    // Images that are larger than the crop have it as well as the one of 32x32.
+    let draw = &report["samples"][3]["draws"][0];
+    assert_eq!((draw["place"]["width"].as_u64(), draw["place"]["height"].as_u64()), (Some(160), Some(160)));
+    let sheet = image::open(root.path().join("a.png")).unwrap().to_rgb8();
+    let shown = tile(&sheet, draw);
+    // Each pixel is a square of five.
+    assert!((0..160).all(|x| (0..160).all(|y| shown.get_pixel(x, y) == shown.get_pixel(x / 5 * 5, y / 5 * 5))));
+    let report = json(&preview(root.path(), &["--recipe", "two-views", "--json", "--draws", "2", "--samples", "1"]));
+    let draws = report["samples"][0]["draws"].as_array().unwrap();
+    let columns: Vec<_> = draws.iter().map(|d| (d["epoch"].as_u64().unwrap(), d["view"].as_u64().unwrap())).collect();
+    assert_eq!(columns, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert_ne!(draws[0]["ops"], draws[1]["ops"]);
+    assert!(draws[0]["place"].is_null() && !root.path().join("sheet.png").exists(), "no sheet was asked for");
+    let output = preview(root.path(), &["--recipe", "mnist-train"]);
+    assert!(output.status.success() && root.path().join("sheet.png").exists());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("4 samples, 16 draws"));
+}
+
+#[test]
+fn a_broken_file_is_a_row_that_says_so() {
+    let root = folder();
+    std::fs::write(root.path().join("cat/broken.jpg"), b"\xff\xd8\xff\xe0 nothing").unwrap();
+    let output = preview(root.path(), &["--json", "--out", "s.png"]);
+    let report = json(&output);
+    let broken = &report["samples"][0];
+    assert_eq!(broken["name"], "cat/broken.jpg");
+    assert!(broken["error"].as_str().unwrap().contains("JPEG"), "{broken}");
+    assert_eq!(broken["draws"].as_array().unwrap().len(), 0);
+    assert_eq!(report["samples"][1]["draws"].as_array().unwrap().len(), 4);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("warning:"));
+    fails(root.path(), &["--sample", "0"], &["cat/broken.jpg", "JPEG"]);
+    // Too small for the recipe: said in its row, too.
+    let report = json(&preview(root.path(), &["--json", "--recipe", "augment-only"]));
+    assert!(report["samples"][4]["error"].as_str().unwrap().contains("smaller than the crop"), "{report}");
+}
+
+#[test]
+fn wrong_arguments_are_explained() {
+    let root = folder();
+    let path = root.path();
+    fails(path, &["--recipe", "imagenet"], &["imagenet-train", "two-views"]);
+    fails(path, &["--recipe", "none.toml"], &["none.toml"]);
+    fails(path, &["--recipe", "cat/portrait.png"], &["cat/portrait.png", "UTF-8"]);
+    own_recipe(path, "[[transform]]\ntype = \"RandomInvert\"\np = 2\n");
+    fails(path, &["--recipe", "own.toml"], &["own.toml", "line 3", "0 to 1 work"]);
+    own_recipe(path, "[[transform]]\ntype = \"RandomInvert\"\n");
+    fails(path, &["--recipe", "own.toml"], &["transforms", "one size"]);
+    fails(path, &["--sample", "4"], &["--sample: 4", "0 to 3"]);
+    fails(path, &["--out", "no/such/folder/sheet.png"], &["--out", "no/such/folder/sheet.png"]);
+    fails(path, &["--out", "cat"], &["--out", ".png"]);
+    std::fs::create_dir(path.join("folder.png")).unwrap();
+    fails(path, &["--out", "folder.png"], &["--out", "folder.png"]);
+    std::fs::remove_dir(path.join("folder.png")).unwrap();
+    fails(path, &["--epoch", "18446744073709551615"], &["--epoch"]);
+    own_recipe(path, "views = 64\n[[transform]]\ntype = \"CenterCrop\"\nsize = 8\n");
+    fails(path, &["--recipe", "own.toml", "--draws", "64"], &["16384 pictures", "--draws"]);
+    fails(path, &["--adapter", "no such adapter"], &["no such adapter"]);
+    assert!(!path.join("sheet.png").exists(), "nothing is left behind");
+    let elsewhere = tempfile::tempdir().unwrap();
+    fails(elsewhere.path(), &[], &["no samples", "the folder is empty"]);
+    let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
+    for wrong in [&["--draws", "0"][..], &["--samples", "0"], &["--sample", "1", "--samples", "2"], &["--raw", "a"]] {
+        assert_eq!(preview(path, wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}
