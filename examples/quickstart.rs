@@ -38,7 +38,7 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<(), Box<dyn Error
         let batch = batch?; // here a training step would use batch.images() and batch.labels()
         batch.failures().iter().for_each(|failure| println!("replaced {}: {}", failure.name, failure.error));
     }
-    println!("{}\nlimited by {}", loader.stats(), loader.stats().limit());
+    println!("{}\n{}", loader.stats(), loader.stats().bottleneck());
 
     contact_sheet(&loader.epoch(1)?.next().ok_or("no batch")??, &sheet)?;
     println!("contact sheet: {}", sheet.display());

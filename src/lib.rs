@@ -52,7 +52,7 @@
 //!             println!("{:?} {:?}", batch.shape(), batch.classes());
 //!         }
 //!     }
-//!     println!("limited by {}", loader.stats().limit());
+//!     println!("{}", loader.stats().bottleneck());
 //!     Ok(())
 //! }
 //! ```
@@ -106,7 +106,10 @@ pub use backend::{ADAPTER_VARIABLE, Backend};
 pub use dataset::{Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::Gpu;
-pub use loader::{Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, Images, OnError, Stats};
+pub use loader::{
+    Batch, Bottleneck, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime, Images,
+    Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
+};
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;
 pub use sampler::{EpochOrder, LastBatch, Sampler, Slot, State};
@@ -122,4 +125,5 @@ struct Readme;
 pub mod measure {
     pub use crate::cpu::measure::{Native, region};
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw};
+    pub use crate::loader::stats::measure::{SECTIONS, recording};
 }

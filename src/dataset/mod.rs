@@ -166,6 +166,16 @@ pub enum SampleData<'a> {
     Pixels(Pixels<'a>),
 }
 
+impl SampleData<'_> {
+    /// Bytes of the file or of the pixels.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            SampleData::Encoded(bytes) => bytes.len(),
+            SampleData::Pixels(pixels) => pixels.bytes().len(),
+        }
+    }
+}
+
 /// What a sample shows. Cheap to clone.
 ///
 /// ```

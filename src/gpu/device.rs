@@ -104,8 +104,8 @@ impl Gpu {
         }
     }
 
-    /// Opens a device on `adapter` with WebGPU's default limits, buffers and bindings as large as the adapter's, and
-    /// mappable storage buffers where memory is unified.
+    /// Opens a device on `adapter` with WebGPU's default limits, buffers and bindings as large as the adapter's, mappable
+    /// storage buffers where memory is unified, and timestamps where there are any.
     ///
     /// gpufeed installs the device's lost callback and its handler of uncaptured errors: either becomes an
     /// [`ErrorKind::Device`] that the next batch brings, instead of a panic.
@@ -119,7 +119,8 @@ impl Gpu {
             max_storage_buffer_binding_size: there.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        Gpu::open_with(adapter, adapter.features() & wgpu::Features::MAPPABLE_PRIMARY_BUFFERS, limits)
+        let wanted = wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY;
+        Gpu::open_with(adapter, adapter.features() & wanted, limits)
     }
 
     /// Opens a device with exactly these features and limits.

@@ -206,11 +206,9 @@ impl Kernels {
         let image = self.float_bytes(items[0].program);
         let out = target.floats.as_ref().unwrap_or(&target.output);
         let out_end = ((items[items.len() - 1].index as u64 + 1) * image).next_multiple_of(4);
-        let mut pass =
-            encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes: None });
         let mut params = 0..0;
         let mut written_stage = None;
-        for (which, pipeline) in &self.passes {
+        for (number, (which, pipeline)) in self.passes.iter().enumerate() {
             let (stage, is_statistic) = match *which {
                 Pass::Statistic { stage, .. } => (stage, true),
                 Pass::Stage { stage } => (stage, false),
@@ -220,6 +218,10 @@ impl Kernels {
                 params = workspace.write_params(|bytes| self.write_stage(items, stage, first, bytes))?;
                 written_stage = Some(stage);
             }
+            // A pass each: timestamps are taken at the borders of passes.
+            let timestamp_writes = workspace.timing.pass(number);
+            let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes };
+            let mut pass = encoder.begin_compute_pass(&descriptor);
             let read = if stage == 0 { source } else { workspace.intermediate(stage - 1) };
             let whole = |buffer: &'_ wgpu::Buffer| 0..buffer.size();
             let write = match (is_statistic, stage == last_stage) {
@@ -276,11 +278,10 @@ impl Kernels {
         encoder: &mut wgpu::CommandEncoder,
         elements: u64,
         target: &Target,
-        workspace: &Workspace,
+        workspace: &mut Workspace,
     ) {
-        let (Some(floats), Some((_, pipeline))) =
-            (&target.floats, self.passes.iter().find(|(pass, _)| *pass == Pass::Pack))
-        else {
+        let packs = self.passes.iter().enumerate().find(|(_, (pass, _))| *pass == Pass::Pack);
+        let (Some(floats), Some((number, (_, pipeline)))) = (&target.floats, packs) else {
             return;
         };
         let a_word = if self.plan.output().dtype == DType::U8 { 4 } else { 2 };
@@ -288,8 +289,9 @@ impl Kernels {
         // Chunks of whole alignments on both sides, within the binding limit on the f32 side.
         let limit = self.gpu.device().limits().max_storage_buffer_binding_size;
         let most = (limit / (4 * a_word)) / ALIGNMENT * ALIGNMENT;
-        let mut pass = encoder
-            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("gpufeed pack"), timestamp_writes: None });
+        let timestamp_writes = workspace.timing.pass(number);
+        let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed pack"), timestamp_writes };
+        let mut pass = encoder.begin_compute_pass(&descriptor);
         pass.set_pipeline(pipeline);
         let mut begin = 0;
         while begin < words {

@@ -5,6 +5,7 @@ use super::Gpu;
 use super::kernel::{ALIGNMENT, Item, Kernels, Target, pack_workgroups, workgroups};
 use super::staging::Staging;
 use super::submission::{Part, Resources};
+use super::timing::Times;
 use crate::error::{Error, Result};
 use crate::plan::params::Source;
 use crate::plan::pass::Pass;
@@ -38,6 +39,7 @@ pub struct Rig {
     programs: Vec<Program>,
     sources: Vec<Source>,
     regions: Vec<Range<u64>>,
+    times: Times,
 }
 
 impl Rig {
@@ -65,7 +67,7 @@ impl Rig {
         let image = programs.first().map_or(0, |program| plan.image_bytes(program.size()));
         let target = Target::new(gpu, plan, (image * programs.len()) as u64)?;
         let resources = Resources::new(&kernels, SLOTS, end.next_multiple_of(ALIGNMENT), drawn.len())?;
-        Ok(Rig { kernels, resources, target, programs, sources, regions })
+        Ok(Rig { kernels, resources, target, programs, sources, regions, times: Times::default() })
     }
 
     /// Bytes of the regions, gaps included.
@@ -125,9 +127,9 @@ impl Rig {
     /// As [`take`](Self::take).
     pub fn submit(&mut self, slot: usize) -> Result<()> {
         let complete = Some(self.elements());
-        let Rig { kernels, resources, target, programs, sources, .. } = self;
+        let Rig { kernels, resources, target, programs, sources, times, .. } = self;
         let part = Part { items: items(programs, sources), target, complete };
-        resources.submit(kernels, slot, resources.slot_bytes, vec![part])
+        resources.submit(kernels, slot, resources.slot_bytes, vec![part], times)
     }
 }
 
@@ -163,10 +165,10 @@ impl Ring {
     /// # Errors
     /// `ErrorKind::Device` if the device is lost.
     pub fn upload(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some(target) = &self.target {
-            return self.staging.upload(bytes, target);
-        }
         let slot = self.staging.take()?;
+        if let Some(target) = &self.target {
+            return self.staging.upload(slot, bytes, target);
+        }
         self.staging.range(slot, 0, bytes.len() as u64).open()?.write(0, bytes);
         self.staging.unmap(slot);
         let submission = self.gpu.queue().submit([]);

@@ -11,6 +11,7 @@ mod quirks;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;
+pub(crate) mod timing;
 pub(crate) mod workspace;
 
 pub use device::Gpu;

@@ -147,9 +147,8 @@ impl Staging {
         MappedRange { buffer: self.buffers[number].clone(), range: offset..offset + bytes }
     }
 
-    /// Copies `bytes` into `target` through the next mapped buffer.
-    pub(crate) fn upload(&mut self, bytes: &[u8], target: &wgpu::Buffer) -> Result<()> {
-        let number = self.take()?;
+    /// Copies `bytes` into `target` through a mapped buffer.
+    pub(crate) fn upload(&mut self, number: usize, bytes: &[u8], target: &wgpu::Buffer) -> Result<()> {
         let whole = bytes.len().next_multiple_of(4) as u64;
         self.range(number, 0, whole).open()?.write(0, bytes);
         let gpu = self.gpu.clone();

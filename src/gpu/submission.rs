@@ -4,6 +4,7 @@ use super::Gpu;
 use super::kernel::{Item, Kernels, Target};
 use super::readback;
 use super::staging::Staging;
+use super::timing::{Times, Timing};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
 
@@ -30,20 +31,30 @@ impl Resources {
     pub(crate) fn new(kernels: &Kernels, slots: usize, slot_bytes: u64, images: usize) -> Result<Resources> {
         let gpu = kernels.gpu();
         let in_place = gpu.mappable();
+        let mut workspace = Workspace::new(gpu, kernels.plan(), images)?;
+        workspace.timing = Timing::new(gpu)?;
         Ok(Resources {
             staging: Staging::new(gpu, slots, slot_bytes, in_place)?,
             source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
-            workspace: Workspace::new(gpu, kernels.plan(), images)?,
+            workspace,
             slot_bytes,
         })
     }
 
     /// One submission for a slot of which `used` bytes are filled: the copy, and the passes of each batch in it.
-    pub(crate) fn submit(&mut self, kernels: &Kernels, slot: usize, used: u64, parts: Vec<Part<'_>>) -> Result<()> {
+    pub(crate) fn submit(
+        &mut self,
+        kernels: &Kernels,
+        slot: usize,
+        used: u64,
+        parts: Vec<Part<'_>>,
+        times: &Times,
+    ) -> Result<()> {
         let Resources { staging, source, workspace, .. } = self;
         let gpu = kernels.gpu();
         gpu.checked("upload", || {
             let mut encoder = encoder(gpu, "gpufeed slot");
+            workspace.timing.begin(&mut encoder, times);
             staging.unmap(slot);
             let source = match source {
                 Some(source) => {
@@ -60,6 +71,7 @@ impl Resources {
             }
             workspace.flush_params(gpu);
             let submission = gpu.queue().submit([encoder.finish()]);
+            workspace.timing.submitted();
             staging.submitted(slot, submission)
         })?
     }
@@ -76,7 +88,7 @@ pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>
         gpu.queue().write_buffer(&source, 0, pixels);
         let mut encoder = encoder(gpu, "gpufeed once");
         kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
-        kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &workspace);
+        kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &mut workspace);
         workspace.flush_params(gpu);
         gpu.queue().submit([encoder.finish()]);
         Ok::<_, Error>(())

@@ -4,6 +4,7 @@
 use super::Gpu;
 use super::kernel::ALIGNMENT;
 use super::limits::INTERMEDIATE_BYTES;
+use super::timing::Timing;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
 use crate::plan::params::Image;
@@ -20,6 +21,8 @@ pub(crate) struct Workspace {
     /// The parameters of the submission that is being recorded.
     bytes: Vec<u8>,
     most_images: usize,
+    /// Off, unless someone turns it on.
+    pub(super) timing: Timing,
 }
 
 impl Workspace {
@@ -27,7 +30,7 @@ impl Workspace {
     /// parameters of each.
     pub(crate) fn bytes_for(plan: &Plan, images: usize, in_flight: u64) -> u64 {
         let (params, statistics, intermediates) = sizes(plan, images);
-        params * (1 + in_flight) + statistics + intermediates * INTERMEDIATE_BYTES + ALIGNMENT
+        params * (1 + in_flight) + statistics + intermediates * INTERMEDIATE_BYTES + ALIGNMENT + Timing::BYTES
     }
 
     /// For submissions of up to `images` images.
@@ -47,6 +50,7 @@ impl Workspace {
                 dummy: buffer("gpufeed unused binding", ALIGNMENT, none),
                 bytes: Vec::with_capacity(params as usize),
                 most_images: images,
+                timing: Timing::default(),
             }
         })
     }

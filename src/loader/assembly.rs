@@ -13,6 +13,7 @@ use crate::plan::params::Source;
 use crate::plan::program::Program;
 use bytes::BytesMut;
 use crossbeam_channel::Sender;
+use std::time::Instant;
 
 /// What the threads tell the one that assembles batches.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub(super) struct Announced {
     pub(super) index: u64,
     pub(super) places: usize,
     pub(super) valid: usize,
+    pub(super) at: Instant,
     /// The memory that the workers fill, when they augment themselves.
     pub(super) buffer: Option<Lease<HostBuffer>>,
 }

@@ -4,7 +4,8 @@ use super::budget::Budget;
 use super::host::HostBuffer;
 use super::line::{Execution, Line};
 use super::outputs::Outputs;
-use super::{DataLoader, Execute, OnError, stats};
+use super::stats::Counters;
+use super::{DataLoader, Execute, OnError};
 use crate::backend::Backend;
 use crate::dataset::Dataset;
 use crate::decode::{DecodeOptions, Orientation, Truncated};
@@ -238,7 +239,7 @@ impl DataLoaderBuilder {
             queue_depth: self.queue_depth,
             execution,
             scratch: bounded(workers),
-            stats: stats::Counters::default(),
+            stats: Counters::new(workers),
         };
         // Under error scopes, before any thread: what the GPU cannot hold is an error of `build`.
         match &line.execution {

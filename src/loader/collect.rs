@@ -6,7 +6,7 @@ use super::batch::{Batch, Store};
 use super::host::HostBuffer;
 use super::line::Line;
 use super::outputs::{Lease, Outputs, Run};
-use super::stats::Stage;
+use super::stats::{Clock, Stage};
 use crate::error::{ErrorKind, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::Target;
@@ -34,7 +34,11 @@ pub(super) fn run(
 ) -> Result<()> {
     let mut batches: BTreeMap<u64, Assembly> = BTreeMap::new();
     let mut judge = Judge::default();
-    for message in inbox {
+    let clock = line.stats.upload();
+    loop {
+        clock.spent(Stage::Upload, 0);
+        clock.look(inbox.len());
+        let Ok(message) = clock.starved(|| inbox.recv()) else { return Ok(()) };
         match message {
             Message::Batch(announced) => {
                 batches.insert(announced.number, Assembly::new(announced));
@@ -56,29 +60,42 @@ pub(super) fn run(
             let Some(lease) = assembly.join() else { continue };
             let store = match &mut up {
                 None => Store::Host(lease),
-                Some(up) => match up.copy(line, &lease, stop)? {
+                Some(up) => match up.copy(line, &lease, stop, &clock)? {
                     Some(target) => Store::Gpu { gpu: up.gpu.clone(), target },
                     None => return Ok(()),
                 },
             };
+            line.stats.ready(assembly.announced.at.elapsed());
             let mut batch = assembly.finish(line, store);
             judge.judge(line, &mut batch)?;
-            if ready.send(Ok(batch)).is_err() {
+            clock.spent(Stage::Upload, 0);
+            if clock.blocked(|| ready.send(Ok(batch))).is_err() {
                 return Ok(());
             }
         }
     }
-    Ok(())
 }
 
 impl CopyUp<'_> {
     /// `None` once the run is stopped.
-    fn copy(&mut self, line: &Line, host: &HostBuffer, stop: &AtomicBool) -> Result<Option<Lease<Target>>> {
+    fn copy(
+        &mut self,
+        line: &Line,
+        host: &HostBuffer,
+        stop: &AtomicBool,
+        clock: &Clock<'_>,
+    ) -> Result<Option<Lease<Target>>> {
         let bytes = line.batch_bytes();
-        let Some(target) = self.outputs.take(self.run, stop, || Target::plain(self.gpu, bytes))? else {
-            return Ok(None);
-        };
-        line.stats.time(Stage::Upload, || self.staging.upload(host.batch(), &target.output))?;
+        clock.spent(Stage::Upload, 0);
+        let taken = clock.blocked(|| self.outputs.take(self.run, stop, || Target::plain(self.gpu, bytes)))?;
+        let Some(target) = taken else { return Ok(None) };
+        let slot = clock.waited_for_gpu(|| self.staging.take())?;
+        let (images, bytes) =
+            ((host.batch().len() / line.plan.image_bytes(line.size).max(1)) as u64, host.batch().len());
+        let _span = tracing::trace_span!("upload", images, bytes).entered();
+        self.staging.upload(slot, host.batch(), &target.output)?;
+        clock.spent(Stage::Upload, images);
+        clock.bytes(Stage::Upload, bytes as u64);
         Ok(Some(target))
     }
 }

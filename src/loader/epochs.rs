@@ -49,6 +49,8 @@ pub struct Epochs {
     state: State,
     end: u64,
     started: Instant,
+    /// When the caller got the last batch, and how many images those were.
+    returned: (Instant, usize),
 }
 
 impl Epochs {
@@ -56,8 +58,11 @@ impl Epochs {
         if state.batch == line.sampler.batches() as u64 {
             state = State { epoch: state.epoch + 1, batch: 0, ..state };
         }
-        let (ready_in, ready) = bounded(line.queue_depth);
+        let capacities = line.capacities();
+        let (ready_in, ready) = bounded(capacities.ready);
         line.enter()?;
+        line.stats.begin();
+        let started = Instant::now();
         let runs = Runs::default();
         let mut run = Epochs {
             line: Arc::clone(line),
@@ -67,11 +72,11 @@ impl Epochs {
             threads: Vec::new(),
             state,
             end,
-            started: Instant::now(),
+            started,
+            returned: (started, 0),
         };
-        // Deep enough that no worker waits for the next job, short enough that little is announced ahead.
-        let (jobs_in, jobs) = bounded(2 * line.workers);
-        let (inbox_in, inbox) = bounded(4 * line.workers + 16);
+        let (jobs_in, jobs) = bounded(capacities.jobs);
+        let (inbox_in, inbox) = bounded(capacities.inbox);
 
         let (stop, to_collector, of_feed) = (Arc::clone(&run.stop), inbox_in.clone(), runs.clone());
         run.spawn("gpufeed-feed".to_owned(), "feeding", &ready_in, move |line| {
@@ -82,7 +87,7 @@ impl Epochs {
             let ready_in = ready_in.clone();
             run.spawn(format!("gpufeed-work-{number}"), "worker", &ready_in, move |line| {
                 let mut scratch = line.take_scratch();
-                let work = || worker::run(line, &jobs, &out, &stop, &mut scratch);
+                let work = || worker::run(line, number, &jobs, &out, &stop, &mut scratch);
                 match catch_unwind(AssertUnwindSafe(work)) {
                     Ok(()) => line.return_scratch(scratch),
                     // By way of the inbox, where the end of the line may be waiting for this very worker.
@@ -153,7 +158,7 @@ impl Epochs {
         }
         if ended_now {
             self.line.level_scratch();
-            self.line.stats.ran(self.started.elapsed());
+            self.line.stats.end(self.started.elapsed());
             self.line.leave();
         }
     }
@@ -168,9 +173,17 @@ impl Iterator for Epochs {
             return None;
         }
         let ready = self.ready.as_ref()?;
+        let (consumer, (since, images)) = (self.line.stats.consumer(), self.returned);
+        self.line.stats.delay_consumer(images);
+        let asked = Instant::now();
+        consumer.busy(Stage::Consume, images as u64, asked.duration_since(since));
+        consumer.look(ready.len());
         self.runs.outputs.waiting.store(true, Ordering::SeqCst);
-        let received = self.line.stats.time(Stage::Next, || ready.recv());
+        let received = ready.recv();
         self.runs.outputs.waiting.store(false, Ordering::SeqCst);
+        let now = Instant::now();
+        consumer.starved(now.duration_since(asked));
+        self.returned = (now, 0);
         match received {
             Ok(Ok(mut batch)) => {
                 match &mut batch.store {
@@ -178,6 +191,8 @@ impl Iterator for Epochs {
                     Store::Host(buffer) => buffer.hand_out(),
                 }
                 self.line.stats.batch();
+                consumer.bytes(Stage::Consume, batch.bytes() as u64);
+                self.returned.1 = batch.len();
                 self.state.batch += 1;
                 if self.state.batch == self.line.sampler.batches() as u64 {
                     self.state = State { epoch: self.state.epoch + 1, batch: 0, ..self.state };
@@ -219,6 +234,7 @@ fn feed(
     stop: &AtomicBool,
 ) -> Result<()> {
     let (mut number, mut order) = (0, 0);
+    let clock = line.stats.feed();
     for epoch in state.epoch..end {
         let samples = line.sampler.epoch(epoch);
         let first = if epoch == state.epoch { state.batch } else { 0 };
@@ -227,7 +243,8 @@ fn feed(
             let slots = samples.batch(index);
             let places = slots.len();
             let valid = slots.clone().filter(|slot| !slot.padding).count();
-            let (buffer, pieces) = match line.take_host_buffer(runs, stop)? {
+            clock.other();
+            let (buffer, pieces) = match clock.blocked(|| line.take_host_buffer(runs, stop))? {
                 Some(None) => (None, Vec::new()),
                 Some(Some(mut lease)) => {
                     let mut pieces = Vec::new();
@@ -236,14 +253,14 @@ fn feed(
                 }
                 None => return Ok(()),
             };
-            let announced = Announced { number, epoch, index: index as u64, places, valid, buffer };
-            if collector.send(Message::Batch(announced)).is_err() {
+            let announced = Announced { number, epoch, index: index as u64, places, valid, at: Instant::now(), buffer };
+            if clock.blocked(|| collector.send(Message::Batch(announced))).is_err() {
                 return Ok(());
             }
             let mut pieces = pieces.into_iter();
             for (place, slot) in slots.enumerate() {
                 let job = Job { order, batch: number, place, epoch, slot, piece: pieces.next() };
-                if stop.load(Ordering::Relaxed) || jobs.send(job).is_err() {
+                if stop.load(Ordering::Relaxed) || clock.blocked(|| jobs.send(job)).is_err() {
                     return Ok(());
                 }
                 order += 1;

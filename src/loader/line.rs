@@ -5,7 +5,7 @@ use super::builder;
 use super::host::HostBuffer;
 use super::outputs::{Lease, Outputs, Run};
 use super::prepare::Scratch;
-use super::stats;
+use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
 use crate::decode::DecodeOptions;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub(super) struct Line {
     pub(super) execution: Execution,
     /// Workers' memory between runs, so that an epoch after the first allocates nothing.
     pub(super) scratch: (Sender<Scratch>, Receiver<Scratch>),
-    pub(super) stats: stats::Counters,
+    pub(super) stats: Counters,
 }
 
 impl std::fmt::Debug for Line {
@@ -81,6 +81,12 @@ impl Line {
 
     pub(super) fn image_elements(&self) -> u64 {
         u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan.channels())
+    }
+
+    /// Of the queues of a run.
+    pub(super) fn capacities(&self) -> Capacities {
+        // Deep enough that no worker waits for the next job, short enough that little is announced ahead.
+        Capacities { jobs: 2 * self.workers, inbox: 4 * self.workers + 16, ready: self.queue_depth }
     }
 
     /// Images in a slot at the most: a batch's, and as many that failed late in batches before it.

@@ -16,14 +16,16 @@ mod host;
 mod line;
 mod outputs;
 mod prepare;
-mod stats;
+pub(crate) mod stats;
 mod upload;
 mod worker;
 
 pub use batch::{Batch, Failure, Images};
 pub use builder::DataLoaderBuilder;
 pub use epochs::Epochs;
-pub use stats::Stats;
+pub use stats::{
+    Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
+};
 
 use crate::backend::Backend;
 use crate::dataset::{Dataset, SampleData};
@@ -37,6 +39,7 @@ use line::{Execution, Line};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What happens to samples that cannot be read, decoded or transformed.
 ///
@@ -238,7 +241,13 @@ impl DataLoader {
 
     /// What has been done since the loader was built.
     pub fn stats(&self) -> Stats {
-        self.line.stats.read(self.line.workers)
+        self.line.stats.read(self.line.capacities())
+    }
+
+    /// Adds `time` to what `stage` takes for every image, from now on; zero ends it. To find out what the line is limited
+    /// by: a delay at the bottleneck is felt in full, elsewhere not at all. Reading and the consumer sleep, the others compute.
+    pub fn delay(&self, stage: Stage, time: Duration) {
+        self.line.stats.delay(stage, time);
     }
 
     /// Bytes of one run's output buffers, slots and workspace, which `memory_budget` limits; the workers' own memory and

@@ -36,7 +36,8 @@ pub(super) struct Drafted {
 }
 
 impl Drafted {
-    fn region_bytes(&self) -> u64 {
+    /// Bytes of the pixels that are decoded for it.
+    pub(super) fn region_bytes(&self) -> u64 {
         u64::from(self.region.width) * u64::from(self.region.height) * if self.float { 16 } else { 4 }
     }
 

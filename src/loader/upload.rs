@@ -9,7 +9,7 @@ use super::assembly::{Assembly, Content, Grant, Judge, Message, Request};
 use super::batch::{Batch, Store};
 use super::line::Line;
 use super::outputs::{Outputs, Run, Stuck};
-use super::stats::Stage;
+use super::stats::{Clock, Stage};
 use crate::error::{ErrorKind, Result};
 use crate::gpu::kernel::{Item, Kernels, Target};
 use crate::gpu::submission::{Part, Resources};
@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, Sender, select};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
 const ALIGNMENT: u64 = 16;
@@ -53,6 +53,7 @@ pub(super) struct Uploader<'a> {
     pub(super) resources: &'a mut Resources,
     pub(super) ready: &'a Sender<Result<Batch>>,
     pub(super) stop: &'a AtomicBool,
+    clock: Clock<'a>,
     state: State,
 }
 
@@ -86,7 +87,9 @@ impl<'a> Uploader<'a> {
         ready: &'a Sender<Result<Batch>>,
         stop: &'a AtomicBool,
     ) -> Self {
-        Uploader { line, kernels, outputs, run, resources, ready, stop, state: State::default() }
+        line.stats.gpu.name(&line.plan.pass_list());
+        let clock = line.stats.upload();
+        Uploader { line, kernels, outputs, run, resources, ready, stop, clock, state: State::default() }
     }
 
     /// Works until the workers are gone, the caller is, or an error ends the run.
@@ -109,27 +112,24 @@ impl<'a> Uploader<'a> {
             if !self.deliver()? {
                 return Ok(());
             }
+            self.clock.spent(Stage::Upload, 0);
             let message = match missing {
                 Missing::Slot if self.filling_is_idle() && self.resources.staging.waits_for_gpu() => {
-                    self.resources.staging.wait_oldest()?;
+                    let staging = &mut self.resources.staging;
+                    self.clock.waited_for_gpu(|| staging.wait_oldest())?;
                     continue;
                 }
                 Missing::Output => {
                     self.outputs.check(self.run, &mut self.state.stuck)?;
-                    let patience = Duration::from_millis(10);
-                    select! {
-                        recv(inbox) -> message => message.ok(),
-                        recv(self.outputs.returns(self.run)) -> buffer => {
-                            if let Ok(buffer) = buffer {
-                                // Where the next round takes it.
-                                self.outputs.put_back(buffer);
-                            }
-                            continue;
-                        }
-                        default(patience) => continue,
+                    match self.clock.blocked(|| self.for_output(inbox)) {
+                        Some(message) => message,
+                        None => continue,
                     }
                 }
-                Missing::Slot | Missing::Request | Missing::Nothing => inbox.recv().ok(),
+                Missing::Slot | Missing::Request | Missing::Nothing => {
+                    self.clock.look(inbox.len());
+                    self.clock.starved(|| inbox.recv()).ok()
+                }
             };
             match message {
                 Some(message) => self.hear(message)?,
@@ -143,6 +143,22 @@ impl<'a> Uploader<'a> {
             while let Ok(message) = inbox.try_recv() {
                 self.hear(message)?;
             }
+        }
+    }
+
+    /// Waits for an output buffer, and hears what arrives meanwhile: `None` if that is no message, `Some(None)` if there will
+    /// be none any more.
+    fn for_output(&self, inbox: &Receiver<Message>) -> Option<Option<Message>> {
+        select! {
+            recv(inbox) -> message => Some(message.ok()),
+            recv(self.outputs.returns(self.run)) -> buffer => {
+                if let Ok(buffer) = buffer {
+                    // Where the next round takes it.
+                    self.outputs.put_back(buffer);
+                }
+                None
+            }
+            default(Duration::from_millis(10)) => None,
         }
     }
 
@@ -254,9 +270,12 @@ impl<'a> Uploader<'a> {
     fn submit_full(&mut self) -> Result<()> {
         while let Some(at) = self.state.filling.iter().position(|filling| filling.sealed && filling.outstanding == 0) {
             let filling = self.state.filling.swap_remove(at);
-            let start = Instant::now();
+            let (images, bytes) = (filling.contents.len() as u64, filling.used);
+            // What was heard and granted before counts as well.
+            let _span = tracing::trace_span!("upload", images, bytes).entered();
             self.submit(filling)?;
-            self.line.stats.add(Stage::Upload, start.elapsed());
+            self.clock.spent(Stage::Upload, images);
+            self.clock.bytes(Stage::Upload, bytes);
         }
         Ok(())
     }
@@ -285,7 +304,7 @@ impl<'a> Uploader<'a> {
             let elements = self.line.image_elements() * assembly.announced.places as u64;
             parts.push(Part { items, target, complete: (assembly.remaining == 0).then_some(elements) });
         }
-        self.resources.submit(self.kernels, slot, used, parts)
+        self.resources.submit(self.kernels, slot, used, parts, &self.line.stats.gpu)
     }
 
     /// Hands complete batches on, in order; `false` once the caller is gone.
@@ -297,9 +316,11 @@ impl<'a> Uploader<'a> {
                 return Err(ErrorKind::Device { stage: "upload", reason }.into());
             };
             let store = Store::Gpu { gpu: self.kernels.gpu().clone(), target };
+            self.line.stats.ready(assembly.announced.at.elapsed());
             let mut batch = assembly.finish(self.line, store);
             self.state.judge.judge(self.line, &mut batch)?;
-            if self.ready.send(Ok(batch)).is_err() {
+            self.clock.spent(Stage::Upload, 0);
+            if self.clock.blocked(|| self.ready.send(Ok(batch))).is_err() {
                 return Ok(false);
             }
         }

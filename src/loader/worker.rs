@@ -5,7 +5,7 @@ use super::assembly::{Content, Grant, Message, Request};
 use super::batch::Failure;
 use super::line::Line;
 use super::prepare::{Drafted, Facts, Parts, Scratch};
-use super::stats::Stage;
+use super::stats::{Clock, Stage};
 use crate::cpu;
 use crate::dataset::SampleData;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,7 +14,6 @@ use crate::plan::params::Source;
 use crate::sampler::Slot;
 use bytes::BytesMut;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,15 +37,20 @@ const MOST_ATTEMPTS: u64 = 16;
 struct Stopped;
 
 /// Works until there is no job, the run stops, or the line cannot go on.
-pub(super) fn run(line: &Line, jobs: &Receiver<Job>, out: &Sender<Message>, stop: &AtomicBool, scratch: &mut Scratch) {
+pub(super) fn run(
+    line: &Line,
+    number: usize,
+    jobs: &Receiver<Job>,
+    out: &Sender<Message>,
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+) {
+    let worker = Worker { line, out, clock: line.stats.worker(number) };
     loop {
-        let job = line.stats.time(Stage::Starved, || jobs.recv());
+        worker.clock.look(jobs.len());
+        let job = worker.clock.starved(|| jobs.recv());
         let Ok(job) = job else { return };
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        let worker = Worker { line, out, stage: Cell::new(Stage::Read) };
-        if worker.job(job, scratch).is_err() {
+        if stop.load(Ordering::Relaxed) || worker.job(job, scratch).is_err() {
             return;
         }
     }
@@ -55,18 +59,13 @@ pub(super) fn run(line: &Line, jobs: &Receiver<Job>, out: &Sender<Message>, stop
 struct Worker<'a> {
     line: &'a Line,
     out: &'a Sender<Message>,
-    /// What it does, for the report of a panic.
-    stage: Cell<Stage>,
+    /// Knows the stage, too, for the report of a panic.
+    clock: Clock<'a>,
 }
 
 impl Worker<'_> {
     fn send(&self, message: Message) -> Result<(), Stopped> {
-        self.out.send(message).map_err(|_| Stopped)
-    }
-
-    fn timed<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
-        self.stage.set(stage);
-        self.line.stats.time(stage, work)
+        self.clock.blocked(|| self.out.send(message)).map_err(|_| Stopped)
     }
 
     fn job(&self, mut job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {
@@ -80,7 +79,7 @@ impl Worker<'_> {
                 Ok(Err(Stopped)) => return Err(Stopped),
                 // The data set's or an operator's: nobody knows what state it has left, so the run ends.
                 Err(payload) => {
-                    let source = panic_error(self.stage.get().name(), payload.as_ref());
+                    let source = panic_error(self.clock.stage().name(), payload.as_ref());
                     let name = self.line.dataset.name(index);
                     self.send(Message::Fatal(ErrorKind::Sample { id: key.sample, name, source }.into()))?;
                     return Err(Stopped);
@@ -114,13 +113,15 @@ impl Worker<'_> {
         order: &mut Option<u64>,
         scratch: &mut Scratch,
     ) -> Result<Result<(Facts, Content)>, Stopped> {
-        let (line, stats) = (self.line, &self.line.stats);
+        let (line, clock) = (self.line, &self.clock);
         let (file, parts) = scratch.parts();
-        let sample = match self.timed(Stage::Read, || line.dataset.read(index, file)) {
+        clock.item();
+        let sample = match clock.work(Stage::Read, || line.dataset.read(index, file)) {
             Ok(sample) => sample,
             Err(error) => return Ok(Err(error)),
         };
-        let drafted = match self.timed(Stage::Draw, || line.draft(&sample.data, key)) {
+        clock.bytes(Stage::Read, sample.data.len() as u64);
+        let drafted = match clock.work(Stage::Draw, || line.draft(&sample.data, key)) {
             Ok(drafted) => drafted,
             Err(error) => return Ok(Err(error)),
         };
@@ -143,7 +144,7 @@ impl Worker<'_> {
                 }
             }
         };
-        stats.image(line.plan.image_bytes(line.size) as u64);
+        line.stats.image();
         Ok(Ok((Facts { id: key.sample, label: sample.label, drawn: drafted.drawn }, content)))
     }
 
@@ -151,8 +152,11 @@ impl Worker<'_> {
     fn augment(&self, data: &SampleData<'_>, drafted: &Drafted, piece: &mut [u8], parts: Parts<'_>) -> Result<()> {
         let line = self.line;
         let pixels =
-            self.timed(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
-        self.timed(Stage::Augment, || cpu::run(&line.plan, &drafted.program, pixels, drafted.region, piece, parts.cpu));
+            self.clock.work(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
+        self.clock.bytes(Stage::Decode, drafted.region_bytes());
+        self.clock.bytes(Stage::Augment, piece.len() as u64);
+        self.clock
+            .work(Stage::Augment, || cpu::run(&line.plan, &drafted.program, pixels, drafted.region, piece, parts.cpu));
         Ok(())
     }
 
@@ -164,25 +168,25 @@ impl Worker<'_> {
         parts: Parts<'_>,
         grant: &Receiver<Grant>,
     ) -> Result<Result<Content>, Stopped> {
-        let (line, stats) = (self.line, &self.line.stats);
+        let (line, clock) = (self.line, &self.clock);
         let decoded =
-            self.timed(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
+            clock.work(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
         let pixels = match decoded {
             Ok(pixels) if drafted.reduce() => {
-                stats.reduced();
-                self.timed(Stage::Augment, || {
+                line.stats.reduced();
+                clock.work(Stage::Augment, || {
                     cpu::run_to_floats(&line.plan, &drafted.program, pixels, drafted.region, parts.reduced, parts.cpu);
                 });
                 cpu::Pixels::Floats { data: parts.reduced, stride: 4 * drafted.program.size().0 as usize }
             }
             Ok(pixels) => pixels,
             Err(error) => {
-                let Grant { slot, .. } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+                let Grant { slot, .. } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
                 self.send(Message::GiveBack { slot })?;
                 return Ok(Err(error));
             }
         };
-        let Grant { range, slot, offset } = stats.time(Stage::Blocked, || grant.recv()).map_err(|_| Stopped)?;
+        let Grant { range, slot, offset } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
         let (width, height, program) = if drafted.reduce() {
             let (width, height) = drafted.program.size();
             (width, height, drafted.program.finished())
@@ -193,7 +197,9 @@ impl Worker<'_> {
             (region.width, region.height, program)
         };
         let float = matches!(pixels, cpu::Pixels::Floats { .. });
-        if let Err(error) = self.timed(Stage::Put, || copy(pixels, width as usize, height as usize, &range)) {
+        clock.bytes(Stage::Decode, drafted.region_bytes());
+        clock.bytes(Stage::Put, drafted.slot_bytes());
+        if let Err(error) = clock.work(Stage::Put, || copy(pixels, width as usize, height as usize, &range)) {
             self.send(Message::Fatal(error))?;
             return Err(Stopped);
         }

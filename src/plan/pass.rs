@@ -15,6 +15,16 @@ pub(crate) enum Pass {
     Pack,
 }
 
+impl std::fmt::Display for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pass::Statistic { stage, statistic } => write!(f, "stage {stage}, mean {statistic}"),
+            Pass::Stage { stage } => write!(f, "stage {stage}"),
+            Pass::Pack => f.write_str("pack"),
+        }
+    }
+}
+
 impl Plan {
     /// The dispatches of a chunk, in order; `Pack` runs once a batch.
     pub(crate) fn pass_list(&self) -> Vec<Pass> {

@@ -36,7 +36,7 @@ impl Device {
 
     /// The features that gpufeed asks for by itself.
     pub fn features(&self) -> wgpu::Features {
-        self.adapter.features() & wgpu::Features::MAPPABLE_PRIMARY_BUFFERS
+        self.adapter.features() & (wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY)
     }
 
     /// Opens the adapter with these features and WebGPU's default limits; where it lacks one, with what it has.

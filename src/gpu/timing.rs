@@ -1,0 +1,192 @@
+//! What passes take, by the device's own timestamps.
+//!
+//! Every submission writes to a query set of its own; the next submission resolves it (some drivers give zeros within the same
+//! one, gfx-rs/wgpu#6406) and copies it to a buffer that is then mapped. Where no set is free, a submission is not timed: nobody
+//! waits for a clock.
+
+use super::Gpu;
+use crate::error::Result;
+use crate::plan::pass::Pass;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Query sets of a ring: one being written, one being resolved, and those that are read.
+const SETS: usize = 4;
+/// Passes of a submission that can be timed; one with more is not.
+const PASSES: u32 = 64;
+/// Two timestamps a pass.
+const SET_BYTES: u64 = 2 * PASSES as u64 * 8;
+
+/// What the passes of a loader took, summed.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// Of the plan's passes, in their order.
+    passes: [(AtomicU64, AtomicU64); SUMS],
+    names: std::sync::OnceLock<Vec<String>>,
+    submissions: AtomicU64,
+    timed: AtomicU64,
+    impossible: AtomicU64,
+}
+
+/// Passes that are told apart; a plan with more adds the rest to the last.
+const SUMS: usize = 16;
+
+impl Times {
+    /// All submissions, those that were timed, and those whose times cannot be.
+    pub(crate) fn submissions(&self) -> [u64; 3] {
+        [&self.submissions, &self.timed, &self.impossible].map(|counter| counter.load(Relaxed))
+    }
+
+    /// Name, time and number of dispatches of every pass that was timed.
+    pub(crate) fn passes(&self) -> Vec<(String, Duration, u64)> {
+        let names = self.names.get().map_or(&[][..], Vec::as_slice);
+        let sums = names
+            .iter()
+            .zip(&self.passes)
+            .map(|(name, (time, count))| (name.clone(), Duration::from_nanos(time.load(Relaxed)), count.load(Relaxed)));
+        sums.filter(|(_, _, count)| *count > 0).collect()
+    }
+
+    pub(crate) fn name(&self, passes: &[Pass]) {
+        let _ = self.names.set(passes.iter().map(|pass| pass.to_string()).collect());
+    }
+}
+
+/// The query sets of a run; without any on a device without timestamps, where nothing is timed.
+#[derive(Debug)]
+pub(super) struct Timing {
+    sets: Vec<Set>,
+    free: Vec<usize>,
+    /// The set that the submission being recorded writes to, and the passes that it has timed.
+    open: Option<(usize, Vec<usize>)>,
+    /// Written by the last submission.
+    written: Option<(usize, Vec<usize>)>,
+    /// Resolved by the submission being recorded.
+    resolving: Option<(usize, Vec<usize>)>,
+    /// On their way to be mapped.
+    reading: VecDeque<(usize, Vec<usize>)>,
+    mapped: (Sender<(usize, bool)>, Receiver<(usize, bool)>),
+    /// Nanoseconds of a tick.
+    period: f64,
+}
+
+#[derive(Debug)]
+struct Set {
+    queries: wgpu::QuerySet,
+    resolved: wgpu::Buffer,
+    read: wgpu::Buffer,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        let (sets, free, reading) = (Vec::new(), Vec::new(), VecDeque::new());
+        Timing { sets, free, open: None, written: None, resolving: None, reading, mapped: unbounded(), period: 0.0 }
+    }
+}
+
+impl Timing {
+    /// Of its buffers.
+    pub(super) const BYTES: u64 = 2 * SETS as u64 * SET_BYTES;
+
+    pub(super) fn new(gpu: &Gpu) -> Result<Timing> {
+        use wgpu::BufferUsages as Usage;
+        let there = gpu.device().features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        let sets = gpu.made("gpufeed timestamps", Self::BYTES, || {
+            let set = |_| Set {
+                queries: gpu.device().create_query_set(&wgpu::QuerySetDescriptor {
+                    label: Some("gpufeed timestamps"),
+                    ty: wgpu::QueryType::Timestamp,
+                    count: 2 * PASSES,
+                }),
+                resolved: gpu.buffer("gpufeed timestamps", SET_BYTES, Usage::QUERY_RESOLVE | Usage::COPY_SRC, false),
+                read: gpu.buffer("gpufeed timestamps", SET_BYTES, Usage::MAP_READ | Usage::COPY_DST, false),
+            };
+            (0..if there { SETS } else { 0 }).map(set).collect::<Vec<_>>()
+        })?;
+        let period = f64::from(gpu.queue().get_timestamp_period());
+        Ok(Timing { free: (0..sets.len()).collect(), sets, period, ..Timing::default() })
+    }
+
+    /// A submission begins: takes a free set, and has the last one's resolved.
+    pub(super) fn begin(&mut self, encoder: &mut wgpu::CommandEncoder, times: &Times) {
+        times.submissions.fetch_add(1, Relaxed);
+        self.collect(times);
+        self.resolving = self.written.take();
+        if let Some((set, passes)) = &self.resolving {
+            let Set { queries, resolved, read } = &self.sets[*set];
+            let used = 2 * passes.len() as u32;
+            encoder.resolve_query_set(queries, 0..used, resolved, 0);
+            encoder.copy_buffer_to_buffer(resolved, 0, read, 0, Some(u64::from(used) * 8));
+        }
+        // What an abandoned submission left.
+        self.free.extend(self.open.take().map(|(set, _)| set));
+        self.open = self.free.pop().map(|set| (set, Vec::with_capacity(PASSES as usize)));
+    }
+
+    /// What the descriptor of a pass, the plan's `number`-th, takes.
+    pub(super) fn pass(&mut self, number: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        let (set, passes) = self.open.as_mut()?;
+        if passes.len() as u32 == PASSES {
+            // Too many: better no time than a part of it.
+            self.free.push(*set);
+            self.open = None;
+            return None;
+        }
+        let first = 2 * passes.len() as u32;
+        passes.push(number);
+        Some(wgpu::ComputePassTimestampWrites {
+            query_set: &self.sets[*set].queries,
+            beginning_of_pass_write_index: Some(first),
+            end_of_pass_write_index: Some(first + 1),
+        })
+    }
+
+    /// The recorded work was submitted.
+    pub(super) fn submitted(&mut self) {
+        match self.open.take() {
+            Some((set, passes)) if passes.is_empty() => self.free.push(set),
+            open => self.written = open,
+        }
+        if let Some((set, passes)) = self.resolving.take() {
+            let sender = self.mapped.0.clone();
+            let used = 0..2 * passes.len() as u64 * 8;
+            self.sets[set].read.map_async(wgpu::MapMode::Read, used, move |result| {
+                // The run may be over by then.
+                let _ = sender.send((set, result.is_ok()));
+            });
+            self.reading.push_back((set, passes));
+        }
+    }
+
+    /// Adds up what has been mapped since.
+    fn collect(&mut self, times: &Times) {
+        while let Ok((set, mapped)) = self.mapped.1.try_recv() {
+            let Some(at) = self.reading.iter().position(|(reading, _)| *reading == set) else { continue };
+            let Some((_, passes)) = self.reading.remove(at) else { continue };
+            if mapped {
+                self.add(set, &passes, times);
+                self.sets[set].read.unmap();
+            }
+            self.free.push(set);
+        }
+    }
+
+    fn add(&self, set: usize, passes: &[usize], times: &Times) {
+        let Ok(view) = self.sets[set].read.get_mapped_range(0..2 * passes.len() as u64 * 8) else { return };
+        let ticks: Vec<u64> = view.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
+        let pairs = ticks.as_chunks::<2>().0;
+        times.timed.fetch_add(1, Relaxed);
+        // Zeros, or an end before its beginning: no clock.
+        if pairs.iter().any(|[begin, end]| *begin == 0 || end < begin) {
+            times.impossible.fetch_add(1, Relaxed);
+            return;
+        }
+        for (number, [begin, end]) in passes.iter().zip(pairs) {
+            let (time, count) = &times.passes[(*number).min(SUMS - 1)];
+            time.fetch_add(((end - begin) as f64 * self.period) as u64, Relaxed);
+            count.fetch_add(1, Relaxed);
+        }
+    }
+}

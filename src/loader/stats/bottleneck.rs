@@ -1,0 +1,340 @@
+//! Which resource limits the line, and what a change would bring.
+//!
+//! The operational law: a resource that is in use for a share U of the time could do 1 / U of the present rate, and the line goes as
+//! fast as the least of them. So the one in use all the time limits. The queues must agree: full in front of it, empty behind it.
+//! Where nothing is in use all the time, or the queues say otherwise, the answer is "unexplained". The method follows
+//! Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
+
+use super::{GpuClock, Stage, Stats};
+use std::fmt;
+use std::time::Duration;
+
+/// A rate within this share of a resource's capacity is limited by it.
+const SATURATED: f64 = 0.9;
+/// A queue that is fuller than this is full.
+const FULL: f64 = 0.8;
+/// A queue that is emptier than this is empty.
+const EMPTY: f64 = 0.2;
+/// A line that waits less than this share of the time for the GPU finds it idle.
+const NOTICED: f64 = 0.1;
+
+/// What a line can be limited by.
+///
+/// ```
+/// assert_eq!(gpufeed::Resource::Consumer.to_string(), "the consumer");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Resource {
+    /// Waiting for samples: the disk, the network, or a data set that takes its time.
+    Disk,
+    /// The cores, or the workers that may use them: decoding, and augmenting where the CPU does it.
+    Cpu,
+    /// The one thread that fills and submits slots, or copies batches up.
+    Upload,
+    /// The GPU's passes.
+    Gpu,
+    /// The caller.
+    Consumer,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Resource::Disk => "the disk",
+            Resource::Cpu => "the CPU",
+            Resource::Upload => "the upload",
+            Resource::Gpu => "the GPU",
+            Resource::Consumer => "the consumer",
+        })
+    }
+}
+
+/// What [`Stats::bottleneck`] found; prints itself as one sentence.
+///
+/// ```no_run
+/// # fn show(loader: &gpufeed::DataLoader) {
+/// let bottleneck = loader.stats().bottleneck();
+/// println!("{bottleneck}");
+/// for (resource, share) in &bottleneck.utilisation {
+///     println!("{resource}: {:.0} % in use", 100.0 * share);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Bottleneck {
+    /// The resource that limits; `None` where the signs disagree, or nothing has run.
+    pub resource: Option<Resource>,
+    /// What it was seen by, or why there is no answer.
+    pub reason: String,
+    /// Of each resource, the share of its capacity in use; a resource could do 1 / share of the present rate.
+    pub utilisation: Vec<(Resource, f64)>,
+    /// The single change that would bring most, as far as these numbers tell.
+    pub change: Option<Change>,
+}
+
+/// A change, and what it is predicted to bring.
+///
+/// ```no_run
+/// # fn show(loader: &gpufeed::DataLoader) {
+/// if let Some(change) = loader.stats().bottleneck().change {
+///     println!("{}: {:+.0} %", change.what, 100.0 * change.gain);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Change {
+    /// What to change.
+    pub what: String,
+    /// Relative: 0.94 is 94 % more images a second.
+    pub gain: f64,
+}
+
+impl fmt::Display for Bottleneck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.resource {
+            Some(resource) => write!(f, "{resource} limits: {}", self.reason)?,
+            None => write!(f, "unexplained: {}", self.reason)?,
+        }
+        match &self.change {
+            Some(Change { what, gain }) => write!(f, "; {what}: {:+.0} %", 100.0 * gain),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The line's numbers as shares of the time it ran.
+struct Shares {
+    seconds: f64,
+    workers: f64,
+    cores: f64,
+    /// Of the workers' time: waiting for samples, and all their work together.
+    waiting: f64,
+    working: f64,
+    blocked: f64,
+    /// Of one core.
+    cpu: f64,
+    upload: f64,
+    gpu: f64,
+    consumer: f64,
+    jobs: f64,
+    ready: f64,
+}
+
+impl Shares {
+    fn new(stats: &Stats) -> Shares {
+        let seconds = stats.running.as_secs_f64().max(1e-9);
+        let share = |time: Duration| time.as_secs_f64() / seconds;
+        let workers = stats.workers.max(1) as f64;
+        let pool = stats.pool("workers");
+        let upload = share(stats.pool("upload").busy);
+        let gpu = match stats.gpu.clock {
+            GpuClock::None => 0.0,
+            GpuClock::Timestamps => share(stats.gpu.busy),
+            // A GPU that is waited for works all the time that the line does not spend on finding work for it.
+            GpuClock::Waits if share(stats.gpu.waited) >= NOTICED => share(stats.gpu.waited) + upload,
+            GpuClock::Waits => share(stats.gpu.waited),
+        };
+        Shares {
+            seconds,
+            workers,
+            cores: stats.cores.max(1) as f64,
+            waiting: share(waits_of_reading(stats)) / workers,
+            working: share(pool.busy) / workers,
+            blocked: share(pool.blocked) / workers,
+            cpu: share(stats.cpu),
+            upload,
+            gpu: gpu.min(1.0),
+            consumer: (1.0 - stats.data_stall()).max(0.0),
+            jobs: stats.queue("jobs"),
+            ready: stats.queue("ready"),
+        }
+    }
+
+    /// The share of its capacity that each resource has in use.
+    fn utilisation(&self) -> Vec<(Resource, f64)> {
+        vec![
+            (Resource::Disk, self.waiting),
+            (Resource::Cpu, (self.working - self.waiting).max(self.cpu / self.cores).min(1.0)),
+            (Resource::Upload, self.upload),
+            (Resource::Gpu, self.gpu),
+            (Resource::Consumer, self.consumer),
+        ]
+    }
+
+    /// How many times the present rate there would be with so many workers, whose work takes so much of what it takes now.
+    fn rate(&self, workers: f64, work: f64) -> f64 {
+        let others = [self.upload, self.gpu, self.consumer].map(|share| 1.0 / share.max(1e-6));
+        // Workers wait for samples beside each other, but compute only on cores.
+        let cpu = self.cores / self.cpu.max(1e-6);
+        let pool = workers / (self.workers * self.working * work).max(1e-6);
+        others.into_iter().fold(cpu.min(pool), f64::min)
+    }
+}
+
+/// The time that reading takes off the core, beyond what every stage takes because there are more threads than cores.
+fn waits_of_reading(stats: &Stats) -> Duration {
+    let stretched = |stages: &[Stage]| {
+        let (mut busy, mut cpu) = (0.0, 0.0);
+        for stage in stages.iter().map(|stage| stats.stage(*stage)) {
+            busy += stage.busy.as_secs_f64();
+            cpu += stage.cpu.unwrap_or(stage.busy).as_secs_f64();
+        }
+        if cpu > 0.0 { busy / cpu } else { 1.0 }
+    };
+    let read = stats.stage(Stage::Read);
+    let on_core = read.cpu.unwrap_or(read.busy).mul_f64(stretched(&[Stage::Decode, Stage::Augment, Stage::Put]));
+    read.busy.saturating_sub(on_core)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn plural(number: f64, what: &str) -> String {
+    format!("{number:.0} {what}{}", if number == 1.0 { "" } else { "s" })
+}
+
+impl Stats {
+    /// Which resource limits the line, how far the others are from it, and the single change that would bring most.
+    ///
+    /// Look at a second or more of steady work: `loader.stats().since(&earlier)` leaves the start of a run out.
+    pub fn bottleneck(&self) -> Bottleneck {
+        let shares = Shares::new(self);
+        let utilisation = shares.utilisation();
+        let unexplained =
+            |reason: String| Bottleneck { resource: None, reason, utilisation: utilisation.clone(), change: None };
+        if self.images == 0 || shares.seconds < 1e-6 {
+            return unexplained("nothing has run yet".to_owned());
+        }
+        // Workers wait for samples and compute in turn: neither alone fills their time.
+        let pool = shares.working.max(shares.cpu / shares.cores).min(1.0);
+        let pooled = if shares.waiting > 0.5 * shares.working { Resource::Disk } else { Resource::Cpu };
+        let candidates = [
+            (Resource::Consumer, shares.consumer),
+            (Resource::Gpu, shares.gpu),
+            (Resource::Upload, shares.upload),
+            (pooled, pool),
+        ];
+        // A full resource blocks what is in front of it, so of two that are full the later one limits.
+        let largest = candidates.iter().map(|(_, share)| *share).fold(0.0, f64::max);
+        let Some((resource, share)) = candidates.into_iter().find(|(_, share)| *share >= SATURATED.max(largest - 0.05))
+        else {
+            let (resource, share) =
+                candidates.into_iter().fold((Resource::Cpu, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+            return unexplained(format!("nothing is in use all the time; most is {resource}, {}", percent(share)));
+        };
+        if let Err(reason) = self.queues_agree(resource, &shares) {
+            return unexplained(format!("{resource} is in use {} of the time, but {reason}", percent(share)));
+        }
+        let (reason, change) = self.found(resource, &shares);
+        Bottleneck { resource: Some(resource), reason, utilisation, change }
+    }
+
+    /// Full queues in front of what limits, empty ones behind it.
+    fn queues_agree(&self, resource: Resource, shares: &Shares) -> Result<(), String> {
+        let ready = || format!("batches wait for the caller (the queue is {} full)", percent(shares.ready));
+        match resource {
+            Resource::Consumer if shares.ready < FULL => {
+                Err(format!("it finds the queue of batches only {} full", percent(shares.ready)))
+            }
+            Resource::Consumer => Ok(()),
+            _ if shares.ready > EMPTY => Err(ready()),
+            Resource::Upload | Resource::Gpu if shares.blocked < EMPTY && shares.cpu < SATURATED * shares.cores => {
+                // Behind the CPU executor the workers run out of memory to fill instead.
+                let starved = self.pool("workers").starved.as_secs_f64() / (shares.seconds * shares.workers);
+                if starved < EMPTY { Err("the workers in front of it do not wait".to_owned()) } else { Ok(()) }
+            }
+            Resource::Disk | Resource::Cpu if shares.jobs < FULL / 2.0 => {
+                Err(format!("the queue in front of the workers is only {} full", percent(shares.jobs)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn found(&self, resource: Resource, shares: &Shares) -> (String, Option<Change>) {
+        let Shares { workers, cores, .. } = *shares;
+        let change =
+            |what: String, rate: f64| Some(Change { what, gain: rate - 1.0 }).filter(|change| change.gain > 0.02);
+        let idle = cores - shares.cpu;
+        let one_more = shares.rate(workers + 1.0, 1.0);
+        let unbounded = |own: Resource| {
+            let others = shares.utilisation().into_iter().filter(|(other, _)| *other != own);
+            let (next, share) = others.fold((Resource::Consumer, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+            (1.0 / share.max(0.01), next)
+        };
+        match resource {
+            Resource::Disk => {
+                let cached = shares.rate(workers, 1.0 - shares.waiting / shares.working.max(1e-9));
+                let reason =
+                    format!("{} wait for samples {} of the time", plural(workers, "worker"), percent(shares.waiting));
+                // A setting before a purchase.
+                if one_more >= 0.8 * cached {
+                    (reason, change(format!("workers({:.0}), whose waits overlap", workers + 1.0), one_more))
+                } else {
+                    (reason, change("samples that are there at once (page cache, a faster disk)".to_owned(), cached))
+                }
+            }
+            Resource::Cpu => {
+                let decode = self.stage(Stage::Decode).busy.as_secs_f64();
+                let augment = self.stage(Stage::Augment).busy.as_secs_f64();
+                let what = if augment > decode { "augmenting" } else { "decoding" };
+                let of_work = decode.max(augment) / self.pool("workers").busy.as_secs_f64().max(1e-9);
+                let busy = format!("{} busy {}", plural(workers, "worker"), percent(shares.working));
+                let reason = format!(
+                    "{busy}, {} of that {what}, {:.1} of {}",
+                    percent(of_work),
+                    idle.max(0.0),
+                    plural(cores, "core")
+                );
+                if idle >= 0.5 && one_more > 1.02 {
+                    (format!("{reason} idle"), change(format!("workers({:.0})", workers + 1.0), one_more))
+                } else {
+                    let more = Shares { cores: cores + 1.0, ..*shares };
+                    (
+                        format!("{reason} idle"),
+                        change("one more core and worker".to_owned(), more.rate(workers + 1.0, 1.0)),
+                    )
+                }
+            }
+            Resource::Upload => {
+                let (rate, next) = unbounded(resource);
+                let reason = format!("its one thread is busy {} of the time", percent(shares.upload));
+                (
+                    reason,
+                    change(
+                        format!("fewer bytes (DType::F16 or U8, smaller regions), until {next} limits, at most"),
+                        rate,
+                    ),
+                )
+            }
+            Resource::Gpu => {
+                let (rate, next) = unbounded(resource);
+                let clock =
+                    if self.gpu.clock == GpuClock::Timestamps { "by its timestamps" } else { "by the line's waits" };
+                let reason = format!("it is busy {} of the time, {clock}", percent(shares.gpu));
+                (
+                    reason,
+                    change(
+                        format!("fewer steps, a smaller output or a faster GPU, until {next} limits, at most"),
+                        rate,
+                    ),
+                )
+            }
+            Resource::Consumer => {
+                let (rate, _) = unbounded(resource);
+                let could = rate * self.images_per_second();
+                let reason = format!(
+                    "it waits for batches only {} of the time; the line could give {could:.0} images/s",
+                    percent(self.data_stall())
+                );
+                (reason, None)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Lines made up of numbers, with known answers.
+
+use super::*;
+use crate::loader::stats::{GpuTime, PoolStats, QueueStats, StageStats};
+
+/// What a line of the model does in 10 s.
+struct Model {
+    workers: usize,
+    cores: usize,
+    /// Seconds an image: reading off the core, the workers' CPU, upload, GPU, consumer.
+    wait: f64,
+    work: f64,
+    upload: f64,
+    gpu: f64,
+    consume: f64,
+}
+
+const FREE: Model =
+    Model { workers: 1, cores: 2, wait: 0.0, work: 0.001, upload: 0.00001, gpu: 0.00001, consume: 0.00001 };
+
+impl Model {
+    /// The rate that the slowest allows.
+    fn rate(&self) -> f64 {
+        let pool = self.workers as f64 / (self.wait + self.work);
+        let cores = self.cores as f64 / (self.work + self.upload);
+        [pool, cores, 1.0 / self.upload, 1.0 / self.gpu, 1.0 / self.consume].into_iter().fold(f64::INFINITY, f64::min)
+    }
+
+    fn stats(&self) -> Stats {
+        let seconds = 10.0;
+        let images = self.rate() * seconds;
+        let time = |per_image: f64| Duration::from_secs_f64(per_image * images);
+        let ns = |per_image: f64| (1e9 * per_image) as u64;
+        // More threads than cores stretch what is computed.
+        let stretch =
+            if self.wait == 0.0 && self.workers > self.cores { self.workers as f64 / self.cores as f64 } else { 1.0 };
+        let stage = |stage, wait: f64, cpu: f64| {
+            let busy = wait + stretch * cpu;
+            StageStats::new(stage, images as u64, time(busy), 0, (ns(busy), ns(cpu)))
+        };
+        let pool = |name, threads: usize, busy: Duration, blocked: bool| {
+            let rest = Duration::from_secs_f64(seconds * threads as f64).saturating_sub(busy);
+            let (starved, blocked) = if blocked { (Duration::ZERO, rest) } else { (rest, Duration::ZERO) };
+            PoolStats { name, threads, busy, starved, blocked }
+        };
+        let queue = |name, full: bool| QueueStats::new(name, 2, 100, if full { 190 } else { 10 });
+        let by_consumer = self.consume * self.rate() > 0.95;
+        let work = stretch * self.work;
+        Stats {
+            workers: self.workers,
+            cores: self.cores,
+            images: images as u64,
+            running: Duration::from_secs_f64(seconds),
+            cpu: time(self.work + self.upload),
+            stages: vec![
+                stage(Stage::Read, self.wait, 0.01 * self.work),
+                stage(Stage::Draw, 0.0, 0.0),
+                stage(Stage::Decode, 0.0, 0.99 * self.work),
+            ],
+            pools: vec![
+                pool("workers", self.workers, time(self.wait + work), true),
+                pool("upload", 1, time(self.upload), false),
+                pool("consumer", 1, time(self.consume), false),
+            ],
+            queues: vec![queue("jobs", true), queue("ready", by_consumer)],
+            gpu: GpuTime { clock: GpuClock::Timestamps, busy: time(self.gpu), ..GpuTime::default() },
+            ..Stats::default()
+        }
+    }
+}
+
+fn limit(model: &Model) -> (Option<Resource>, Bottleneck) {
+    let found = model.stats().bottleneck();
+    (found.resource, found)
+}
+
+#[test]
+fn each_resource_in_turn() {
+    let slow = [
+        (Resource::Disk, Model { wait: 0.01, ..FREE }),
+        (Resource::Cpu, Model { work: 0.01, ..FREE }),
+        (Resource::Cpu, Model { work: 0.01, workers: 2, ..FREE }),
+        (Resource::Cpu, Model { work: 0.01, workers: 8, ..FREE }),
+        (Resource::Upload, Model { upload: 0.01, ..FREE }),
+        (Resource::Gpu, Model { gpu: 0.01, ..FREE }),
+        (Resource::Consumer, Model { consume: 0.01, ..FREE }),
+    ];
+    for (wanted, model) in slow {
+        let (found, bottleneck) = limit(&model);
+        assert_eq!(found, Some(wanted), "{bottleneck}");
+    }
+}
+
+#[test]
+fn predictions_are_what_the_model_then_gives() {
+    let models = [
+        Model { work: 0.01, ..FREE },
+        Model { work: 0.01, cores: 16, workers: 3, ..FREE },
+        // The GPU is next, soon.
+        Model { work: 0.01, gpu: 0.008, ..FREE },
+        Model { wait: 0.01, ..FREE },
+        Model { wait: 0.01, workers: 7, ..FREE },
+    ];
+    for mut model in models {
+        let before = model.rate();
+        let change = limit(&model).1.change.unwrap();
+        model.workers += 1;
+        assert!(change.what.starts_with(&format!("workers({})", model.workers)), "{}", change.what);
+        let gain = model.rate() / before - 1.0;
+        assert!((change.gain - gain).abs() < 0.02, "{}: predicted {:.3}, then {gain:.3}", change.what, change.gain);
+    }
+}
+
+#[test]
+fn no_more_workers_than_cores_help() {
+    let change = limit(&Model { work: 0.01, workers: 2, ..FREE }).1.change.unwrap();
+    assert_eq!(change.what, "one more core and worker");
+    assert!((change.gain - 0.5).abs() < 0.02, "{}", change.gain);
+}
+
+#[test]
+fn a_cached_data_set_is_proposed_where_cores_are_busy_too() {
+    let model = Model { wait: 0.006, work: 0.005, workers: 4, cores: 2, ..FREE };
+    let change = limit(&model).1.change;
+    // Four workers already keep both cores busy nine tenths of the time: little is left for a fifth.
+    assert!(change.is_none_or(|change| change.gain < 0.12));
+}
+
+#[test]
+fn unexplained_where_signs_disagree() {
+    let mut stats = Model { work: 0.01, ..FREE }.stats();
+    stats.queues[1] = QueueStats::new("ready", 2, 100, 190);
+    let found = stats.bottleneck();
+    assert_eq!((found.resource, found.change.is_none()), (None, true), "{found}");
+    assert!(found.reason.contains("batches wait for the caller"), "{found}");
+
+    // Half of everyone's time is nobody's.
+    let mut stats = Model { work: 0.01, ..FREE }.stats();
+    stats.running *= 2;
+    let found = stats.bottleneck();
+    assert_eq!(found.resource, None, "{found}");
+    assert!(found.reason.contains("nothing is in use all the time; most is the CPU"), "{found}");
+}
+
+#[test]
+fn waits_stand_in_for_timestamps() {
+    let mut stats = Model { gpu: 0.01, ..FREE }.stats();
+    let waited = stats.running.mul_f64(0.97);
+    stats.gpu = GpuTime { clock: GpuClock::Waits, busy: waited, waited, ..GpuTime::default() };
+    assert_eq!(stats.bottleneck().resource, Some(Resource::Gpu));
+    // A wait here and there is no limit.
+    let mut stats = Model { work: 0.01, ..FREE }.stats();
+    let waited = stats.running.mul_f64(0.02);
+    stats.gpu = GpuTime { clock: GpuClock::Waits, busy: waited, waited, ..GpuTime::default() };
+    assert_eq!(stats.bottleneck().resource, Some(Resource::Cpu));
+}

@@ -1,0 +1,177 @@
+//! The counters of a loader, always on: a lane for each thread, and what they sum up to.
+
+use super::lane::{Clock, Delays, Lane};
+use super::latency::Histogram;
+use super::running::Running;
+use super::stage::Stage;
+use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
+use crate::gpu::timing::Times;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// See the module.
+#[derive(Debug)]
+pub(in crate::loader) struct Counters {
+    workers: Box<[Lane]>,
+    feed: Lane,
+    upload: Lane,
+    consumer: Lane,
+    delays: Delays,
+    images: AtomicU64,
+    batches: AtomicU64,
+    failed: AtomicU64,
+    reduced: AtomicU64,
+    latency: Histogram,
+    running: Running,
+    pub(in crate::loader) gpu: Times,
+}
+
+/// How many jobs and batches the queues of a run hold.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::loader) struct Capacities {
+    pub(in crate::loader) jobs: usize,
+    pub(in crate::loader) inbox: usize,
+    pub(in crate::loader) ready: usize,
+}
+
+impl Counters {
+    /// For runs of so many workers.
+    pub(in crate::loader) fn new(workers: usize) -> Self {
+        Counters {
+            workers: (0..workers).map(|_| Lane::default()).collect(),
+            feed: Lane::default(),
+            upload: Lane::default(),
+            consumer: Lane::default(),
+            delays: Delays::default(),
+            images: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            reduced: AtomicU64::new(0),
+            latency: Histogram::default(),
+            running: Running::default(),
+            gpu: Times::default(),
+        }
+    }
+
+    pub(in crate::loader) fn worker(&self, number: usize) -> Clock<'_> {
+        Clock::new(&self.workers[number], &self.delays)
+    }
+
+    pub(in crate::loader) fn feed(&self) -> Clock<'_> {
+        Clock::new(&self.feed, &self.delays)
+    }
+
+    pub(in crate::loader) fn upload(&self) -> Clock<'_> {
+        Clock::new(&self.upload, &self.delays)
+    }
+
+    pub(in crate::loader) fn consumer(&self) -> &Lane {
+        &self.consumer
+    }
+
+    /// The caller is gone for longer, by so many images.
+    pub(in crate::loader) fn delay_consumer(&self, images: usize) {
+        self.delays.pass(Stage::Consume, images as u64);
+    }
+
+    pub(in crate::loader) fn delay(&self, stage: Stage, time: Duration) {
+        self.delays.set(stage, time);
+    }
+
+    pub(in crate::loader) fn image(&self) {
+        self.images.fetch_add(1, Relaxed);
+    }
+
+    /// A batch is ready, so long after it was announced.
+    pub(in crate::loader) fn ready(&self, time: Duration) {
+        self.latency.add(time);
+    }
+
+    pub(in crate::loader) fn batch(&self) {
+        self.batches.fetch_add(1, Relaxed);
+    }
+
+    pub(in crate::loader) fn failed(&self) {
+        self.failed.fetch_add(1, Relaxed);
+    }
+
+    pub(in crate::loader) fn reduced(&self) {
+        self.reduced.fetch_add(1, Relaxed);
+    }
+
+    pub(in crate::loader) fn begin(&self) {
+        self.running.begin();
+    }
+
+    pub(in crate::loader) fn end(&self, time: Duration) {
+        self.running.end(time);
+    }
+
+    pub(in crate::loader) fn read(&self, capacities: Capacities) -> Stats {
+        let lanes = || self.workers.iter().chain([&self.upload, &self.consumer]);
+        let stages: Vec<StageStats> = Stage::ALL.map(|stage| stage_stats(stage, lanes())).into();
+        let (running, cpu) = self.running.read();
+        let bytes = |stage: Stage| stages[stage as usize].bytes;
+        Stats {
+            workers: self.workers.len(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            images: self.images.load(Relaxed),
+            batches: self.batches.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+            reduced: self.reduced.load(Relaxed),
+            bytes_read: bytes(Stage::Read),
+            bytes_uploaded: bytes(Stage::Upload),
+            bytes_written: bytes(Stage::Consume),
+            running,
+            cpu,
+            pools: vec![
+                pool("feed", &[&self.feed]),
+                pool("workers", &self.workers.iter().collect::<Vec<_>>()),
+                pool("upload", &[&self.upload]),
+                // Its own time between two batches is work, as far as the line can tell.
+                pool("consumer", &[&self.consumer]),
+            ],
+            queues: vec![
+                queue("jobs", capacities.jobs, self.workers.iter()),
+                queue("inbox", capacities.inbox, [&self.upload]),
+                queue("ready", capacities.ready, [&self.consumer]),
+            ],
+            latency: self.latency.read(),
+            gpu: GpuTime::new(&self.gpu, Duration::from_nanos(self.upload.waited_for_gpu.load(Relaxed))),
+            stages,
+        }
+    }
+}
+
+fn stage_stats<'a>(stage: Stage, lanes: impl Iterator<Item = &'a Lane>) -> StageStats {
+    let mut sums = [0; 5];
+    for lane in lanes {
+        let counts = &lane.stages[stage as usize];
+        let all = [&counts.items, &counts.busy, &counts.bytes, &counts.sampled_busy, &counts.sampled_cpu];
+        sums.iter_mut().zip(all).for_each(|(sum, counter)| *sum += counter.load(Relaxed));
+    }
+    let [items, busy, bytes, sampled_busy, sampled_cpu] = sums;
+    StageStats::new(stage, items, Duration::from_nanos(busy), bytes, (sampled_busy, sampled_cpu))
+}
+
+fn pool(name: &'static str, lanes: &[&Lane]) -> PoolStats {
+    let sum = |counter: &dyn Fn(&Lane) -> u64| Duration::from_nanos(lanes.iter().map(|lane| counter(lane)).sum());
+    PoolStats {
+        name,
+        threads: lanes.len(),
+        busy: sum(&|lane| {
+            lane.other.load(Relaxed) + lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>()
+        }),
+        starved: sum(&|lane| lane.starved.load(Relaxed)),
+        blocked: sum(&|lane| lane.blocked.load(Relaxed)),
+    }
+}
+
+fn queue<'a>(name: &'static str, capacity: usize, lanes: impl IntoIterator<Item = &'a Lane>) -> QueueStats {
+    let (mut looks, mut found) = (0, 0);
+    for lane in lanes {
+        looks += lane.looks.load(Relaxed);
+        found += lane.found.load(Relaxed);
+    }
+    QueueStats::new(name, capacity, looks, found)
+}

@@ -1,0 +1,183 @@
+//! Each stage of the line is made slow in turn: the statistics must name it, on every backend that has it, and say what one more
+//! worker would bring. The slow stage takes at least ten times what the others take, so that a busy machine changes nothing.
+
+mod line;
+
+use gpufeed::transforms::{CustomColor, RandomCrop};
+use gpufeed::{
+    Bottleneck, DataLoader, DataLoaderBuilder, Dataset, GpuClock, InMemory, Label, Resource, Result, Sample, Stage,
+    Stats,
+};
+use image::ImageFormat;
+use line::{Place, encoded, picture, places, small_files, within};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Lines beside each other would slow each other down.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A data set that takes its time.
+#[derive(Debug)]
+struct Slow(InMemory, Duration);
+
+impl Dataset for Slow {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        std::thread::sleep(self.1);
+        self.0.read(index, buffer)
+    }
+}
+
+fn small(dataset: impl Dataset + 'static) -> DataLoaderBuilder {
+    DataLoader::builder(dataset).transform(RandomCrop::new(24)).batch_size(4).workers(1).queue_depth(2)
+}
+
+/// What the line did in about a second, after its start.
+fn steady(loader: &DataLoader, mut step: impl FnMut()) -> Stats {
+    let mut batches = loader.epochs(0..u64::MAX).unwrap();
+    for _ in 0..6 {
+        batches.next().unwrap().unwrap();
+        step();
+    }
+    let (before, start) = (loader.stats(), Instant::now());
+    while start.elapsed() < Duration::from_millis(900) {
+        batches.next().unwrap().unwrap();
+        step();
+    }
+    loader.stats().since(&before)
+}
+
+fn check(place: &Place, stats: &Stats, wanted: Resource) -> Bottleneck {
+    let found = stats.bottleneck();
+    assert_eq!(found.resource, Some(wanted), "{}: {found}\n{stats}\n{:#?}", place.name, stats.queues);
+    let own = found.utilisation.iter().find(|(resource, _)| *resource == wanted).unwrap().1;
+    assert!(own > 0.5, "{}: {:?}", place.name, found.utilisation);
+    assert!(found.to_string().contains(&wanted.to_string()), "{found}");
+    found
+}
+
+#[test]
+fn a_slow_disk() {
+    let _alone = alone();
+    for place in places() {
+        let line = |workers| place.build(small(Slow(small_files(40), Duration::from_millis(6))).workers(workers));
+        let one = steady(&line(1), || ());
+        let change = check(place, &one, Resource::Disk).change.unwrap();
+        assert_eq!(change.what, "workers(2), whose waits overlap", "{}", place.name);
+        let two = steady(&line(2), || ());
+        check(place, &two, Resource::Disk);
+        let measured = two.images_per_second() / one.images_per_second();
+        let off = (1.0 + change.gain) / measured - 1.0;
+        assert!(off.abs() < 0.25, "{}: predicted {:.2}, measured {measured:.2}", place.name, 1.0 + change.gain);
+    }
+}
+
+#[test]
+fn a_slow_decoder() {
+    let _alone = alone();
+    let large = |number| (encoded(picture(number, 1600, 1200), ImageFormat::Jpeg), Label::Class(number));
+    let data: InMemory = (0..8).map(large).collect();
+    for place in places() {
+        let stats = steady(&place.build(small(data.clone())), || ());
+        let found = check(place, &stats, Resource::Cpu);
+        assert!(found.reason.contains("decoding"), "{}: {found}", place.name);
+    }
+}
+
+#[test]
+fn a_throttled_upload() {
+    let _alone = alone();
+    for place in places().iter().skip(1) {
+        let loader = place.build(small(small_files(40)));
+        loader.delay(Stage::Upload, Duration::from_millis(5));
+        check(place, &steady(&loader, || ()), Resource::Upload);
+    }
+}
+
+#[test]
+fn a_slow_kernel() {
+    let _alone = alone();
+    let wgsl = "
+        fn slow(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> {
+            var sum = color;
+            for (var i = 0u; i < 4000u; i++) {
+                sum = fract(sum * 1.7 + vec3(0.1, 0.2, 0.3));
+            }
+            return sum;
+        }
+    ";
+    let shaders = || places().iter().filter(|place| place.is_shaders());
+    for place in shaders() {
+        let step = CustomColor::new("slow", wgsl, |color: [f32; 3], _: [f32; 4]| color);
+        let stats = steady(&place.build(small(small_files(40)).transform(step)), || ());
+        check(place, &stats, Resource::Gpu);
+        let gpufeed::Backend::Gpu(gpu) = &place.backend else { panic!("{} has no device", place.name) };
+        let has_clock = gpu.device().features().contains(gpufeed::wgpu::Features::TIMESTAMP_QUERY);
+        assert_eq!(stats.gpu.clock == GpuClock::Timestamps, has_clock, "{}: {:?}", place.name, stats.gpu);
+        assert_eq!(stats.gpu.passes.len(), usize::from(has_clock), "{}: {:?}", place.name, stats.gpu);
+    }
+}
+
+#[test]
+fn a_slow_consumer() {
+    let _alone = alone();
+    for place in places() {
+        let stats = steady(&place.build(small(small_files(40))), || std::thread::sleep(Duration::from_millis(40)));
+        let found = check(place, &stats, Resource::Consumer);
+        assert_eq!(found.change, None, "{}", place.name);
+        assert!(stats.data_stall() < 0.1, "{}: {stats}", place.name);
+    }
+}
+
+#[test]
+fn nothing_has_run() {
+    let loader = small(small_files(8)).build(&gpufeed::Backend::Cpu).unwrap();
+    let found = loader.stats().bottleneck();
+    assert_eq!((found.resource, found.to_string().as_str()), (None, "unexplained: nothing has run yet"));
+}
+
+/// Every image and byte is counted, and the workers' time has no gap.
+#[test]
+fn the_books_balance() {
+    let _alone = alone();
+    for place in places() {
+        let samples = 40;
+        let data = small_files(samples);
+        let bytes: usize = {
+            let mut buffer = Vec::new();
+            let of = |index| match data.read(index, &mut buffer).unwrap().data {
+                gpufeed::SampleData::Encoded(bytes) => bytes.len(),
+                gpufeed::SampleData::Pixels(_) => 0,
+            };
+            (0..samples as usize).map(of).sum()
+        };
+        let loader = place.build(small(data).workers(2));
+        let stats = within(60, &place.name, move || {
+            loader.epochs(0..3).unwrap().for_each(|batch| drop(batch.unwrap()));
+            loader.stats()
+        });
+        let images = 3 * u64::from(samples);
+        let at = format!("{}: {stats}", place.name);
+        assert_eq!((stats.images, stats.batches, stats.failed), (images, images / 4, 0), "{at}");
+        assert_eq!((stats.bytes_read, stats.latency.batches), (3 * bytes as u64, images / 4), "{at}");
+        assert_eq!(stats.bytes_written, images * 24 * 24 * 3 * 4, "{at}");
+        let items = |stage| stats.stages.iter().find(|stats| stats.stage == stage).unwrap().items;
+        let on_cpu = !place.is_shaders();
+        assert_eq!((items(Stage::Read), items(Stage::Decode)), (images, images), "{at}");
+        assert_eq!((items(Stage::Augment) == images, items(Stage::Put) == images), (on_cpu, !on_cpu), "{at}");
+        let up = if matches!(place.backend, gpufeed::Backend::Gpu(_)) { images } else { 0 };
+        assert_eq!(items(Stage::Upload), up, "{at}");
+        assert_eq!(stats.bytes_uploaded > 0, up > 0, "{at}");
+        assert!(stats.cpu > Duration::ZERO && stats.latency.p50 <= stats.latency.max, "{at}");
+        let workers = stats.pools.iter().find(|pool| pool.name == "workers").unwrap();
+        let (sum, most) = (workers.busy + workers.starved + workers.blocked, 2 * stats.running);
+        assert!(sum <= most.mul_f64(1.01) && sum > most.mul_f64(0.5), "{at}: {sum:?} of {most:?}");
+    }
+}
