@@ -57,7 +57,9 @@ fn text<'a>(report: &'a Value, pointer: &str) -> &'a str {
 
 /// What every report has, whatever was left out.
 fn check(report: &Value) {
-    for pointer in ["/version", "/machine/os", "/machine/cpu", "/backend", "/executor", "/recipe", "/recipe_toml"] {
+    for pointer in
+        ["/version", "/cache", "/machine/os", "/machine/cpu", "/backend", "/executor", "/recipe", "/recipe_toml"]
+    {
         assert!(!text(report, pointer).is_empty(), "{pointer} is empty");
     }
     for pointer in ["/adapter", "/driver"] {

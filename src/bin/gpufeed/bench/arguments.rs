@@ -78,6 +78,13 @@ pub(super) enum Cache {
     None,
 }
 
+impl Cache {
+    /// As the report has it.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     within(text, 0.1, 3600.0)
 }

@@ -165,3 +165,64 @@ fn in_parallel(
     })?;
     Ok(made)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpufeed::SampleData;
+
+    /// Every sample's size and format, which must be one, and the first ones' bytes.
+    fn pixels(source: &Source) -> ((u32, u32, PixelFormat), Vec<Vec<u8>>) {
+        let (mut shapes, mut first, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+        for index in 0..source.dataset.len() {
+            let SampleData::Pixels(pixels) = source.dataset.read(index, &mut buffer).unwrap().data else {
+                panic!("sample {index} is encoded");
+            };
+            shapes.push((pixels.width(), pixels.height(), pixels.format()));
+            if index < 100 {
+                first.push(pixels.bytes().to_vec());
+            }
+        }
+        shapes.dedup();
+        assert_eq!(shapes.len(), 1, "{shapes:?}");
+        (shapes[0], first)
+    }
+
+    #[test]
+    fn recipes_that_read_pixels_get_them_drawn() {
+        let source = open(PROCEDURAL, "augment-only").unwrap();
+        let (shape, images) = pixels(&source);
+        assert_eq!((shape, source.dataset.len()), ((384, 384, PixelFormat::Rgb8), 1024));
+        assert_eq!((&images[0], &images[1]), (&images[64], &images[65]), "64 images, again and again");
+        assert_ne!(images[0], images[63]);
+        assert_eq!(source.bytes, 1024 * 384 * 384 * 3);
+
+        let source = open(PROCEDURAL, "mnist-train").unwrap();
+        let (shape, images) = pixels(&source);
+        assert_eq!((shape, source.dataset.len()), ((28, 28, PixelFormat::R8), 50_000));
+        assert_ne!(images[0], images[64]);
+        assert_eq!(source.dataset.channels(), 1);
+    }
+
+    #[test]
+    fn recipes_that_read_pixels_get_a_folders_photographs() {
+        let root = tempfile::tempdir().unwrap();
+        let class = root.path().join("class");
+        std::fs::create_dir_all(&class).unwrap();
+        for number in 0..3u8 {
+            let picture = image::RgbImage::from_pixel(40, 30, image::Rgb([80 * number, 20, 200]));
+            picture.save(class.join(format!("{number}.png"))).unwrap();
+        }
+        let folder = root.path().to_str().unwrap();
+        let (shape, images) = pixels(&open(folder, "cifar-train").unwrap());
+        assert_eq!(shape, (32, 32, PixelFormat::Rgb8));
+        assert_eq!((&images[1][..3], &images[1]), (&[80, 20, 200][..], &images[4]));
+        let (shape, images) = pixels(&open(folder, "mnist-train").unwrap());
+        // 0.587 × 20 + 0.114 × 200 = 34.5, and less than a whole level is cut, as torchvision's conversion does.
+        assert_eq!((shape, images[0][0]), ((28, 28, PixelFormat::R8), 34));
+
+        let files = open(folder, "imagenet-train").unwrap();
+        let on_disk = std::fs::read_dir(&class).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+        assert_eq!((files.dataset.len(), files.bytes), (3, on_disk.sum()));
+    }
+}

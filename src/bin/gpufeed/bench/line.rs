@@ -64,20 +64,20 @@ impl Consumer {
         }
         look(&batch);
         self.done += 1;
-        Ok((batch.valid() as u64, waited))
+        Ok((batch.len() as u64, waited))
     }
 
     pub(super) fn skip(&mut self, batches: usize) -> Result<(), Box<dyn Error>> {
         (0..batches).try_for_each(|_| self.batch(|_| ()).map(drop))
     }
 
-    /// One epoch, or as much of it as fits into `most`.
-    pub(super) fn warm_up(&mut self, most: Duration) -> Result<(), Box<dyn Error>> {
+    /// One epoch, or as much of it as fits into `most`; says whether it was all of it.
+    pub(super) fn warm_up(&mut self, most: Duration) -> Result<bool, Box<dyn Error>> {
         let start = Instant::now();
         while self.done < FIRST_BATCHES || (self.done < self.of_an_epoch && start.elapsed() < most) {
             self.skip(1)?;
         }
-        Ok(())
+        Ok(self.done >= self.of_an_epoch)
     }
 
     /// Batches until `time` is over, one at least.

@@ -47,7 +47,11 @@ pub(super) fn measure(
     let time = Duration::from_secs_f64(seconds);
     let mut resident = Resident::new()?;
     let mut consumer = Consumer::start(loader, setup.step)?;
-    consumer.warm_up(time)?;
+    if !consumer.warm_up(time)? {
+        let reason =
+            "an epoch takes longer than its part of --seconds: \"after the first epoch\" is after a part of it";
+        notes.push(format!("memory: {reason}"));
+    }
     let made = || setup.gpu().map_or(0, gpufeed::Gpu::buffers_made);
     let made_before = made();
     let start = Instant::now();

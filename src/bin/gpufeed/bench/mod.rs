@@ -44,6 +44,9 @@ const OF_ALONE: f64 = 0.5;
 const OF_KERNELS: f64 = 0.5;
 const OF_UPLOAD: f64 = 0.25;
 
+/// Cores that others may keep busy without a note.
+const QUIET: f64 = 0.25;
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     arguments.check();
     let workers = arguments.workers();
@@ -107,7 +110,13 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
     let neighbours = machine::Neighbours::watch();
     let measured = line::measure(&loader, setup.step, seconds)?;
     match neighbours.cores_busy() {
-        Some(cores) => report.machine.other_cores_busy = cores,
+        Some(cores) => {
+            report.machine.other_cores_busy = cores;
+            if cores > QUIET {
+                let what = "rates are lower than they could be, and predictions that count on idle cores too high";
+                report.notes.push(format!("machine: other processes kept {cores:.1} cores busy, so {what}"));
+            }
+        }
         None => report
             .notes
             .push("machine: how busy other processes kept it could not be read; the 0 is no number".to_owned()),
@@ -123,6 +132,11 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
     let seen = (&measured.interval, rate);
     let slowed = perturb::measure(&loader, setup.step, seen, main, OF_PERTURBING * seconds)?;
     perturb::judge(&slowed, &mut report.bottleneck, &mut report.notes);
+    if setup.gpu().is_some() {
+        report.notes.push("perturbations: the GPU's passes cannot be slowed from outside".to_owned());
+    } else {
+        report.notes.push("perturbations: nothing is uploaded in this run, so upload was not slowed".to_owned());
+    }
     report.perturbations = slowed.into_iter().map(|slowed| slowed.row).collect();
 
     if arguments.quick {
@@ -191,9 +205,9 @@ fn describe(arguments: &Arguments, setup: &Setup, workers: usize) -> Result<Repo
         backend: info.map_or("cpu".to_owned(), |info| format!("{:?}", info.backend).to_lowercase()),
         executor: setup.executor().to_owned(),
         recipe: arguments.recipe.clone(),
-        recipe_toml: recipe::to_toml(&setup.transforms)?,
+        recipe_toml: recipe::to_toml(&setup.recipe)?,
         data: Data { name: arguments.data.clone(), samples: setup.source.dataset.len(), bytes: setup.source.bytes },
-        cache: "none".to_owned(),
+        cache: arguments.cache.name(),
         workers,
         batch_size: setup.batch_size,
         notes,

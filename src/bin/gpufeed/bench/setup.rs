@@ -4,18 +4,20 @@ use super::data::{self, Source};
 use super::{Arguments, BackendChoice};
 use gpufeed::decode::Orientation;
 use gpufeed::transforms::Transform;
-use gpufeed::{Backend, DType, DataLoader, Execute, Gpu, Layout, recipe};
+use gpufeed::{Backend, DataLoader, Execute, Gpu, recipe};
 use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
+
+/// What `recipe::named` and `recipe::from_toml` give.
+type Recipe = Vec<Transform>;
 
 /// Everything that a loader is built of, but for the number of its workers.
 pub(super) struct Setup {
     pub(super) backend: Backend,
     pub(super) execute: Execute,
     pub(super) source: Source,
-    pub(super) transforms: Vec<Transform>,
-    pub(super) output: (Layout, DType),
+    pub(super) recipe: Recipe,
     pub(super) batch_size: usize,
     /// How long the consumer works on a batch.
     pub(super) step: Duration,
@@ -24,14 +26,11 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
         let backend = backend(arguments)?;
-        let transforms = transforms(&arguments.recipe)?;
-        // Decoding alone is compared with programs that end with 8-bit images, as decoders give them.
-        let decode_only = arguments.recipe == "decode-only";
+        let recipe = named_or_file(&arguments.recipe)?;
         Ok(Setup {
             execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
             source: data::open(&arguments.data, &arguments.recipe)?,
-            transforms,
-            output: if decode_only { (Layout::Nhwc, DType::U8) } else { (Layout::Nchw, DType::F32) },
+            recipe,
             batch_size: arguments.batch_size,
             step: arguments.step(),
             backend,
@@ -40,8 +39,7 @@ impl Setup {
 
     pub(super) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {
         DataLoader::builder(self.source.dataset.clone())
-            .recipe(self.transforms.iter().cloned())
-            .output(self.output.0, self.output.1)
+            .recipe(self.recipe.clone())
             .batch_size(self.batch_size)
             .workers(workers)
             .shuffle(true)
@@ -90,7 +88,7 @@ fn backend(arguments: &Arguments) -> Result<Backend, Box<dyn Error>> {
 }
 
 /// A recipe by its name, or of a TOML file.
-fn transforms(recipe: &str) -> Result<Vec<Transform>, Box<dyn Error>> {
+fn named_or_file(recipe: &str) -> Result<Recipe, Box<dyn Error>> {
     let path = Path::new(recipe);
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
         let text = std::fs::read_to_string(path).map_err(|error| format!("recipe: {recipe}: {error}"))?;
