@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Images in a batch
     #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
     pub(super) batch_size: usize,
-    /// Seconds of the main runs, 0.1 to 3600; everything together takes about five times as long
+    /// Seconds of the main runs, 0.1 to 3600; everything together takes five to ten times as long
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
     pub(super) seconds: f64,
     /// Writes the report as JSON; `-` is standard output
