@@ -9,7 +9,7 @@ pub(super) fn median(numbers: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted.len() {
         0 => 0.0,
-        even if even % 2 == 0 => 0.5 * (sorted[middle - 1] + sorted[middle]),
+        even if even.is_multiple_of(2) => 0.5 * (sorted[middle - 1] + sorted[middle]),
         _ => sorted[middle],
     }
 }
