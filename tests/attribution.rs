@@ -33,6 +33,10 @@ impl Dataset for Slow {
         std::thread::sleep(self.1);
         self.0.read(index, buffer)
     }
+
+    fn name(&self, index: usize) -> String {
+        self.0.name(index)
+    }
 }
 
 fn small(dataset: impl Dataset + 'static) -> DataLoaderBuilder {

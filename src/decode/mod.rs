@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result};
 
+#[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
+pub use probe::jpeg_has_end;
 pub use probe::{ImageFormat, Probe, probe};
 
 /// Bytes of one decoded pixel: red, green, blue, 255.

@@ -32,7 +32,11 @@ pub enum ImageFormat {
 
 impl ImageFormat {
     /// The format's name in messages.
-    pub(super) fn name(self) -> &'static str {
+    ///
+    /// ```
+    /// assert_eq!(gpufeed::decode::ImageFormat::Jpeg.name(), "JPEG");
+    /// ```
+    pub fn name(self) -> &'static str {
         match self {
             ImageFormat::Jpeg => "JPEG",
             ImageFormat::Png => "PNG",
@@ -44,8 +48,15 @@ impl ImageFormat {
         }
     }
 
-    /// The format by its first bytes.
-    fn recognise(bytes: &[u8]) -> Option<Self> {
+    /// The format by its first bytes, 12 at the most; `None` for all that is not decoded here.
+    ///
+    /// ```
+    /// use gpufeed::decode::ImageFormat;
+    ///
+    /// assert_eq!(ImageFormat::recognise(b"GIF89a"), Some(ImageFormat::Gif));
+    /// assert_eq!(ImageFormat::recognise(b"%PDF-1.7"), None);
+    /// ```
+    pub fn recognise(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0xFF, 0xD8, 0xFF, ..] => Some(ImageFormat::Jpeg),
             [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some(ImageFormat::Png),
@@ -82,6 +93,22 @@ pub struct Probe {
     pub(super) orientation: u8,
     /// Columns and rows as stored.
     pub(super) stored: (u32, u32),
+}
+
+impl Probe {
+    /// The EXIF orientation that [`decode`](super::decode) applies, 1..=8; 1 is as stored, and what
+    /// [`Orientation::Ignore`] makes of every image.
+    ///
+    /// ```
+    /// use gpufeed::decode::{self, DecodeOptions};
+    ///
+    /// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
+    /// assert_eq!(decode::probe(&bitmap, &DecodeOptions::default())?.orientation(), 1);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn orientation(&self) -> u8 {
+        self.orientation
+    }
 }
 
 /// Reads the header of an encoded image. Nothing of the image's size is allocated, for a JPEG nothing at all.
@@ -194,7 +221,7 @@ fn jpeg_header(bytes: &[u8]) -> Result<Header> {
 /// 0xFF 0xD9 cannot occur inside entropy-coded data, so finding it last in the file (padding aside) settles the matter at
 /// no cost. Otherwise there is garbage behind the image, or the image was cut: walking its segments tells.
 /// A JPEG that only lacks the marker counts as cut; libjpeg, through Pillow, refuses it as well.
-pub(super) fn jpeg_has_end(bytes: &[u8]) -> bool {
+pub fn jpeg_has_end(bytes: &[u8]) -> bool {
     let padding = bytes.iter().rev().take_while(|byte| matches!(byte, 0 | b'\n' | b'\r' | b' ')).count();
     bytes[..bytes.len() - padding].ends_with(&[0xFF, EOI])
         || (Segments { bytes, at: 2 }).any(|(marker, _)| marker == EOI)

@@ -72,11 +72,16 @@ impl Gpu {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn enumerate() -> Vec<wgpu::Adapter> {
+        Gpu::enumerate_all().0
+    }
+
+    /// The adapters of [`enumerate`](Self::enumerate), and those that cannot run compute shaders; for `gpufeed doctor`.
+    #[doc(hidden)]
+    pub fn enumerate_all() -> (Vec<wgpu::Adapter>, Vec<wgpu::Adapter>) {
         let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-        let computes = wgpu::DownlevelFlags::COMPUTE_SHADERS;
-        adapters.retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(computes));
         adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
-        adapters
+        let computes = wgpu::DownlevelFlags::COMPUTE_SHADERS;
+        adapters.into_iter().partition(|adapter| adapter.get_downlevel_capabilities().flags.contains(computes))
     }
 
     /// The best adapter that is no software one.
@@ -192,7 +197,8 @@ impl Gpu {
     }
 
     /// Whether shaders can read a mappable buffer in place: unified memory, and the feature is on on this device.
-    pub(crate) fn mappable(&self) -> bool {
+    #[doc(hidden)]
+    pub fn mappable(&self) -> bool {
         let unified = matches!(self.shared.info.device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
         unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
     }

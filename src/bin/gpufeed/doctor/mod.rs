@@ -1,11 +1,91 @@
-//! `gpufeed doctor`.
+//! `gpufeed doctor`: which adapter is taken and why; with a folder, what is wrong with its files.
 
-use crate::Outcome;
+mod adapters;
+mod content;
+mod inspect;
+mod jpeg;
+mod kind;
+mod machine;
+mod print;
+mod scan;
+mod summary;
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::{FINDINGS, Outcome};
 
 /// Says which adapters there are and which one is taken; with a folder, what is wrong with its files.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+#[command(after_help = "Exit codes: 0 nothing is wrong; 1 failed; 2 wrong arguments; 3 there is something to look at")]
+pub(crate) struct Arguments {
+    /// A folder to look through, file by file; without one, the machine is looked at
+    folder: Option<PathBuf>,
+    /// Name every file that there is something to say about
+    #[arg(long, requires = "folder")]
+    list: bool,
+    /// Print one JSON object, every file included
+    #[arg(long)]
+    json: bool,
+    /// Most pixels that a header may declare, as for a loader
+    #[arg(long, value_name = "N", default_value_t = 1 << 28, value_parser = clap::value_parser!(u64).range(1..))]
+    max_pixels: u64,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    threads: Option<u16>,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> Outcome {
-    Err("not built yet".into())
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.folder {
+        Some(folder) => look_through(folder, arguments),
+        None => look_at_machine(arguments),
+    }
+}
+
+fn look_at_machine(arguments: &Arguments) -> Outcome {
+    let survey = adapters::survey();
+    let write = |out: &mut Out| if arguments.json { json(out, &survey) } else { print::machine(out, &survey) };
+    to_stdout(write)?;
+    Ok(exit(!survey.problems.is_empty()))
+}
+
+fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
+    let start = Instant::now();
+    // 0 is rayon's word for one a core.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;
+    let listing = scan::list(folder)?;
+    let (reports, duplicates) = pool.install(|| {
+        let mut reports = scan::inspect(&listing, arguments.max_pixels);
+        let duplicates = scan::duplicates(&listing, &mut reports);
+        (reports, duplicates)
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let name = folder.display().to_string();
+    let summary = summary::Summary::new(name, (listing, reports), duplicates, arguments.max_pixels, seconds);
+    let write =
+        |out: &mut Out| if arguments.json { json(out, &summary) } else { print::folder(out, &summary, arguments.list) };
+    to_stdout(write)?;
+    Ok(exit(!summary.findings.is_empty()))
+}
+
+type Out = BufWriter<StdoutLock<'static>>;
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn to_stdout(write: impl FnOnce(&mut Out) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}
+
+fn json(out: &mut Out, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}
+
+fn exit(problems: bool) -> ExitCode {
+    if problems { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS }
 }

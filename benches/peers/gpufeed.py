@@ -1,0 +1,72 @@
+"""gpufeed's own rows: which program, with which arguments."""
+
+import glob
+import os
+import shlex
+
+import cells
+import recipes
+
+ROOT = os.path.dirname(os.path.dirname(cells.HERE))
+
+# By the name of a way to run it: the row's name and variant, arguments of `gpufeed bench`, those of benches/line.rs.
+WAYS = {
+    "cpu": ("gpufeed", "CPU backend", "--backend cpu", "--backend cpu"),
+    "gpu": ("gpufeed (GPU)", "the best GPU", "--backend gpu", "--backend auto"),
+    "software": (
+        "gpufeed (llvmpipe)",
+        "software GPU, CPU executor, batches copied up",
+        "--backend gpu --adapter llvmpipe",
+        "--backend llvmpipe",
+    ),
+    "shaders": (
+        "gpufeed (llvmpipe, shaders)",
+        "software GPU, shaders",
+        "--backend gpu --adapter llvmpipe --shaders",
+        "--backend llvmpipe --force-gpu",
+    ),
+}
+BENCH = (
+    "bench --recipe {name} --workers {workers} --batch-size {batch} --data {data} --seconds {seconds} --quick --json -"
+)
+LINE = "--recipe {line} --workers {workers} --batch {batch} --data {data} --min-seconds {seconds}"
+PLACES = "{recipe} {name} {line} {workers} {batch} {data} {seconds} {backend}"
+
+
+def program():
+    """The template of what has been built last: the command, else the program of `cargo bench --bench line`."""
+    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
+    command = os.path.join(target, "release", "gpufeed")
+    if os.path.exists(command):
+        return f"{shlex.quote(command)} {BENCH} {{backend}}"
+    lines = [path for path in glob.glob(os.path.join(target, "release", "deps", "line-*")) if os.access(path, os.X_OK)]
+    if lines:
+        return f"{shlex.quote(max(lines, key=os.path.getmtime))} {LINE} {{backend}}"
+    return None
+
+
+def rows(letters, ways, template, data, workers, batch, seconds):
+    """gpufeed's cells. `template`: a command line with the places of `PLACES`; None: what has been built."""
+    template, built = template or program(), []
+    for letter in letters:
+        recipe, size = recipes.ALL[letter], cells.batch_size(letter, batch)
+        for way in ways:
+            name, variant, bench, line = WAYS[way]
+            values = {
+                "recipe": letter,
+                "name": recipe.name,
+                "workers": workers,
+                "batch": size,
+                "data": shlex.quote(data),
+                "seconds": seconds,
+                "backend": line if template and "{line}" in template else bench,
+                # benches/line.rs has lists of its own under these letters; it knows the others by name.
+                "line": letter if letter in "ABCDE" else recipe.name,
+            }
+            missing, command = None, ()
+            if template is None:
+                missing = "not built: cargo build --release --features cli --bin gpufeed, or --gpufeed COMMAND"
+            else:
+                command = tuple(shlex.split(template.format(**values)))
+            built.append(cells.Cell(letter, name, variant, size, "", command, missing=missing))
+    return built

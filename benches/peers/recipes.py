@@ -1,0 +1,86 @@
+"""What the recipes A to G are: every rival builds its own operators from these fields.
+
+Lengths are pixels; jitter strengths are torchvision's (brightness, contrast, saturation, hue); p is a probability.
+"""
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+CIFAR = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    letter: str
+    # gpufeed's name for it.
+    name: str
+    # "files": JPEG files; "bytes": the same, in memory; "resident": 384x384 pixels; "small": 32x32 pixels.
+    source: str
+    # Width and height of the output; None: pictures of their own sizes, 8 bits a channel.
+    side: Optional[int]
+    batch: int = 64
+    random_resized: bool = False
+    resize: Optional[int] = None
+    padding: int = 0
+    crop: bool = False
+    vertical: float = 0.0
+    horizontal: float = 0.5
+    jitter: Tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    jitter_p: float = 1.0
+    gray: float = 0.0
+    # Mean and standard deviation of Normalize; None: the output is in [0, 1].
+    normalize: Optional[Tuple[Tuple[float, ...], Tuple[float, ...]]] = None
+
+    def range(self):
+        """The least and the greatest value that an output may hold."""
+        if self.normalize is None:
+            return 0.0, 1.0
+        mean, std = self.normalize
+        return min(-m / s for m, s in zip(mean, std)), max((1 - m) / s for m, s in zip(mean, std))
+
+
+ALL = {
+    recipe.letter: recipe
+    for recipe in (
+        Recipe("A", "imagenet-train", "files", 224, random_resized=True, normalize=IMAGENET),
+        Recipe("B", "resize-crop-256", "files", 256, resize=384, crop=True, jitter=(0.2, 0.2, 0.0, 0.0), jitter_p=0.2),
+        Recipe("C", "resize-crop-224", "files", 224, resize=384, crop=True, jitter=(0.2, 0.2, 0.0, 0.0)),
+        Recipe(
+            "D",
+            "resize-jitter-gray",
+            "files",
+            224,
+            resize=224,
+            vertical=0.5,
+            jitter=(0.3, 0.3, 0.3, 0.1),
+            gray=0.1,
+            normalize=IMAGENET,
+        ),
+        Recipe("E", "augment-only", "resident", 224, crop=True, jitter=(0.2, 0.2, 0.0, 0.0)),
+        Recipe("F", "decode-only", "bytes", None, horizontal=0.0),
+        Recipe("G", "cifar-train", "small", 32, batch=512, padding=4, crop=True, normalize=CIFAR),
+    )
+}
+
+# Sizes of the sets that are not files.
+RESIDENT_IMAGES, RESIDENT_SIDE, RESIDENT_TIMES = 64, 384, 16
+SMALL_IMAGES, SMALL_SIDE = 50_000, 32
+
+
+def wrong(recipe, shape, dtype, contiguous, low, high, mean):
+    """Why a batch is not what the recipe makes, or None; `shape` is that of the whole batch."""
+    if recipe.side is None:
+        return None if dtype == "uint8" and 3 in (shape[0], shape[-1]) and len(shape) == 3 else f"{dtype} {shape}"
+    if tuple(shape[1:]) != (3, recipe.side, recipe.side):
+        return f"shape {tuple(shape)}, expected (n, 3, {recipe.side}, {recipe.side})"
+    if dtype != "float32" or not contiguous:
+        return f"{dtype}, contiguous: {contiguous}; expected contiguous float32"
+    least, greatest = recipe.range()
+    # A linear filter does not overshoot: only rounding may leave the range.
+    if not (least - 1e-3 <= low and high <= greatest + 1e-3):
+        return f"values {low:.4f} to {high:.4f}, expected {least:.4f} to {greatest:.4f}"
+    middle = 0.1 * (greatest - least)
+    if not (high - low > 5 * middle and least + middle < mean < greatest - middle):
+        return f"values {low:.4f} to {high:.4f} around {mean:.4f} are no photographs"
+    return None
