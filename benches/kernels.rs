@@ -7,13 +7,17 @@
 
 #![allow(clippy::print_stdout)]
 
+#[path = "../src/bin/gpufeed/bench/dispatches.rs"]
+mod dispatches;
 mod rows;
+#[path = "../src/bin/gpufeed/bench/timed.rs"]
 mod timed;
 
 use criterion::Criterion;
+use dispatches::{SIZE, copy_kernel, crop, naive, replaced};
 use gpufeed::measure::{Dispatch, Native, Rig, Ring, draw};
 use gpufeed::transforms::{
-    ColorJitter, Drawn, Key, Normalize, RandomCrop, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop, Transform,
+    ColorJitter, Drawn, Key, Normalize, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
 use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
 use rows::{Rows, median};
@@ -22,17 +26,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use timed::{Adapter, Kernel};
 
-/// Photographs of ImageNet's usual size.
-const SIZE: (u32, u32) = (500, 375);
-
 /// Images of a batch: enough for the largest GPU, or few enough for a software one.
 fn batch(gpu: &Gpu) -> u64 {
     if gpu.is_software() { 16 } else { 128 }
-}
-
-/// Crops that are reduced 1.6 to 1.8 times.
-fn crop() -> [Transform; 2] {
-    [RandomResizedCrop::new(224).scale(0.7, 0.8).ratio(0.95, 1.2).into(), RandomHorizontalFlip::new(0.5).into()]
 }
 
 fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Result<Plan> {
@@ -40,43 +36,13 @@ fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Res
     Plan::compile(&list, &Output { layout: Layout::Nchw, dtype })
 }
 
-/// Every word of one buffer to another, four at a time.
-fn copy_kernel(bytes: u64) -> Dispatch {
-    let groups = bytes.div_ceil(16 * 256);
-    let across = groups.min(32_768);
-    let wgsl = "
-@group(0) @binding(0) var<storage, read> source: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read_write> target_words: array<vec4<u32>>;
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
-    let i = (group.y * groups.x + group.x) * 256u + local.x;
-    if i < arrayLength(&source) {
-        target_words[i] = source[i];
-    }
-}
-";
-    let groups = [across as u32, groups.div_ceil(across) as u32, 1];
-    Dispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
-}
-
-/// The same pass with the per-output kernel alone: every output sums its own taps, two loops.
-fn naive(dispatch: &Dispatch) -> Dispatch {
-    replaced(dispatch, "images[image].strip == 1u")
-}
-
 /// The same without the branch to float sources, which a software adapter executes at every tap: the best of its kind.
-fn naive_bytes(dispatch: &Dispatch) -> Dispatch {
-    replaced(&naive(dispatch), "if source_float")
-}
-
-fn replaced(dispatch: &Dispatch, condition: &str) -> Dispatch {
-    assert!(dispatch.wgsl.contains(condition), "`{condition}` is no longer in the shader");
-    let never = if condition.starts_with("if") { "if false" } else { "false" };
-    Dispatch { wgsl: dispatch.wgsl.replace(condition, never), ..dispatch.clone() }
+fn naive_bytes(dispatch: &Dispatch) -> Result<Dispatch, String> {
+    replaced(&naive(dispatch)?, "if source_float", "if false")
 }
 
 fn floats(adapter: &Adapter, buffer: &wgpu::Buffer) -> Vec<f32> {
-    let bytes = adapter.download(buffer, buffer.size());
+    let bytes = adapter.download(buffer, buffer.size()).expect("the device works");
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
 }
 
@@ -86,10 +52,19 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
+/// The same without wgpu's checks of indices and loops.
+fn unchecked_kernel(adapter: &Adapter, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
+    let (device, shader) = (adapter.gpu.device(), timed::shader(dispatch));
+    #[expect(unsafe_code, reason = "there is no other way to leave the checks out; they are what is measured")]
+    // SAFETY: the same shader on the same buffers has run with the checks, and its output was compared.
+    let module = unsafe { device.create_shader_module_trusted(shader, wgpu::ShaderRuntimeChecks::unchecked()) };
+    adapter.kernel_of(&module, dispatch, buffers)
+}
+
 /// A pass of `kernels`, by the device's clock where it has one.
 fn add_kernels(rows: &mut Rows<'_>, adapter: &Adapter, name: &'static str, bytes: u64, kernels: &[&Kernel]) {
     rows.add(name, bytes, |batches| {
-        let time = adapter.time(kernels, batches);
+        let time = adapter.time(kernels, batches).expect("the device works");
         time.device.unwrap_or(time.wall)
     });
 }
@@ -112,15 +87,15 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
     let [output, other] = [(); 2].map(|()| adapter.storage(4 * elements));
     let packed = adapter.storage(2 * elements);
     let statistics = adapter.storage(1 << 20);
-    let kernel =
-        |dispatch: &Dispatch, read, write, unchecked| adapter.kernel(dispatch, [read, &statistics, write], unchecked);
+    let kernel = |dispatch: &Dispatch, read, write| adapter.kernel(dispatch, [read, &statistics, write]);
+    let unchecked = |dispatch: &Dispatch, read, write| unchecked_kernel(adapter, dispatch, [read, &statistics, write]);
 
     let stage = &rig.dispatches()[0];
-    let strip = kernel(stage, &source, &output, false);
-    let direct = kernel(&naive(stage), &source, &other, false);
-    let direct_bytes = kernel(&naive_bytes(stage), &source, &other, false);
-    adapter.time(&[&strip], 1);
-    adapter.time(&[&direct], 1);
+    let strip = kernel(stage, &source, &output);
+    let direct = kernel(&naive(stage)?, &source, &other);
+    let direct_bytes = kernel(&naive_bytes(stage)?, &source, &other);
+    adapter.time(&[&strip], 1)?;
+    adapter.time(&[&direct], 1)?;
     let off = difference(&floats(adapter, &output), &floats(adapter, &other));
     assert!(off < 1e-3, "strip and per-output taps differ by {off}");
     println!(
@@ -135,7 +110,7 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
     let moved = slot + 4 * elements;
     let half_of_it = (moved / 2).next_multiple_of(16);
     let [from, to] = [(); 2].map(|()| adapter.storage(half_of_it));
-    let copy = kernel(&copy_kernel(half_of_it), &from, &to, false);
+    let copy = kernel(&copy_kernel(half_of_it), &from, &to);
     add_kernels(&mut rows, adapter, "copy kernel", 2 * half_of_it, &[&copy]);
     add_kernels(&mut rows, adapter, "strip, f32", moved, &[&strip]);
     add_kernels(&mut rows, adapter, "per-output taps, f32", moved, &[&direct]);
@@ -143,25 +118,25 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
     let [stage_half, pack] = &rig_half.dispatches()[..] else {
         return Err("f16 takes a stage and a packing pass".into());
     };
-    let direct_half = kernel(&naive(stage_half), &source, &output, false);
-    let (stage_half, pack) = (kernel(stage_half, &source, &output, false), kernel(pack, &output, &packed, false));
+    let direct_half = kernel(&naive(stage_half)?, &source, &output);
+    let (stage_half, pack) = (kernel(stage_half, &source, &output), kernel(pack, &output, &packed));
     add_kernels(&mut rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
     add_kernels(&mut rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
     let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
-    let (mean, finish) = (kernel(mean, &source, &other, false), kernel(finish, &source, &output, false));
+    let (mean, finish) = (kernel(mean, &source, &other), kernel(finish, &source, &output));
     add_kernels(&mut rows, adapter, "contrast: its mean", slot, &[&mean]);
     add_kernels(&mut rows, adapter, "contrast: the stage after it", moved, &[&finish]);
-    let unchecked = kernel(stage, &source, &other, true);
-    add_kernels(&mut rows, adapter, "strip, f32, shader checks off", moved, &[&unchecked]);
-    let unchecked_direct = kernel(&naive(stage), &source, &other, true);
-    add_kernels(&mut rows, adapter, "per-output taps, f32, shader checks off", moved, &[&unchecked_direct]);
+    let strip_unchecked = unchecked(stage, &source, &other);
+    add_kernels(&mut rows, adapter, "strip, f32, shader checks off", moved, &[&strip_unchecked]);
+    let direct_unchecked = unchecked(&naive(stage)?, &source, &other);
+    add_kernels(&mut rows, adapter, "per-output taps, f32, shader checks off", moved, &[&direct_unchecked]);
 
     let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
         let mut ring = Ring::new(gpu, slot, in_place)?;
         rows.add(name, slot, |batches| {
             let start = Instant::now();
             (0..batches).for_each(|_| ring.upload(&pixels).expect("the device works"));
-            adapter.wait();
+            adapter.wait().expect("the device works");
             start.elapsed()
         });
         Ok(())
@@ -183,7 +158,7 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
 /// The ratio that other work on the machine disturbs least: one after the other, again and again.
 fn turns(adapter: &Adapter, strip: &Kernel, others: &[(&str, &Kernel)]) {
     let one = |kernel: &Kernel| {
-        let time = adapter.time(&[kernel], 1);
+        let time = adapter.time(&[kernel], 1).expect("the device works");
         time.device.unwrap_or(time.wall).as_secs_f64()
     };
     println!();
@@ -203,7 +178,7 @@ fn sanity(adapter: &Adapter, kernel: &Kernel) {
     let mut ratios = Vec::new();
     let mut dropped = 0;
     for _ in 0..9 {
-        let (few, many) = (adapter.time(&[kernel], 2), adapter.time(&[kernel], 8));
+        let [few, many] = [2, 8].map(|passes| adapter.time(&[kernel], passes).expect("the device works"));
         let slope = (many.wall.as_secs_f64() - few.wall.as_secs_f64()) / 6.0;
         match many.device {
             Some(device) => ratios.push(device.as_secs_f64() / 8.0 / slope),
@@ -228,7 +203,7 @@ fn overhead(adapter: &Adapter, rig: &mut Rig, pixels: &[u8], images: u64) -> Res
         rig.submit(slot)?;
         submits.push((start.elapsed() - put).as_secs_f64());
         puts.push(put.as_secs_f64());
-        adapter.wait();
+        adapter.wait()?;
     }
     let nanoseconds = |seconds: &[f64]| 1e9 * median(seconds) / images as f64;
     let bytes = pixels.len() as u64 / images;

@@ -124,7 +124,7 @@ struct Readme;
 #[cfg(feature = "bench-internals")]
 #[doc(hidden)]
 pub mod measure {
-    pub use crate::cpu::measure::Native;
+    pub use crate::cpu::measure::{Native, region};
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw};
     pub use crate::loader::stats::measure::{SECTIONS, recording};
 }

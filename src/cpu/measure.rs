@@ -1,4 +1,4 @@
-//! What `benches/kernels.rs` measures of this executor: images one after the other on one thread, with memory that is kept as a
+//! What `gpufeed bench` and `benches/kernels.rs` measure of this executor: images one after the other on one thread, with memory that is kept as a
 //! worker keeps it. Exists only with the feature `bench-internals`, and comes without any promise.
 
 use super::{Pixels, Scratch, run};
@@ -55,6 +55,14 @@ impl Native {
         }
         out.last().copied().unwrap_or(0)
     }
+}
+
+/// The pixels of the source that an image's program reads: what a worker asks its decoder for.
+///
+/// # Errors
+/// As `Plan`'s where `drawn` does not belong to it.
+pub fn region(plan: &Plan, drawn: &Drawn) -> Result<Rect> {
+    Ok(plan.program(drawn)?.stages[0].sampling.hull())
 }
 
 fn area(region: &Rect) -> usize {

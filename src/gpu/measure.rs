@@ -1,4 +1,4 @@
-//! What `benches/kernels.rs` measures beside the public API: single dispatches, a slot's way in, one image's draw. Exists
+//! What `gpufeed bench` and `benches/kernels.rs` measure beside the public API: single dispatches, a slot's way in, one image's draw. Exists
 //! only with the feature `bench-internals`, and comes without any promise.
 
 use super::Gpu;

@@ -28,6 +28,11 @@ impl Budget {
         Budget { limit: u64::MAX, fixed: 0, output, outputs: 0 }
     }
 
+    /// What one run takes.
+    pub(super) fn of_a_run(&self) -> u64 {
+        self.fixed.saturating_add(self.output.saturating_mul(self.outputs as u64))
+    }
+
     /// Output buffers that there may be while `runs` are under way.
     pub(super) fn most(&self, runs: usize) -> usize {
         let rest = self.limit.saturating_sub(self.fixed.saturating_mul(runs.max(1) as u64));
@@ -56,7 +61,7 @@ impl std::fmt::Display for Budget {
         writeln!(
             f,
             "memory: {:.1} MiB = {} output buffers of {:.1} MiB + {:.1} MiB of slots and workspace; up to {} output buffers within the budget of {:.0} MiB",
-            mib(self.fixed + self.output * self.outputs as u64),
+            mib(self.of_a_run()),
             self.outputs,
             mib(self.output),
             mib(self.fixed),

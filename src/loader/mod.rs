@@ -269,6 +269,12 @@ impl DataLoader {
         self.line.stats.delay(stage, time);
     }
 
+    /// Bytes of one run's output buffers, slots and workspace, which `memory_budget` limits; the workers' own memory and
+    /// the decoders' are not counted.
+    pub fn memory(&self) -> u64 {
+        self.budget.of_a_run()
+    }
+
     /// The plan, where it runs, and the memory it takes.
     pub fn explain(&self) -> String {
         let line = &self.line;

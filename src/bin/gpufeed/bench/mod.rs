@@ -1,11 +1,216 @@
-//! `gpufeed bench`.
+//! `gpufeed bench`: the whole line and each of its parts, on this machine, in numbers.
+
+mod alone;
+mod arguments;
+mod data;
+mod dispatches;
+mod first;
+mod kernels;
+mod line;
+mod machine;
+mod memory;
+mod perturb;
+mod photographs;
+mod predictions;
+mod samples;
+mod setup;
+mod spread;
+mod statistics;
+mod summary;
+mod sweep;
+mod timed;
+mod trace;
+mod turns;
+mod upload;
+
+pub(crate) use arguments::Arguments;
+use arguments::BackendChoice;
 
 use crate::Outcome;
+use crate::report::{Data, Kernels, Report};
+use gpufeed::{DataLoader, recipe};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use samples::Samples;
+use setup::Setup;
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Measures the whole line, each stage alone, the kernels, the upload path, and says what limits it.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
+/// Parts of `--seconds` for what comes beside the main runs and the sweep.
+const OF_PERTURBING: f64 = 1.0;
+const OF_MEMORY: f64 = 0.5;
+const OF_ALONE: f64 = 0.5;
+const OF_KERNELS: f64 = 0.5;
+const OF_UPLOAD: f64 = 0.25;
 
-pub(crate) fn run(_arguments: &Arguments) -> Outcome {
-    Err("not built yet".into())
+/// Cores that others may keep busy without a note.
+const QUIET: f64 = 0.25;
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    arguments.check();
+    let workers = arguments.workers();
+    let main = workers.last().copied().unwrap_or(1);
+    if arguments.first_batch {
+        first::print(&Setup::new(arguments)?, main)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    arguments.check_files()?;
+    let report = measure(arguments, &workers, main)?;
+    let json = serde_json::to_string_pretty(&report)?;
+    match &arguments.json {
+        Some(path) if path == Path::new("-") => println!("{json}"),
+        path => {
+            summary::print(&report);
+            if let Some(path) = path {
+                write("json", path, &json)?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(setting: &str, path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+    Ok(std::fs::write(path, text).map_err(|error| format!("{setting}: {}: {error}", path.display()))?)
+}
+
+/// What is being measured, on standard error; nothing where that is no terminal.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new(parts: u64) -> Result<Progress, Box<dyn Error>> {
+        let bar = ProgressBar::with_draw_target(Some(parts), ProgressDrawTarget::stderr());
+        Ok(Progress(bar.with_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}")?)))
+    }
+
+    fn next(&self, part: &'static str) {
+        self.0.set_message(part);
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Report, Box<dyn Error>> {
+    let seconds = arguments.seconds;
+    let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(arguments.trace.is_some());
+    let progress = Progress::new(parts)?;
+    progress.next("samples");
+    let setup = Setup::new(arguments)?;
+    let mut report = describe(arguments, &setup, main)?;
+    progress.next("time to the first batch, in new processes");
+    report.time_to_first_batch = first::measure()?;
+
+    progress.next("the line");
+    let loader = setup.loader(main)?;
+    let neighbours = machine::Neighbours::watch();
+    let measured = line::measure(&loader, setup.step, seconds)?;
+    match neighbours.cores_busy() {
+        Some(cores) => {
+            report.machine.other_cores_busy = cores;
+            if cores > QUIET {
+                let what = "rates are lower than they could be, and predictions that count on idle cores too high";
+                report.notes.push(format!("machine: other processes kept {cores:.1} cores busy, so {what}"));
+            }
+        }
+        None => report
+            .notes
+            .push("machine: how busy other processes kept it could not be read; the 0 is no number".to_owned()),
+    }
+    measured.interval.fill(&mut report);
+    let rate = measured.images_per_second.median;
+    report.images_per_second = measured.images_per_second;
+    report.cpu_seconds_per_image = measured.cpu_seconds_per_image;
+    report.data_stall = measured.data_stall;
+    report.files_skipped = measured.interval.failed();
+
+    progress.next("each stage a little slower");
+    let seen = (&measured.interval, rate);
+    let slowed = perturb::measure(&loader, setup.step, seen, main, OF_PERTURBING * seconds)?;
+    perturb::judge(&slowed, &mut report.bottleneck, &mut report.notes);
+    if setup.gpu().is_some() {
+        report.notes.push("perturbations: the GPU's passes cannot be slowed from outside".to_owned());
+    } else {
+        report.notes.push("perturbations: nothing is uploaded in this run, so upload was not slowed".to_owned());
+    }
+    report.perturbations = slowed.into_iter().map(|slowed| slowed.row).collect();
+
+    if arguments.quick {
+        let skipped = "not measured: --quick";
+        report.notes.push(format!("kernels, upload, alone and memory: {skipped}"));
+        report.kernels = Kernels { clock: skipped.to_owned(), rows: Vec::new() };
+    } else {
+        parts_alone(&setup, &loader, (main, seconds), &progress, &mut report)?;
+    }
+    // Its slots and buffers are gone before others are made.
+    drop(loader);
+
+    progress.next("numbers of workers");
+    let steps = sweep::measure(&setup, workers, seconds)?;
+    report.predictions = predictions::of(&steps, &mut report.notes);
+    if steps.len() < 2 {
+        report.notes.push("predictions: none, as the sweep has one number of workers (--workers 1,2)".to_owned());
+    }
+    report.sweep = steps.into_iter().map(|step| step.row).collect();
+
+    if let Some(path) = &arguments.trace {
+        progress.next("the trace");
+        trace::write(&setup, main, path)?;
+    }
+    Ok(report)
+}
+
+/// What `--quick` leaves out.
+fn parts_alone(
+    setup: &Setup,
+    loader: &DataLoader,
+    (workers, seconds): (usize, f64),
+    progress: &Progress,
+    report: &mut Report,
+) -> Result<(), Box<dyn Error>> {
+    let notes = &mut report.notes;
+    progress.next("memory");
+    report.memory = memory::measure(setup, loader, OF_MEMORY * seconds, notes)?;
+    let samples = Samples::of(&*setup.source.dataset, loader.plan())?;
+    progress.next("each stage alone");
+    report.alone = alone::measure(setup, loader, &samples, workers, OF_ALONE * seconds, notes)?;
+    progress.next("the kernels");
+    report.kernels = kernels::measure(setup, loader.plan(), &samples, OF_KERNELS * seconds, notes)?;
+    progress.next("the ways in");
+    report.upload = upload::measure(setup, OF_UPLOAD * seconds, notes)?;
+    Ok(())
+}
+
+/// Everything that is known before anything is measured.
+fn describe(arguments: &Arguments, setup: &Setup, workers: usize) -> Result<Report, Box<dyn Error>> {
+    let mut notes: Vec<String> = setup.source.note.iter().cloned().collect();
+    if !setup.step.is_zero() {
+        notes.push(format!("the consumer slept {} ms a batch (--emulate-step)", arguments.emulate_step));
+    }
+    if setup.gpu().is_some_and(|gpu| gpu.is_software()) {
+        notes.push("the adapter is a software one: its rates are the CPU's".to_owned());
+    }
+    let info = setup.gpu().map(|gpu| gpu.info());
+    let driver = |info: &gpufeed::wgpu::AdapterInfo| [&*info.driver, &*info.driver_info].join(" ").trim().to_owned();
+    Ok(Report {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        unix_time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        machine: machine::describe(),
+        adapter: info.map(|info| info.name.clone()),
+        driver: info.map(driver),
+        backend: info.map_or("cpu".to_owned(), |info| format!("{:?}", info.backend).to_lowercase()),
+        executor: setup.executor().to_owned(),
+        recipe: arguments.recipe.clone(),
+        recipe_toml: recipe::to_toml(&setup.recipe)?,
+        data: Data { name: arguments.data.clone(), samples: setup.source.dataset.len(), bytes: setup.source.bytes },
+        cache: arguments.cache.name(),
+        workers,
+        batch_size: setup.batch_size,
+        notes,
+        ..Report::default()
+    })
 }

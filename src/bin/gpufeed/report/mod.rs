@@ -46,7 +46,7 @@ pub(crate) struct Report {
     pub(crate) cpu_seconds_per_image_runs: Vec<f64>,
     /// Share of the time that the consumer waited for batches.
     pub(crate) data_stall: f64,
-    /// From `epoch()` to the first batch, in a new process: shaders are compiled in it.
+    /// From `build()` to the first batch, in a new process: shaders are compiled in it.
     pub(crate) time_to_first_batch: f64,
     pub(crate) latency: Latency,
     pub(crate) stages: Vec<Stage>,

@@ -1,8 +1,9 @@
 //! Dispatches on one adapter, timed: by timestamps at the borders of a pass where the device has them, else by the wall.
+//! `benches/kernels.rs` includes this file too.
 
 use gpufeed::measure::Dispatch;
 use gpufeed::wgpu::{self, BufferUsages as Usage};
-use gpufeed::{Gpu, Result};
+use gpufeed::{ErrorKind, Gpu, Result};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -76,27 +77,20 @@ impl Adapter {
         buffer
     }
 
-    /// `dispatch` on `read`, statistics and `write`; unchecked: without wgpu's checks of indices and loops.
-    pub(crate) fn kernel(
+    /// `dispatch` on `read`, statistics and `write`.
+    pub(crate) fn kernel(&self, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
+        let module = self.gpu.device().create_shader_module(shader(dispatch));
+        self.kernel_of(&module, dispatch, buffers)
+    }
+
+    /// The same with a module that was made of [`shader`] in another way.
+    pub(crate) fn kernel_of(
         &self,
+        module: &wgpu::ShaderModule,
         dispatch: &Dispatch,
         [read, statistics, write]: [&wgpu::Buffer; 3],
-        unchecked: bool,
     ) -> Kernel {
         let device = self.gpu.device();
-        let shader = wgpu::ShaderModuleDescriptor {
-            label: Some(dispatch.name),
-            source: wgpu::ShaderSource::Wgsl(dispatch.wgsl.as_str().into()),
-        };
-        let module = if unchecked {
-            #[expect(unsafe_code, reason = "there is no other way to leave the checks out; they are what is measured")]
-            // SAFETY: the same shader on the same buffers has run with the checks, and its output was compared.
-            unsafe {
-                device.create_shader_module_trusted(shader, wgpu::ShaderRuntimeChecks::unchecked())
-            }
-        } else {
-            device.create_shader_module(shader)
-        };
         let params = self.filled(&dispatch.params);
         let buffers = [(read, true), (&params, true), (statistics, false), (write, false)];
         let layouts = [0, 1, 2, 3].map(|i| wgpu::BindGroupLayoutEntry {
@@ -129,7 +123,7 @@ impl Adapter {
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(dispatch.name),
             layout: Some(&pipeline_layout),
-            module: &module,
+            module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions::default(),
             cache: None,
@@ -138,20 +132,23 @@ impl Adapter {
     }
 
     /// `passes` passes, each of all `kernels` in their order.
-    pub(crate) fn time(&self, kernels: &[&Kernel], passes: u64) -> Time {
+    ///
+    /// # Errors
+    /// `ErrorKind::Device` if the device is lost.
+    pub(crate) fn time(&self, kernels: &[&Kernel], passes: u64) -> Result<Time> {
         let mut time = Time { wall: Duration::ZERO, device: self.queries.as_ref().map(|_| Duration::ZERO) };
         let mut left = passes;
         while left > 0 {
             let now = left.min(MOST_PASSES.into()) as u32;
-            let submission = self.submission(kernels, now);
+            let submission = self.submission(kernels, now)?;
             time.wall += submission.wall;
             time.device = time.device.zip(submission.device).map(|(sum, more)| sum + more);
             left -= u64::from(now);
         }
-        time
+        Ok(time)
     }
 
-    fn submission(&self, kernels: &[&Kernel], passes: u32) -> Time {
+    fn submission(&self, kernels: &[&Kernel], passes: u32) -> Result<Time> {
         let device = self.gpu.device();
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         for i in 0..passes {
@@ -170,53 +167,74 @@ impl Adapter {
         let commands = encoder.finish();
         let start = Instant::now();
         self.gpu.queue().submit([commands]);
-        self.wait();
+        self.wait()?;
         let wall = start.elapsed();
-        Time { wall, device: self.queries.as_ref().and_then(|queries| self.read(queries, passes)) }
+        let device = self.queries.as_ref().map(|queries| self.read(queries, passes)).transpose()?;
+        Ok(Time { wall, device: device.flatten() })
     }
 
     /// Until everything submitted is done. A poll alone can return earlier on OpenGL.
-    pub(crate) fn wait(&self) {
+    pub(crate) fn wait(&self) -> Result<()> {
         let done = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&done);
         self.gpu.queue().on_submitted_work_done(move || flag.store(true, Ordering::Release));
         while !done.load(Ordering::Acquire) {
-            self.gpu.device().poll(wgpu::PollType::wait_indefinitely()).expect("the device works");
+            self.poll()?;
         }
+        Ok(())
+    }
+
+    fn poll(&self) -> Result<()> {
+        let polled = self.gpu.device().poll(wgpu::PollType::wait_indefinitely());
+        polled.map(drop).map_err(|error| failed(error.to_string()))
     }
 
     /// Resolved in a later submission: some drivers give zeros in the same one.
-    fn read(&self, queries: &Queries, passes: u32) -> Option<Duration> {
+    fn read(&self, queries: &Queries, passes: u32) -> Result<Option<Duration>> {
         let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.resolve_query_set(&queries.set, 0..2 * passes, &queries.resolved, 0);
         self.gpu.queue().submit([encoder.finish()]);
-        let bytes = self.download(&queries.resolved, 16 * u64::from(passes));
+        let bytes = self.download(&queries.resolved, 16 * u64::from(passes))?;
         let ticks: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
         let mut sum = 0.0;
         for [begin, end] in ticks.as_chunks::<2>().0 {
             if *begin == 0 || end <= begin {
-                return None;
+                return Ok(None);
             }
             sum += (end - begin) as f64 * queries.period;
         }
-        Some(Duration::from_secs_f64(1e-9 * sum))
+        Ok(Some(Duration::from_secs_f64(1e-9 * sum)))
     }
 
-    pub(crate) fn download(&self, from: &wgpu::Buffer, bytes: u64) -> Vec<u8> {
+    pub(crate) fn download(&self, from: &wgpu::Buffer, bytes: u64) -> Result<Vec<u8>> {
         let staging = buffer(&self.gpu, bytes, Usage::MAP_READ | Usage::COPY_DST);
         let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(from, 0, &staging, 0, Some(bytes));
         self.gpu.queue().submit([encoder.finish()]);
         let (sender, receiver) = mpsc::channel();
-        staging.map_async(wgpu::MapMode::Read, .., move |result| sender.send(result).expect("waited for below"));
+        // Received below, unless an error came first: then nobody asks.
+        staging.map_async(wgpu::MapMode::Read, .., move |result| _ = sender.send(result));
         loop {
-            self.gpu.device().poll(wgpu::PollType::wait_indefinitely()).expect("the device works");
+            self.poll()?;
             if let Ok(result) = receiver.try_recv() {
-                result.expect("the buffer maps");
-                return staging.get_mapped_range(..).expect("it is mapped").to_vec();
+                result.map_err(|error| failed(error.to_string()))?;
+                let range = staging.get_mapped_range(..).map_err(|error| failed(error.to_string()))?;
+                return Ok(range.to_vec());
             }
         }
     }
+}
+
+/// A dispatch's shader, as wgpu takes it.
+pub(crate) fn shader(dispatch: &Dispatch) -> wgpu::ShaderModuleDescriptor<'_> {
+    wgpu::ShaderModuleDescriptor {
+        label: Some(dispatch.name),
+        source: wgpu::ShaderSource::Wgsl(dispatch.wgsl.as_str().into()),
+    }
+}
+
+fn failed(reason: String) -> gpufeed::Error {
+    ErrorKind::Device { stage: "measuring a kernel", reason }.into()
 }
 
 fn buffer(gpu: &Gpu, size: u64, usage: Usage) -> wgpu::Buffer {

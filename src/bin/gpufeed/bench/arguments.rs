@@ -1,0 +1,153 @@
+//! What `gpufeed bench` is asked for.
+
+use clap::builder::RangedU64ValueParser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// Measures the whole line and each of its parts on this machine.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A folder of class folders, or pictures drawn in memory
+    #[arg(long, value_name = "FOLDER|procedural", default_value = super::data::PROCEDURAL)]
+    pub(super) data: String,
+    /// A recipe by its name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
+    pub(super) recipe: String,
+    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); software ones too
+    #[arg(long, value_name = "N|NAME")]
+    pub(super) adapter: Option<String>,
+    /// Where batches go; `auto` passes software adapters over unless --adapter names one
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(super) backend: BackendChoice,
+    /// Runs the shaders even on a software adapter, where the CPU executor is faster
+    #[arg(long)]
+    pub(super) shaders: bool,
+    /// What is kept between epochs
+    #[arg(long, value_enum, default_value = "none")]
+    pub(super) cache: Cache,
+    /// Numbers of workers to compare, with commas between; the last one is the main run's [default: 1 and all cores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
+    workers: Vec<usize>,
+    /// Images in a batch
+    #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
+    pub(super) batch_size: usize,
+    /// Seconds of the main runs, 0.1 to 3600; everything together takes five to ten times as long
+    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+    pub(super) seconds: f64,
+    /// Writes the report as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Writes the report as one HTML file with charts
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Rewrites the table between the markers of a markdown file
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Writes a trace of a short run, apart from the measured ones, for Chrome or Perfetto
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// The consumer sleeps so many milliseconds a batch, as a training step would take
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    pub(super) emulate_step: f64,
+    /// Leaves out the kernels, the ways in, the stages alone and the memory
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Prints the time to the first batch of this process as JSON: what the command starts itself with.
+    #[arg(long, hide = true)]
+    pub(super) first_batch: bool,
+}
+
+/// Where batches go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum BackendChoice {
+    /// The best GPU, else the CPU.
+    Auto,
+    /// A GPU, a software adapter if there is no other.
+    Gpu,
+    /// Host memory.
+    Cpu,
+}
+
+/// What is kept between epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Cache {
+    /// Nothing but what the system keeps.
+    None,
+}
+
+impl Cache {
+    /// As the report has it.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    within(text, 0.1, 3600.0)
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    within(text, 0.0, 60_000.0)
+}
+
+fn within(text: &str, low: f64, high: f64) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (low..=high).contains(&number) { Ok(number) } else { Err(format!("{low} to {high} work")) }
+}
+
+impl Arguments {
+    /// Ends the process as clap does where arguments contradict each other.
+    pub(super) fn check(&self) {
+        let conflict = match self {
+            Arguments { backend: BackendChoice::Cpu, adapter: Some(_), .. } => {
+                "--adapter cannot be used with --backend cpu"
+            }
+            Arguments { backend: BackendChoice::Cpu, shaders: true, .. } => {
+                "--shaders cannot be used with --backend cpu"
+            }
+            _ => return,
+        };
+        crate::Arguments::command().error(ErrorKind::ArgumentConflict, conflict).exit()
+    }
+
+    /// A measurement takes a minute: that its result cannot be written is said before.
+    pub(super) fn check_files(&self) -> Result<(), String> {
+        for (setting, path) in [("html", &self.html), ("markdown", &self.markdown)] {
+            if path.is_some() {
+                return Err(format!("{setting}: this build of gpufeed cannot write it; --json works"));
+            }
+        }
+        let files = [("json", &self.json), ("html", &self.html), ("markdown", &self.markdown), ("trace", &self.trace)];
+        for (setting, path) in files {
+            let Some(path) = path else { continue };
+            if setting == "json" && path == Path::new("-") {
+                continue;
+            }
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !folder.is_dir() {
+                return Err(format!("{setting}: {}: there is no folder {}", path.display(), folder.display()));
+            }
+            if path.is_dir() {
+                return Err(format!("{setting}: {} is a folder", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of workers; the last one is the main run's.
+    pub(super) fn workers(&self) -> Vec<usize> {
+        let cores = available_parallelism().map_or(1, usize::from);
+        match &self.workers[..] {
+            [] if cores == 1 => vec![1],
+            [] => vec![1, cores],
+            list => list.to_vec(),
+        }
+    }
+
+    pub(super) fn step(&self) -> Duration {
+        Duration::from_secs_f64(self.emulate_step / 1e3)
+    }
+}

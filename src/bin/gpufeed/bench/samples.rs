@@ -1,0 +1,91 @@
+//! Some of the data set's samples in memory, with what the recipe draws for them: what stages are given when they are
+//! measured alone.
+
+use super::photographs::hash;
+use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
+use gpufeed::measure::region;
+use gpufeed::transforms::{Drawn, Key};
+use gpufeed::{Dataset, Plan, SampleData};
+
+/// As many, unless they have more bytes than the limit: enough for caches not to hold them all.
+const SAMPLES: usize = 256;
+const BYTES: usize = 128 << 20;
+
+/// A file in memory, and the region that the recipe reads of it.
+pub(super) struct File {
+    pub(super) bytes: Vec<u8>,
+    pub(super) probe: Probe,
+    pub(super) region: Rect,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Samples {
+    /// None where the data set holds pixels.
+    pub(super) files: Vec<File>,
+    /// What was drawn, for every sample.
+    pub(super) drawn: Vec<Drawn>,
+    /// Bytes of a pixel as the CPU executor reads it: RGB8 where it lies, everything else as RGBA8.
+    pub(super) pixel: usize,
+}
+
+/// As the line decodes: orientation ignored.
+pub(super) fn options() -> DecodeOptions {
+    let mut options = DecodeOptions::default();
+    options.exif = Orientation::Ignore;
+    options
+}
+
+impl Samples {
+    /// Reads samples in an order without pattern; those that cannot be read or decoded are left out.
+    ///
+    /// # Errors
+    /// If none can be used.
+    pub(super) fn of(dataset: &dyn Dataset, plan: &Plan) -> Result<Samples, String> {
+        let mut samples = Samples { pixel: 4, ..Samples::default() };
+        let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
+        let mut scratch = decode::Scratch::default();
+        for number in 0..SAMPLES.min(dataset.len()) {
+            let index = hash(number as u64, 1) as usize % dataset.len();
+            match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
+                Ok(more) => bytes += more,
+                Err(error) => last = Some(format!("{}: {error}", dataset.name(index))),
+            }
+            if bytes > BYTES {
+                break;
+            }
+        }
+        match last {
+            Some(error) if samples.drawn.is_empty() => {
+                Err(format!("none of the samples can be used; the last: {error}"))
+            }
+            _ => Ok(samples),
+        }
+    }
+
+    fn add(
+        &mut self,
+        dataset: &dyn Dataset,
+        plan: &Plan,
+        (index, buffer): (usize, &mut Vec<u8>),
+        scratch: &mut decode::Scratch,
+    ) -> gpufeed::Result<usize> {
+        let key = Key { sample: index as u64, ..Key::default() };
+        match dataset.read(index, buffer)?.data {
+            SampleData::Pixels(pixels) => {
+                self.drawn.push(plan.draw(pixels.width(), pixels.height(), &key)?);
+                self.pixel = if pixels.format().bytes_per_pixel() == 3 { 3 } else { 4 };
+                Ok(0)
+            }
+            SampleData::Encoded(bytes) => {
+                let probe = decode::probe(bytes, &options())?;
+                let drawn = plan.draw(probe.width, probe.height, &key)?;
+                let region = region(plan, &drawn)?;
+                decode::decode(bytes, &probe, region, &options(), scratch)?;
+                self.drawn.push(drawn);
+                self.files.push(File { bytes: bytes.to_vec(), probe, region });
+                Ok(bytes.len())
+            }
+        }
+    }
+}

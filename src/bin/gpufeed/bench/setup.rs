@@ -1,0 +1,98 @@
+//! What is measured: the arguments, resolved to a backend, samples and transforms.
+
+use super::data::{self, Source};
+use super::{Arguments, BackendChoice};
+use gpufeed::decode::Orientation;
+use gpufeed::transforms::Transform;
+use gpufeed::{Backend, DataLoader, Execute, Gpu, recipe};
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+/// What `recipe::named` and `recipe::from_toml` give.
+type Recipe = Vec<Transform>;
+
+/// Everything that a loader is built of, but for the number of its workers.
+pub(super) struct Setup {
+    pub(super) backend: Backend,
+    pub(super) execute: Execute,
+    pub(super) source: Source,
+    pub(super) recipe: Recipe,
+    pub(super) batch_size: usize,
+    /// How long the consumer works on a batch.
+    pub(super) step: Duration,
+}
+
+impl Setup {
+    pub(super) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
+        let backend = backend(arguments)?;
+        let recipe = named_or_file(&arguments.recipe)?;
+        Ok(Setup {
+            execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
+            source: data::open(&arguments.data, &arguments.recipe)?,
+            recipe,
+            batch_size: arguments.batch_size,
+            step: arguments.step(),
+            backend,
+        })
+    }
+
+    pub(super) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {
+        DataLoader::builder(self.source.dataset.clone())
+            .recipe(self.recipe.clone())
+            .batch_size(self.batch_size)
+            .workers(workers)
+            .shuffle(true)
+            // As torchvision decodes.
+            .exif(Orientation::Ignore)
+            .execute(self.execute)
+            .build(&self.backend)
+    }
+
+    pub(super) fn gpu(&self) -> Option<&Gpu> {
+        match &self.backend {
+            Backend::Gpu(gpu) => Some(gpu),
+            _ => None,
+        }
+    }
+
+    /// Whether the GPU augments.
+    pub(super) fn shaders(&self) -> bool {
+        self.gpu().is_some_and(|gpu| self.execute == Execute::Gpu || !gpu.is_software())
+    }
+
+    /// Who augments.
+    pub(super) fn executor(&self) -> &'static str {
+        match self.gpu() {
+            None => "CPU executor",
+            Some(_) if self.shaders() => "shaders",
+            Some(_) => "CPU executor, batches copied up",
+        }
+    }
+}
+
+fn backend(arguments: &Arguments) -> Result<Backend, Box<dyn Error>> {
+    let backend = match (arguments.backend, &arguments.adapter) {
+        (BackendChoice::Cpu, _) => Backend::Cpu,
+        (_, Some(name)) => Backend::gpu(name)?,
+        // The best of them; a software adapter if there is no other.
+        (BackendChoice::Gpu, None) => Backend::gpu("0")?,
+        (BackendChoice::Auto, None) => Backend::auto()?,
+    };
+    if arguments.shaders && matches!(backend, Backend::Cpu) {
+        return Err(
+            "shaders: there is no GPU here that `auto` would take; name a software adapter with --adapter".into()
+        );
+    }
+    Ok(backend)
+}
+
+/// A recipe by its name, or of a TOML file.
+fn named_or_file(recipe: &str) -> Result<Recipe, Box<dyn Error>> {
+    let path = Path::new(recipe);
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("recipe: {recipe}: {error}"))?;
+        return Ok(recipe::from_toml(&text)?);
+    }
+    Ok(recipe::named(recipe)?)
+}

@@ -1,0 +1,108 @@
+//! The library's statistics as the report holds them. Only this file knows both.
+
+use crate::report::{Bottleneck, Latency, Pool, Queue, Report, Stage as Row};
+use gpufeed::{DataLoader, Resource, Stage, Stats};
+use std::time::Duration;
+
+/// What the statistics saw between two looks.
+pub(super) struct Interval {
+    stats: Stats,
+}
+
+/// As JSON names it.
+pub(super) fn resource_name(resource: Resource) -> String {
+    format!("{resource:?}").to_lowercase()
+}
+
+fn share(time: Duration, of: Duration, threads: usize) -> f64 {
+    time.as_secs_f64() / (of.as_secs_f64() * threads.max(1) as f64).max(1e-9)
+}
+
+impl Interval {
+    pub(super) fn since(loader: &DataLoader, before: &Stats) -> Interval {
+        Interval { stats: loader.stats().since(before) }
+    }
+
+    /// Everything that the statistics have for the report.
+    pub(super) fn fill(&self, report: &mut Report) {
+        let stats = &self.stats;
+        let latency = &stats.latency;
+        report.latency = Latency {
+            p50: latency.p50.as_secs_f64(),
+            p90: latency.p90.as_secs_f64(),
+            p99: latency.p99.as_secs_f64(),
+            max: latency.max.as_secs_f64(),
+            histogram: latency.histogram.iter().map(|(edge, batches)| (edge.as_secs_f64(), *batches)).collect(),
+        };
+        let used = stats.stages.iter().filter(|stage| stage.items > 0);
+        report.stages = used
+            .map(|stage| {
+                let an_image = |time: Duration| time.as_secs_f64() / stage.items as f64;
+                Row {
+                    name: stage.stage.to_string(),
+                    seconds_per_image: an_image(stage.busy),
+                    cpu_seconds_per_image: stage.cpu.map(an_image),
+                    bytes_per_image: stage.bytes as f64 / stage.items as f64,
+                }
+            })
+            .collect();
+        let pool = |pool: &gpufeed::PoolStats| {
+            let share = |time| share(time, stats.running, pool.threads);
+            Pool {
+                name: pool.name.to_owned(),
+                threads: pool.threads,
+                busy: share(pool.busy),
+                starved: share(pool.starved),
+                blocked: share(pool.blocked),
+            }
+        };
+        report.pools = stats.pools.iter().map(pool).collect();
+        let queue = |queue: &gpufeed::QueueStats| Queue {
+            name: queue.name.to_owned(),
+            capacity: queue.capacity,
+            occupancy: queue.occupancy,
+        };
+        report.queues = stats.queues.iter().map(queue).collect();
+        report.bottleneck = self.bottleneck();
+    }
+
+    /// Samples that could not be used and were replaced.
+    pub(super) fn failed(&self) -> u64 {
+        self.stats.failed
+    }
+
+    /// What the statistics say limits the line.
+    pub(super) fn bottleneck(&self) -> Bottleneck {
+        let found = self.stats.bottleneck();
+        Bottleneck {
+            resource: found.resource.map(resource_name),
+            verdict: found.to_string(),
+            change: found.change.as_ref().map(|change| change.what.clone()),
+            predicted_gain: found.change.as_ref().map(|change| change.gain),
+            utilisation: found.utilisation.iter().map(|&(resource, share)| (resource_name(resource), share)).collect(),
+        }
+    }
+
+    /// What more workers are predicted to bring: the number that the prediction is for, and its gain.
+    ///
+    /// # Errors
+    /// Why there is no prediction.
+    pub(super) fn more_workers(&self) -> Result<(usize, f64), String> {
+        let found = self.stats.bottleneck();
+        if found.resource.is_none() {
+            return Err(found.to_string());
+        }
+        let next = self.stats.workers + 1;
+        Ok(match found.change {
+            Some(change) if change.what.starts_with(&format!("workers({next})")) => (next, change.gain),
+            // Something else limits, or every core is busy.
+            _ => (next, 0.0),
+        })
+    }
+
+    /// Seconds that a stage takes for an image; `None` where it has nothing to do.
+    pub(super) fn service(&self, stage: Stage) -> Option<f64> {
+        let row = self.stats.stages.iter().find(|row| row.stage == stage && row.items > 0)?;
+        Some(row.busy.as_secs_f64() / row.items as f64)
+    }
+}

@@ -1,0 +1,297 @@
+//! `gpufeed bench` as a program: its JSON, its exit codes, what it refuses.
+
+#![allow(clippy::print_stdout)]
+
+use image::RgbImage;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn gpufeed(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+    command.arg("bench").args(arguments).env("NODEVICE_SELECT", "1").output().expect("the command starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The report on standard output.
+fn report(arguments: &[&str]) -> Value {
+    let output = gpufeed(&[arguments, &["--json", "-"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).is_empty(), "progress is for terminals: {}", said(&output));
+    serde_json::from_slice(&output.stdout).expect("standard output is one JSON document")
+}
+
+/// A folder of two classes of small photographs; the last file of the second is no image.
+fn folder() -> tempfile::TempDir {
+    let root = tempfile::tempdir().expect("a folder");
+    for number in 0..24u32 {
+        let class = root.path().join(if number < 12 { "cats" } else { "dogs" });
+        std::fs::create_dir_all(&class).expect("a class folder");
+        let path = class.join(format!("{number}.jpg"));
+        let value = |x: u32, y: u32| [(x * 2 + number * 5) as u8, (y * 2) as u8, (x * y / 64) as u8];
+        let picture = RgbImage::from_fn(120 + number, 90, |x, y| image::Rgb(value(x, y)));
+        picture.save(&path).expect("a file");
+        if number == 23 {
+            std::fs::write(&path, b"no image").expect("a file");
+        }
+    }
+    root
+}
+
+fn number(report: &Value, pointer: &str) -> f64 {
+    let value = report.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is missing in {report:#}"));
+    value.as_f64().unwrap_or_else(|| panic!("{pointer} is {value}, no number"))
+}
+
+fn rows<'a>(report: &'a Value, pointer: &str) -> &'a [Value] {
+    let rows = report.pointer(pointer).and_then(Value::as_array);
+    rows.unwrap_or_else(|| panic!("{pointer} is no list in {report:#}"))
+}
+
+fn text<'a>(report: &'a Value, pointer: &str) -> &'a str {
+    report.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer} is no text in {report:#}"))
+}
+
+/// What every report has, whatever was left out.
+fn check(report: &Value) {
+    for pointer in
+        ["/version", "/cache", "/machine/os", "/machine/cpu", "/backend", "/executor", "/recipe", "/recipe_toml"]
+    {
+        assert!(!text(report, pointer).is_empty(), "{pointer} is empty");
+    }
+    for pointer in ["/adapter", "/driver"] {
+        let value = report.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is missing"));
+        assert!(value.is_null() || value.is_string(), "{pointer}: {value}");
+    }
+    let positive =
+        ["/workers", "/batch_size", "/cpu_seconds_per_image", "/time_to_first_batch", "/data/samples", "/unix_time"];
+    for pointer in
+        positive.into_iter().chain(["/machine/cores", "/machine/memory_bytes", "/latency/p50", "/data/bytes"])
+    {
+        assert!(number(report, pointer) > 0.0, "{pointer}: {}", number(report, pointer));
+    }
+    let stall = number(report, "/data_stall");
+    assert!((0.0..=1.0).contains(&stall), "{stall}");
+    number(report, "/files_skipped");
+    number(report, "/machine/other_cores_busy");
+    let [low, middle, high] =
+        ["min", "median", "max"].map(|name| number(report, &format!("/images_per_second/{name}")));
+    assert!(0.0 < low && low <= middle && middle <= high, "{low} {middle} {high}");
+    assert!(rows(report, "/images_per_second/runs").len() >= 3);
+    let stages: Vec<&str> = rows(report, "/stages").iter().map(|stage| text(stage, "/name")).collect();
+    for stage in ["read", "draw", "decode"] {
+        assert!(stages.contains(&stage), "{stages:?}");
+    }
+    for stage in rows(report, "/stages") {
+        assert!(number(stage, "/seconds_per_image") > 0.0, "{stage}");
+    }
+    let workers =
+        rows(report, "/pools").iter().find(|pool| text(pool, "/name") == "workers").expect("a pool of workers");
+    let whole: f64 = ["busy", "starved", "blocked"].iter().map(|share| number(workers, &format!("/{share}"))).sum();
+    assert!((0.8..1.2).contains(&whole), "a worker is busy, starved or blocked: {workers}");
+    assert!(!rows(report, "/queues").is_empty());
+    assert!(!text(report, "/bottleneck/verdict").is_empty());
+    assert!(rows(report, "/perturbations").len() >= 3, "{:#}", report["perturbations"]);
+    for slowed in rows(report, "/perturbations") {
+        assert!(number(slowed, "/delay") > 0.0 && number(slowed, "/elasticity").is_finite(), "{slowed}");
+    }
+    for pointer in ["/alone", "/upload", "/kernels/rows", "/predictions", "/notes", "/latency/histogram"] {
+        rows(report, pointer);
+    }
+    let counted: f64 = rows(report, "/latency/histogram").iter().map(|bin| number(bin, "/1")).sum();
+    assert!(counted > 0.0);
+    assert!(report["memory"].is_object() && !text(report, "/kernels/clock").is_empty());
+}
+
+/// Kernels and ways in: as many bytes a second as it says, compared with the first row.
+fn check_rates(rates: &[Value]) {
+    assert!(!rates.is_empty());
+    for rate in rates {
+        let [bytes, seconds, rated] = ["/bytes", "/seconds", "/gb_per_second"].map(|name| number(rate, name));
+        assert!(seconds > 0.0 && (bytes / seconds / 1e9 / rated - 1.0).abs() < 1e-6, "{rate}");
+        assert!((number(rate, "/of_copy") * number(&rates[0], "/gb_per_second") / rated - 1.0).abs() < 1e-6, "{rate}");
+    }
+}
+
+#[test]
+fn a_quick_run_on_pictures_drawn_in_memory() {
+    let report = report(&["--quick", "--backend", "cpu", "--seconds", "0.5", "--batch-size", "16", "--workers", "2"]);
+    check(&report);
+    assert_eq!((text(&report, "/backend"), text(&report, "/data/name")), ("cpu", "procedural"));
+    assert!(report["adapter"].is_null());
+    assert_eq!((number(&report, "/batch_size"), number(&report, "/workers")), (16.0, 2.0));
+    let a_file = number(&report, "/data/bytes") / number(&report, "/data/samples");
+    assert!((40e3..110e3).contains(&a_file), "files of {a_file} bytes");
+    // What was left out is said.
+    let notes = rows(&report, "/notes").iter().map(|note| note.as_str().expect("notes are texts"));
+    let notes: String = notes.collect::<Vec<_>>().join("\n");
+    for part in ["--quick", "kernels", "upload", "alone", "memory", "predictions: none"] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    assert!(text(&report, "/kernels/clock").contains("--quick"));
+}
+
+#[test]
+fn a_full_run_on_a_folder() {
+    let (data, out) = (folder(), tempfile::tempdir().expect("a folder"));
+    let [json, trace] = ["report.json", "trace.json"].map(|name| out.path().join(name));
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let (folder, json_path, trace_path) = (path(data.path()), path(&json), path(&trace));
+    let output = gpufeed(&[
+        "--data",
+        &folder,
+        "--backend",
+        "cpu",
+        "--seconds",
+        "0.8",
+        "--batch-size",
+        "4",
+        "--workers",
+        "1,2",
+        "--json",
+        &json_path,
+        "--trace",
+        &trace_path,
+        "--recipe",
+        "imagenet-eval",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let summary = String::from_utf8(output.stdout).expect("UTF-8");
+    for part in ["images/s", "Each stage alone", "Workers", "Kernels (wall)", "Memory", "files skipped"] {
+        assert!(summary.contains(part), "{part} is missing in:\n{summary}");
+    }
+    assert!(!summary.contains('\u{1b}'), "colours are for terminals");
+
+    let report: Value = serde_json::from_slice(&std::fs::read(&json).expect("written")).expect("JSON");
+    check(&report);
+    assert_eq!(number(&report, "/data/samples"), 24.0);
+    assert!(number(&report, "/files_skipped") > 0.0, "one file is no image");
+    let alone: Vec<&str> = rows(&report, "/alone").iter().map(|row| text(row, "/stage")).collect();
+    assert_eq!(alone, ["read", "decode", "augment"]);
+    for row in rows(&report, "/alone") {
+        assert!(number(row, "/images_per_second") > 0.0 && number(row, "/threads") == 2.0, "{row}");
+    }
+    check_rates(rows(&report, "/kernels/rows"));
+    check_rates(rows(&report, "/upload"));
+    let workers: Vec<f64> = rows(&report, "/sweep").iter().map(|step| number(step, "/workers")).collect();
+    assert_eq!(workers, [1.0, 2.0]);
+    let notes = report["notes"].to_string();
+    // A line that is unexplained has no prediction, and says so.
+    assert!(
+        rows(&report, "/predictions").len() == 1 || notes.contains("predictions: none for workers 1 -> 2"),
+        "{notes}"
+    );
+    let [steady, peak, declared] =
+        ["steady", "peak", "declared"].map(|name| number(&report, &format!("/memory/{name}_bytes")));
+    assert!(0.0 < steady && steady <= peak && declared > 0.0, "{:#}", report["memory"]);
+    number(&report, "/memory/drift_bytes");
+
+    let events: Value = serde_json::from_slice(&std::fs::read(&trace).expect("written")).expect("the trace is JSON");
+    let names: Vec<&str> =
+        events.as_array().expect("a list").iter().filter_map(|event| event["name"].as_str()).collect();
+    for stage in ["read", "decode", "augment"] {
+        assert!(names.contains(&stage), "no {stage} among {} events", names.len());
+    }
+}
+
+#[test]
+fn the_shaders_on_an_adapter() {
+    let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
+    if gpufeed::Gpu::adapters().is_empty() {
+        assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
+        return println!("skipped: no adapter");
+    }
+    let data = folder();
+    let folder = data.path().to_str().expect("UTF-8");
+    let report = report(&[
+        "--data",
+        folder,
+        "--adapter",
+        "0",
+        "--shaders",
+        "--seconds",
+        "0.5",
+        "--batch-size",
+        "4",
+        "--workers",
+        "2",
+        "--recipe",
+        "resize-jitter-gray",
+    ]);
+    check(&report);
+    assert_eq!(text(&report, "/executor"), "shaders");
+    assert!(["vulkan", "metal", "dx12", "gl"].contains(&text(&report, "/backend")));
+    assert!(!text(&report, "/adapter").is_empty() && !text(&report, "/driver").is_empty());
+    assert!(["timestamps", "wall"].contains(&text(&report, "/kernels/clock")));
+    check_rates(rows(&report, "/kernels/rows"));
+    check_rates(rows(&report, "/upload"));
+    let names =
+        |pointer: &str| rows(&report, pointer).iter().map(|row| text(row, "/name").to_owned()).collect::<Vec<_>>();
+    for row in ["copy kernel", "strip, f32", "per-output taps, f32", "the recipe: stage", "the recipe: statistic"] {
+        assert!(names("/kernels/rows").contains(&row.to_owned()), "{row} is missing in {:?}", names("/kernels/rows"));
+    }
+    for way in ["memcpy", "ring and copy", "write_buffer"] {
+        assert!(names("/upload").contains(&way.to_owned()), "{way} is missing in {:?}", names("/upload"));
+    }
+    assert_eq!(number(&report, "/memory/gpu_buffers_made"), 0.0, "memory is steady after the first epoch");
+    assert!(names("/stages").iter().any(|stage| stage == "upload"));
+}
+
+#[test]
+fn wrong_arguments_end_with_2() {
+    let wrong: [&[&str]; 10] = [
+        &["--backend", "tpu"],
+        &["--cache", "host"],
+        &["--workers", "0"],
+        &["--workers", "1,many"],
+        &["--batch-size", "0"],
+        &["--seconds", "0"],
+        &["--seconds", "soon"],
+        &["--emulate-step=-1"],
+        &["--backend", "cpu", "--adapter", "0"],
+        &["--backend", "cpu", "--shaders"],
+    ];
+    for arguments in wrong {
+        let output = gpufeed(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        let setting = arguments[0].split('=').next().expect("a word");
+        assert!(said(&output).contains(setting), "{arguments:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_ends_with_1_and_names_the_setting() {
+    let out = tempfile::tempdir().expect("a folder");
+    let recipe = out.path().join("recipe.toml");
+    std::fs::write(&recipe, "[[transform]]\ntype = \"Resize\"\nsize = 8\nsharp = true\n").expect("a file");
+    let recipe = recipe.to_str().expect("UTF-8");
+    let wrong: [(&[&str], &str); 6] = [
+        (&["--data", "/no/such/folder"], "/no/such/folder"),
+        (&["--recipe", "imagenet"], "imagenet-train"),
+        (&["--recipe", "/no/such/recipe.toml"], "recipe: /no/such/recipe.toml"),
+        (&["--recipe", recipe], "sharp"),
+        (&["--adapter", "no such adapter"], "no such adapter"),
+        (&["--json", "/no/such/folder/report.json"], "json: /no/such/folder/report.json"),
+    ];
+    for (arguments, part) in wrong {
+        let output = gpufeed(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(part), "{arguments:?}: {}", said(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn help_names_every_argument() {
+    let output = gpufeed(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    let help = String::from_utf8(output.stdout).expect("UTF-8");
+    let names = "data recipe adapter backend shaders cache workers batch-size seconds json html markdown trace emulate-step quick";
+    for name in names.split(' ') {
+        assert!(help.contains(&format!("--{name}")), "{name} is missing in:\n{help}");
+    }
+    assert!(!help.contains("first-batch"));
+}
