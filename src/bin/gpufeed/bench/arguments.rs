@@ -115,11 +115,6 @@ impl Arguments {
 
     /// A measurement takes a minute: that its result cannot be written is said before.
     pub(super) fn check_files(&self) -> Result<(), String> {
-        for (setting, path) in [("html", &self.html), ("markdown", &self.markdown)] {
-            if path.is_some() {
-                return Err(format!("{setting}: this build of gpufeed cannot write it; --json works"));
-            }
-        }
         let files = [("json", &self.json), ("html", &self.html), ("markdown", &self.markdown), ("trace", &self.trace)];
         for (setting, path) in files {
             let Some(path) = path else { continue };

@@ -6,6 +6,7 @@
 use super::dispatches::{SIZE, copy_kernel, crop, naive};
 use super::samples::Samples;
 use super::setup::Setup;
+use super::spread::median;
 use super::timed::{Adapter, Kernel};
 use super::turns::{Work, take};
 use crate::report::{Kernels, Rate};
@@ -66,18 +67,23 @@ struct Case {
 }
 
 impl Case {
-    fn row(self, seconds: f64, copy: f64) -> Rate {
-        let rate = self.bytes as f64 / seconds / 1e9;
+    fn rate(&self, seconds: f64) -> f64 {
+        self.bytes as f64 / seconds / 1e9
+    }
+
+    fn row(self, turns: &[f64], copy: f64) -> Rate {
+        let seconds = median(turns);
+        let (rate, runs) = (self.rate(seconds), turns.iter().map(|&seconds| self.rate(seconds)).collect());
         let flops_per_byte = self.flops.map(|flops| flops / self.bytes as f64);
         let Case { name, images, bytes, .. } = self;
-        Rate { name, images, bytes, seconds, gb_per_second: rate, of_copy: Some(rate / copy), flops_per_byte }
+        Rate { name, images, bytes, seconds, gb_per_second: rate, of_copy: Some(rate / copy), runs, flops_per_byte }
     }
 }
 
 /// The first case is the copy that the others are compared with.
-fn rows(cases: Vec<Case>, seconds: &[f64]) -> Vec<Rate> {
-    let copy = cases.first().zip(seconds.first()).map_or(f64::NAN, |(case, time)| case.bytes as f64 / time / 1e9);
-    cases.into_iter().zip(seconds).map(|(case, &time)| case.row(time, copy)).collect()
+fn rows(cases: Vec<Case>, seconds: &[Vec<f64>]) -> Vec<Rate> {
+    let copy = cases.first().zip(seconds.first()).map_or(f64::INFINITY, |(case, turns)| case.rate(median(turns)));
+    cases.into_iter().zip(seconds).map(|(case, turns)| case.row(turns, copy)).collect()
 }
 
 /// On the run's GPU, else the CPU executor on one thread; for `seconds` in all.

@@ -108,7 +108,10 @@ pub(super) struct Measured {
     pub(super) images_per_second: Spread,
     pub(super) cpu_seconds_per_image: f64,
     pub(super) data_stall: f64,
+    pub(super) cpu_seconds_per_image_runs: Vec<f64>,
     pub(super) interval: Interval,
+    /// Of each run.
+    pub(super) intervals: Vec<Interval>,
 }
 
 /// Warms up, then measures runs until `seconds` are over.
@@ -118,16 +121,21 @@ pub(super) fn measure(loader: &DataLoader, step: Duration, seconds: f64) -> Resu
     consumer.warm_up(time)?;
     let before = loader.stats();
     let start = Instant::now();
-    let mut windows = Vec::new();
+    let (mut windows, mut intervals) = (Vec::new(), Vec::new());
     while windows.len() < LEAST_RUNS || start.elapsed() < time {
+        let before = loader.stats();
         windows.push(consumer.window(time / RUNS)?);
+        intervals.push(Interval::since(loader, &before));
     }
     let interval = Interval::since(loader, &before);
     let sum = |part: fn(&Window) -> f64| windows.iter().map(part).sum::<f64>();
+    let cpu: Vec<f64> = windows.iter().map(Window::cpu_per_image).collect();
     Ok(Measured {
         images_per_second: spread(windows.iter().map(Window::rate).collect()),
-        cpu_seconds_per_image: median(&windows.iter().map(Window::cpu_per_image).collect::<Vec<_>>()),
+        cpu_seconds_per_image: median(&cpu),
+        cpu_seconds_per_image_runs: cpu,
         data_stall: sum(|window| window.waited) / sum(|window| window.wall).max(1e-9),
         interval,
+        intervals,
     })
 }

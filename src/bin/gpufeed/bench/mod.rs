@@ -27,7 +27,7 @@ pub(crate) use arguments::Arguments;
 use arguments::BackendChoice;
 
 use crate::Outcome;
-use crate::report::{Data, Kernels, Report};
+use crate::report::{self, Data, Kernels, Report, Statistics};
 use gpufeed::{DataLoader, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use samples::Samples;
@@ -44,6 +44,9 @@ const OF_ALONE: f64 = 0.5;
 const OF_KERNELS: f64 = 0.5;
 const OF_UPLOAD: f64 = 0.25;
 
+/// Images whose recording is timed.
+const RECORDED: u32 = 200_000;
+
 /// Cores that others may keep busy without a note.
 const QUIET: f64 = 0.25;
 
@@ -57,6 +60,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     arguments.check_files()?;
     let report = measure(arguments, &workers, main)?;
+    if let Some(path) = &arguments.html {
+        report::html::write(&report, path).map_err(|error| format!("html: {}: {error}", path.display()))?;
+    }
+    if let Some(path) = &arguments.markdown {
+        report::markdown::update(&report, path)?;
+    }
     let json = serde_json::to_string_pretty(&report)?;
     match &arguments.json {
         Some(path) if path == Path::new("-") => println!("{json}"),
@@ -122,11 +131,21 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
             .push("machine: how busy other processes kept it could not be read; the 0 is no number".to_owned()),
     }
     measured.interval.fill(&mut report);
+    for row in &mut report.stages {
+        row.runs = measured.intervals.iter().filter_map(|interval| interval.seconds(&row.name)).collect();
+    }
     let rate = measured.images_per_second.median;
     report.images_per_second = measured.images_per_second;
     report.cpu_seconds_per_image = measured.cpu_seconds_per_image;
+    report.cpu_seconds_per_image_runs = measured.cpu_seconds_per_image_runs;
     report.data_stall = measured.data_stall;
     report.files_skipped = measured.interval.failed();
+    let recording = gpufeed::measure::recording(RECORDED).as_secs_f64();
+    report.statistics = Statistics {
+        sections_per_image: gpufeed::measure::SECTIONS,
+        seconds_per_image: recording,
+        share_of_cpu: recording / measured.cpu_seconds_per_image.max(1e-9),
+    };
 
     progress.next("each stage a little slower");
     let seen = (&measured.interval, rate);

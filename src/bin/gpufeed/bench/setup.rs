@@ -3,14 +3,10 @@
 use super::data::{self, Source};
 use super::{Arguments, BackendChoice};
 use gpufeed::decode::Orientation;
-use gpufeed::transforms::Transform;
-use gpufeed::{Backend, DataLoader, Execute, Gpu, recipe};
+use gpufeed::recipe::{self, Recipe};
+use gpufeed::{Backend, DataLoader, Execute, Gpu};
 use std::error::Error;
-use std::path::Path;
 use std::time::Duration;
-
-/// What `recipe::named` and `recipe::from_toml` give.
-type Recipe = Vec<Transform>;
 
 /// Everything that a loader is built of, but for the number of its workers.
 pub(super) struct Setup {
@@ -26,7 +22,7 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
         let backend = backend(arguments)?;
-        let recipe = named_or_file(&arguments.recipe)?;
+        let recipe = recipe::load(&arguments.recipe)?;
         Ok(Setup {
             execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
             source: data::open(&arguments.data, &arguments.recipe)?,
@@ -85,14 +81,4 @@ fn backend(arguments: &Arguments) -> Result<Backend, Box<dyn Error>> {
         );
     }
     Ok(backend)
-}
-
-/// A recipe by its name, or of a TOML file.
-fn named_or_file(recipe: &str) -> Result<Recipe, Box<dyn Error>> {
-    let path = Path::new(recipe);
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
-        let text = std::fs::read_to_string(path).map_err(|error| format!("recipe: {recipe}: {error}"))?;
-        return Ok(recipe::from_toml(&text)?);
-    }
-    Ok(recipe::named(recipe)?)
 }

@@ -1,6 +1,6 @@
 //! The library's statistics as the report holds them. Only this file knows both.
 
-use crate::report::{Bottleneck, Latency, Pool, Queue, Report, Stage as Row};
+use crate::report::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
@@ -43,6 +43,7 @@ impl Interval {
                     seconds_per_image: an_image(stage.busy),
                     cpu_seconds_per_image: stage.cpu.map(an_image),
                     bytes_per_image: stage.bytes as f64 / stage.items as f64,
+                    runs: Vec::new(),
                 }
             })
             .collect();
@@ -63,7 +64,24 @@ impl Interval {
             occupancy: queue.occupancy,
         };
         report.queues = stats.queues.iter().map(queue).collect();
+        let gpu = &stats.gpu;
+        report.gpu = GpuTime {
+            clock: format!("{:?}", gpu.clock).to_lowercase(),
+            busy: share(gpu.busy, stats.running, 1),
+            waited: share(gpu.waited, stats.running, 1),
+            passes: gpu
+                .passes
+                .iter()
+                .map(|pass| (pass.name.clone(), pass.time.as_secs_f64() / pass.count.max(1) as f64))
+                .collect(),
+        };
         report.bottleneck = self.bottleneck();
+    }
+
+    /// Seconds that the stage of this name takes for an image; `None` where it had nothing to do.
+    pub(super) fn seconds(&self, name: &str) -> Option<f64> {
+        let row = self.stats.stages.iter().find(|row| row.stage.to_string() == name && row.items > 0)?;
+        Some(row.busy.as_secs_f64() / row.items as f64)
     }
 
     /// Samples that could not be used and were replaced.

@@ -1,6 +1,5 @@
 //! Small measurements that take turns, so that what else the machine does disturbs all alike.
 
-use super::spread::median;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -14,8 +13,8 @@ const MOST_TIMES: u64 = 256;
 /// Something that can be done so many times, and says what it took.
 pub(super) type Work<'a> = Box<dyn FnMut(u64) -> gpufeed::Result<Duration> + 'a>;
 
-/// Seconds of each, done once: the median of turns that together take about `time`.
-pub(super) fn take(works: &mut [Work<'_>], time: Duration) -> Result<Vec<f64>, Box<dyn Error>> {
+/// Seconds of each, done once, in every turn; the turns together take about `time`.
+pub(super) fn take(works: &mut [Work<'_>], time: Duration) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
     let mut times = Vec::new();
     for work in works.iter_mut() {
         work(1)?;
@@ -32,5 +31,5 @@ pub(super) fn take(works: &mut [Work<'_>], time: Duration) -> Result<Vec<f64>, B
             seconds.push(work(times)?.as_secs_f64() / times as f64);
         }
     }
-    Ok(seconds.iter().map(|seconds| median(seconds)).collect())
+    Ok(seconds)
 }

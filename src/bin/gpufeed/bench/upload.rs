@@ -2,6 +2,7 @@
 
 use super::dispatches::SIZE;
 use super::setup::Setup;
+use super::spread::median;
 use super::turns::{Work, take};
 use crate::report::Rate;
 use gpufeed::Gpu;
@@ -42,15 +43,20 @@ pub(super) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
         notes.push("upload: nothing is uploaded, there is no GPU in this run; memcpy alone".to_owned());
     }
     let times = take(&mut works, Duration::from_secs_f64(seconds))?;
-    let memcpy = times.first().copied().unwrap_or(f64::NAN);
-    let row = |(name, seconds): (&str, f64)| Rate {
-        name: name.to_owned(),
-        images: IMAGES,
-        bytes,
-        seconds,
-        gb_per_second: bytes as f64 / seconds / 1e9,
-        of_copy: Some(memcpy / seconds),
-        flops_per_byte: None,
+    let memcpy = times.first().map_or(0.0, |turns| median(turns));
+    let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
+    let row = |(name, turns): (&str, Vec<f64>)| {
+        let seconds = median(&turns);
+        Rate {
+            name: name.to_owned(),
+            images: IMAGES,
+            bytes,
+            seconds,
+            gb_per_second: rate(seconds),
+            of_copy: Some(memcpy / seconds),
+            runs: turns.into_iter().map(rate).collect(),
+            flops_per_byte: None,
+        }
     };
     Ok(names.into_iter().zip(times).map(row).collect())
 }

@@ -36,6 +36,8 @@ pub(crate) fn all(report: &Report) -> Vec<Table> {
         upload(report),
         sweep(report),
         queues(report),
+        gpu(report),
+        statistics(report),
         memory(report),
         perturbations(report),
         predictions(report),
@@ -136,6 +138,34 @@ fn stages(report: &Report) -> Table {
     });
     let head = vec!["stage", "time for an image", "on a core", "bytes of an image"];
     Table { title: "Stages", head, text: vec![], rows: rows.collect(), note: None }
+}
+
+fn gpu(report: &Report) -> Table {
+    let gpu = &report.gpu;
+    if gpu.clock.is_empty() || gpu.clock == "none" {
+        return named("The GPU while the line ran", Vec::new());
+    }
+    let mut facts = vec![
+        ("clock", gpu.clock.clone()),
+        ("busy", units::percent(gpu.busy)),
+        ("the line waited for it", units::percent(gpu.waited)),
+    ];
+    facts.extend(
+        gpu.passes.iter().map(|(name, seconds)| (&**name, format!("{} a dispatch", units::duration(*seconds)))),
+    );
+    named("The GPU while the line ran", facts)
+}
+
+fn statistics(report: &Report) -> Table {
+    let statistics = &report.statistics;
+    let what = "What the statistics take";
+    if statistics.sections_per_image == 0 {
+        return named(what, Vec::new());
+    }
+    let share = format!("{:.2} % of the CPU time", 100.0 * statistics.share_of_cpu);
+    let an_image =
+        format!("{} in {} sections", units::duration(statistics.seconds_per_image), statistics.sections_per_image);
+    named(what, vec![("an image", an_image), ("that is", share)])
 }
 
 fn alone(report: &Report) -> Table {

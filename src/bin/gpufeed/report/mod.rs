@@ -52,6 +52,8 @@ pub(crate) struct Report {
     pub(crate) stages: Vec<Stage>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) queues: Vec<Queue>,
+    pub(crate) gpu: GpuTime,
+    pub(crate) statistics: Statistics,
     /// Each stage by itself, with unlimited input.
     pub(crate) alone: Vec<Alone>,
     pub(crate) bottleneck: Bottleneck,
@@ -161,6 +163,31 @@ pub(crate) struct Alone {
     pub(crate) stage: String,
     pub(crate) threads: usize,
     pub(crate) images_per_second: f64,
+}
+
+/// What the GPU took while the line ran.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct GpuTime {
+    /// `timestamps`, `waits` (wall time that the line waited for it, less than it took) or `none`.
+    pub(crate) clock: String,
+    /// Share of the time.
+    pub(crate) busy: f64,
+    /// Share of the time that the line waited for it.
+    pub(crate) waited: f64,
+    /// Seconds of one dispatch.
+    pub(crate) passes: Vec<(String, f64)>,
+}
+
+/// What the statistics themselves take.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Statistics {
+    /// What a worker records for an image.
+    pub(crate) sections_per_image: u32,
+    pub(crate) seconds_per_image: f64,
+    /// Of the CPU time an image.
+    pub(crate) share_of_cpu: f64,
 }
 
 /// What `Stats::bottleneck()` said.
