@@ -79,7 +79,7 @@ fn workers_queues_and_restarts_change_no_view() {
 fn padding_bad_samples_and_other_outputs() {
     within(120, "all places", || {
         let mut data = small_files(SAMPLES);
-        data.push_encoded(b"\xff\xd8\xff no image".to_vec(), Label::Class(99));
+        data.push_encoded(b"\xff\xd8\xff no image".to_vec(), Label::Class(99)).unwrap();
         for place in places() {
             for (layout, dtype) in [(Layout::Nhwc, DType::U8), (Layout::Nchw, DType::F16)] {
                 let builder = |workers| {

@@ -203,6 +203,11 @@ impl Gpu {
         unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
     }
 
+    /// Whether a submission is worked off by the thread that makes it: OpenGL on a software adapter.
+    pub(crate) fn computes_in_submit(&self) -> bool {
+        self.is_software() && self.shared.info.backend == wgpu::Backend::Gl
+    }
+
     #[cfg(feature = "burn")]
     pub(crate) fn burn(&self) -> &std::sync::OnceLock<burn::tensor::Device> {
         &self.shared.burn

@@ -129,7 +129,7 @@ impl Rig {
         let complete = Some(self.elements());
         let Rig { kernels, resources, target, programs, sources, times, .. } = self;
         let part = Part { items: items(programs, sources), target, complete };
-        resources.submit(kernels, slot, resources.slot_bytes, vec![part], times)
+        resources.submit(kernels, slot, resources.slot_bytes, vec![part], times).map(drop)
     }
 }
 

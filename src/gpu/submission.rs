@@ -7,6 +7,7 @@ use super::staging::Staging;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
+use std::time::{Duration, Instant};
 
 /// What a run on the GPU works with.
 #[derive(Debug)]
@@ -41,7 +42,8 @@ impl Resources {
         })
     }
 
-    /// One submission for a slot of which `used` bytes are filled: the copy, and the passes of each batch in it.
+    /// One submission for a slot of which `used` bytes are filled: the copy, and the passes of each batch in it. Returns how
+    /// long the driver computed on this thread instead of the GPU's.
     pub(crate) fn submit(
         &mut self,
         kernels: &Kernels,
@@ -49,7 +51,7 @@ impl Resources {
         used: u64,
         parts: Vec<Part<'_>>,
         times: &Times,
-    ) -> Result<()> {
+    ) -> Result<Duration> {
         let Resources { staging, source, workspace, .. } = self;
         let gpu = kernels.gpu();
         gpu.checked("upload", || {
@@ -70,9 +72,13 @@ impl Resources {
                 }
             }
             workspace.flush_params(gpu);
-            let submission = gpu.queue().submit([encoder.finish()]);
+            let commands = encoder.finish();
+            let start = Instant::now();
+            let submission = gpu.queue().submit([commands]);
+            let submitting = start.elapsed();
             workspace.timing.submitted();
-            staging.submitted(slot, submission)
+            staging.submitted(slot, submission)?;
+            Ok(if gpu.computes_in_submit() { submitting } else { Duration::ZERO })
         })?
     }
 }

@@ -270,19 +270,20 @@ impl<'a> Uploader<'a> {
             let (images, bytes) = (filling.contents.len() as u64, filling.used);
             // What was heard and granted before counts as well.
             let _span = tracing::trace_span!("upload", images, bytes).entered();
-            self.submit(filling)?;
-            self.clock.spent(Stage::Upload, images);
+            let computing = self.submit(filling)?;
+            self.clock.spent_with_gpu(Stage::Upload, images, computing);
             self.clock.bytes(Stage::Upload, bytes);
         }
         Ok(())
     }
 
-    /// One slot, one submission: the copy, the passes of each batch in it, and what completes a batch.
-    fn submit(&mut self, filling: Filling) -> Result<()> {
+    /// One slot, one submission: the copy, the passes of each batch in it, and what completes a batch. Returns how long the
+    /// driver computed on this thread.
+    fn submit(&mut self, filling: Filling) -> Result<Duration> {
         let Filling { slot, used, mut contents, .. } = filling;
         if contents.is_empty() {
             self.resources.staging.give_back(slot);
-            return Ok(());
+            return Ok(Duration::ZERO);
         }
         contents.sort_by_key(|placed| (placed.batch, placed.place));
         for placed in &contents {

@@ -130,13 +130,11 @@ impl Shares {
         let workers = stats.workers.max(1) as f64;
         let pool = stats.pool("workers");
         let upload = share(stats.pool("upload").busy);
-        let gpu = match stats.gpu.clock {
-            GpuClock::None => 0.0,
-            GpuClock::Timestamps => share(stats.gpu.busy),
-            // A GPU that is waited for works all the time that the line does not spend on finding work for it.
-            GpuClock::Waits if share(stats.gpu.waited) >= NOTICED => share(stats.gpu.waited) + upload,
-            GpuClock::Waits => share(stats.gpu.waited),
-        };
+        let waited = share(stats.gpu.waited);
+        // A GPU that is waited for works all the time that the line does not spend on finding work for it.
+        let by_waits = if waited >= NOTICED { waited + upload } else { waited };
+        let by_clock = if stats.gpu.clock == GpuClock::Timestamps { share(stats.gpu.busy) } else { 0.0 };
+        let gpu = by_clock.max(by_waits);
         Shares {
             seconds,
             workers,
@@ -270,8 +268,8 @@ impl Stats {
                 let cached = shares.rate(workers, 1.0 - shares.waiting / shares.working.max(1e-9));
                 let reason =
                     format!("{} wait for samples {} of the time", plural(workers, "worker"), percent(shares.waiting));
-                // A setting before a purchase.
-                if one_more >= 0.8 * cached {
+                // A setting before a purchase, as long as there is a core for it.
+                if idle >= 0.5 && one_more > 1.02 {
                     (reason, change(format!("workers({:.0}), whose waits overlap", workers + 1.0), one_more))
                 } else {
                     (reason, change("samples that are there at once (page cache, a faster disk)".to_owned(), cached))

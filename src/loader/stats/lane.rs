@@ -158,6 +158,14 @@ impl<'a> Clock<'a> {
         self.lane.busy(stage, items, self.lap());
     }
 
+    /// The same, but for the time that the GPU's work took on this thread.
+    pub(in crate::loader) fn spent_with_gpu(&self, stage: Stage, items: u64, gpu: Duration) {
+        self.delays.pass(stage, items);
+        self.lane.busy(stage, items, self.lap().saturating_sub(gpu));
+        self.lane.blocked.fetch_add(nanoseconds(gpu), Relaxed);
+        self.lane.waited_for_gpu.fetch_add(nanoseconds(gpu), Relaxed);
+    }
+
     /// What has passed since the last section was work, but not of a stage.
     pub(in crate::loader) fn other(&self) {
         self.lane.other.fetch_add(nanoseconds(self.lap()), Relaxed);

@@ -22,7 +22,11 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
         let backend = backend(arguments)?;
-        let recipe = recipe::load(&arguments.recipe)?;
+        // What is wrong inside a recipe names the setting by itself.
+        let recipe = recipe::load(&arguments.recipe).map_err(|error| match error.kind() {
+            gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}"),
+            _ => error.to_string(),
+        })?;
         Ok(Setup {
             execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
             source: data::open(&arguments.data, &arguments.recipe)?,
