@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test, those of the GPU path included. Where the machine has no adapter, installs Mesa's software drivers
+# Runs every test but those of the feature `burn`: those of the GPU path and of the command included. Where the machine has no adapter, installs Mesa's software drivers
 # for Vulkan and OpenGL first, or says what to install. Needs bash and cargo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,12 +21,13 @@ install_drivers() {
     return 1
 }
 
-adapters() { cargo run --quiet --example adapters; }
+# One set of features for every script but test-burn.sh: nothing is built twice.
+adapters() { cargo run --quiet --features cli --example adapters; }
 
 require_cargo
 
 step 'Building'
-cargo test --no-run
+cargo test --features cli --no-run
 
 step 'Adapters'
 if ! adapters; then
@@ -41,6 +42,6 @@ fi
 
 step 'Tests; those of the GPU path fail where they find no adapter'
 export GPUFEED_REQUIRE_GPU=1
-cargo test
+cargo test --features cli
 
 step 'All tests passed'

@@ -12,6 +12,7 @@
 //! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] gives the batches, [`DataLoader::resume`] the rest of an epoch |
 //! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, drawn parameters, failures |
 //! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
+//! | [`Stats`], [`Bottleneck`] | where the time goes, and what limits |
 //! | [`Sampler`] | the order of samples alone, without a loader |
 //! | [`Error`], [`ErrorKind`] | what went wrong, and which setting changes it |
 //!
@@ -72,6 +73,7 @@
 //!
 //! | feature | |
 //! |---|---|
+//! | `cli` | the command `gpufeed`: bench, compare, doctor, preview, report |
 //! | `burn` | the module `interop::burn`: batches as tensors of Burn 0.22 on the same GPU; needs Rust 1.95, and minutes to build |
 //!
 //! Burn's own `fusion`, `autotune`, `train` and the rest are for the application to choose.

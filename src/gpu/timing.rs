@@ -54,20 +54,26 @@ impl Times {
     }
 }
 
+/// A set, and the passes that were timed with it.
+type Timed = (usize, Vec<usize>);
+
+/// A set whose times can be read, if the mapping succeeded.
+type Mapped = (usize, bool);
+
 /// The query sets of a run; without any on a device without timestamps, where nothing is timed.
 #[derive(Debug)]
 pub(super) struct Timing {
     sets: Vec<Set>,
     free: Vec<usize>,
     /// The set that the submission being recorded writes to, and the passes that it has timed.
-    open: Option<(usize, Vec<usize>)>,
+    open: Option<Timed>,
     /// Written by the last submission.
-    written: Option<(usize, Vec<usize>)>,
+    written: Option<Timed>,
     /// Resolved by the submission being recorded.
-    resolving: Option<(usize, Vec<usize>)>,
+    resolving: Option<Timed>,
     /// On their way to be mapped.
-    reading: VecDeque<(usize, Vec<usize>)>,
-    mapped: (Sender<(usize, bool)>, Receiver<(usize, bool)>),
+    reading: VecDeque<Timed>,
+    mapped: (Sender<Mapped>, Receiver<Mapped>),
     /// Nanoseconds of a tick.
     period: f64,
 }

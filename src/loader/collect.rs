@@ -69,7 +69,7 @@ pub(super) fn run(
             let mut batch = assembly.finish(line, store);
             judge.judge(line, &mut batch)?;
             clock.spent(Stage::Upload, 0);
-            if clock.blocked(|| ready.send(Ok(batch))).is_err() {
+            if clock.blocked(|| ready.send(Ok(batch)).is_err()) {
                 return Ok(());
             }
         }

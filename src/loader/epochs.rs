@@ -254,13 +254,13 @@ fn feed(
                 None => return Ok(()),
             };
             let announced = Announced { number, epoch, index: index as u64, places, valid, at: Instant::now(), buffer };
-            if clock.blocked(|| collector.send(Message::Batch(announced))).is_err() {
+            if clock.blocked(|| collector.send(Message::Batch(announced)).is_err()) {
                 return Ok(());
             }
             let mut pieces = pieces.into_iter();
             for (place, slot) in slots.enumerate() {
                 let job = Job { order, batch: number, place, epoch, slot, piece: pieces.next() };
-                if stop.load(Ordering::Relaxed) || clock.blocked(|| jobs.send(job)).is_err() {
+                if stop.load(Ordering::Relaxed) || clock.blocked(|| jobs.send(job).is_err()) {
                     return Ok(());
                 }
                 order += 1;

@@ -275,7 +275,7 @@ impl DataLoader {
         self.budget.of_a_run()
     }
 
-    /// The plan, where it runs, and the memory it takes.
+    /// The plan with its passes, where it runs, the bytes that come out, and the memory it takes; known before any run.
     pub fn explain(&self) -> String {
         let line = &self.line;
         let executor = match &line.execution {
@@ -287,7 +287,7 @@ impl DataLoader {
             }
         };
         format!(
-            "{}runs on: {executor}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\n{}",
+            "{}runs on: {executor}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             line.plan,
             line.dataset.len(),
             self.len(),
@@ -295,6 +295,8 @@ impl DataLoader {
             if line.views == 1 { String::new() } else { format!(" with {} views each", line.views) },
             line.workers,
             line.queue_depth,
+            line.plan.image_bytes(line.size),
+            line.batch_bytes() as f64 / f64::from(1 << 20),
             self.budget
         )
     }

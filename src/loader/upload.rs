@@ -323,7 +323,7 @@ impl<'a> Uploader<'a> {
             let mut batch = assembly.finish(self.line, store);
             self.state.judge.judge(self.line, &mut batch)?;
             self.clock.spent(Stage::Upload, 0);
-            if self.clock.blocked(|| self.ready.send(Ok(batch))).is_err() {
+            if self.clock.blocked(|| self.ready.send(Ok(batch)).is_err()) {
                 return Ok(false);
             }
         }

@@ -65,7 +65,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn send(&self, message: Message) -> Result<(), Stopped> {
-        self.clock.blocked(|| self.out.send(message)).map_err(|_| Stopped)
+        self.clock.blocked(|| self.out.send(message).map_err(|_| Stopped))
     }
 
     fn job(&self, mut job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {

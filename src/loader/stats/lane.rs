@@ -121,7 +121,7 @@ impl<'a> Clock<'a> {
     /// A new image.
     pub(in crate::loader) fn item(&self) {
         let number = self.items.replace(self.items.get().wrapping_add(1));
-        self.cpu.set(if number % SAMPLED == 0 { ThreadTime::try_now().ok() } else { None });
+        self.cpu.set(if number.is_multiple_of(SAMPLED) { ThreadTime::try_now().ok() } else { None });
     }
 
     /// The stage that is under way, or was the last.
