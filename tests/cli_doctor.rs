@@ -269,7 +269,7 @@ fn links_pipes_and_permissions_are_found() {
     symlink(at("nowhere"), at("cat/dangling.jpg")).unwrap();
     symlink(at("dog"), at("dog/x/up")).unwrap();
     assert!(Command::new("mkfifo").arg(at("dog/pipe.jpg")).status().unwrap().success());
-    fs::set_permissions(at("cat/locked.png"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(at("cat/locked.png"), fs::Permissions::from_mode(0o000)).unwrap();
     // Root reads everything.
     let locked = fs::read(at("cat/locked.png")).is_err();
     if !locked {
@@ -287,7 +287,7 @@ fn links_pipes_and_permissions_are_found() {
     assert!(value["places"][0]["reason"].as_str().unwrap().contains("leads back to dog"));
 
     if locked {
-        fs::set_permissions(at("dog/x"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(at("dog/x"), fs::Permissions::from_mode(0o000)).unwrap();
         let (value, code) = json(root.path(), &[]);
         fs::set_permissions(at("dog/x"), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!((code, counts(&value, "findings")["unreadable_folder"]), (3, 1));

@@ -92,7 +92,7 @@ fn every_operator_there_and_back() {
         Recipe { name: "all \"of\" it\n".into(), description: "x = 1 # no".into(), transforms: all, output, views: 3 };
     assert_eq!(through_toml(&whole), whole);
     for transform in &whole.transforms {
-        assert_eq!(through_toml(&vec![transform.clone()].into()).transforms, [transform.clone()]);
+        assert_eq!(through_toml(&vec![transform.clone()].into()).transforms, std::slice::from_ref(transform));
     }
     let mut dice = Dice(11);
     for _ in 0..200 {

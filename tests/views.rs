@@ -1,7 +1,5 @@
 //! Several views of one sample: each draws for itself, the first as if there were no other, on every executor.
 
-#![expect(clippy::print_stdout, reason = "tests print what an adapter cannot do")]
-
 mod line;
 
 use gpufeed::transforms::{

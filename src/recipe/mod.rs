@@ -204,7 +204,7 @@ pub fn to_toml(recipe: impl Into<Recipe>) -> Result<String> {
 pub fn load(name_or_file: &str) -> Result<Recipe> {
     let path = std::path::Path::new(name_or_file);
     let is_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    if !is_file && !(path.components().count() > 1 && path.is_file()) {
+    if !(is_file || path.components().count() > 1 && path.is_file()) {
         return named(name_or_file);
     }
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
