@@ -76,6 +76,7 @@ fn check(place: &Place, wanted: Resource, mut look: impl FnMut() -> Stats) -> (B
     let own = found.utilisation.iter().find(|(resource, _)| *resource == wanted).unwrap().1;
     assert!(own > 0.5, "{}: {:?}", place.name, found.utilisation);
     assert!(found.to_string().contains(&wanted.to_string()), "{found}");
+    println!("{}: {found}", place.name);
     (found, stats)
 }
 
@@ -165,6 +166,24 @@ fn nothing_has_run() {
     let loader = small(small_files(8)).build(&gpufeed::Backend::Cpu).unwrap();
     let found = loader.stats().bottleneck();
     assert_eq!((found.resource, found.to_string().as_str()), (None, "unexplained: nothing has run yet"));
+}
+
+/// With several views every stage counts their images.
+#[test]
+fn views_are_images() {
+    let _alone = alone();
+    for place in places() {
+        let loader = place.build(small(small_files(12)).views(3));
+        loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
+        let stats = loader.stats();
+        let items: Vec<u64> = stats.stages.iter().map(|stage| stage.items).filter(|items| *items > 0).collect();
+        // The last batch is still with the consumer when the run ends.
+        assert!(
+            stats.images == 36 && items[..items.len() - 1].iter().all(|items| *items == 36),
+            "{}: {stats}\n{items:?}",
+            place.name
+        );
+    }
 }
 
 /// Every image and byte is counted, and the workers' time has no gap.

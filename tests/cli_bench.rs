@@ -230,7 +230,8 @@ fn the_shaders_on_an_adapter() {
     check_rates(rows(&report, "/upload"));
     let names =
         |pointer: &str| rows(&report, pointer).iter().map(|row| text(row, "/name").to_owned()).collect::<Vec<_>>();
-    for row in ["copy kernel", "strip, f32", "per-output taps, f32", "the recipe: stage", "the recipe: statistic"] {
+    for row in ["copy kernel", "strip, f32", "per-output taps, f32", "the recipe: 1, stage", "the recipe: 0, statistic"]
+    {
         assert!(names("/kernels/rows").contains(&row.to_owned()), "{row} is missing in {:?}", names("/kernels/rows"));
     }
     for way in ["memcpy", "ring and copy", "write_buffer"] {

@@ -83,6 +83,8 @@ def arguments(given=None):
     for way in given.gpufeed_ways:
         if way not in gpufeed.WAYS:
             parser.error(f"--gpufeed-ways: {way!r} is none of {', '.join(gpufeed.WAYS)}")
+    if "cpu" not in given.gpufeed_ways:
+        parser.error("--gpufeed-ways: cpu is missing, the row that the others are compared with")
     folder = os.path.dirname(os.path.abspath(given.json))
     if not os.path.isdir(folder):
         parser.error(f"--json: there is no folder {folder}")

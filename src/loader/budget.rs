@@ -47,7 +47,7 @@ impl Budget {
             return Ok(());
         }
         let (what, setting) = if runs == 1 {
-            ("the line", "memory_budget, or lower batch_size, queue_depth or the output size")
+            ("the line", "memory_budget, or lower batch_size, queue_depth, views or the output size")
         } else {
             ("one more run of the loader", "memory_budget, or end the runs that are under way first")
         };

@@ -90,8 +90,8 @@ impl CopyUp<'_> {
         let taken = clock.blocked(|| self.outputs.take(self.run, stop, || Target::plain(self.gpu, bytes)))?;
         let Some(target) = taken else { return Ok(None) };
         let slot = clock.waited_for_gpu(|| self.staging.take())?;
-        let (images, bytes) =
-            ((host.batch().len() / line.plan.image_bytes(line.size).max(1)) as u64, host.batch().len());
+        let bytes = host.batch().len();
+        let images = (bytes / line.plan.image_bytes(line.size).max(1)) as u64;
         let _span = tracing::trace_span!("upload", images, bytes).entered();
         self.staging.upload(slot, host.batch(), &target.output)?;
         clock.spent(Stage::Upload, images);

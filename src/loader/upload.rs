@@ -267,7 +267,8 @@ impl<'a> Uploader<'a> {
     fn submit_full(&mut self) -> Result<()> {
         while let Some(at) = self.state.filling.iter().position(|filling| filling.sealed && filling.outstanding == 0) {
             let filling = self.state.filling.swap_remove(at);
-            let (images, bytes) = (filling.contents.len() as u64, filling.used);
+            let images = (filling.contents.len() * self.line.views) as u64;
+            let bytes = if images > 0 { filling.used } else { 0 };
             // What was heard and granted before counts as well.
             let _span = tracing::trace_span!("upload", images, bytes).entered();
             let computing = self.submit(filling)?;

@@ -117,12 +117,12 @@ impl Worker<'_> {
         let (line, clock) = (self.line, &self.clock);
         let (file, parts) = scratch.parts();
         clock.item();
-        let sample = match clock.work(Stage::Read, || line.dataset.read(index, file)) {
+        let sample = match clock.work(Stage::Read, line.views, || line.dataset.read(index, file)) {
             Ok(sample) => sample,
             Err(error) => return Ok(Err(error)),
         };
         clock.bytes(Stage::Read, sample.data.len() as u64);
-        let drafted = match clock.work(Stage::Draw, || line.draft(&sample.data, key)) {
+        let drafted = match clock.work(Stage::Draw, line.views, || line.draft(&sample.data, key)) {
             Ok(drafted) => drafted,
             Err(error) => return Ok(Err(error)),
         };
@@ -153,11 +153,12 @@ impl Worker<'_> {
     /// Decodes and augments into the batch's memory.
     fn augment(&self, data: &SampleData<'_>, drafted: &Drafted, piece: &mut [u8], parts: Parts<'_>) -> Result<()> {
         let line = self.line;
-        let pixels =
-            self.clock.work(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)))?;
+        let pixels = self.clock.work(Stage::Decode, line.views, || {
+            line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats))
+        })?;
         self.clock.bytes(Stage::Decode, drafted.decoded_bytes());
         self.clock.bytes(Stage::Augment, piece.len() as u64);
-        self.clock.work(Stage::Augment, || {
+        self.clock.work(Stage::Augment, line.views, || {
             let images = piece.chunks_exact_mut(line.plan.image_bytes(line.size));
             for (view, image) in drafted.views.iter().zip(images) {
                 let pixels = view.pixels(drafted, pixels);
@@ -176,8 +177,8 @@ impl Worker<'_> {
         grant: &Receiver<Grant>,
     ) -> Result<Result<Content>, Stopped> {
         let (line, clock) = (self.line, &self.clock);
-        let decoded =
-            clock.work(Stage::Decode, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
+        let decoded = clock
+            .work(Stage::Decode, line.views, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
         let Grant { range, slot, mut offset } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
         let pixels = match decoded {
             Ok(pixels) => pixels,
@@ -194,7 +195,7 @@ impl Worker<'_> {
             let mut pixels = view.pixels(drafted, pixels);
             let (width, height, program) = if view.reduce() {
                 line.stats.reduced();
-                clock.work(Stage::Augment, || {
+                clock.work(Stage::Augment, 1, || {
                     cpu::run_to_floats(&line.plan, &view.program, pixels, view.region, parts.reduced, parts.cpu);
                 });
                 let (width, height) = view.program.size();
@@ -206,7 +207,7 @@ impl Worker<'_> {
                 program.stages[0].sampling = program.stages[0].sampling.relative_to(*region);
                 (region.width, region.height, program)
             };
-            let copied = clock.work(Stage::Put, || copy(pixels, width as usize, height as usize, &range, at));
+            let copied = clock.work(Stage::Put, 1, || copy(pixels, width as usize, height as usize, &range, at));
             if let Err(error) = copied {
                 self.send(Message::Fatal(error))?;
                 return Err(Stopped);

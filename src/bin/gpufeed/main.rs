@@ -5,6 +5,14 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+/// Prints a line; that a reader has seen enough (`| head`) is no failure.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout().lock(), $($text)*);
+    }};
+}
+
 mod bench;
 mod compare;
 mod doctor;
@@ -12,7 +20,29 @@ mod preview;
 mod report;
 
 use clap::{Parser, Subcommand};
+use gpufeed::recipe::{self, Recipe};
+use std::io::{self, BufWriter, StdoutLock, Write as _};
 use std::process::ExitCode;
+
+/// Writes what a program will read: an error if it cannot be written, unless the reader has seen enough (`| head`).
+pub(crate) fn to_stdout(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
+) -> Result<(), String> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(|error| format!("standard output: {error}")),
+    }
+}
+
+/// A recipe by its name or its file.
+pub(crate) fn recipe(name: &str) -> Result<Recipe, String> {
+    recipe::load(name).map_err(|error| match error.kind() {
+        // What is wrong inside a recipe names the setting by itself.
+        gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}"),
+        _ => error.to_string(),
+    })
+}
 
 /// What a command ends with.
 pub(crate) type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;

@@ -129,17 +129,17 @@ impl<'a> Clock<'a> {
         self.stage.get()
     }
 
-    /// One image's work.
-    pub(in crate::loader) fn work<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+    /// The work on a sample of so many images.
+    pub(in crate::loader) fn work<T>(&self, stage: Stage, images: usize, work: impl FnOnce() -> T) -> T {
         self.stage.set(stage);
         let result = {
             let _span = stage.span().entered();
             let result = work();
-            self.delays.pass(stage, 1);
+            self.delays.pass(stage, images as u64);
             result
         };
         let time = self.lap();
-        self.lane.busy(stage, 1, time);
+        self.lane.busy(stage, images as u64, time);
         if let Some(before) = self.cpu.get() {
             let now = ThreadTime::try_now().ok();
             let counts = &self.lane.stages[stage as usize];

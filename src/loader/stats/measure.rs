@@ -20,7 +20,7 @@ pub fn recording(images: u32) -> Duration {
         clock.item();
         for stage in [Stage::Read, Stage::Draw, Stage::Decode, Stage::Augment] {
             clock.bytes(stage, black_box(1));
-            clock.work(stage, || black_box(image));
+            clock.work(stage, 1, || black_box(image));
         }
         counters.images(black_box(1));
         clock.blocked(|| black_box(image));

@@ -51,7 +51,7 @@ pub struct Stats {
     pub reduced: u64,
     /// Bytes of the samples, as the data set gave them.
     pub bytes_read: u64,
-    /// Bytes that went to the GPU: source pixels where it augments, finished batches where the CPU does.
+    /// Bytes that went where the GPU reads them: source pixels where it augments, finished batches where the CPU does.
     pub bytes_uploaded: u64,
     /// Bytes of the batches that the caller received.
     pub bytes_written: u64,
@@ -85,7 +85,7 @@ pub struct Stats {
 pub struct StageStats {
     /// Which.
     pub stage: Stage,
-    /// Images.
+    /// Images; the attempts that failed count, too.
     pub items: u64,
     /// Time that it took, waits for its own disk or core included.
     pub busy: Duration,
@@ -137,7 +137,7 @@ pub struct QueueStats {
     pub name: &'static str,
     /// Its places.
     pub capacity: usize,
-    /// Share of them that was taken when its reader came to take one, on average.
+    /// Share of them that was taken when its reader came to take one, on average; of `inbox`, when it came to wait.
     pub occupancy: f64,
     looks: u64,
     found: u64,
@@ -165,6 +165,8 @@ pub struct GpuTime {
     pub waited: Duration,
     /// By timestamps; empty without.
     pub passes: Vec<PassTime>,
+    /// The same, whether they are to be trusted or not.
+    sums: Vec<PassTime>,
     submissions: [u64; 3],
 }
 
@@ -238,7 +240,7 @@ impl QueueStats {
 impl GpuTime {
     fn new(times: &Times, waited: Duration) -> Self {
         let mut gpu = GpuTime { waited, submissions: times.submissions(), ..GpuTime::default() };
-        gpu.passes = times.passes().into_iter().map(|(name, time, count)| PassTime { name, time, count }).collect();
+        gpu.sums = times.passes().into_iter().map(|(name, time, count)| PassTime { name, time, count }).collect();
         gpu.judge();
         gpu
     }
@@ -254,14 +256,13 @@ impl GpuTime {
             _ => GpuClock::Waits,
         };
         if self.clock == GpuClock::Timestamps {
+            self.passes = self.sums.clone();
             self.busy = self.passes.iter().map(|pass| pass.time).sum::<Duration>().mul_f64(all as f64 / timed as f64);
-        } else {
-            self.passes.clear();
         }
     }
 
     fn since(&self, earlier: &GpuTime) -> GpuTime {
-        let before = |name: &str| earlier.passes.iter().find(|pass| pass.name == name);
+        let before = |name: &str| earlier.sums.iter().find(|pass| pass.name == name);
         let pass = |pass: &PassTime| match before(&pass.name) {
             Some(then) => PassTime {
                 name: pass.name.clone(),
@@ -272,13 +273,18 @@ impl GpuTime {
         };
         let mut gpu = GpuTime {
             waited: self.waited.saturating_sub(earlier.waited),
-            passes: self.passes.iter().map(pass).collect(),
+            sums: self.sums.iter().map(pass).collect(),
             submissions: std::array::from_fn(|i| self.submissions[i].saturating_sub(earlier.submissions[i])),
             ..GpuTime::default()
         };
         gpu.judge();
         gpu
     }
+}
+
+fn each<T: Clone>(now: &[T], then: &[T], since: fn(&T, &T) -> T) -> Vec<T> {
+    let pairs = now.iter().enumerate().map(|(i, now)| (now, then.get(i)));
+    pairs.map(|(now, then)| then.map_or_else(|| now.clone(), |then| since(now, then))).collect()
 }
 
 impl Stats {
@@ -312,9 +318,10 @@ impl Stats {
             bytes_written: less(self.bytes_written, earlier.bytes_written),
             running: self.running.saturating_sub(earlier.running),
             cpu: self.cpu.saturating_sub(earlier.cpu),
-            stages: self.stages.iter().zip(&earlier.stages).map(|(now, then)| now.since(then)).collect(),
-            pools: self.pools.iter().zip(&earlier.pools).map(|(now, then)| now.since(then)).collect(),
-            queues: self.queues.iter().zip(&earlier.queues).map(|(now, then)| now.since(then)).collect(),
+            // Nothing was done before a default one.
+            stages: each(&self.stages, &earlier.stages, StageStats::since),
+            pools: each(&self.pools, &earlier.pools, PoolStats::since),
+            queues: each(&self.queues, &earlier.queues, QueueStats::since),
             latency: self.latency.since(&earlier.latency),
             gpu: self.gpu.since(&earlier.gpu),
         }

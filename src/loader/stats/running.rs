@@ -46,11 +46,11 @@ impl Running {
     /// Ends a run that took so long.
     pub(super) fn end(&self, time: Duration) {
         let time = time.as_nanos() as u64;
-        self.began.fetch_sub(self.now().saturating_sub(time), SeqCst);
-        self.ended.fetch_add(time, SeqCst);
         if self.active.fetch_sub(1, SeqCst) == 1 {
             self.cpu.fetch_add(process().saturating_sub(self.cpu_began.load(SeqCst)), SeqCst);
         }
+        self.began.fetch_sub(self.now().saturating_sub(time), SeqCst);
+        self.ended.fetch_add(time, SeqCst);
     }
 
     /// Wall time of all runs together, and CPU time.

@@ -128,8 +128,14 @@ impl Arguments {
             if path.is_dir() {
                 return Err(format!("{setting}: {} is a folder", path.display()));
             }
+            if path.exists() {
+                let opened = std::fs::OpenOptions::new().append(true).open(path);
+                opened.map_err(|error| format!("{setting}: {}: {error}", path.display()))?;
+            }
         }
-        Ok(())
+        self.markdown
+            .as_ref()
+            .map_or(Ok(()), |path| crate::report::markdown::check(path).map_err(|error| format!("markdown: {error}")))
     }
 
     /// The numbers of workers; the last one is the main run's.

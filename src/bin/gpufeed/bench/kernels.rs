@@ -150,7 +150,7 @@ fn on_gpu(
     time: Duration,
     notes: &mut Vec<String>,
 ) -> Result<Kernels, Box<dyn Error>> {
-    // A device of its own, with the timestamps that the loader's has no use for.
+    // A device of its own: the loader's may have been opened without timestamps.
     let info = gpu.info();
     let same = |adapter: &wgpu::Adapter| {
         let other = adapter.get_info();
@@ -268,13 +268,13 @@ impl<'a> Bench<'a> {
         let (slot, elements) = (rig.slot_bytes(), rig.elements());
         let source = self.source(slot);
         let [output, packed] = [(); 2].map(|()| self.adapter.storage(4 * elements));
-        for dispatch in &rig.dispatches() {
+        for (number, dispatch) in rig.dispatches().iter().enumerate() {
             let (bytes, read, write) = match dispatch.name {
                 "Statistic" => (slot, &source, &output),
                 "Pack" => ((4 + dtype.bytes() as u64) * elements, &output, &packed),
                 _ => (slot + 4 * elements, &source, &output),
             };
-            let name = format!("the recipe: {}", dispatch.name.to_lowercase());
+            let name = format!("the recipe: {number}, {}", dispatch.name.to_lowercase());
             cases.push(Case { name, images, bytes, flops: None });
             kernels.push(vec![self.kernel(dispatch, read, write)]);
         }

@@ -33,6 +33,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use samples::Samples;
 use setup::Setup;
 use std::error::Error;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -60,21 +61,22 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     arguments.check_files()?;
     let report = measure(arguments, &workers, main)?;
-    if let Some(path) = &arguments.html {
-        report::html::write(&report, path).map_err(|error| format!("html: {}: {error}", path.display()))?;
-    }
-    if let Some(path) = &arguments.markdown {
-        report::markdown::update(&report, path)?;
-    }
+    // First what the others can be made of again.
     let json = serde_json::to_string_pretty(&report)?;
     match &arguments.json {
-        Some(path) if path == Path::new("-") => println!("{json}"),
+        Some(path) if path == Path::new("-") => crate::to_stdout(|out| writeln!(out, "{json}"))?,
         path => {
             summary::print(&report);
             if let Some(path) = path {
                 write("json", path, &json)?;
             }
         }
+    }
+    if let Some(path) = &arguments.html {
+        report::html::write(&report, path).map_err(|error| format!("html: {}: {error}", path.display()))?;
+    }
+    if let Some(path) = &arguments.markdown {
+        report::markdown::update(&report, path).map_err(|error| format!("markdown: {error}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -178,7 +180,9 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
 
     if let Some(path) = &arguments.trace {
         progress.next("the trace");
-        trace::write(&setup, main, path)?;
+        if let Err(error) = trace::write(&setup, main, path) {
+            report.notes.push(format!("trace: {}: not written: {error}", path.display()));
+        }
     }
     Ok(report)
 }

@@ -3,7 +3,7 @@
 use super::data::{self, Source};
 use super::{Arguments, BackendChoice};
 use gpufeed::decode::Orientation;
-use gpufeed::recipe::{self, Recipe};
+use gpufeed::recipe::Recipe;
 use gpufeed::{Backend, DataLoader, Execute, Gpu};
 use std::error::Error;
 use std::time::Duration;
@@ -22,11 +22,7 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
         let backend = backend(arguments)?;
-        // What is wrong inside a recipe names the setting by itself.
-        let recipe = recipe::load(&arguments.recipe).map_err(|error| match error.kind() {
-            gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}"),
-            _ => error.to_string(),
-        })?;
+        let recipe = crate::recipe(&arguments.recipe)?;
         Ok(Setup {
             execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
             source: data::open(&arguments.data, &arguments.recipe)?,

@@ -101,21 +101,12 @@ impl Interval {
         }
     }
 
-    /// What more workers are predicted to bring: the number that the prediction is for, and its gain.
+    /// What so many workers are predicted to bring.
     ///
     /// # Errors
     /// Why there is no prediction.
-    pub(super) fn more_workers(&self) -> Result<(usize, f64), String> {
-        let found = self.stats.bottleneck();
-        if found.resource.is_none() {
-            return Err(found.to_string());
-        }
-        let next = self.stats.workers + 1;
-        Ok(match found.change {
-            Some(change) if change.what.starts_with(&format!("workers({next})")) => (next, change.gain),
-            // Something else limits, or every core is busy.
-            _ => (next, 0.0),
-        })
+    pub(super) fn gain_of(&self, workers: usize) -> Result<f64, String> {
+        self.stats.gain_of_workers(workers).ok_or_else(|| self.stats.bottleneck().to_string())
     }
 
     /// Seconds that a stage takes for an image; `None` where it has nothing to do.

@@ -9,10 +9,10 @@ fn section(title: &str, rows: impl IntoIterator<Item = (String, String)>) {
     if rows.is_empty() {
         return;
     }
-    println!("\n{}", style(title).bold());
+    say!("\n{}", style(title).bold());
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     for (name, text) in rows {
-        println!("  {name:width$}  {text}");
+        say!("  {name:width$}  {text}");
     }
 }
 
@@ -56,7 +56,7 @@ fn rate(rate: &Rate) -> (String, String) {
 
 pub(super) fn print(report: &Report) {
     let place = report.adapter.as_deref().map_or(String::new(), |adapter| format!(" on {adapter}"));
-    println!(
+    say!(
         "{} {}: {}, {}{place}; {} workers, batches of {}",
         style("gpufeed").bold(),
         report.version,
@@ -66,13 +66,16 @@ pub(super) fn print(report: &Report) {
         report.batch_size
     );
     let machine = &report.machine;
-    println!(
+    say!(
         "{}, {} cores, {}; others kept {:.1} cores busy",
-        machine.cpu, machine.cores, machine.os, machine.other_cores_busy
+        machine.cpu,
+        machine.cores,
+        machine.os,
+        machine.other_cores_busy
     );
-    println!("{}: {} samples, {:.1} MB", report.data.name, report.data.samples, report.data.bytes as f64 / 1e6);
-    println!("\n{}", style(spread(&report.images_per_second)).bold().green());
-    println!("{}", report.bottleneck.verdict);
+    say!("{}: {} samples, {:.1} MB", report.data.name, report.data.samples, report.data.bytes as f64 / 1e6);
+    say!("\n{}", style(spread(&report.images_per_second)).bold().green());
+    say!("{}", report.bottleneck.verdict);
     section(
         "The line",
         [

@@ -11,6 +11,7 @@ use console::{Alignment, Style, pad_str, style};
 use noise::Verdict;
 use rows::{Row, Rows};
 use serde::Serialize;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -69,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             only_in_a: &rows.only_in_a,
             only_in_b: &rows.only_in_b,
         };
-        println!("{}", serde_json::to_string_pretty(&comparison)?);
+        let text = serde_json::to_string_pretty(&comparison)?;
+        crate::to_stdout(|out| writeln!(out, "{text}"))?;
     } else {
         print(arguments, [&a, &b], &rows, &unlike);
     }
@@ -79,15 +81,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn print(arguments: &Arguments, reports: [&Report; 2], rows: &Rows, unlike: &[unlike::Difference]) {
     for (letter, path, report) in [("A", &arguments.a, reports[0]), ("B", &arguments.b, reports[1])] {
         let date = units::date(report.unix_time);
-        println!("{}  {}  gpufeed {}, {}, {date}", style(letter).bold(), path.display(), report.version, report.recipe);
+        say!("{}  {}  gpufeed {}, {}, {date}", style(letter).bold(), path.display(), report.version, report.recipe);
     }
     if !unlike.is_empty() {
-        println!(
+        say!(
             "\n{}",
             style("These are unlike things; the ratios show all of these differences together:").yellow().bold()
         );
         for difference in unlike {
-            println!("  {}: {} | {}", difference.what, difference.a, difference.b);
+            say!("  {}: {} | {}", difference.what, difference.a, difference.b);
         }
     }
 
@@ -105,16 +107,16 @@ fn print(arguments: &Arguments, reports: [&Report; 2], rows: &Rows, unlike: &[un
         });
         padded.collect::<Vec<_>>().join("  ")
     };
-    println!("\n{}", style(line(&head)).dim());
+    say!("\n{}", style(line(&head)).dim());
     for (row, cells) in rows.rows.iter().zip(&cells) {
-        println!("{}  {}", line(cells), style_of(row).apply_to(said(row)));
+        say!("{}  {}", line(cells), style_of(row).apply_to(said(row)));
     }
     for (letter, names) in [("A", &rows.only_in_a), ("B", &rows.only_in_b)] {
         if !names.is_empty() {
-            println!("only in {letter}: {}", names.join(", "));
+            say!("only in {letter}: {}", names.join(", "));
         }
     }
-    println!("\n{}", conclusion(rows));
+    say!("\n{}", conclusion(rows));
 }
 
 fn cells(row: &Row) -> [String; 5] {

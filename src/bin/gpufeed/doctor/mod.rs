@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn look_at_machine(arguments: &Arguments) -> Outcome {
     let survey = adapters::survey();
     let write = |out: &mut Out| if arguments.json { json(out, &survey) } else { print::machine(out, &survey) };
-    to_stdout(write)?;
+    crate::to_stdout(write)?;
     Ok(exit(!survey.problems.is_empty()))
 }
 
@@ -66,20 +66,11 @@ fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
     let summary = summary::Summary::new(name, (listing, reports), duplicates, arguments.max_pixels, seconds);
     let write =
         |out: &mut Out| if arguments.json { json(out, &summary) } else { print::folder(out, &summary, arguments.list) };
-    to_stdout(write)?;
+    crate::to_stdout(write)?;
     Ok(exit(!summary.findings.is_empty()))
 }
 
 type Out = BufWriter<StdoutLock<'static>>;
-
-/// A reader that has seen enough (`| head`) is no failure.
-fn to_stdout(write: impl FnOnce(&mut Out) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done,
-    }
-}
 
 fn json(out: &mut Out, value: &impl serde::Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;

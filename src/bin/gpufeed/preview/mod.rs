@@ -11,8 +11,9 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use cursor::Cursor;
 use draws::{Row, Rows};
-use gpufeed::{Backend, Dataset, ImageFolder, recipe};
+use gpufeed::{Backend, Dataset, ImageFolder};
 use std::error::Error;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -76,7 +77,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         None => (!arguments.json).then_some(Path::new("sheet.png")),
     };
     out.map_or(Ok(()), check_out)?;
-    let recipe = recipe::load(&arguments.recipe)?;
+    if let Some(raw) = &arguments.raw {
+        check_out(raw).map_err(|error| format!("--raw: {error}"))?;
+    }
+    let recipe = crate::recipe(&arguments.recipe)?;
     let folder = ImageFolder::open(&arguments.folder)?;
     let indices = match arguments.sample {
         Some(id) => vec![place_of(&folder, id)?],
@@ -109,11 +113,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         sheet.image.save(out).map_err(|error| format!("--out: {}: {error}", out.display()))?;
     }
     if arguments.json {
-        println!("{:#}", sheet.json(out, &recipe, &rows)?);
+        let json = sheet.json(out, &recipe, &rows)?;
+        crate::to_stdout(|out| writeln!(out, "{json:#}"))?;
     } else if let Some(out) = out {
         let (width, height) = sheet.image.dimensions();
         let pictures: usize = rows.iter().map(|row| row.draws.len()).sum();
-        println!("{}: {} samples, {pictures} draws, {width}x{height} pixels", out.display(), rows.len());
+        say!("{}: {} samples, {pictures} draws, {width}x{height} pixels", out.display(), rows.len());
     }
     for error in failed {
         eprintln!("{} {error}", console::style("warning:").for_stderr().yellow());

@@ -12,6 +12,11 @@ pub(crate) fn update(report: &Report, path: &Path) -> Result<(), Box<dyn Error>>
     Ok(Section("bench").update(path, &text(report))?)
 }
 
+/// Whether `update` would find its place in the file: to be asked before minutes are spent on measuring.
+pub(crate) fn check(path: &Path) -> Result<(), String> {
+    Section("bench").check(path)
+}
+
 /// Rewrites what stands between `<!-- gpufeed peers: begin -->` and `<!-- gpufeed peers: end -->` with the rows of a JSON file
 /// of `benches/peers/run.py`.
 pub(crate) fn update_peers(peers: &Path, path: &Path) -> Result<(), Box<dyn Error>> {

@@ -39,6 +39,15 @@ impl Section {
         replace(path, &new).map_err(|error| format!("{} cannot be written: {error}", path.display()))
     }
 
+    /// Whether `update` would find its markers in the file, if there is one.
+    pub(crate) fn check(self, path: &Path) -> Result<(), String> {
+        match fs::read(path) {
+            Ok(old) => self.replaced(&old, "").map(drop).map_err(|reason| format!("{}: {reason}", path.display())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
     fn replaced(self, old: &[u8], body: &str) -> Result<Vec<u8>, String> {
         let (begin, end) = (self.begin(), self.end());
         let mut offset = 0;

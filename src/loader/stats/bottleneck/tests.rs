@@ -112,6 +112,42 @@ fn predictions_are_what_the_model_then_gives() {
 }
 
 #[test]
+fn many_workers_meet_what_limits_next() {
+    let stats = Model { work: 0.01, cores: 16, upload: 0.002, ..FREE }.stats();
+    let gain = stats.gain_of_workers(16).unwrap();
+    assert!((gain - 4.0).abs() < 0.1, "one thread uploads 5 times as much at the most: {gain}");
+    assert_eq!(Stats::default().gain_of_workers(2), None);
+}
+
+#[test]
+fn copies_are_the_uploads_and_not_the_gpus() {
+    let mut stats = Model { upload: 0.0035, gpu: 0.003, ..FREE }.stats();
+    // The passes take a third of the time, the line waits for two thirds.
+    stats.gpu.waited = stats.running.mul_f64(0.64);
+    stats.pools[1].busy = stats.running.mul_f64(0.32);
+    stats.gpu.busy = stats.running.mul_f64(0.30);
+    let found = stats.bottleneck();
+    assert_eq!(found.resource, Some(Resource::Upload), "{found}");
+}
+
+#[test]
+fn a_disk_without_a_sampled_image() {
+    let mut stats = Model { wait: 0.2, workers: 4, ..FREE }.stats();
+    for stage in &mut stats.stages {
+        stage.cpu = None;
+    }
+    assert_eq!(stats.bottleneck().resource, Some(Resource::Disk));
+}
+
+#[test]
+fn since_nothing_is_all() {
+    let stats = Model { work: 0.01, ..FREE }.stats();
+    let all = stats.since(&Stats::default());
+    assert_eq!((all.stages.len(), all.pools.len(), all.queues.len()), (3, 3, 2));
+    assert_eq!(all.bottleneck(), stats.bottleneck());
+}
+
+#[test]
 fn no_more_workers_than_cores_help() {
     let change = limit(&Model { work: 0.01, workers: 2, ..FREE }).1.change.unwrap();
     assert_eq!(change.what, "one more core and worker");
