@@ -78,7 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     out.map_or(Ok(()), check_out)?;
     if let Some(raw) = &arguments.raw {
-        check_out(raw).map_err(|error| format!("--raw: {error}"))?;
+        let folder = raw.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if folder.is_some_and(|folder| !folder.is_dir()) {
+            return Err(format!("--raw: {}: there is no such folder", raw.display()).into());
+        }
     }
     let recipe = crate::recipe(&arguments.recipe)?;
     let folder = ImageFolder::open(&arguments.folder)?;
