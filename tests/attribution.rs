@@ -140,7 +140,7 @@ fn a_slow_kernel() {
     let shaders = || places().iter().filter(|place| place.is_shaders());
     for place in shaders() {
         let step = CustomColor::new("slow", wgsl, |color: [f32; 3], _: [f32; 4]| color);
-        let loader = place.build(small(small_files(40)).transform(step));
+        let loader = place.build(small(small_files(40)).transform(step).batch_size(16));
         let (_, stats) = check(place, Resource::Gpu, || steady(&loader, || ()));
         let gpufeed::Backend::Gpu(gpu) = &place.backend else { panic!("{} has no device", place.name) };
         let has_clock = gpu.device().features().contains(gpufeed::wgpu::Features::TIMESTAMP_QUERY);

@@ -291,8 +291,11 @@ impl Stats {
         match resource {
             Resource::Disk => {
                 let cached = shares.rate(workers, 1.0 - shares.waiting / shares.working.max(1e-9));
-                let reason =
-                    format!("{} wait for samples {} of the time", plural(workers, "worker"), percent(shares.waiting));
+                let reason = format!(
+                    "{} spent {} of the time waiting for samples",
+                    plural(workers, "worker"),
+                    percent(shares.waiting)
+                );
                 // A setting before a purchase, as long as there is a core for it.
                 if idle >= 0.5 && one_more > 1.02 {
                     (reason, change(format!("workers({:.0}), whose waits overlap", workers + 1.0), one_more))
