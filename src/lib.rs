@@ -128,5 +128,5 @@ struct Readme;
 pub mod measure {
     pub use crate::cpu::measure::{Native, region};
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw};
-    pub use crate::loader::stats::measure::{SECTIONS, recording};
+    pub use crate::loader::stats::measure::{recording, sections};
 }

@@ -260,7 +260,7 @@ fn feed(
             let mut pieces = pieces.into_iter();
             for (place, slot) in slots.enumerate() {
                 let job = Job { order, batch: number, place, epoch, slot, piece: pieces.next() };
-                if stop.load(Ordering::Relaxed) || clock.blocked(|| jobs.send(job).is_err()) {
+                if stop.load(Ordering::Relaxed) || clock.send(jobs, job).is_err() {
                     return Ok(());
                 }
                 order += 1;

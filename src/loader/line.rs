@@ -88,8 +88,10 @@ impl Line {
 
     /// Of the queues of a run.
     pub(super) fn capacities(&self) -> Capacities {
-        // Deep enough that no worker waits for the next job, short enough that little is announced ahead.
-        Capacities { jobs: 2 * self.workers, inbox: 4 * self.workers + 16, ready: self.queue_depth }
+        // Deep enough that no worker waits for the next job, of which a thousand small ones take a millisecond, and short enough
+        // that little is announced ahead.
+        let jobs = (16 * self.workers).min(self.batch_size / 2).max(2 * self.workers);
+        Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth }
     }
 
     pub(super) fn sample_elements(&self) -> u64 {

@@ -47,9 +47,7 @@ pub(super) fn run(
 ) {
     let worker = Worker { line, out, clock: line.stats.worker(number) };
     loop {
-        worker.clock.look(jobs.len());
-        let job = worker.clock.starved(|| jobs.recv());
-        let Ok(job) = job else { return };
+        let Ok(job) = worker.clock.receive(jobs) else { return };
         if stop.load(Ordering::Relaxed) || worker.job(job, scratch).is_err() {
             return;
         }
@@ -65,7 +63,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn send(&self, message: Message) -> Result<(), Stopped> {
-        self.clock.blocked(|| self.out.send(message).map_err(|_| Stopped))
+        self.clock.send(self.out, message).map_err(|_| Stopped)
     }
 
     fn job(&self, mut job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {

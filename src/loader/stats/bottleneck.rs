@@ -146,6 +146,13 @@ impl Shares {
             }
             _ => (by_waits, submitting, false),
         };
+        let consumer = (1.0 - stats.data_stall()).max(0.0);
+        let mut cpu = share(stats.cpu);
+        // A thread that waits for a queue spins before it sleeps, which is no work. Where nobody else is at work, the line's
+        // own times say how much there is.
+        if stats.gpu.clock == GpuClock::None && consumer < NOTICED {
+            cpu = cpu.min(stats.pools.iter().map(|pool| share(pool.busy)).sum());
+        }
         Shares {
             seconds,
             workers,
@@ -153,11 +160,11 @@ impl Shares {
             waiting: share(waits_of_reading(stats)) / workers,
             working: share(pool.busy) / workers,
             blocked: share(pool.blocked) / workers,
-            cpu: share(stats.cpu),
+            cpu,
             upload: upload.min(1.0),
             gpu: gpu.min(1.0),
             by_timestamps,
-            consumer: (1.0 - stats.data_stall()).max(0.0),
+            consumer,
             jobs: stats.queue("jobs"),
             ready: stats.queue("ready"),
         }
@@ -251,9 +258,22 @@ impl Stats {
 
     /// What another number of workers is predicted to bring: 0.94 is 94 % more images a second. `None` where the line is
     /// unexplained.
+    ///
+    /// It counts on every core doing what one does now; see [`gain_of_workers_at`](Self::gain_of_workers_at).
     pub fn gain_of_workers(&self, workers: usize) -> Option<f64> {
+        self.gain_of_workers_at(workers, 1.0)
+    }
+
+    /// The same where a core does `core_speed` of what it does now when so many are at work: virtual cores that share a
+    /// real one, clocks that fall, memory that is shared. `gpufeed bench` measures it: 0.85 to 1 on the machine of
+    /// `benches/LOG.md`.
+    pub fn gain_of_workers_at(&self, workers: usize, core_speed: f64) -> Option<f64> {
         self.bottleneck().resource?;
-        Some(Shares::new(self).rate(workers as f64, 1.0) - 1.0)
+        let shares = Shares::new(self);
+        let of_work = shares.waiting / shares.working.max(1e-9);
+        // Waits for samples are not the cores'.
+        let work = of_work + (1.0 - of_work) / core_speed.max(1e-6);
+        Some(Shares { cores: shares.cores * core_speed, ..shares }.rate(workers as f64, work) - 1.0)
     }
 
     /// Full queues in front of what limits, empty ones behind it.

@@ -148,10 +148,16 @@ fn stage_stats<'a>(stage: Stage, lanes: impl Iterator<Item = &'a Lane>) -> Stage
     let mut sums = [0; 5];
     for lane in lanes {
         let counts = &lane.stages[stage as usize];
-        let all = [&counts.items, &counts.busy, &counts.bytes, &counts.sampled_busy, &counts.sampled_cpu];
-        sums.iter_mut().zip(all).for_each(|(sum, counter)| *sum += counter.load(Relaxed));
+        let busy = counts.busy.load(Relaxed);
+        // Images that were not divided are taken to be like those that were, what lies between them included.
+        let divided =
+            lane.other.load(Relaxed) + lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
+        let share = busy as f64 / divided.max(1) as f64;
+        let busy = busy + (share * lane.undivided.load(Relaxed) as f64) as u64;
+        let others = [&counts.items, &counts.bytes, &counts.sampled_busy, &counts.sampled_cpu].map(|n| n.load(Relaxed));
+        sums.iter_mut().zip([busy].into_iter().chain(others)).for_each(|(sum, value)| *sum += value);
     }
-    let [items, busy, bytes, sampled_busy, sampled_cpu] = sums;
+    let [busy, items, bytes, sampled_busy, sampled_cpu] = sums;
     StageStats::new(stage, items, Duration::from_nanos(busy), bytes, (sampled_busy, sampled_cpu))
 }
 
@@ -161,7 +167,8 @@ fn pool(name: &'static str, lanes: &[&Lane]) -> PoolStats {
         name,
         threads: lanes.len(),
         busy: sum(&|lane| {
-            lane.other.load(Relaxed) + lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>()
+            let stages = lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
+            lane.other.load(Relaxed) + lane.undivided.load(Relaxed) + stages
         }),
         starved: sum(&|lane| lane.starved.load(Relaxed)),
         blocked: sum(&|lane| lane.blocked.load(Relaxed)),

@@ -1,22 +1,31 @@
 //! What one thread of the line counts, and the clock that it counts with.
 //!
 //! Every thread writes to a lane of its own, on cache lines of its own, and reads the clock once where one section ends and the
-//! next begins: 46 ns a section on the machine of `benches/LOG.md`.
+//! next begins: 46 ns a section on the machine of `benches/LOG.md`. Images so small that this would be felt are divided into
+//! stages one in eight; the other seven are timed as a whole.
 
 use super::stage::{STAGES, Stage};
 use cpu_time::ThreadTime;
+use crossbeam_channel::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Of so many images one is measured on the thread's own CPU clock too, which takes a system call.
+/// Of so many images (of short ones, eight times as many) one is measured on the thread's own CPU clock too, which takes a
+/// system call.
 const SAMPLED: u32 = 32;
+/// Of so many short images one is divided into stages: five clock readings are 1 % of 14 µs.
+pub(super) const DIVIDED: u32 = 8;
+/// A shorter image is a short one.
+pub(super) const SHORT: Duration = Duration::from_micros(50);
 
 /// The counters of a thread; runs beside each other share them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(in crate::loader) struct Lane {
     pub(super) stages: [Counts; STAGES],
+    /// At work on images that were not divided into stages.
+    pub(super) undivided: AtomicU64,
     /// At work on what is no stage.
     pub(super) other: AtomicU64,
     pub(super) starved: AtomicU64,
@@ -97,6 +106,10 @@ pub(in crate::loader) struct Clock<'a> {
     last: Cell<Instant>,
     stage: Cell<Stage>,
     items: Cell<u32>,
+    /// Whether the present image is divided into stages.
+    divided: Cell<bool>,
+    /// What the last divided image took.
+    pub(super) image: Cell<Duration>,
     /// The thread's CPU time when the last section ended, for a sampled image.
     cpu: Cell<Option<ThreadTime>>,
 }
@@ -109,6 +122,9 @@ impl<'a> Clock<'a> {
             last: Cell::new(Instant::now()),
             stage: Cell::new(Stage::Read),
             items: Cell::new(0),
+            divided: Cell::new(true),
+            // Long, until one is known.
+            image: Cell::new(SHORT),
             cpu: Cell::new(None),
         }
     }
@@ -121,7 +137,32 @@ impl<'a> Clock<'a> {
     /// A new image.
     pub(in crate::loader) fn item(&self) {
         let number = self.items.replace(self.items.get().wrapping_add(1));
-        self.cpu.set(if number.is_multiple_of(SAMPLED) { ThreadTime::try_now().ok() } else { None });
+        let long = self.image.get() >= SHORT;
+        if long || number.is_multiple_of(DIVIDED) {
+            // What lies between two images: handing one on may wake another thread.
+            if self.divided.replace(true) {
+                self.other()
+            } else {
+                self.undivided()
+            }
+            self.image.set(Duration::ZERO);
+        } else {
+            self.divided.set(false);
+        }
+        let sampled = number.is_multiple_of(if long { SAMPLED } else { DIVIDED * SAMPLED });
+        self.cpu.set(if sampled { ThreadTime::try_now().ok() } else { None });
+    }
+
+    /// What has passed since the last section was work on images that are not divided.
+    fn undivided(&self) {
+        self.lane.undivided.fetch_add(nanoseconds(self.lap()), Relaxed);
+    }
+
+    /// Before a wait: ends what is not divided.
+    fn before(&self) {
+        if !self.divided.get() {
+            self.undivided();
+        }
     }
 
     /// The stage that is under way, or was the last.
@@ -138,7 +179,12 @@ impl<'a> Clock<'a> {
             self.delays.pass(stage, images as u64);
             result
         };
+        if !self.divided.get() {
+            self.lane.stages[stage as usize].items.fetch_add(images as u64, Relaxed);
+            return result;
+        }
         let time = self.lap();
+        self.image.set(self.image.get() + time);
         self.lane.busy(stage, images as u64, time);
         if let Some(before) = self.cpu.get() {
             let now = ThreadTime::try_now().ok();
@@ -181,8 +227,28 @@ impl<'a> Clock<'a> {
         self.lane.look(found);
     }
 
+    /// The next of a queue. Only a wait is timed: what is there at once belongs to the section that follows.
+    pub(in crate::loader) fn receive<T>(&self, queue: &Receiver<T>) -> Result<T, RecvError> {
+        self.look(queue.len());
+        match queue.try_recv() {
+            Ok(next) => Ok(next),
+            Err(TryRecvError::Empty) => self.starved(|| queue.recv()),
+            Err(TryRecvError::Disconnected) => Err(RecvError),
+        }
+    }
+
+    /// Puts something into a queue. Only a wait for room is timed.
+    pub(in crate::loader) fn send<T>(&self, queue: &Sender<T>, next: T) -> Result<(), SendError<T>> {
+        match queue.try_send(next) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(next)) => self.blocked(|| queue.send(next)),
+            Err(TrySendError::Disconnected(next)) => Err(SendError(next)),
+        }
+    }
+
     /// Waits for something to do.
     pub(in crate::loader) fn starved<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.before();
         let result = wait();
         self.lane.starved(self.lap());
         result
@@ -190,6 +256,7 @@ impl<'a> Clock<'a> {
 
     /// Waits until the next stage has room.
     pub(in crate::loader) fn blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.before();
         let result = wait();
         self.lane.blocked.fetch_add(nanoseconds(self.lap()), Relaxed);
         result
@@ -202,5 +269,64 @@ impl<'a> Clock<'a> {
         self.lane.blocked.fetch_add(time, Relaxed);
         self.lane.waited_for_gpu.fetch_add(time, Relaxed);
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loader::stats::{Capacities, Counters, StageStats};
+
+    fn spin(time: Duration) {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// The workers' stages and pool after images of which decoding takes `time`, and augmenting three times as long; and the
+    /// time that all of it took.
+    fn worked(time: Duration, images: u64) -> ([StageStats; 2], Duration, Duration) {
+        let counters = Counters::new(1);
+        let start = Instant::now();
+        let clock = counters.worker(0);
+        for _ in 0..images {
+            clock.item();
+            clock.work(Stage::Decode, 1, || spin(time));
+            clock.work(Stage::Augment, 1, || spin(3 * time));
+        }
+        clock.before();
+        let all = start.elapsed();
+        let stats = counters.read(Capacities { jobs: 1, inbox: 1, ready: 1 });
+        let stage = |stage| stats.stages[stage as usize].clone();
+        ([stage(Stage::Decode), stage(Stage::Augment)], stats.pools[1].busy, all)
+    }
+
+    #[test]
+    fn no_time_is_lost_and_every_image_is_counted() {
+        // Divided each, and one in eight.
+        for time in [Duration::from_micros(20), Duration::from_micros(2)] {
+            let ([decode, augment], busy, all) = worked(time, 2000);
+            assert_eq!((decode.items, augment.items), (2000, 2000));
+            assert!(busy <= all && busy >= all.mul_f64(0.98), "{busy:?} of {all:?}");
+            assert!(decode.busy + augment.busy <= busy + Duration::from_micros(1), "{decode:?} {augment:?} {busy:?}");
+            assert!(decode.busy + augment.busy >= 2000 * 4 * time.mul_f64(0.9), "{decode:?} {augment:?}");
+        }
+    }
+
+    #[test]
+    fn short_images_are_divided_one_in_eight() {
+        let counters = Counters::new(1);
+        let clock = counters.worker(0);
+        let mut divided = 0;
+        for _ in 0..80 {
+            clock.image.set(Duration::from_micros(1));
+            clock.item();
+            divided += u32::from(clock.divided.get());
+        }
+        assert_eq!(divided, 10);
+        clock.image.set(SHORT);
+        clock.item();
+        assert!(clock.divided.get());
     }
 }

@@ -77,7 +77,7 @@ fn read(dataset: &dyn Dataset, threads: usize, time: Duration) -> Result<f64, Bo
 }
 
 /// Images a second of all threads. `work` is given its thread's state and a number that no other call has.
-fn rate<S>(
+pub(super) fn rate<S>(
     threads: usize,
     time: Duration,
     state: impl Fn(usize) -> gpufeed::Result<S> + Sync,

@@ -13,6 +13,7 @@ mod perturb;
 mod photographs;
 mod predictions;
 mod samples;
+mod scaling;
 mod setup;
 mod spread;
 mod statistics;
@@ -31,12 +32,13 @@ use crate::report::{self, Data, Kernels, Report, Statistics};
 use gpufeed::{DataLoader, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use samples::Samples;
+use scaling::Work;
 use setup::Setup;
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Parts of `--seconds` for what comes beside the main runs and the sweep.
 const OF_PERTURBING: f64 = 1.0;
@@ -142,9 +144,10 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
     report.cpu_seconds_per_image_runs = measured.cpu_seconds_per_image_runs;
     report.data_stall = measured.data_stall;
     report.files_skipped = measured.interval.failed();
-    let recording = gpufeed::measure::recording(RECORDED).as_secs_f64();
+    let image = Duration::from_secs_f64(measured.cpu_seconds_per_image);
+    let recording = gpufeed::measure::recording(RECORDED, image).as_secs_f64();
     report.statistics = Statistics {
-        sections_per_image: gpufeed::measure::SECTIONS,
+        sections_per_image: gpufeed::measure::sections(image),
         seconds_per_image: recording,
         share_of_cpu: recording / measured.cpu_seconds_per_image.max(1e-9),
     };
@@ -158,6 +161,7 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
     } else {
         report.notes.push("perturbations: nothing is uploaded in this run, so upload was not slowed".to_owned());
     }
+    let samples = Samples::of(&*setup.source.dataset, loader.plan())?;
     report.perturbations = slowed.into_iter().map(|slowed| slowed.row).collect();
 
     if arguments.quick {
@@ -165,13 +169,14 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
         report.notes.push(format!("kernels, upload, alone and memory: {skipped}"));
         report.kernels = Kernels { clock: skipped.to_owned(), rows: Vec::new() };
     } else {
-        parts_alone(&setup, &loader, (main, seconds), &progress, &mut report)?;
+        parts_alone(&setup, &loader, &samples, (main, seconds), &progress, &mut report)?;
     }
-    // Its slots and buffers are gone before others are made.
-    drop(loader);
 
     progress.next("numbers of workers");
-    let steps = sweep::measure(&setup, workers, seconds)?;
+    let work = Work { plan: loader.plan().clone(), samples: &samples, augment: !setup.shaders() };
+    // Its slots and buffers are gone before others are made.
+    drop(loader);
+    let steps = sweep::measure(&setup, &work, workers, seconds)?;
     report.predictions = predictions::of(&steps, &mut report.notes);
     if steps.len() < 2 {
         report.notes.push("predictions: none, as the sweep has one number of workers (--workers 1,2)".to_owned());
@@ -191,6 +196,7 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
 fn parts_alone(
     setup: &Setup,
     loader: &DataLoader,
+    samples: &Samples,
     (workers, seconds): (usize, f64),
     progress: &Progress,
     report: &mut Report,
@@ -198,11 +204,10 @@ fn parts_alone(
     let notes = &mut report.notes;
     progress.next("memory");
     report.memory = memory::measure(setup, loader, OF_MEMORY * seconds, notes)?;
-    let samples = Samples::of(&*setup.source.dataset, loader.plan())?;
     progress.next("each stage alone");
-    report.alone = alone::measure(setup, loader, &samples, workers, OF_ALONE * seconds, notes)?;
+    report.alone = alone::measure(setup, loader, samples, workers, OF_ALONE * seconds, notes)?;
     progress.next("the kernels");
-    report.kernels = kernels::measure(setup, loader.plan(), &samples, OF_KERNELS * seconds, notes)?;
+    report.kernels = kernels::measure(setup, loader.plan(), samples, OF_KERNELS * seconds, notes)?;
     progress.next("the ways in");
     report.upload = upload::measure(setup, OF_UPLOAD * seconds, notes)?;
     Ok(())

@@ -138,7 +138,7 @@ pub(super) fn judge(slowed: &[Slowed], bottleneck: &mut Bottleneck, notes: &mut 
         return;
     }
     bottleneck.verdict = format!(
-        "unexplained: the statistics say \"{}\", but slowing {} is felt most (elasticity {:.2})",
+        "the statistics name {named} ({}), but slowing {} is felt most (elasticity {:.2})",
         bottleneck.verdict, found.resource, found.elasticity
     );
     (bottleneck.resource, bottleneck.change, bottleneck.predicted_gain) = (None, None, None);

@@ -94,19 +94,19 @@ impl Interval {
         let found = self.stats.bottleneck();
         Bottleneck {
             resource: found.resource.map(resource_name),
-            verdict: found.to_string(),
+            verdict: found.reason.clone(),
             change: found.change.as_ref().map(|change| change.what.clone()),
             predicted_gain: found.change.as_ref().map(|change| change.gain),
             utilisation: found.utilisation.iter().map(|&(resource, share)| (resource_name(resource), share)).collect(),
         }
     }
 
-    /// What so many workers are predicted to bring.
+    /// What so many workers are predicted to bring, when a core does `core_speed` of what it does now.
     ///
     /// # Errors
     /// Why there is no prediction.
-    pub(super) fn gain_of(&self, workers: usize) -> Result<f64, String> {
-        self.stats.gain_of_workers(workers).ok_or_else(|| self.stats.bottleneck().to_string())
+    pub(super) fn gain_of(&self, workers: usize, core_speed: f64) -> Result<f64, String> {
+        self.stats.gain_of_workers_at(workers, core_speed).ok_or_else(|| self.stats.bottleneck().to_string())
     }
 
     /// Seconds that a stage takes for an image; `None` where it has nothing to do.

@@ -1,6 +1,6 @@
 //! The report for people at a terminal: what limits, then the numbers.
 
-use crate::report::{Rate, Report, Spread};
+use crate::report::{Bottleneck, Rate, Report, Spread};
 use console::style;
 
 /// Rows of a name and a text, under a title.
@@ -54,6 +54,14 @@ fn rate(rate: &Rate) -> (String, String) {
     )
 }
 
+/// What limits, how it was seen, and what would help, in one sentence.
+fn limit(bottleneck: &Bottleneck) -> String {
+    let limit = bottleneck.resource.as_ref().map_or("unexplained".to_owned(), |name| format!("limited by {name}"));
+    let gain = bottleneck.predicted_gain.map_or(String::new(), |gain| format!(", predicted {:+.0} %", 100.0 * gain));
+    let change = bottleneck.change.as_ref().map_or(String::new(), |change| format!("; {change}{gain}"));
+    format!("{limit}: {}{change}", bottleneck.verdict)
+}
+
 pub(super) fn print(report: &Report) {
     let place = report.adapter.as_deref().map_or(String::new(), |adapter| format!(" on {adapter}"));
     say!(
@@ -75,7 +83,7 @@ pub(super) fn print(report: &Report) {
     );
     say!("{}: {} samples, {:.1} MB", report.data.name, report.data.samples, report.data.bytes as f64 / 1e6);
     say!("\n{}", style(spread(&report.images_per_second)).bold().green());
-    say!("{}", report.bottleneck.verdict);
+    say!("{}", limit(&report.bottleneck));
     section(
         "The line",
         [
@@ -122,8 +130,9 @@ pub(super) fn print(report: &Report) {
     section("Workers", report.sweep.iter().map(workers));
     let prediction = |prediction: &crate::report::Prediction| {
         let text = format!(
-            "predicted {:+.0} %, measured {:+.0} %",
+            "predicted {:+.0} % (a core then does {:.0} %), measured {:+.0} %",
             100.0 * prediction.predicted_gain,
+            100.0 * prediction.core_speed,
             100.0 * prediction.measured_gain
         );
         row(&prediction.change, text)

@@ -159,7 +159,7 @@ fn gpu(report: &Report) -> Table {
 fn statistics(report: &Report) -> Table {
     let statistics = &report.statistics;
     let what = "What the statistics take";
-    if statistics.sections_per_image == 0 {
+    if statistics.sections_per_image == 0.0 {
         return named(what, Vec::new());
     }
     let share = format!("{:.2} % of the CPU time", 100.0 * statistics.share_of_cpu);
@@ -287,6 +287,7 @@ fn predictions(report: &Report) -> Table {
         let verdict = if met(prediction) { "met" } else { MISS };
         vec![
             prediction.change.clone(),
+            units::percent(prediction.core_speed),
             units::gain(prediction.predicted_gain),
             units::gain(prediction.measured_gain),
             verdict.to_owned(),
@@ -295,8 +296,8 @@ fn predictions(report: &Report) -> Table {
     let missed = report.predictions.iter().filter(|prediction| !met(prediction)).count();
     Table {
         title: "Predictions",
-        head: vec!["change", "predicted", "measured", ""],
-        text: vec![3],
+        head: vec!["change", "a core then does", "predicted", "measured", ""],
+        text: vec![4],
         rows: rows.collect(),
         note: Some(format!(
             "{missed} of {} missed: further off than {} of the measured gain, and than {} points.",
@@ -313,8 +314,12 @@ mod tests {
 
     #[test]
     fn a_prediction_is_met_within_fifteen_percent_of_the_gain() {
-        let prediction =
-            |predicted_gain, measured_gain| Prediction { change: "x".into(), predicted_gain, measured_gain };
+        let prediction = |predicted_gain, measured_gain| Prediction {
+            change: "x".into(),
+            core_speed: 1.0,
+            predicted_gain,
+            measured_gain,
+        };
         assert!(met(&prediction(0.94, 0.83)) && met(&prediction(0.94, 1.10)));
         assert!(!met(&prediction(0.94, 0.80)) && !met(&prediction(0.94, 1.12)));
         assert!(met(&prediction(0.0, 0.02)) && !met(&prediction(0.0, 0.04)), "small gains: by points");

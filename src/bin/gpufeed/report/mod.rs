@@ -183,8 +183,8 @@ pub(crate) struct GpuTime {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Statistics {
-    /// What a worker records for an image.
-    pub(crate) sections_per_image: u32,
+    /// What a worker records for an image: below 1 where not every image is divided into stages.
+    pub(crate) sections_per_image: f64,
     pub(crate) seconds_per_image: f64,
     /// Of the CPU time an image.
     pub(crate) share_of_cpu: f64,
@@ -196,7 +196,7 @@ pub(crate) struct Statistics {
 pub(crate) struct Bottleneck {
     /// `None`: unexplained.
     pub(crate) resource: Option<String>,
-    /// One sentence.
+    /// What it was seen by, or why there is no answer.
     pub(crate) verdict: String,
     /// The single change, where there is one.
     pub(crate) change: Option<String>,
@@ -222,6 +222,8 @@ pub(crate) struct Perturbation {
 #[serde(default)]
 pub(crate) struct Prediction {
     pub(crate) change: String,
+    /// What a core does when so many are at work, measured beside it: 1 is as much as before the change.
+    pub(crate) core_speed: f64,
     pub(crate) predicted_gain: f64,
     pub(crate) measured_gain: f64,
 }
