@@ -17,7 +17,7 @@ pub(super) fn of(steps: &[Step], notes: &mut Vec<String>) -> Vec<Prediction> {
         let core_speed = median(&speeds.collect::<Vec<_>>()).min(1.0);
         match few.interval.gain_of(many.row.workers, core_speed) {
             Ok(gain) => predictions.push(Prediction {
-                core_speed,
+                core_speed: Some(core_speed),
                 predicted_gain: gain,
                 measured_gain: many.row.images_per_second.median / few.row.images_per_second.median.max(1e-9) - 1.0,
                 change,

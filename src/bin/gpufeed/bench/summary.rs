@@ -130,9 +130,9 @@ pub(super) fn print(report: &Report) {
     section("Workers", report.sweep.iter().map(workers));
     let prediction = |prediction: &crate::report::Prediction| {
         let text = format!(
-            "predicted {:+.0} % (a core then does {:.0} %), measured {:+.0} %",
+            "predicted {:+.0} %{}, measured {:+.0} %",
             100.0 * prediction.predicted_gain,
-            100.0 * prediction.core_speed,
+            prediction.core_speed.map_or(String::new(), |speed| format!(" (a core then does {})", percent(speed))),
             100.0 * prediction.measured_gain
         );
         row(&prediction.change, text)

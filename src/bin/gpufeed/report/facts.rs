@@ -287,7 +287,7 @@ fn predictions(report: &Report) -> Table {
         let verdict = if met(prediction) { "met" } else { MISS };
         vec![
             prediction.change.clone(),
-            units::percent(prediction.core_speed),
+            prediction.core_speed.map_or("–".to_owned(), units::percent),
             units::gain(prediction.predicted_gain),
             units::gain(prediction.measured_gain),
             verdict.to_owned(),
@@ -316,7 +316,7 @@ mod tests {
     fn a_prediction_is_met_within_fifteen_percent_of_the_gain() {
         let prediction = |predicted_gain, measured_gain| Prediction {
             change: "x".into(),
-            core_speed: 1.0,
+            core_speed: None,
             predicted_gain,
             measured_gain,
         };

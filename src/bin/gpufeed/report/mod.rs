@@ -222,8 +222,8 @@ pub(crate) struct Perturbation {
 #[serde(default)]
 pub(crate) struct Prediction {
     pub(crate) change: String,
-    /// What a core does when so many are at work, measured beside it: 1 is as much as before the change.
-    pub(crate) core_speed: f64,
+    /// What a core does after the change, when that was measured beside it: 1 is as much as before.
+    pub(crate) core_speed: Option<f64>,
     pub(crate) predicted_gain: f64,
     pub(crate) measured_gain: f64,
 }
