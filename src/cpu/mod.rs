@@ -13,8 +13,8 @@ mod store;
 mod unscaled;
 
 use crate::decode::Rect;
-use crate::plan::Plan;
 use crate::plan::program::{Program, StageProgram, Step};
+use crate::plan::{DType, Plan};
 use crate::transforms::opcode;
 use resample::Table;
 use unscaled::Unscaled;
@@ -73,8 +73,17 @@ pub(crate) fn run(
     out: &mut [u8],
     scratch: &mut Scratch,
 ) {
-    let channels = plan.channels() as usize;
-    let mut writer = store::Writer::new(plan.output(), channels, program.size(), out);
+    let (channels, output) = (plan.channels() as usize, plan.output());
+    if let [stage] = &program.stages[..]
+        && stage.steps.is_empty()
+        && (output.dtype, channels) == (DType::U8, 3)
+    {
+        let sampling = stage.sampling.relative_to(region);
+        if let Some(unscaled) = Unscaled::new(&sampling, pixels) {
+            return unscaled.copy(output.layout, out);
+        }
+    }
+    let mut writer = store::Writer::new(output, channels, program.size(), out);
     run_stages(plan, program, pixels, region, scratch, |y, planes| writer.row(y, planes));
 }
 
@@ -188,7 +197,7 @@ fn cheap_to_repeat(steps: &[Step]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Output;
+    use crate::plan::{Layout, Output};
     use crate::transforms::*;
 
     const SIZE: (u32, u32) = (37, 29);
@@ -241,31 +250,79 @@ mod tests {
         }
     }
 
+    /// Crops, flips and padding: with fill colours around fill colours, and without any source in sight.
+    fn unscaled_lists() -> Vec<Vec<Transform>> {
+        let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
+        let gray = |left: u32| Pad::new([left, 3, 5, 2]).fill([0.25, 0.5, 1.0]);
+        vec![
+            [RandomCrop::new(16).into()].into_iter().chain(flips()).collect(),
+            [RandomCrop::new(32).padding(4).into()].into_iter().chain(flips()).collect(),
+            [CenterCrop::new(48).into()].into_iter().chain(flips()).collect(),
+            [gray(7).into(), RandomCrop::new((20, 44)).padding(6).into()].into_iter().chain(flips()).collect(),
+            vec![gray(200).into(), RandomHorizontalFlip::new(0.5).into(), RandomCrop::new(8).into()],
+        ]
+    }
+
     #[test]
     fn what_is_not_resized_has_the_bits_of_the_tables() {
-        let data = bytes(3);
-        let source = pixels(&data, 3);
-        let plan = Plan::compile(&lists()[0], &Output::default()).unwrap();
         let (mut x, mut y, mut line) = (Table::default(), Table::default(), Vec::new());
-        let mut rows = [[0.0f32; 3 * 16]; 2];
-        let mut differing = 0;
-        for sample in 0..16 {
-            let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
-            let sampling = plan.program(&drawn).unwrap().stages[0].sampling;
-            let unscaled = Unscaled::new(&sampling, source).unwrap();
-            x.build(&sampling.x, &sampling);
-            y.build(&sampling.y, &sampling);
-            for i in 0..16 {
-                unscaled.row(i, &mut rows[0]);
-                resample::row(&sampling, &x, &y, i, source, &mut line, &mut rows[1]);
-                assert_eq!(rows[0].map(f32::to_bits), rows[1].map(f32::to_bits), "row {i} of {drawn:?}");
-                resample::row(&sampling, &x, &y, 15 - i, source, &mut line, &mut rows[1]);
-                differing += usize::from(rows[0] != rows[1]);
+        let (mut differing, mut all) = (0, 0);
+        for (list, size, layout) in unscaled_lists().iter().flat_map(|list| {
+            [(list, 3, Layout::Nhwc), (list, 4, Layout::Nhwc), (list, 3, Layout::Nchw), (list, 4, Layout::Nchw)]
+        }) {
+            let data = bytes(size);
+            let source = pixels(&data, size);
+            let output = Output { layout, dtype: DType::U8, ..Output::default() };
+            let plan = Plan::compile(list, &output).unwrap();
+            for sample in 0..16 {
+                let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
+                let program = plan.program(&drawn).unwrap();
+                let sampling = program.stages[0].sampling;
+                let (width, height) = sampling.size();
+                let unscaled = Unscaled::new(&sampling, source).unwrap();
+                x.build(&sampling.x, &sampling);
+                y.build(&sampling.y, &sampling);
+                let mut rows = [vec![0.0f32; 3 * width as usize], vec![0.0; 3 * width as usize]];
+                let mut expected = vec![0; plan.image_bytes(sampling.size())];
+                let mut writer = store::Writer::new(output, 3, sampling.size(), &mut expected);
+                for i in 0..height as usize {
+                    unscaled.row(i, &mut rows[0]);
+                    resample::row(&sampling, &x, &y, i, source, &mut line, &mut rows[1]);
+                    let [ours, theirs] = rows.each_ref().map(|row| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
+                    assert_eq!(ours, theirs, "row {i} of {drawn:?}");
+                    writer.row(i, &rows[1]);
+                    let other = height as usize - 1 - i;
+                    resample::row(&sampling, &x, &y, other, source, &mut line, &mut rows[1]);
+                    differing += usize::from(rows[0] != rows[1]);
+                    all += 1;
+                }
+                let mut out = vec![7; expected.len()];
+                unscaled.copy(layout, &mut out);
+                assert!(out == expected, "{plan}{drawn:?}");
+                if program.stages.len() == 1 {
+                    out.fill(7);
+                    super::run(&plan, &program, source, WHOLE, &mut out, &mut Scratch::default());
+                    assert!(out == expected, "{plan}{drawn:?}");
+                }
             }
         }
-        assert_eq!(differing, 16 * 16, "another row must differ");
-        let resized = Plan::compile(&lists()[3], &Output::default()).unwrap();
-        let drawn = resized.draw(SIZE.0, SIZE.1, &Key::default()).unwrap();
-        assert!(Unscaled::new(&resized.program(&drawn).unwrap().stages[0].sampling, source).is_none());
+        assert!(2 * differing > all, "another row must differ, as a rule: {differing} of {all}");
+    }
+
+    #[test]
+    fn what_is_mixed_or_repeated_needs_the_tables() {
+        let data = bytes(3);
+        let lists: [Vec<Transform>; 4] = [
+            vec![RandomResizedCrop::new(16).into()],
+            vec![Pad::new(2).padding_mode(PaddingMode::Reflect).into()],
+            vec![Pad::new([0, 0, 1, 0]).padding_mode(PaddingMode::Symmetric).into()],
+            vec![Pad::new([0, 0, 1, 0]).padding_mode(PaddingMode::Edge).into()],
+        ];
+        for list in lists {
+            let plan = Plan::compile(&list, &Output::default()).unwrap();
+            let drawn = plan.draw(SIZE.0, SIZE.1, &Key::default()).unwrap();
+            let sampling = plan.program(&drawn).unwrap().stages[0].sampling;
+            assert!(Unscaled::new(&sampling, pixels(&data, 3)).is_none(), "{list:?}");
+        }
     }
 }

@@ -58,13 +58,15 @@ impl<'a> Writer<'a> {
                 }
             }
             DType::U8 => {
-                // torchvision's ToDtype(uint8, scale=True).
-                out.iter_mut()
-                    .zip(values)
-                    .for_each(|(out, value)| *out = (value.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8);
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = byte(*value));
             }
         }
     }
+}
+
+/// torchvision's `ToDtype(uint8, scale=True)`.
+pub(super) fn byte(value: f32) -> u8 {
+    (value.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8
 }
 
 /// Planes to four floats a pixel; the fourth stays as it is.

@@ -367,14 +367,6 @@ impl Sampling {
         Composer::new(size).finish()
     }
 
-    /// Whether every output is a source pixel and neighbours are neighbours: crops and flips alone.
-    pub(crate) fn is_unscaled(&self) -> bool {
-        self.filter == Filter::Nearest
-            && (self.x.scale, self.y.scale) == (1.0, 1.0)
-            && self.source_border.is_none()
-            && self.grid_border.is_none()
-    }
-
     /// Whether the strip kernel serves: bilinear, antialiased, reducing in y, no border.
     pub(crate) fn strip(&self) -> bool {
         self.filter == Filter::LinearAntialias
