@@ -8,6 +8,7 @@ mod fallback;
 mod jpeg;
 mod orientation;
 mod probe;
+pub(crate) mod seek;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
