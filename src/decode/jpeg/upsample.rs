@@ -112,8 +112,9 @@ fn pixels<'a>(
         } else {
             row(y / 2 + 1)
         };
-        // Columns `first - 1..=end`, the outermost repeated beyond the edges.
-        let (ring, last) = (usize::from(first > 0), end.min(width - 1));
+        // Columns `first - 1..=end`, the outermost repeated beyond the edges; without the neighbours where none is read.
+        let ring = usize::from(across > 1 && first > 0);
+        let last = if across > 1 { end.min(width - 1) } else { end - 1 };
         let at = first - ring - plane.left;
         let mixed = &mut mixed[..end - first + 2];
         let source = near[at..].iter().zip(&far[at..]).take(last + 1 + ring - first);
