@@ -44,7 +44,7 @@ const FIRST_BITS: u32 = 2;
 type Rows = [[i16; 8]; 8];
 
 #[inline(always)]
-fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
+pub(super) fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     let target = &mut target[..7 * stride + 8];
     if last == 0 {
         let sample = flat(coefficients[0]);

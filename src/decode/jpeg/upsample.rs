@@ -41,9 +41,9 @@ impl Rows {
         }
     }
 
-    /// Bytes that it has grown to.
-    pub(super) fn bytes(&self) -> usize {
-        self.pixels.iter().map(Vec::len).sum::<usize>() + 2 * self.mixed.len()
+    /// Columns that it has grown to.
+    pub(super) fn columns(&self) -> usize {
+        self.mixed.len().saturating_sub(PADDING)
     }
 }
 
