@@ -43,7 +43,15 @@ const FIRST_BITS: u32 = 2;
 
 #[inline(always)]
 fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
-    let rows = if last == 0 { [[flat(coefficients[0]); 8]; 8] } else { rows(&columns(coefficients)) };
+    let rows = if last == 0 {
+        [[flat(coefficients[0]); 8]; 8]
+    } else if FIRST_ROW >> last & 1 == 1 && coefficients[8..].iter().all(|value| *value == 0) {
+        // libjpeg-turbo multiplies by four here, and wraps where the full way saturates.
+        let (first, _) = coefficients.as_chunks::<8>();
+        rows(&first[0].map(|value| [pair(value << FIRST_BITS, value << FIRST_BITS); 4]))
+    } else {
+        rows(&columns(coefficients))
+    };
     // In steps of a block's width, one comparison a row keeps the bounds.
     let (target, _) = target.as_chunks_mut::<8>();
     for (i, row) in rows.into_iter().enumerate() {
@@ -58,12 +66,6 @@ fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize
 fn columns(coefficients: &[i16; 64]) -> [[u32; 4]; 8] {
     let (x, _) = coefficients.as_chunks::<8>();
     let mut columns = [[0; 4]; 8];
-    // Where the other rows are zero, libjpeg-turbo multiplies the first by four, and wraps where this saturates.
-    if x[0].iter().fold(0, |any, value| any | value.wrapping_add(WRAPS) as u16) >= 2 * WRAPS as u16
-        && coefficients[8..].iter().all(|value| *value == 0)
-    {
-        return x[0].map(|value| [pair(value << FIRST_BITS, value << FIRST_BITS); 4]);
-    }
     for i in 0..8 {
         let y = butterfly::<{ CONSTANT_BITS - FIRST_BITS }>(std::array::from_fn(|row| x[row][i]));
         for (k, pairs) in columns[i].iter_mut().enumerate() {
@@ -73,8 +75,8 @@ fn columns(coefficients: &[i16; 64]) -> [[u32; 4]; 8] {
     columns
 }
 
-/// The least value that no longer fits 16 bits when [`FIRST_BITS`] are appended.
-const WRAPS: i16 = 1 << (15 - FIRST_BITS);
+/// The zigzag indices of the first row, as bits.
+const FIRST_ROW: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 14 | 1 << 15 | 1 << 27 | 1 << 28;
 
 /// The second pass, along each row.
 #[inline(always)]
