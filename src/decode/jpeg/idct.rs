@@ -25,7 +25,7 @@ impl IdctSize {
 /// Writes the samples of a block, `size` × `size` of them, rows `stride` apart, the first at `target[0]`.
 ///
 /// `coefficients` are dequantised (16-bit wrapping products), row by row; `last` is the zigzag index of the last one that is
-/// not zero.
+/// not zero. With blocks of 8, `stride` is a multiple of 8.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn idct(size: IdctSize, coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     match size {
@@ -41,41 +41,68 @@ const CONSTANT_BITS: u32 = 13;
 /// Fractional bits that the first pass leaves.
 const FIRST_BITS: u32 = 2;
 
-type Rows = [[i16; 8]; 8];
-
 #[inline(always)]
 pub(super) fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
-    let target = &mut target[..7 * stride + 8];
-    if last == 0 {
-        let sample = flat(coefficients[0]);
-        for row in 0..8 {
-            target[row * stride..row * stride + 8].fill(sample);
-        }
-        return;
-    }
-    let (rows, _) = coefficients.as_chunks::<8>();
-    let mut block: Rows = [[0; 8]; 8];
-    block.copy_from_slice(rows);
-    let columns = if only_first_row(&block) {
-        block[0].map(|value| [value << FIRST_BITS; 8])
+    let rows = if last == 0 {
+        [[flat(coefficients[0]); 8]; 8]
+    } else if FIRST_ROW >> last & 1 == 1 && coefficients[8..].iter().all(|value| *value == 0) {
+        // libjpeg-turbo multiplies by four here, and wraps where the full way saturates.
+        let (first, _) = coefficients.as_chunks::<8>();
+        rows(&first[0].map(|value| [pair(value << FIRST_BITS, value << FIRST_BITS); 4]))
     } else {
-        transposed(&pass::<{ CONSTANT_BITS - FIRST_BITS }>(&block))
+        rows(&columns(coefficients))
     };
-    let samples = transposed(&pass::<{ CONSTANT_BITS + FIRST_BITS + 3 }>(&columns));
-    for (row, samples) in samples.iter().enumerate() {
-        target[row * stride..row * stride + 8].copy_from_slice(&samples.map(sample));
+    // In steps of a block's width, one comparison a row keeps the bounds.
+    let (target, _) = target.as_chunks_mut::<8>();
+    for (i, row) in rows.into_iter().enumerate() {
+        target[i * (stride / 8)] = row;
     }
 }
 
+/// The first pass, down each column. A column's eight values are packed in four words.
+///
+/// One loop over eight lanes, which the compiler turns into vectors: its last step, the transposition, too.
 #[inline(always)]
-fn only_first_row(block: &Rows) -> bool {
-    let mut any = [0; 8];
-    for row in &block[1..] {
-        for lane in 0..8 {
-            any[lane] |= row[lane];
+fn columns(coefficients: &[i16; 64]) -> [[u32; 4]; 8] {
+    let (x, _) = coefficients.as_chunks::<8>();
+    let mut columns = [[0; 4]; 8];
+    for i in 0..8 {
+        let y = butterfly::<{ CONSTANT_BITS - FIRST_BITS }>(std::array::from_fn(|row| x[row][i]));
+        for (k, pairs) in columns[i].iter_mut().enumerate() {
+            *pairs = pair(saturated(y[2 * k]), saturated(y[2 * k + 1]));
         }
     }
-    any == [0; 8]
+    columns
+}
+
+/// The zigzag indices of the first row, as bits.
+const FIRST_ROW: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 14 | 1 << 15 | 1 << 27 | 1 << 28;
+
+/// The second pass, along each row.
+#[inline(always)]
+fn rows(columns: &[[u32; 4]; 8]) -> [[u8; 8]; 8] {
+    let mut x = [[0; 8]; 8];
+    for (x, pairs) in x.iter_mut().zip(columns) {
+        for (k, pair) in pairs.iter().enumerate() {
+            (x[2 * k], x[2 * k + 1]) = (*pair as i16, (*pair >> 16) as i16);
+        }
+    }
+    let mut rows = [[0; 2]; 8];
+    for i in 0..8 {
+        let y = butterfly::<{ CONSTANT_BITS + FIRST_BITS + 3 }>(std::array::from_fn(|column| x[column][i]));
+        for (k, half) in rows[i].iter_mut().enumerate() {
+            // Signed bytes add up where unsigned ones would be joined: 128 each, added at once, makes all carries right.
+            let byte = |j: usize| (y[4 * k + j].clamp(-128, 127) as u32) << (8 * j);
+            let sum = byte(0).wrapping_add(byte(1)).wrapping_add(byte(2)).wrapping_add(byte(3));
+            *half = sum.wrapping_add(0x8080_8080);
+        }
+    }
+    rows.map(|[left, right]| (u64::from(left) | u64::from(right) << 32).to_le_bytes())
+}
+
+#[inline(always)]
+fn pair(low: i16, high: i16) -> u32 {
+    u32::from(low as u16) | u32::from(high as u16) << 16
 }
 
 /// The sample of a block that has a DC coefficient alone.
@@ -96,59 +123,35 @@ fn saturated(value: i32) -> i16 {
     value.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
 }
 
-#[inline(always)]
-fn transposed(rows: &Rows) -> Rows {
-    let mut columns = [[0; 8]; 8];
-    for (i, row) in rows.iter().enumerate() {
-        for (column, value) in columns.iter_mut().zip(row) {
-            column[i] = *value;
-        }
-    }
-    columns
-}
-
-/// A one-dimensional inverse DCT down each of the eight columns; the results lose `SHIFT` bits, rounded.
+/// A one-dimensional inverse DCT; the results lose `SHIFT` bits, rounded.
 ///
-/// The constants are cosines times 2¹³ in Loeffler, Ligtenberg and Moschytz's flow graph with 11 multiplications, some of
-/// them added up beforehand.
+/// The constants are cosines times 2¹³ in Loeffler, Ligtenberg and Moschytz's flow graph with 11 multiplications.
 #[inline(always)]
-fn pass<const SHIFT: u32>(x: &Rows) -> Rows {
-    let mut out = [[0; 8]; 8];
-    for i in 0..8 {
-        let wide = |row: usize| i32::from(x[row][i]);
-        let (two, six) = (wide(2), wide(6));
-        let z1 = (two + six) * 4433;
-        let (even2, even3) = (z1 - six * 15137, z1 + two * 6270);
-        let even0 = i32::from(x[0][i].wrapping_add(x[4][i])) << CONSTANT_BITS;
-        let even1 = i32::from(x[0][i].wrapping_sub(x[4][i])) << CONSTANT_BITS;
-        let even = [
-            even0.wrapping_add(even3),
-            even1.wrapping_add(even2),
-            even1.wrapping_sub(even2),
-            even0.wrapping_sub(even3),
-        ];
+fn butterfly<const SHIFT: u32>(x: [i16; 8]) -> [i32; 8] {
+    let wide = x.map(i32::from);
+    let half = 1 << (SHIFT - 1);
+    let z1 = (wide[2] + wide[6]) * 4433;
+    let (even2, even3) = (z1 - wide[6] * 15137, z1 + wide[2] * 6270);
+    let even0 = (i32::from(x[0].wrapping_add(x[4])) << CONSTANT_BITS) + half;
+    let even1 = (i32::from(x[0].wrapping_sub(x[4])) << CONSTANT_BITS) + half;
+    let even = [even0 + even3, even1 + even2, even1 - even2, even0 - even3];
 
-        let (one, three, five, seven) = (wide(1), wide(3), wide(5), wide(7));
-        let z3 = i32::from(x[7][i].wrapping_add(x[3][i]));
-        let z4 = i32::from(x[5][i].wrapping_add(x[1][i]));
-        let z5 = (z3 + z4) * 9633;
-        let z3 = z5.wrapping_sub(z3 * 16069);
-        let z4 = z5.wrapping_sub(z4 * 3196);
-        let z1 = (seven + one) * 7373;
-        let z2 = (five + three) * 20995;
-        let odd = [
-            (one * 12299).wrapping_sub(z1).wrapping_add(z4),
-            (three * 25172).wrapping_sub(z2).wrapping_add(z3),
-            (five * 16819).wrapping_sub(z2).wrapping_add(z4),
-            (seven * 2446).wrapping_sub(z1).wrapping_add(z3),
-        ];
-        for k in 0..4 {
-            let half = 1 << (SHIFT - 1);
-            out[k][i] = saturated(even[k].wrapping_add(odd[k]).wrapping_add(half) >> SHIFT);
-            out[7 - k][i] = saturated(even[k].wrapping_sub(odd[k]).wrapping_add(half) >> SHIFT);
-        }
-    }
-    out
+    let z3 = i32::from(x[7].wrapping_add(x[3]));
+    let z4 = i32::from(x[5].wrapping_add(x[1]));
+    let z5 = (z3 + z4) * 9633;
+    let (z3, z4) = (z5 - z3 * 16069, z5 - z4 * 3196);
+    let z1 = (wide[7] + wide[1]) * 7373;
+    let z2 = (wide[5] + wide[3]) * 20995;
+    let odd = [
+        (wide[1] * 12299 - z1).wrapping_add(z4),
+        (wide[3] * 25172 - z2).wrapping_add(z3),
+        (wide[5] * 16819 - z2).wrapping_add(z4),
+        (wide[7] * 2446 - z1).wrapping_add(z3),
+    ];
+    std::array::from_fn(|k| {
+        let sum = if k < 4 { even[k].wrapping_add(odd[k]) } else { even[7 - k].wrapping_sub(odd[7 - k]) };
+        sum >> SHIFT
+    })
 }
 
 /// Half size: the fourth row and column of coefficients are not used.
