@@ -126,7 +126,7 @@ pub(super) struct Dc {
 
 /// The code of AC coefficients.
 ///
-/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the first symbol's advance, 8 that of all symbols, 8 free, 16 the first value,
+/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the first symbol's advance, 8 that of all symbols, 8 the bits of the second symbol, 16 the first value,
 /// 16 the second one. With one symbol both advances are its own. `MORE` as in [`Dc`].
 #[derive(Debug)]
 pub(super) struct Ac {
@@ -206,15 +206,15 @@ impl Ac {
             let second = single[(i << used) % ENTRIES];
             let both = used + (second & 63);
             let (advance, value) = (first >> 8 & 0xFF, first >> 16);
-            let (bits, advances, value_second) = if (first | second) & MORE == 0 && both <= LOOK && advance < END as u32
-            {
-                (both, advance + (second >> 8 & 0xFF), second >> 16)
-            } else {
-                (first & 0xFF, advance, 0)
+            let alone = (first | second) & MORE != 0 || both > LOOK || advance >= END as u32;
+            let (bits, advances, bits_second, value_second) = match alone {
+                true => (first & 0xFF, advance, 0, 0),
+                false => (both, advance + (second >> 8 & 0xFF), second & 63, second >> 16),
             };
             *pair = u64::from(bits)
                 | u64::from(advance) << 8
                 | u64::from(advances) << 16
+                | u64::from(bits_second) << 24
                 | u64::from(value) << 32
                 | u64::from(value_second) << 48;
         }
@@ -342,37 +342,34 @@ impl View<'_> {
         self.more(entry, &dc.canonical).map(|(_, value)| value)
     }
 
-    /// The AC coefficients of a block; the zigzag index of the last one.
+    /// The AC coefficients of a block; the zigzag index of the last one. `None` if it is no block.
     #[inline(always)]
-    fn coefficients(&mut self, ac: &Ac, scatter: &Scatter, block: &mut [i16; 128]) -> Option<usize> {
+    fn coefficients(&mut self, ac: &Ac, block: &mut Block) -> Option<usize> {
         let mut at = 0;
-        let mut put = |at: usize, value: i32| {
-            let (place, step) = scatter.0[at % 512];
-            block[usize::from(place) % 128] = (value as i16).wrapping_mul(step as i16);
-        };
+        let mut put = |at: usize, value: i16| block[usize::from(PLACE[at % 256]) % 64] = value;
         loop {
             macro_rules! look {
                 () => {
                     let entry = ac.fast[self.head()];
-                    let before = (self.window, self.held, at);
                     if entry as u32 & MORE == 0 {
                         self.skip(entry as u32);
                         let first = at + (entry >> 8 & 0xFF) as usize;
                         at += (entry >> 16 & 0xFF) as usize;
                         // With one symbol both places are the same, and its value comes last.
-                        put(at, (entry as i64 >> 48) as i32);
-                        put(first, (entry >> 32) as i32);
+                        put(at, (entry >> 48) as i16);
+                        put(first, (entry >> 32) as i16);
                         if at >= 63 {
-                            match ended(at) {
-                                None => (self.window, self.held, at) = before,
-                                last => return last,
+                            if first == 63 && at > 63 {
+                                // The second symbol is not this block's.
+                                self.rewind((entry >> 24 & 0xFF) as usize);
+                                return Some(63);
                             }
-                            break;
+                            return ended(at);
                         }
                     } else {
                         let (advance, value) = self.more(entry, &ac.canonical)?;
                         at += advance;
-                        put(at, value);
+                        put(at, value as i16);
                         if at >= 63 {
                             return ended(at);
                         }
@@ -391,38 +388,33 @@ impl View<'_> {
             look!();
             self.refill();
         }
-        // The block's last coefficient ended it, and the look went on; or this is no block.
-        while at < 63 {
-            let (advance, value) = self.one(&ac.canonical)?;
-            at += advance;
-            put(at, value);
-        }
-        ended(at)
     }
 
-    /// Steps over the AC coefficients of a block.
+    /// As [`coefficients`](Self::coefficients) without the coefficients, from looks that give as many symbols as they can tell apart.
     #[inline(always)]
-    fn skip_coefficients(&mut self, ac: &Ac) -> Option<()> {
+    fn skip_coefficients(&mut self, ac: &Ac) -> Option<usize> {
         let mut at = 0;
         loop {
             macro_rules! look {
                 () => {
                     let entry = u32::from(ac.skip[self.head()]);
-                    let before = (self.window, self.held, at);
                     if entry & MORE == 0 {
                         self.skip(entry);
+                        let before = at;
                         at += (entry >> 8) as usize;
                         if at >= 63 {
-                            if ended(at).is_some() {
-                                return Some(());
+                            if let Some(last) = ended(at) {
+                                return Some(last);
                             }
-                            (self.window, self.held, at) = before;
+                            // The block's last coefficient ended it, and the look went on; or this is no block.
+                            self.rewind(entry as usize & 63);
+                            at = before;
                             break;
                         }
                     } else {
                         at += self.one(&ac.canonical)?.0;
                         if at >= 63 {
-                            return ended(at).map(|_| ());
+                            return ended(at);
                         }
                     }
                 };
@@ -436,7 +428,17 @@ impl View<'_> {
         while at < 63 {
             at += self.one(&ac.canonical)?.0;
         }
-        ended(at).map(|_| ())
+        ended(at)
+    }
+
+    /// Steps back.
+    #[inline(always)]
+    fn rewind(&mut self, bits: usize) {
+        let position = (8 * self.at).wrapping_sub((self.held & 63) as usize + bits);
+        (self.at, self.window, self.held) = (position / 8, 0, 0);
+        self.refill();
+        self.skip((position % 8) as u32);
+        self.refill();
     }
 }
 
@@ -451,56 +453,49 @@ impl<'a> Bits<'a> {
         (self.at * 8).wrapping_sub(self.held as usize & 63)
     }
 
-    /// Reads a block. Coefficients other than DC go where `scatter` says, times their steps; the result is DC's difference and the zigzag
-    /// index of the last coefficient. `None` for what no encoder writes.
+    /// Reads a block's coefficients, all but DC, into `block`; the result is DC's difference and the zigzag index of the last
+    /// coefficient. `None` for what no encoder writes.
     #[inline(always)]
-    pub(super) fn block(
-        &mut self,
-        dc: &Dc,
-        ac: &Ac,
-        scatter: &Scatter,
-        block: &mut [i16; 128],
-    ) -> Option<(i32, usize)> {
-        let bytes = self.bytes.get(self.at..)?.first_chunk()?;
-        let mut view = View { bytes, at: 0, window: self.window, held: self.held };
-        view.refill();
-        let difference = view.difference(dc)?;
-        let last = view.coefficients(ac, scatter, block)?;
-        (self.window, self.held) = (view.window, view.held);
-        self.at += view.at;
-        Some((difference, last))
+    pub(super) fn block(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
+        self.read::<false>(dc, ac, block)
     }
-}
 
-impl Bits<'_> {
     /// Steps over a block; DC's difference.
     #[inline(always)]
-    pub(super) fn skip_block(&mut self, dc: &Dc, ac: &Ac) -> Option<i32> {
-        let bytes = self.bytes.get(self.at..)?.first_chunk()?;
-        let mut view = View { bytes, at: 0, window: self.window, held: self.held };
+    pub(super) fn skip_block(&mut self, dc: &Dc, ac: &Ac, unused: &mut Block) -> Option<i32> {
+        let (difference, _) =
+            if ac.skips { self.read::<true>(dc, ac, unused) } else { self.read::<false>(dc, ac, unused) }?;
+        Some(difference)
+    }
+
+    #[inline(always)]
+    fn read<const SKIP: bool>(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
+        // What the window holds comes from the last eight bytes: `rewind` may need them.
+        let base = self.at.saturating_sub(8);
+        let bytes = self.bytes.get(base..)?.first_chunk()?;
+        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
         view.refill();
         let difference = view.difference(dc)?;
-        view.skip_coefficients(ac)?;
+        // No closure: it would be compiled for the baseline.
+        let last = if SKIP { view.skip_coefficients(ac) } else { view.coefficients(ac, block) }?;
         (self.window, self.held) = (view.window, view.held);
-        self.at += view.at;
-        Some(difference)
+        self.at = base + view.at;
+        Some((difference, last))
     }
 
     /// Steps over the first bits of a byte, at most 7.
     pub(super) fn skip_bits(&mut self, bits: u32) -> Option<()> {
-        let bytes = self.bytes.get(self.at..)?.first_chunk()?;
-        let mut view = View { bytes, at: 0, window: self.window, held: self.held };
+        // What the window holds comes from the last eight bytes: `rewind` may need them.
+        let base = self.at.saturating_sub(8);
+        let bytes = self.bytes.get(base..)?.first_chunk()?;
+        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
         view.refill();
         view.skip(bits);
         (self.window, self.held) = (view.window, view.held);
-        self.at += view.at;
+        self.at = base + view.at;
         Some(())
     }
 }
-
-/// For a zigzag index the place in a block and the step of quantisation; indices beyond the block go to a place beyond it.
-#[derive(Debug)]
-pub(super) struct Scatter(pub(super) [(u16, u16); 512]);
 
 /// Natural (row-major) place of each zigzag index.
 #[rustfmt::skip]
@@ -511,17 +506,16 @@ pub(super) const NATURAL: [u8; 64] = [
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-impl Default for Scatter {
-    fn default() -> Self {
-        Scatter([(64, 0); 512])
+/// Where the coefficient of a zigzag index goes in a block; those beyond the 64th go where DC will be written.
+const PLACE: [u8; 256] = {
+    let mut place = [0; 256];
+    let mut at = 0;
+    while at < 64 {
+        place[at] = NATURAL[at];
+        at += 1;
     }
-}
+    place
+};
 
-impl Scatter {
-    /// Takes over the steps, which are in zigzag order.
-    pub(super) fn set(&mut self, steps: &[u16; 64]) {
-        for (to, (&place, &step)) in self.0.iter_mut().zip(NATURAL.iter().zip(steps)) {
-            *to = (u16::from(place), step);
-        }
-    }
-}
+/// A block of coefficients, row by row, not yet multiplied by their steps.
+pub(super) type Block = [i16; 64];

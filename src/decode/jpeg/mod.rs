@@ -25,7 +25,7 @@ mod upsample;
 
 pub(crate) use index::SeekIndex;
 
-use huffman::{Ac, Dc, Scatter};
+use huffman::{Ac, Dc};
 use idct::IdctSize;
 use layout::Layout;
 use markers::{Declined, Frame};
@@ -59,7 +59,6 @@ pub(super) struct Scratch {
 struct Tables {
     dc: [Dc; 3],
     ac: [Ac; 3],
-    scatter: [Scatter; 3],
 }
 
 impl Scratch {
@@ -124,21 +123,24 @@ pub(super) fn decode(
         (part.samples, rest) = (samples, behind);
     }
 
-    let Tables { dc, ac, scatter } = &mut *scratch.tables;
+    // Blocks outside the region are stepped over by tables of their own, which take as long to make as some hundred blocks to read.
+    let everything = (0, 0, size.0, size.1) == (stored.left, stored.top, stored.width, stored.height);
+    let skips = seek.index.is_none() && !everything;
+    let Tables { dc, ac } = &mut *scratch.tables;
     let mut slots = [0; 3];
     for (i, component) in components.iter().enumerate() {
         // Chroma components nearly always share their codes.
         slots[i] = if i == 2 && component.ac == components[1].ac && component.dc == components[1].dc { 1 } else { i };
         if slots[i] == i {
             dc[i].build(component.dc)?;
-            ac[i].build(component.ac, true)?;
+            ac[i].build(component.ac, skips)?;
         }
-        scatter[i].set(&component.steps);
     }
     let coders = [0, 1, 2].map(|i| {
         let (across, down) = factors[i];
         let (across, down) = (usize::from(across), usize::from(down));
-        Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], scatter: &scatter[i] }
+        let steps = components.get(i).map_or([0; 64], |component| scan::in_rows(&component.steps));
+        Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], steps }
     });
     let count = components.len();
     let mut job = Job { bytes, frame: &frame, coders: &coders[..count], parts: &mut parts[..count] };

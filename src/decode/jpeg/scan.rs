@@ -2,7 +2,7 @@
 
 use multiversion::multiversion;
 
-use super::huffman::{Ac, Bits, Dc, Scatter};
+use super::huffman::{Ac, Bits, Block, Dc, NATURAL};
 use super::idct;
 use super::index::{Entry, GROUP, SeekIndex};
 use super::markers::{Declined, Frame};
@@ -11,14 +11,22 @@ use super::stuffing::{Cut, Destuffed};
 const CORRUPT: Declined = "the scan is corrupt or cut";
 
 /// How the blocks of a component are coded.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Coder<'a> {
     /// Blocks of an MCU across and down.
     pub(super) across: usize,
     pub(super) down: usize,
     pub(super) dc: &'a Dc,
     pub(super) ac: &'a Ac,
-    pub(super) scatter: &'a Scatter,
+    /// Steps of quantisation, row by row.
+    pub(super) steps: [i16; 64],
+}
+
+/// Steps of quantisation, row by row, from those in zigzag order.
+pub(super) fn in_rows(steps: &[u16; 64]) -> [i16; 64] {
+    let mut rows = [0; 64];
+    NATURAL.iter().zip(steps).for_each(|(&place, &step)| rows[usize::from(place)] = step as i16);
+    rows
 }
 
 /// The blocks of a component that are wanted, and where their samples go.
@@ -46,6 +54,18 @@ struct Run {
     end: usize,
 }
 
+/// Blocks that wait for their inverse DCT. Vectors read from a block whose single coefficients were just written would wait for these to
+/// reach the cache.
+const WAITING: usize = 16;
+
+/// Whose a block is, where its samples go, and its last coefficient.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    component: usize,
+    at: usize,
+    last: usize,
+}
+
 /// Decodes the blocks of a run that are wanted.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
 fn decode_run(
@@ -56,31 +76,51 @@ fn decode_run(
     run: Run,
 ) -> Option<()> {
     let mut stream = *bits;
-    let mut block = [0; 128];
+    let mut blocks = [[0; 64]; WAITING];
+    let mut places = [Place::default(); WAITING];
+    let mut waiting = 0;
     for column in run.from..run.end {
-        for ((coder, part), predictor) in coders.iter().zip(&mut *parts).zip(&mut *predictors) {
-            let stride = part.stride();
+        for (component, (coder, predictor)) in coders.iter().zip(&mut *predictors).enumerate() {
+            let (stride, columns, rows) = (parts[component].stride(), parts[component].columns, parts[component].rows);
             for down in 0..coder.down {
-                let y = (run.row * coder.down + down).wrapping_sub(part.rows.0);
-                let wanted = y < part.rows.1 - part.rows.0;
+                let y = (run.row * coder.down + down).wrapping_sub(rows.0);
+                let wanted = y < rows.1 - rows.0;
                 for across in 0..coder.across {
-                    let x = (column * coder.across + across).wrapping_sub(part.columns.0);
-                    if !wanted || x >= part.columns.1 - part.columns.0 {
-                        let difference = stream.skip_block(coder.dc, coder.ac)?;
-                        *predictor = predictor.wrapping_add(difference as i16);
-                        continue;
-                    }
-                    block[..64].fill(0);
-                    let (difference, last) = stream.block(coder.dc, coder.ac, coder.scatter, &mut block)?;
+                    let x = (column * coder.across + across).wrapping_sub(columns.0);
+                    let wanted = wanted && x < columns.1 - columns.0;
+                    let block = &mut blocks[waiting % WAITING];
+                    *block = [0; 64];
+                    let (difference, last) = stream.block(coder.dc, coder.ac, block)?;
                     *predictor = predictor.wrapping_add(difference as i16);
-                    block[0] = predictor.wrapping_mul(coder.scatter.0[0].1 as i16);
-                    let target = part.samples.get_mut(8 * (y * stride + x)..)?;
-                    idct::eight(block.first_chunk()?, last, target, stride);
+                    block[0] = *predictor;
+                    let at = y.wrapping_mul(8 * stride).wrapping_add(x.wrapping_mul(8));
+                    places[waiting % WAITING] = Place { component, at, last };
+                    waiting += usize::from(wanted);
+                    if waiting == WAITING {
+                        transform(&blocks, &places, coders, parts)?;
+                        waiting = 0;
+                    }
                 }
             }
         }
     }
+    transform(&blocks[..waiting], &places, coders, parts)?;
     *bits = stream;
+    Some(())
+}
+
+/// Coefficients to samples.
+#[inline(always)]
+fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
+    for (block, place) in blocks.iter().zip(places) {
+        let (coder, part) = (&coders[place.component], &mut parts[place.component]);
+        let stride = part.stride();
+        let mut coefficients = [0; 64];
+        for ((to, &level), &step) in coefficients.iter_mut().zip(block).zip(&coder.steps) {
+            *to = level.wrapping_mul(step);
+        }
+        idct::eight(&coefficients, place.last, part.samples.get_mut(place.at..)?, stride);
+    }
     Some(())
 }
 
@@ -88,10 +128,11 @@ fn decode_run(
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
 fn skip_run(bits: &mut Bits<'_>, predictors: &mut [i16; 3], coders: &[Coder<'_>], run: Run) -> Option<()> {
     let mut stream = *bits;
+    let mut unused = [0; 64];
     for _ in run.from..run.end {
         for (coder, predictor) in coders.iter().zip(&mut *predictors) {
             for _ in 0..coder.across * coder.down {
-                let difference = stream.skip_block(coder.dc, coder.ac)?;
+                let difference = stream.skip_block(coder.dc, coder.ac, &mut unused)?;
                 *predictor = predictor.wrapping_add(difference as i16);
             }
         }
