@@ -30,7 +30,7 @@ impl IdctSize {
 pub(super) fn idct(size: IdctSize, coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     match size {
         IdctSize::Eight => eight(coefficients, last, target, stride),
-        IdctSize::Four => four(coefficients, target, stride),
+        IdctSize::Four => four(coefficients, last, target, stride),
         IdctSize::Two => two(coefficients, target, stride),
         IdctSize::One => target[0] = one(coefficients[0]),
     }
@@ -91,13 +91,19 @@ fn rows(columns: &[[u32; 4]; 8]) -> [[u8; 8]; 8] {
     for i in 0..8 {
         let y = butterfly::<{ CONSTANT_BITS + FIRST_BITS + 3 }>(std::array::from_fn(|column| x[column][i]));
         for (k, half) in rows[i].iter_mut().enumerate() {
-            // Signed bytes add up where unsigned ones would be joined: 128 each, added at once, makes all carries right.
-            let byte = |j: usize| (y[4 * k + j].clamp(-128, 127) as u32) << (8 * j);
-            let sum = byte(0).wrapping_add(byte(1)).wrapping_add(byte(2)).wrapping_add(byte(3));
-            *half = sum.wrapping_add(0x8080_8080);
+            *half = joined([y[4 * k], y[4 * k + 1], y[4 * k + 2], y[4 * k + 3]]);
         }
     }
     rows.map(|[left, right]| (u64::from(left) | u64::from(right) << 32).to_le_bytes())
+}
+
+/// Four samples, the first in the lowest byte, saturated and shifted from around 0 to around 128.
+///
+/// Signed bytes add up where unsigned ones would be joined; 128 each, added at once, makes all carries right.
+#[inline(always)]
+fn joined(values: [i32; 4]) -> u32 {
+    let byte = |i: usize| (values[i].clamp(-128, 127) as u32) << (8 * i);
+    byte(0).wrapping_add(byte(1)).wrapping_add(byte(2)).wrapping_add(byte(3)).wrapping_add(0x8080_8080)
 }
 
 #[inline(always)]
@@ -156,58 +162,75 @@ fn butterfly<const SHIFT: u32>(x: [i16; 8]) -> [i32; 8] {
 
 /// Half size: the fourth row and column of coefficients are not used.
 #[inline(always)]
-fn four(coefficients: &[i16; 64], target: &mut [u8], stride: usize) {
-    let (rows, _) = coefficients.as_chunks::<8>();
-    let unused_or_zero = |row: usize| row == 4 || rows[row] == [0; 8];
-    let mut columns = [[0; 4]; 8];
-    for (i, column) in columns.iter_mut().enumerate() {
-        *column = if (1..8).all(unused_or_zero) {
-            [rows[0][i] << FIRST_BITS; 4]
-        } else {
-            four_of::<{ CONSTANT_BITS - FIRST_BITS + 1 }>(|row| rows[row][i])
-        };
+fn four(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
+    let (x, _) = coefficients.as_chunks::<8>();
+    let mut columns = [[0; 2]; 8];
+    // The fourth row may hold something in the way that multiplies by four: it is not looked at.
+    if last == 0 || [1, 2, 3, 5, 6, 7].iter().all(|row| x[*row] == [0; 8]) {
+        columns = x[0].map(|value| [pair(value << FIRST_BITS, value << FIRST_BITS); 2]);
+    } else {
+        for i in 0..8 {
+            let y = four_of::<{ CONSTANT_BITS - FIRST_BITS + 1 }>(std::array::from_fn(|row| x[row][i]));
+            columns[i] = [pair(saturated(y[0]), saturated(y[1])), pair(saturated(y[2]), saturated(y[3]))];
+        }
     }
-    for row in 0..4 {
-        let samples = four_of::<{ CONSTANT_BITS + FIRST_BITS + 4 }>(|column| columns[column][row]);
-        target[row * stride..row * stride + 4].copy_from_slice(&samples.map(sample));
+    // Four lanes would do; with eight the compiler sees a loop worth vectors.
+    let mut x = [[0; 8]; 8];
+    for (x, pairs) in x.iter_mut().zip(columns) {
+        for (k, pair) in pairs.iter().enumerate() {
+            (x[2 * k], x[2 * k + 1]) = (*pair as i16, (*pair >> 16) as i16);
+        }
+    }
+    let mut rows = [0; 8];
+    for i in 0..8 {
+        let y = four_of::<{ CONSTANT_BITS + FIRST_BITS + 4 }>(std::array::from_fn(|column| x[column][i]));
+        rows[i] = joined(y);
+    }
+    for (i, row) in rows.into_iter().take(4).enumerate() {
+        target[i * stride..][..4].copy_from_slice(&row.to_le_bytes());
     }
 }
 
 #[inline(always)]
-fn four_of<const SHIFT: u32>(x: impl Fn(usize) -> i16) -> [i16; 4] {
-    let wide = |index| i32::from(x(index));
-    let turned = wide(2) * 15137 - wide(6) * 6270;
-    let even0 = (wide(0) << (CONSTANT_BITS + 1)).wrapping_add(turned);
-    let even1 = (wide(0) << (CONSTANT_BITS + 1)).wrapping_sub(turned);
-    let odd0 = (wide(1) * 20995 + wide(3) * 7373).wrapping_sub(wide(5) * 4926 + wide(7) * 4176);
-    let odd1 = (wide(1) * 8697 - wide(3) * 17799).wrapping_add(wide(5) * 11893 - wide(7) * 1730);
+fn four_of<const SHIFT: u32>(x: [i16; 8]) -> [i32; 4] {
+    let wide = x.map(i32::from);
     let half = 1 << (SHIFT - 1);
-    [even0.wrapping_add(odd0), even1.wrapping_add(odd1), even1.wrapping_sub(odd1), even0.wrapping_sub(odd0)]
-        .map(|sum| saturated(sum.wrapping_add(half) >> SHIFT))
+    let turned = wide[2] * 15137 - wide[6] * 6270;
+    let even = (wide[0] << (CONSTANT_BITS + 1)) + half;
+    let (even0, even1) = (even.wrapping_add(turned), even.wrapping_sub(turned));
+    let odd0 = (wide[1] * 20995 + wide[3] * 7373).wrapping_sub(wide[5] * 4926 + wide[7] * 4176);
+    let odd1 = (wide[1] * 8697 - wide[3] * 17799).wrapping_add(wide[5] * 11893 - wide[7] * 1730);
+    [
+        even0.wrapping_add(odd0) >> SHIFT,
+        even1.wrapping_add(odd1) >> SHIFT,
+        even1.wrapping_sub(odd1) >> SHIFT,
+        even0.wrapping_sub(odd0) >> SHIFT,
+    ]
 }
 
 /// Quarter size: the first and the odd rows and columns are used.
 #[inline(always)]
 fn two(coefficients: &[i16; 64], target: &mut [u8], stride: usize) {
-    let (rows, _) = coefficients.as_chunks::<8>();
+    let (x, _) = coefficients.as_chunks::<8>();
     let mut columns = [[0; 2]; 8];
     for i in [0, 1, 3, 5, 7] {
-        let first = i32::from(rows[0][i]) << (CONSTANT_BITS + 2);
-        columns[i] = two_of::<{ CONSTANT_BITS - FIRST_BITS + 2 }>(first, |row| i32::from(rows[row][i]));
+        let first = i32::from(x[0][i]) << (CONSTANT_BITS + 2);
+        columns[i] = two_of::<{ CONSTANT_BITS - FIRST_BITS + 2 }>(first, |row| i32::from(x[row][i]));
     }
     for row in 0..2 {
+        // Of these, only the odd columns are cut to 16 bits.
         let first = columns[0][row] << (CONSTANT_BITS + 2);
         let odd = |column: usize| i32::from(saturated(columns[column][row]));
         let samples = two_of::<{ CONSTANT_BITS + FIRST_BITS + 5 }>(first, odd);
-        target[row * stride..row * stride + 2].copy_from_slice(&samples.map(|value| sample(saturated(value))));
+        target[row * stride..][..2].copy_from_slice(&samples.map(|value| sample(saturated(value))));
     }
 }
 
 #[inline(always)]
 fn two_of<const SHIFT: u32>(first: i32, x: impl Fn(usize) -> i32) -> [i32; 2] {
     let odd = (x(1) * 29692 - x(3) * 10426).wrapping_add(x(5) * 6967 - x(7) * 5906);
-    let half = 1 << (SHIFT - 1);
-    [first.wrapping_add(odd), first.wrapping_sub(odd)].map(|sum| sum.wrapping_add(half) >> SHIFT)
+    let first = first.wrapping_add(1 << (SHIFT - 1));
+    [first.wrapping_add(odd) >> SHIFT, first.wrapping_sub(odd) >> SHIFT]
 }
 
 /// An eighth: the DC coefficient alone, its eighth rounded. libjpeg looks the sample up by the low ten bits.

@@ -64,98 +64,142 @@ pub(super) fn finish(
 
 #[multiversion(targets("x86_64+avx2"))]
 fn finish_rows(planes: &[Plane<'_>], transform: ColorTransform, region: Rect, rows: &mut Rows, target: &mut [u8]) {
-    let columns = (region.left as usize, region.width as usize);
     let Rows { pixels: [first, second, third], mixed } = rows;
-    for (i, target) in target.chunks_exact_mut(4 * columns.1).take(region.height as usize).enumerate() {
-        let y = region.top as usize + i;
-        match (transform, planes) {
-            (ColorTransform::Gray, [gray, ..]) => color::gray_row(pixels(gray, y, columns, first, mixed), target),
-            (ColorTransform::YCbCr | ColorTransform::Rgb, [one, two, three, ..]) => {
-                let row = [
-                    pixels(one, y, columns, first, mixed),
-                    pixels(two, y, columns, second, mixed),
-                    pixels(three, y, columns, third, mixed),
-                ];
+    let lines = (region.top as usize..).zip(target.chunks_exact_mut(4 * region.width as usize));
+    let lines = lines.take(region.height as usize);
+    match (transform, planes) {
+        (ColorTransform::Gray, [gray, ..]) => {
+            let gray = Columns::new(gray, region);
+            for (y, target) in lines {
+                color::gray_row(gray.row(y, first, mixed), target);
+            }
+        }
+        (ColorTransform::YCbCr | ColorTransform::Rgb, [one, two, three, ..]) => {
+            let [one, two, three] = [one, two, three].map(|plane| Columns::new(plane, region));
+            for (y, target) in lines {
+                let row = [one.row(y, first, mixed), two.row(y, second, mixed), three.row(y, third, mixed)];
                 if transform == ColorTransform::Rgb {
                     color::rgb_row(row, target);
                 } else {
                     color::ycbcr_row(row, target);
                 }
             }
-            _ => {}
         }
+        _ => {}
     }
 }
 
-/// Row `y` of a component at the image's size, from column `columns.0` on, `columns.1` of them.
-#[inline(always)]
-fn pixels<'a>(
-    plane: &Plane<'a>,
-    y: usize,
-    columns: (usize, usize),
-    buffer: &'a mut [u8],
-    mixed: &mut [u16],
-) -> &'a [u8] {
-    let Component { width, height, upsampling, .. } = plane.component;
-    let (across, down) = (upsampling.across, upsampling.down);
-    let (left, count) = columns;
-    // Samples `first..end` give all the pixels.
-    let (first, end) = (left / across, (left + count).div_ceil(across));
-    let row = |y: usize| &plane.samples[(y.min(height - 1) - plane.top) * plane.stride..][..plane.stride];
-    let near = row(y / down);
-    if upsampling.interpolated {
-        // libjpeg repeats the edges of the component: the far row of the first and of the last row is itself.
-        let far = if down == 1 {
-            near
-        } else if y.is_multiple_of(2) {
-            row((y / 2).saturating_sub(1))
-        } else {
-            row(y / 2 + 1)
+/// The columns of a plane that a region's pixels are made of.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    plane: Plane<'a>,
+    /// From the first sample on, `samples` of them.
+    first: usize,
+    samples: usize,
+    /// Pixels of the first sample that lie before the region.
+    before: usize,
+    /// Pixels of a row of the region.
+    pixels: usize,
+}
+
+impl<'a> Columns<'a> {
+    #[inline(always)]
+    fn new(plane: &Plane<'a>, region: Rect) -> Columns<'a> {
+        let (left, pixels) = (region.left as usize, region.width as usize);
+        let across = plane.component.upsampling.across;
+        let (first, end) = (left / across, (left + pixels).div_ceil(across));
+        Columns { plane: *plane, first, samples: end - first, before: left % across, pixels }
+    }
+
+    /// Row `y` of the image, from one or two rows of samples.
+    #[inline(always)]
+    fn row<'b>(&self, y: usize, buffer: &'b mut [u8], mixed: &mut [u16]) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        let Component { height, upsampling, .. } = self.plane.component;
+        let (across, interpolated) = (upsampling.across, upsampling.interpolated);
+        let line = |y: usize| {
+            let y = y.min(height - 1) - self.plane.top;
+            &self.plane.samples[y * self.plane.stride..][..self.plane.stride]
         };
-        // Columns `first - 1..=end`, the outermost repeated beyond the edges; without the neighbours where none is read.
-        let ring = usize::from(across > 1 && first > 0);
-        let last = if across > 1 { end.min(width - 1) } else { end - 1 };
-        let at = first - ring - plane.left;
-        let mixed = &mut mixed[..end - first + 2];
-        let source = near[at..].iter().zip(&far[at..]).take(last + 1 + ring - first);
-        let (rise, near_weight) = if down == 1 { (0, 1) } else { (1, 3) };
-        for (mixed, (near, far)) in mixed[1 - ring..].iter_mut().zip(source) {
-            *mixed = u16::from(*near) * near_weight + u16::from(*far) * rise;
-        }
-        if ring == 0 {
-            mixed[0] = mixed[1];
-        }
-        if end == width {
-            mixed[end - first + 1] = mixed[end - first];
-        }
-        let buffer = &mut buffer[..across * (end - first)];
-        match (across, down) {
-            (1, _) => {
-                let bias = if y.is_multiple_of(2) { 1 } else { 2 };
-                for (pixel, mixed) in buffer.iter_mut().zip(&mixed[1..]) {
-                    *pixel = ((mixed + bias) >> 2) as u8;
+        let odd = y & 1 == 1;
+        let (near, far) = match upsampling.down {
+            1 => (y, y),
+            // libjpeg repeats the edges: the row beyond the first and beyond the last is itself.
+            2 => (y / 2, if odd { y / 2 + 1 } else { (y / 2).saturating_sub(1) }),
+            down => (y / down, y / down),
+        };
+        let near = line(near);
+        let from = self.first - self.plane.left;
+        match (across, upsampling.down) {
+            (1, 2) if interpolated => {
+                let source = near[from..].iter().zip(&line(far)[from..]);
+                let bias = 1 + u16::from(odd);
+                for (pixel, (near, far)) in buffer[..self.pixels].iter_mut().zip(source) {
+                    *pixel = ((3 * u16::from(*near) + u16::from(*far) + bias) >> 2) as u8;
                 }
             }
-            (_, 1) => spread::<2>(mixed, [1, 2], buffer),
-            _ => spread::<4>(mixed, [8, 7], buffer),
+            (1, _) => return &near[from..][..self.pixels],
+            (_, 1) if interpolated => {
+                let mixed = self.with_neighbours(mixed, near, near, |near, _| near);
+                spread::<2>(mixed, [1, 2], buffer);
+            }
+            (_, _) if interpolated => {
+                let mixed = self.with_neighbours(mixed, near, line(far), |near, far| 3 * near + far);
+                spread::<4>(mixed, [8, 7], buffer);
+            }
+            (2, _) => repeat::<2>(&near[from..][..self.samples], buffer),
+            (4, _) => repeat::<4>(&near[from..][..self.samples], buffer),
+            _ => {
+                let samples = &near[from..][..self.samples];
+                for (pixels, sample) in buffer.chunks_exact_mut(across).zip(samples) {
+                    pixels.fill(*sample);
+                }
+            }
         }
-    } else if across == 1 {
-        return &near[left - plane.left..][..count];
-    } else {
-        let samples = &near[first - plane.left..][..end - first];
-        for (pixels, sample) in buffer.chunks_exact_mut(across).zip(samples) {
-            pixels.fill(*sample);
-        }
+        &buffer[self.before..][..self.pixels]
     }
-    &buffer[left - first * across..][..count]
+
+    /// Two rows as one, with a column more on either side: the neighbours, or at the image's edges the outermost again.
+    #[inline(always)]
+    fn with_neighbours<'b>(
+        &self,
+        mixed: &'b mut [u16],
+        near: &[u8],
+        far: &[u8],
+        mix: impl Fn(u16, u16) -> u16,
+    ) -> &'b [u16] {
+        let (left, right) = (self.first > 0, self.first + self.samples < self.plane.component.width);
+        let from = self.first - usize::from(left) - self.plane.left;
+        let count = self.samples + usize::from(left) + usize::from(right);
+        let mixed = &mut mixed[..self.samples + 2];
+        let (near, far) = (&near[from..][..count], &far[from..][..count]);
+        for (mixed, (near, far)) in mixed[usize::from(!left)..].iter_mut().zip(near.iter().zip(far)) {
+            *mixed = mix(u16::from(*near), u16::from(*far));
+        }
+        if !left {
+            mixed[0] = mixed[1];
+        }
+        if !right {
+            mixed[self.samples + 1] = mixed[self.samples];
+        }
+        mixed
+    }
+}
+
+#[inline(always)]
+fn repeat<const TIMES: usize>(samples: &[u8], pixels: &mut [u8]) {
+    for (pixels, sample) in pixels.as_chunks_mut().0.iter_mut().zip(samples) {
+        *pixels = [*sample; TIMES];
+    }
 }
 
 /// Two pixels of each value but the outermost: three quarters of it and a quarter of its left and of its right neighbour.
 #[inline(always)]
 fn spread<const SHIFT: u32>(values: &[u16], [left, right]: [u16; 2], pixels: &mut [u8]) {
     let (pixels, _) = pixels.as_chunks_mut::<2>();
-    let before = values.iter();
-    for (((pixels, before), value), after) in pixels.iter_mut().zip(before).zip(&values[1..]).zip(&values[2..]) {
+    for (((pixels, before), value), after) in pixels.iter_mut().zip(values).zip(&values[1..]).zip(&values[2..]) {
         let value = 3 * value;
         *pixels = [((value + before + left) >> SHIFT) as u8, ((value + after + right) >> SHIFT) as u8];
     }
