@@ -44,17 +44,17 @@ def block(kind, draws):
     size = 1 << draws.below(10)
     out[0] = draws.below(2 * 1023 + 1) - 1023 if draws.below(2) else draws.below(2 * size + 1) - size
     last = (0, 1, 2, 5, 9, 20, 40, 63)[draws.below(8)]
-    first_row = draws.below(4) == 0
+    rows = draws.below(4)  # 0: the first alone, 1: the first and the fifth
     for k in range(1, last + 1):
         value = draws.below(2 * size + 1) - size
-        if not first_row or ZIGZAG[k] < 8:
+        if rows > 1 or ZIGZAG[k] // 8 in (0, 4 * rows):
             out[k] = value
     return out
 
 
 def quantisers(kind):
     """In zigzag order. The wild ones overflow 16 bits when multiplied."""
-    return [1] * 64 if kind == "smooth" else [1 + 7 * k % 255 for k in range(64)]
+    return [1] * 64 if kind == "smooth" else [1 + (40 + 7 * k) % 255 for k in range(64)]
 
 
 def jpeg(kind, width, height, factors):

@@ -69,10 +69,10 @@ fn block(wild: bool, order: &[usize], draws: &mut Draws) -> ([i16; 64], usize) {
         let size = 1 << draws.below(10);
         coded[0] = if draws.below(2) == 1 { draws.below(2047) - 1023 } else { draws.below(2 * size + 1) - size };
         let last = [0, 1, 2, 5, 9, 20, 40, 63][draws.below(8) as usize];
-        let first_row = draws.below(4) == 0;
+        let rows = draws.below(4) as usize; // 0: the first alone, 1: the first and the fifth
         for k in 1..=last {
             let value = draws.below(2 * size + 1) - size;
-            coded[k] = if first_row && order[k] >= 8 { 0 } else { value };
+            coded[k] = if rows > 1 || [0, 4 * rows].contains(&(order[k] / 8)) { value } else { 0 };
         }
     } else {
         coded[0] = draws.below(801) - 400;
@@ -80,7 +80,7 @@ fn block(wild: bool, order: &[usize], draws: &mut Draws) -> ([i16; 64], usize) {
     }
     let mut block = [0; 64];
     for (k, value) in coded.iter().enumerate() {
-        let quantiser = if wild { 1 + 7 * k as i32 % 255 } else { 1 };
+        let quantiser = if wild { 1 + (40 + 7 * k as i32) % 255 } else { 1 };
         block[order[k]] = (value * quantiser) as i16; // wraps, as in the 16-bit products
     }
     (block, coded.iter().rposition(|value| *value != 0).unwrap_or(0))
