@@ -14,6 +14,10 @@
 //! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
 
 mod color;
+#[cfg(test)]
+mod exactness;
+#[cfg(test)]
+mod files;
 mod huffman;
 mod idct;
 mod index;
