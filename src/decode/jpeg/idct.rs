@@ -28,6 +28,12 @@ impl IdctSize {
 /// not zero. With blocks of 8, `stride` is a multiple of 8.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn idct(size: IdctSize, coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
+    sized(size, coefficients, last, target, stride);
+}
+
+/// [`idct`] with the vectors of whichever function it becomes a part of.
+#[inline(always)]
+pub(super) fn sized(size: IdctSize, coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     match size {
         IdctSize::Eight => eight(coefficients, last, target, stride),
         IdctSize::Four => four(coefficients, last, target, stride),
@@ -42,7 +48,7 @@ const CONSTANT_BITS: u32 = 13;
 const FIRST_BITS: u32 = 2;
 
 #[inline(always)]
-fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
+pub(super) fn eight(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     let rows = if last == 0 {
         [[flat(coefficients[0]); 8]; 8]
     } else if FIRST_ROW >> last & 1 == 1 && coefficients[8..].iter().all(|value| *value == 0) {

@@ -41,9 +41,9 @@ impl Rows {
         }
     }
 
-    /// Bytes that it has grown to.
-    pub(super) fn bytes(&self) -> usize {
-        self.pixels.iter().map(Vec::len).sum::<usize>() + 2 * self.mixed.len()
+    /// Columns that it has grown to.
+    pub(super) fn columns(&self) -> usize {
+        self.mixed.len().saturating_sub(PADDING)
     }
 }
 
@@ -64,6 +64,18 @@ pub(super) fn finish(
 
 #[multiversion(targets("x86_64+avx2"))]
 fn finish_rows(planes: &[Plane<'_>], transform: ColorTransform, region: Rect, rows: &mut Rows, target: &mut [u8]) {
+    write_rows(planes, transform, region, rows, target);
+}
+
+/// [`finish_rows`] with the vectors of whichever function it becomes a part of.
+#[inline(always)]
+pub(super) fn write_rows(
+    planes: &[Plane<'_>],
+    transform: ColorTransform,
+    region: Rect,
+    rows: &mut Rows,
+    target: &mut [u8],
+) {
     let Rows { pixels: [first, second, third], mixed } = rows;
     let lines = (region.top as usize..).zip(target.chunks_exact_mut(4 * region.width as usize));
     let lines = lines.take(region.height as usize);
