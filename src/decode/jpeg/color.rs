@@ -89,3 +89,41 @@ fn ycbcr(y: &[u8; CHUNK], cb: &[u8; CHUNK], cr: &[u8; CHUNK], target: &mut [[u8;
 fn upper(value: i16, factor: i16) -> i16 {
     ((i32::from(value) * i32::from(factor)) >> 16) as i16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_bits_give_what_the_fractions_give() {
+        for cb in 0..=255 {
+            for y in [0, 1, 77, 128, 254, 255] {
+                let cr: [u8; 256] = std::array::from_fn(|i| i as u8);
+                let mut target = [0; 4 * 256];
+                ycbcr_row([&[y; 256], &[cb; 256], &cr], &mut target);
+                for (pixel, cr) in target.chunks(4).zip(cr) {
+                    let (y, cb, cr) = (i32::from(y) << 16, i32::from(cb) - 128, i32::from(cr) - 128);
+                    let byte = |value: i32| ((value + (1 << 15)) >> 16).clamp(0, 255) as u8;
+                    let green = y - 22_554 * cb - 46_802 * cr;
+                    assert_eq!(pixel, [byte(y + 91_881 * cr), byte(green), byte(y + 116_130 * cb), 255]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_any_length() {
+        for length in [1, 31, 32, 33, 70] {
+            let row: Vec<u8> = (0..length).map(|i| 3 * i).collect();
+            let mut target = vec![0; 4 * row.len()];
+            rgb_row([&row, &row, &row], &mut target);
+            let mut other = vec![0; 4 * row.len()];
+            gray_row(&row, &mut other);
+            assert_eq!(target, other);
+            let none = vec![128; row.len()];
+            ycbcr_row([&row, &none, &none], &mut other);
+            assert_eq!(target, other);
+            assert!(target.chunks(4).zip(&row).all(|(pixel, value)| pixel == [*value, *value, *value, 255]));
+        }
+    }
+}

@@ -3,12 +3,21 @@
 use proptest::prelude::*;
 
 use super::color::ColorTransform;
-use super::idct::{IdctSize, idct};
-use super::layout::Layout;
-use super::upsample::{Plane, Rows, finish};
+use super::idct::{self, IdctSize};
+use super::layout::{Component, Layout, Window};
+use super::upsample::{self, Plane, Rows};
 use crate::decode::Rect;
 
 const GOLDEN: &str = include_str!("exactness.txt");
+
+/// What the code is compiled for.
+#[derive(Clone, Copy, Debug)]
+enum Vectors {
+    /// What this processor has.
+    Best,
+    /// What every processor of this architecture has.
+    Baseline,
+}
 
 /// One line of the golden file.
 struct Case {
@@ -92,14 +101,14 @@ struct Image {
     planes: Vec<(Vec<u8>, usize)>,
 }
 
-fn image(case: &Case) -> Image {
+fn image(case: &Case, vectors: Vectors) -> Image {
     let order = zigzag();
     let mut draws = Draws(1);
     let layout = Layout::new(case.size, &case.factors, case.scale).unwrap();
     let (across, down) = case.factors.iter().fold((0, 0), |max, f| (max.0.max(f.0), max.1.max(f.1)));
     let columns = (case.size.0 as usize).div_ceil(8 * usize::from(across));
     let rows = (case.size.1 as usize).div_ceil(8 * usize::from(down));
-    let plane = |(factor, component): (&(u8, u8), &super::layout::Component)| {
+    let plane = |(factor, component): (&(u8, u8), &Component)| {
         let side = component.size.samples();
         let stride = columns * usize::from(factor.0) * side;
         (vec![0; stride * rows * usize::from(factor.1) * side], stride)
@@ -112,7 +121,11 @@ fn image(case: &Case) -> Image {
                 let (h, v) = (usize::from(factor.0), usize::from(factor.1));
                 let (x, y) = (mcu % columns * h + i % h, mcu / columns * v + i / h);
                 let (block, last) = block(case.wild, &order, &mut draws);
-                idct(component.size, &block, last, &mut samples[y * side * *stride + x * side..], *stride);
+                let target = &mut samples[y * side * *stride + x * side..];
+                match vectors {
+                    Vectors::Best => idct::idct(component.size, &block, last, target, *stride),
+                    Vectors::Baseline => idct::sized(component.size, &block, last, target, *stride),
+                }
             }
         }
     }
@@ -125,9 +138,9 @@ impl Image {
     }
 
     /// A region's pixels, from planes that hold the samples of its windows and nothing else.
-    fn region(&self, region: Rect, rows: &mut Rows) -> Vec<u8> {
+    fn region(&self, region: Rect, rows: &mut Rows, vectors: Vectors) -> Vec<u8> {
         let windows: Vec<_> = self.layout.components.iter().map(|component| component.window(region)).collect();
-        let cut = |(window, (samples, stride)): (&super::layout::Window, &(Vec<u8>, usize))| {
+        let cut = |(window, (samples, stride)): (&Window, &(Vec<u8>, usize))| {
             let rows = window.top..window.top + window.height;
             rows.flat_map(|y| samples[y * stride + window.left..][..window.width].to_vec()).collect()
         };
@@ -143,7 +156,13 @@ impl Image {
             .collect();
         let transform = if planes.len() == 1 { ColorTransform::Gray } else { ColorTransform::YCbCr };
         let mut target = vec![0; 4 * region.width as usize * region.height as usize];
-        finish(&planes, transform, region, rows, &mut target);
+        match vectors {
+            Vectors::Best => upsample::finish(&planes, transform, region, rows, &mut target),
+            Vectors::Baseline => {
+                rows.reserve(region.width as usize);
+                upsample::write_rows(&planes, transform, region, rows, &mut target);
+            }
+        }
         target
     }
 }
@@ -157,13 +176,14 @@ fn equals_libjpeg_turbo() {
     let cases = cases();
     assert!(cases.iter().filter(|case| case.wild).count() == 4 && cases.len() > 250, "{} cases", cases.len());
     let mut rows = Rows::default();
-    for case in &cases {
-        let image = image(case);
-        let pixels = image.region(image.whole(), &mut rows);
+    for (case, vectors) in cases.iter().flat_map(|case| [(case, Vectors::Best), (case, Vectors::Baseline)]) {
+        let image = image(case, vectors);
+        let pixels = image.region(image.whole(), &mut rows, vectors);
         assert!(pixels.iter().skip(3).step_by(4).all(|alpha| *alpha == 255));
         let channels = if case.factors.len() == 1 { 1 } else { 3 };
         let hash = fnv(pixels.chunks(4).flat_map(|pixel| pixel[..channels].to_vec()));
-        assert_eq!(hash, case.hash, "{:?} {:?} {:?} wild {}", case.size, case.factors, case.scale, case.wild);
+        let Case { wild, size, factors, scale, .. } = case;
+        assert_eq!(hash, case.hash, "{size:?} {factors:?} {scale:?} wild {wild} {vectors:?}");
     }
 }
 
@@ -194,9 +214,9 @@ proptest! {
         corners in [0.0..1.0_f64, 0.0..1.0, 0.0..1.0, 0.0..1.0],
     ) {
         let cases: Vec<_> = cases().into_iter().filter(|case| !case.wild).collect();
-        let image = image(index.get(&cases));
+        let image = image(index.get(&cases), Vectors::Best);
         let mut rows = Rows::default();
-        let whole = image.region(image.whole(), &mut rows);
+        let whole = image.region(image.whole(), &mut rows, Vectors::Best);
         let (width, height) = (image.layout.width, image.layout.height);
         let part = |at: f64, limit: usize| (at * limit as f64) as u32;
         let (left, top) = (part(corners[0], width), part(corners[1], height));
@@ -206,7 +226,7 @@ proptest! {
             width: 1 + part(corners[2], width - left as usize),
             height: 1 + part(corners[3], height - top as usize),
         };
-        let pixels = image.region(region, &mut rows);
+        let pixels = image.region(region, &mut rows, Vectors::Best);
         for (y, row) in pixels.chunks(4 * region.width as usize).enumerate() {
             let at = 4 * ((top as usize + y) * width + left as usize);
             prop_assert_eq!(row, &whole[at..][..row.len()]);

@@ -64,6 +64,18 @@ pub(super) fn finish(
 
 #[multiversion(targets("x86_64+avx2"))]
 fn finish_rows(planes: &[Plane<'_>], transform: ColorTransform, region: Rect, rows: &mut Rows, target: &mut [u8]) {
+    write_rows(planes, transform, region, rows, target);
+}
+
+/// [`finish_rows`] with the vectors of whichever function it becomes a part of.
+#[inline(always)]
+pub(super) fn write_rows(
+    planes: &[Plane<'_>],
+    transform: ColorTransform,
+    region: Rect,
+    rows: &mut Rows,
+    target: &mut [u8],
+) {
     let Rows { pixels: [first, second, third], mixed } = rows;
     let lines = (region.top as usize..).zip(target.chunks_exact_mut(4 * region.width as usize));
     let lines = lines.take(region.height as usize);
