@@ -2,13 +2,15 @@
 //!
 //! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
 //! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words.
-//! JPEG goes through `zune-jpeg` (`jpeg.rs`), everything else through the `image` crate (`fallback.rs`).
+//! JPEG goes through our own engine (`jpeg/`) and, what that declines, through `zune-jpeg` (`zune.rs`); everything else through the
+//! `image` crate (`fallback.rs`).
 
 mod fallback;
 mod jpeg;
 mod orientation;
 mod probe;
 pub(crate) mod seek;
+mod zune;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result};
 
+pub(crate) use jpeg::{Seek, SeekIndex};
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
 pub use probe::jpeg_has_end;
 pub use probe::{ImageFormat, Probe, probe};
@@ -119,7 +122,7 @@ impl DecodeOptions {
 }
 
 /// One worker's reusable memory. It grows to the largest image seen and stays there, so that decoding JPEGs
-/// allocates nothing of an image's size here; `zune-jpeg` itself allocates a few rows per image, and the
+/// allocates nothing of an image's size; for those that `zune-jpeg` decodes, that allocates a few rows per image, and the
 /// coefficients of progressive files.
 ///
 /// ```
@@ -134,19 +137,23 @@ pub struct Scratch {
     stored: Vec<u8>,
     /// RGBA of the region, turned.
     oriented: Vec<u8>,
+    /// The JPEG engine's.
+    jpeg: jpeg::Scratch,
 }
 
 impl Scratch {
     /// Bytes that it has grown to.
-    pub(crate) fn sizes(&self) -> [usize; 3] {
-        [self.raw.len(), self.stored.len(), self.oriented.len()]
+    pub(crate) fn sizes(&self) -> [usize; 6] {
+        let [file, planes, columns] = self.jpeg.sizes();
+        [self.raw.len(), self.stored.len(), self.oriented.len(), file, planes, columns]
     }
 
     /// Grows to what another one has grown to.
-    pub(crate) fn reserve(&mut self, sizes: [usize; 3]) {
-        for (buffer, size) in [&mut self.raw, &mut self.stored, &mut self.oriented].into_iter().zip(sizes) {
+    pub(crate) fn reserve(&mut self, [raw, stored, oriented, file, planes, columns]: [usize; 6]) {
+        for (buffer, size) in [(&mut self.raw, raw), (&mut self.stored, stored), (&mut self.oriented, oriented)] {
             grow(buffer, size);
         }
+        self.jpeg.reserve([file, planes, columns]);
     }
 }
 
@@ -197,6 +204,19 @@ pub fn decode<'a>(
     options: &DecodeOptions,
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
+    decode_seeking(bytes, probe, region, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
+}
+
+/// [`decode`] with a JPEG's seek index, or building one: the second part of the result, where the file is one that
+/// the engine decodes.
+pub(crate) fn decode_seeking<'a>(
+    bytes: &[u8],
+    probe: &Probe,
+    region: Rect,
+    options: &DecodeOptions,
+    seek: Seek<'_>,
+    scratch: &'a mut Scratch,
+) -> Result<(Decoded<'a>, Option<SeekIndex>)> {
     let inside =
         |start: u32, length: u32, all: u32| length > 0 && start.checked_add(length).is_some_and(|end| end <= all);
     if !inside(region.left, region.width, probe.width) || !inside(region.top, region.height, probe.height) {
@@ -207,22 +227,27 @@ pub fn decode<'a>(
     options.check_size(probe.format, width, height)?;
 
     let stored = orientation::stored_region(probe.orientation, region, probe.stored);
-    let placed = guarded(probe.format, || match probe.format {
-        ImageFormat::Jpeg => jpeg::decode(bytes, probe.stored, stored, options, scratch),
-        _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch),
+    let (placed, index) = guarded(probe.format, || match probe.format {
+        ImageFormat::Jpeg => {
+            let Scratch { stored: target, jpeg, .. } = &mut *scratch;
+            jpeg::decode(bytes, probe.stored, stored, options, seek, jpeg, target)
+                .or_else(|_| zune::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, None)))
+        }
+        _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch).map(|placed| (placed, None)),
     })?;
 
     let row = region.width as usize * PIXEL;
     if probe.orientation == 1 {
         let length = (region.height as usize - 1) * placed.stride + row;
-        return Ok(Decoded { pixels: &scratch.stored[placed.offset..][..length], stride: placed.stride });
+        let pixels = &scratch.stored[placed.offset..][..length];
+        return Ok((Decoded { pixels, stride: placed.stride }, index));
     }
     let length = row * region.height as usize;
     // Whatever the region: the next one of this image may be larger.
     grow(&mut scratch.oriented, PIXEL * width as usize * height as usize);
     let source = &scratch.stored[placed.offset..];
     orientation::turn(probe.orientation, source, placed.stride, stored, &mut scratch.oriented[..length]);
-    Ok(Decoded { pixels: &scratch.oriented[..length], stride: row })
+    Ok((Decoded { pixels: &scratch.oriented[..length], stride: row }, index))
 }
 
 /// Runs a third-party decoder; its panic becomes an error, for hostile files must not end a run.

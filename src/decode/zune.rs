@@ -19,7 +19,7 @@ use crate::{Error, Result};
 
 /// More pixels than this per byte of file no Huffman-coded JPEG can hold: an MCU covers at most 64 × 16 pixels and its
 /// blocks take at least 8 bits together, which makes 1024. A file beyond it is cut or forged, and costs no memory.
-const PIXELS_PER_BYTE: u64 = 2048;
+pub(super) const PIXELS_PER_BYTE: u64 = 2048;
 
 /// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
 pub(super) fn decode(

@@ -1,0 +1,254 @@
+//! The engine on whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
+//!
+//! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every file beneath it that the engine decodes are
+//! compared, too.
+
+#![allow(clippy::print_stdout)] // a skipped test says so
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::index::SeekIndex;
+use super::markers::Declined;
+use super::{Scratch, Seek, decode};
+use crate::decode::{DecodeOptions, Rect, probe};
+
+/// A golden file, its size, its pixels' hash, what it is.
+struct File {
+    bytes: Vec<u8>,
+    hash: u64,
+    name: String,
+}
+
+fn files() -> Vec<File> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let packed = std::fs::read(golden.join("jpeg_files.bin")).unwrap();
+    let mut rest = packed.as_slice();
+    let mut file = |line: &str| {
+        let [length, hash, name] = line.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
+        let bytes;
+        (bytes, rest) = rest.split_at(length.parse().unwrap());
+        File { bytes: bytes.to_vec(), hash: u64::from_str_radix(hash, 16).unwrap(), name: name.to_owned() }
+    };
+    let files = std::fs::read_to_string(golden.join("jpeg_files.txt")).unwrap().lines().map(&mut file).collect();
+    assert!(rest.is_empty());
+    files
+}
+
+fn size_of(bytes: &[u8]) -> (u32, u32) {
+    probe(bytes, &DecodeOptions::default()).unwrap().stored
+}
+
+fn whole(bytes: &[u8]) -> Rect {
+    let (width, height) = size_of(bytes);
+    Rect { left: 0, top: 0, width, height }
+}
+
+/// RGBA of a region, and the index.
+fn region(bytes: &[u8], region: Rect, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Declined> {
+    let (mut scratch, mut target) = (Scratch::default(), Vec::new());
+    let options = DecodeOptions::default();
+    let (placed, index) = decode(bytes, size_of(bytes), region, &options, seek, &mut scratch, &mut target)?;
+    assert_eq!((placed.offset, placed.stride), (0, 4 * region.width as usize));
+    target.truncate(placed.stride * region.height as usize);
+    Ok((target, index))
+}
+
+const BUILD: Seek<'_> = Seek { index: None, build: true };
+
+/// That part of a whole image.
+fn part(pixels: &[u8], width: u32, region: Rect) -> Vec<u8> {
+    let row = |y: u32| &pixels[4 * (y * width + region.left) as usize..][..4 * region.width as usize];
+    (region.top..region.top + region.height).flat_map(row).copied().collect()
+}
+
+#[test]
+fn files_are_as_libjpeg_turbo_has_them() {
+    let files = files();
+    assert!(files.len() > 100);
+    for File { bytes, hash, name } in files {
+        let (pixels, _) = region(&bytes, whole(&bytes), Seek::default()).unwrap();
+        let (pixels, _) = pixels.as_chunks::<4>();
+        assert!(pixels.iter().all(|pixel| pixel[3] == 255), "{name}");
+        let fnv = pixels
+            .iter()
+            .flat_map(|pixel| &pixel[..3])
+            .fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+        assert_eq!(fnv, hash, "{name}");
+    }
+}
+
+/// Every way to a region gives the whole image's pixels there.
+fn check_regions(bytes: &[u8], name: &str, regions: impl IntoIterator<Item = Rect>) {
+    let (pixels, index) = region(bytes, whole(bytes), BUILD).unwrap();
+    let index = index.unwrap();
+    assert_eq!(SeekIndex::from_bytes(&index.to_bytes()).as_ref(), Some(&index), "{name}");
+    let (width, _) = size_of(bytes);
+    for wanted in regions {
+        let expected = part(&pixels, width, wanted);
+        assert!(region(bytes, wanted, Seek::default()).unwrap().0 == expected, "{name}: {wanted:?}");
+        let (built, again) = region(bytes, wanted, BUILD).unwrap();
+        assert!(built == expected && again.as_ref() == Some(&index), "{name}: {wanted:?}, with an index to build");
+        let seek = Seek { index: Some(&index), build: false };
+        assert!(region(bytes, wanted, seek).unwrap().0 == expected, "{name}: {wanted:?} by the index");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
+
+    #[test]
+    fn a_region_is_that_part_of_the_whole(
+        which in any::<prop::sample::Index>(),
+        places in prop::collection::vec((0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0), 12),
+    ) {
+        let files = files();
+        let File { bytes, name, .. } = which.get(&files);
+        let (width, height) = size_of(bytes);
+        let pick = |all: u32, start: f64, part: f64| {
+            let start = (f64::from(all) * start) as u32;
+            (start, 1 + (f64::from(all - start - 1) * part) as u32)
+        };
+        let regions = places.into_iter().map(|(x, y, across, down)| {
+            let ((left, width), (top, height)) = (pick(width, x, across), pick(height, y, down));
+            Rect { left, top, width, height }
+        });
+        check_regions(bytes, name, regions);
+    }
+
+    #[test]
+    fn damaged_files_and_indexes_never_panic(
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        in_index in any::<bool>(),
+        corner in (0.0_f64..1.0, 0.0_f64..1.0),
+    ) {
+        let files = files();
+        let File { mut bytes, .. } = files.into_iter().nth(which.index(100)).unwrap();
+        let (width, height) = size_of(&bytes);
+        let (left, top) = ((f64::from(width) * corner.0) as u32, (f64::from(height) * corner.1) as u32);
+        let wanted = Rect { left, top, width: width - left, height: height - top };
+        let mut index = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
+        let target = if in_index { &mut index } else { &mut bytes };
+        for (at, value) in damage {
+            let at = at.index(target.len());
+            target[at] = value;
+        }
+        let index = SeekIndex::from_bytes(&index);
+        let options = DecodeOptions { max_pixels: 1 << 20, ..DecodeOptions::default() };
+        if probe(&bytes, &options).is_ok_and(|found| found.stored == (width, height)) {
+            let _ = region(&bytes, wanted, Seek { index: index.as_ref(), build: true });
+        }
+    }
+}
+
+#[test]
+fn the_index_is_what_is_used() {
+    // Of the largest files only the last rows are asked for, and all that lies before them in the scan is wiped out.
+    let mut used = 0;
+    for File { mut bytes, name, .. } in files() {
+        let (width, height) = size_of(&bytes);
+        if height < 100 {
+            continue;
+        }
+        let (pixels, index) = region(&bytes, whole(&bytes), BUILD).unwrap();
+        let index = index.unwrap();
+        let wanted = Rect { left: width / 2, top: height - 9, width: width - width / 2, height: 9 };
+        let scan = super::Frame::read(&bytes).unwrap().scan;
+        let half = scan + (bytes.len() - scan) / 2;
+        bytes[scan..half].fill(0x55);
+        let seek = Seek { index: Some(&index), build: false };
+        assert!(region(&bytes, wanted, seek).unwrap().0 == part(&pixels, width, wanted), "{name}");
+        used += 1;
+    }
+    assert!(used >= 15, "{used}");
+}
+
+#[test]
+fn corruption_behind_the_region_costs_the_index_alone() {
+    let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
+    let (width, _) = size_of(&bytes);
+    let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
+    let end = bytes.len();
+    bytes.splice(end - 60..end - 2, [0xFF, 0xD9]);
+    let top = Rect { left: 5, top: 3, width: 40, height: 20 };
+    let (again, index) = region(&bytes, top, BUILD).unwrap();
+    assert_eq!((again, index), (part(&pixels, width, top), None));
+    assert_eq!(region(&bytes, whole(&bytes), BUILD).unwrap_err(), "the scan is corrupt or cut");
+}
+
+#[test]
+fn indexes_of_other_images_are_not_used() {
+    let files = files();
+    let index_of = |file: &File| region(&file.bytes, whole(&file.bytes), BUILD).unwrap().1.unwrap();
+    let large = files.iter().find(|file| file.name.starts_with("4:4:4 67x129")).unwrap();
+    let (pixels, _) = region(&large.bytes, whole(&large.bytes), Seek::default()).unwrap();
+    for other in files.iter().filter(|file| !file.name.contains("67x129")) {
+        let index = index_of(other);
+        let seek = Seek { index: Some(&index), build: false };
+        assert!(region(&large.bytes, whole(&large.bytes), seek).unwrap().0 == pixels, "{}", other.name);
+    }
+}
+
+#[test]
+fn a_cut_index_is_none() {
+    let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
+    let packed = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
+    for length in 0..packed.len() {
+        assert_eq!(SeekIndex::from_bytes(&packed[..length]), None, "{length}");
+    }
+    assert_eq!(SeekIndex::from_bytes(&[&packed[..], &[0]].concat()), None);
+    // Declared sizes cost nothing.
+    assert_eq!(SeekIndex::from_bytes(&[0x80, 0x40, 0x80, 0x40, 3, 0, 0xFF, 0xFF, 0xFF, 0x7F]), None);
+}
+
+#[test]
+fn what_is_not_served_is_declined() {
+    let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 16x16")).unwrap();
+    let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+    let changed = |at: usize, value: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        region(&bytes, whole(&bytes), Seek::default()).unwrap_err()
+    };
+    assert_eq!(changed(sof + 1, 0xC2), "progressive");
+    assert_eq!(changed(sof + 1, 0xC9), "neither baseline nor extended sequential");
+    assert_eq!(changed(sof + 4, 12), "samples are not of 8 bits");
+    assert_eq!(changed(sof + 9, 4), "neither one nor three components");
+    assert_eq!(changed(sof + 14, 0x31), "sampling factors that do not divide each other");
+    assert_eq!(changed(sof + 11, 0x44), "an MCU of more than ten blocks");
+    assert_eq!(changed(sof + 12, 3), "a table that the scan uses is missing");
+    let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
+    assert_eq!(changed(scan + 4, 1), "components are not interleaved");
+    assert!(region(&bytes[..bytes.len() - 2], whole(&bytes), Seek::default()).is_err());
+}
+
+#[test]
+fn regions_of_the_corpus() {
+    let Some(root) = std::env::var_os("GPUFEED_CORPUS") else {
+        println!("skipped: GPUFEED_CORPUS not set");
+        return;
+    };
+    let (mut served, mut folders) = (0, vec![Path::new(&root).to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            let Ok(found) = probe(&bytes, &DecodeOptions::default()) else { continue };
+            let (width, height) = found.stored;
+            if found.format == crate::decode::ImageFormat::Jpeg && region(&bytes, whole(&bytes), BUILD).is_ok() {
+                served += 1;
+                let (left, top) = (width / 3, height / 3);
+                let middle = Rect { left, top, width: (width - left).div_ceil(2), height: (height - top).div_ceil(2) };
+                check_regions(&bytes, &path.display().to_string(), [middle]);
+            }
+        }
+    }
+    println!("{served} files");
+    assert!(served > 0);
+}

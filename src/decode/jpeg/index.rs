@@ -1,0 +1,131 @@
+//! Where decoding can start within a scan: every few MCUs the place in the file and the DC predictors.
+
+/// MCUs between entries, counted from the start of each row of MCUs. With 16 a crop decodes 7 % more, with 4 the index is twice as large.
+pub(super) const GROUP: usize = 8;
+
+/// The state of decoding before an MCU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Bits of the file before the MCU.
+    pub(super) at: u64,
+    /// The DC predictors of the components.
+    pub(super) predictors: [i16; 3],
+}
+
+/// The places where decoding one JPEG's scan can start. It comes from decoding the whole scan once and belongs to exactly that file: what holds it
+/// has to see to that, for with another file it leads to an error or to wrong pixels, never to a panic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SeekIndex {
+    /// MCUs of the image, across and down.
+    mcus: (u32, u32),
+    components: usize,
+    /// Row by row, `mcus.0.div_ceil(GROUP)` a row.
+    entries: Vec<Entry>,
+    /// Bytes of the file up to the scan's end.
+    end: u64,
+}
+
+/// Most MCUs on a side: a side has at most 65,535 pixels, an MCU at least 8.
+const MOST: u64 = 8192;
+
+impl SeekIndex {
+    pub(super) fn new(mcus: (usize, usize), components: usize, entries: Vec<Entry>, end: u64) -> Self {
+        SeekIndex { mcus: (mcus.0 as u32, mcus.1 as u32), components, entries, end }
+    }
+
+    /// The state before MCU `column` of a row (rounded down to the last entry, which is the second part of the result), and the file's bytes up to which
+    /// the MCUs before `end` may reach. `None` if the index is not one of an image like this.
+    pub(super) fn seek(
+        &self,
+        mcus: (usize, usize),
+        components: usize,
+        (row, column, end): (usize, usize, usize),
+    ) -> Option<(Entry, usize, usize)> {
+        if (self.mcus.0 as usize, self.mcus.1 as usize, self.components) != (mcus.0, mcus.1, components) {
+            return None;
+        }
+        let across = mcus.0.div_ceil(GROUP);
+        let group = column / GROUP;
+        let entry = *self.entries.get(row * across + group)?;
+        // The MCUs end where the next group begins, at most one byte and what is stuffed behind it later.
+        let next = self.entries.get(row * across + end.div_ceil(GROUP));
+        let until = next.map_or(self.end, |next| self.end.min(next.at / 8 + 2));
+        Some((entry, group * GROUP, usize::try_from(until).ok()?))
+    }
+
+    /// As bytes, one to two hundredths of the file: numbers of variable length, seven bits a byte, the lowest first. Without a checksum: what stores them has its own.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(16 + 6 * self.entries.len());
+        let first = self.entries.first().map_or(0, |entry| entry.at);
+        let header = [u64::from(self.mcus.0), u64::from(self.mcus.1), self.components as u64, first, self.end];
+        header.into_iter().for_each(|number| push(&mut bytes, number));
+        let mut last = Entry { at: first, predictors: [0; 3] };
+        for entry in &self.entries {
+            push(&mut bytes, entry.at - last.at);
+            for component in 0..self.components {
+                let difference = entry.predictors[component].wrapping_sub(last.predictors[component]);
+                push(&mut bytes, u64::from(((difference << 1) ^ (difference >> 15)) as u16));
+            }
+            last = *entry;
+        }
+        bytes
+    }
+
+    /// The index that `bytes` hold; `None` for what [`to_bytes`](Self::to_bytes) never writes.
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let mut header = [0; 5];
+        for number in &mut header {
+            *number = pull(&mut bytes)?;
+        }
+        let [across, down, components, first, end] = header;
+        if !(1..=MOST).contains(&across) || !(1..=MOST).contains(&down) || !matches!(components, 1 | 3) {
+            return None;
+        }
+        let components = components as usize;
+        let count = (across as usize).div_ceil(GROUP) * down as usize;
+        // Each number takes a byte at least, so nothing larger is allocated than the bytes could fill.
+        if count.checked_mul(1 + components)? > bytes.len() || end > u64::MAX / 8 || first > 8 * end {
+            return None;
+        }
+        let mut last = Entry { at: first, predictors: [0; 3] };
+        let mut entries = Vec::with_capacity(count);
+        for _ in 0..count {
+            last.at = last.at.checked_add(pull(&mut bytes)?).filter(|&at| at <= 8 * end)?;
+            for predictor in &mut last.predictors[..components] {
+                let folded = u16::try_from(pull(&mut bytes)?).ok()?;
+                let difference = (folded >> 1) as i16 ^ -((folded & 1) as i16);
+                *predictor = predictor.wrapping_add(difference);
+            }
+            entries.push(last);
+        }
+        let index = SeekIndex { mcus: (across as u32, down as u32), components, entries, end };
+        bytes.is_empty().then_some(index)
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.entries.capacity() * size_of::<Entry>()
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn pull(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            // One way to write each number.
+            return (byte != 0 || shift == 0).then_some(number);
+        }
+    }
+    None
+}

@@ -1,0 +1,172 @@
+//! JPEG by our own engine: of a file only what a region needs is decoded, and with a [`SeekIndex`] only that is read.
+//!
+//! Bit for bit libjpeg-turbo's default result: accurate integer inverse DCT, interpolated ("fancy") chroma. Served are 8-bit Huffman-coded sequential
+//! files of one or three components in one scan, which is nearly all; anything else, anything unusual in the headers and any corruption in what a region
+//! needs is declined, and zune-jpeg (`zune.rs`) decides what becomes of it.
+//!
+//! | step | file |
+//! |---|---|
+//! | segments up to the scan | `markers.rs` |
+//! | the scan without stuffed bytes and restart markers | `stuffing.rs` |
+//! | codes to coefficients | `huffman.rs` |
+//! | which blocks, from where on | `scan.rs`, `index.rs` |
+//! | coefficients to samples | `idct.rs` |
+//! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
+
+mod color;
+#[cfg(test)]
+mod exactness;
+#[cfg(test)]
+mod files;
+mod huffman;
+mod idct;
+mod index;
+mod layout;
+mod markers;
+mod scan;
+mod stuffing;
+mod upsample;
+
+pub(crate) use index::SeekIndex;
+
+use huffman::{Ac, Dc};
+use idct::IdctSize;
+use layout::Layout;
+use markers::{Declined, Frame};
+use scan::{Coder, Job, Part};
+use stuffing::Destuffed;
+use upsample::{Plane, Rows};
+
+use super::zune::PIXELS_PER_BYTE;
+use super::{DecodeOptions, PIXEL, Placed, Rect, Truncated, grow, probe};
+
+/// How a seek index takes part in decoding.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seek<'a> {
+    /// The file's index, if there is one. What is not one of this file costs time, and may give wrong pixels.
+    pub(crate) index: Option<&'a SeekIndex>,
+    /// Whether to build the index if there is none. The scan is then read to its end.
+    pub(crate) build: bool,
+}
+
+/// Memory that is reused. It grows to the largest image.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    tables: Box<Tables>,
+    destuffed: Destuffed,
+    planes: Vec<u8>,
+    rows: Rows,
+}
+
+/// Of each component, kept from file to file: many share their tables.
+#[derive(Debug, Default)]
+struct Tables {
+    dc: [Dc; 3],
+    ac: [Ac; 3],
+}
+
+impl Scratch {
+    /// Bytes that it has grown to: of files, of planes, columns of rows.
+    pub(super) fn sizes(&self) -> [usize; 3] {
+        [self.destuffed.size(), self.planes.len(), self.rows.columns()]
+    }
+
+    /// Grows to what another one has grown to.
+    pub(super) fn reserve(&mut self, [file, planes, columns]: [usize; 3]) {
+        self.destuffed.reserve(file);
+        grow(&mut self.planes, planes);
+        self.rows.reserve(columns);
+    }
+}
+
+/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `target`; the index if one was to be built.
+///
+/// # Errors
+///
+/// Why the file was declined.
+pub(super) fn decode(
+    bytes: &[u8],
+    size: (u32, u32),
+    stored: Rect,
+    options: &DecodeOptions,
+    seek: Seek<'_>,
+    scratch: &mut Scratch,
+    target: &mut Vec<u8>,
+) -> Result<(Placed, Option<SeekIndex>), Declined> {
+    if options.truncated != Truncated::Fill && !probe::jpeg_has_end(bytes) {
+        return Err("no end-of-image marker");
+    }
+    if u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * PIXELS_PER_BYTE {
+        return Err("too few bytes for its size");
+    }
+    let frame = Frame::read(bytes)?;
+    if frame.size != (size.0 as usize, size.1 as usize) {
+        return Err("another size than it was probed with");
+    }
+    let components = frame.components();
+    let factors = [0, 1, 2].map(|i| components.get(i).map_or((1, 1), |one| (one.across as u8, one.down as u8)));
+    let layout = Layout::new(size, &factors[..components.len()], IdctSize::Eight)
+        .ok_or("sampling factors that do not divide each other")?;
+
+    // Whatever the region: the next one of this image may be larger.
+    let (across, down) = frame.mcus();
+    let blocks: usize = components.iter().map(|component| component.across * component.down).sum();
+    grow(&mut scratch.planes, across * down * blocks * 64);
+    grow(target, PIXEL * frame.size.0 * frame.size.1);
+    scratch.destuffed.reserve(bytes.len());
+    scratch.rows.reserve(frame.size.0);
+
+    let mut rest = scratch.planes.as_mut_slice();
+    let mut parts: [Part<'_>; 3] = Default::default();
+    for (part, component) in parts.iter_mut().zip(&layout.components) {
+        let window = component.window(stored);
+        part.columns = (window.left / 8, (window.left + window.width).div_ceil(8));
+        part.rows = (window.top / 8, (window.top + window.height).div_ceil(8));
+        let length = part.stride() * 8 * (part.rows.1 - part.rows.0);
+        let (samples, behind) = rest.split_at_mut_checked(length).ok_or("a region beyond its planes")?;
+        (part.samples, rest) = (samples, behind);
+    }
+
+    // Blocks outside the region are stepped over by tables of their own, which take as long to make as some hundred blocks to read.
+    let everything = (0, 0, size.0, size.1) == (stored.left, stored.top, stored.width, stored.height);
+    let skips = seek.index.is_none() && !everything;
+    let Tables { dc, ac } = &mut *scratch.tables;
+    let mut slots = [0; 3];
+    for (i, component) in components.iter().enumerate() {
+        // Chroma components nearly always share their codes.
+        slots[i] = if i == 2 && component.ac == components[1].ac && component.dc == components[1].dc { 1 } else { i };
+        if slots[i] == i {
+            dc[i].build(component.dc)?;
+            ac[i].build(component.ac, skips)?;
+        }
+    }
+    let coders = [0, 1, 2].map(|i| {
+        let (across, down) = factors[i];
+        let (across, down) = (usize::from(across), usize::from(down));
+        let steps = components.get(i).map_or([0; 64], |component| scan::in_rows(&component.steps));
+        Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], steps }
+    });
+    let count = components.len();
+    let mut job = Job { bytes, frame: &frame, coders: &coders[..count], parts: &mut parts[..count] };
+    let sought = seek.index.and_then(|index| job.from_index(&mut scratch.destuffed, index));
+    let built = match sought {
+        Some(()) => None,
+        None => job.from_start(&mut scratch.destuffed, seek.build)?,
+    };
+
+    let plane = |i: usize| {
+        let (part, component): (&Part<'_>, _) = (&parts[i], layout.components[i]);
+        let (left, top) = (8 * part.columns.0, 8 * part.rows.0);
+        Plane { component, samples: &*part.samples, stride: part.stride(), left, top }
+    };
+    let row = stored.width as usize * PIXEL;
+    let target = &mut target[..row * stored.height as usize];
+    match count {
+        1 => upsample::finish(&[plane(0)], frame.transform, stored, &mut scratch.rows, target),
+        _ => {
+            let planes = [plane(0), plane(1), plane(2)];
+            upsample::finish(&planes, frame.transform, stored, &mut scratch.rows, target);
+        }
+    }
+    Ok((Placed { offset: 0, stride: row }, built))
+}

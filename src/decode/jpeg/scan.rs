@@ -1,0 +1,309 @@
+//! The scan: blocks are decoded where the region needs them and stepped over elsewhere.
+
+use multiversion::multiversion;
+
+use super::huffman::{Ac, Bits, Block, Dc, NATURAL};
+use super::idct;
+use super::index::{Entry, GROUP, SeekIndex};
+use super::markers::{Declined, Frame};
+use super::stuffing::{Cut, Destuffed};
+
+const CORRUPT: Declined = "the scan is corrupt or cut";
+
+/// How the blocks of a component are coded.
+#[derive(Clone)]
+pub(super) struct Coder<'a> {
+    /// Blocks of an MCU across and down.
+    pub(super) across: usize,
+    pub(super) down: usize,
+    pub(super) dc: &'a Dc,
+    pub(super) ac: &'a Ac,
+    /// Steps of quantisation, row by row.
+    pub(super) steps: [i16; 64],
+}
+
+/// Steps of quantisation, row by row, from those in zigzag order.
+pub(super) fn in_rows(steps: &[u16; 64]) -> [i16; 64] {
+    let mut rows = [0; 64];
+    NATURAL.iter().zip(steps).for_each(|(&place, &step)| rows[usize::from(place)] = step as i16);
+    rows
+}
+
+/// The blocks of a component that are wanted, and where their samples go.
+#[derive(Debug, Default)]
+pub(super) struct Part<'a> {
+    /// First and behind-last block, horizontally and vertically.
+    pub(super) columns: (usize, usize),
+    pub(super) rows: (usize, usize),
+    /// Rows of the wanted blocks' samples, without gaps.
+    pub(super) samples: &'a mut [u8],
+}
+
+impl Part<'_> {
+    /// Samples in a row.
+    pub(super) fn stride(&self) -> usize {
+        8 * (self.columns.1 - self.columns.0)
+    }
+}
+
+/// MCUs `from..end` of a row of MCUs.
+#[derive(Clone, Copy)]
+struct Run {
+    row: usize,
+    from: usize,
+    end: usize,
+}
+
+/// Blocks that wait for their inverse DCT. Vectors read from a block whose single coefficients were just written would wait for these to
+/// reach the cache.
+const WAITING: usize = 16;
+
+/// Whose a block is, where its samples go, and its last coefficient.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    component: usize,
+    at: usize,
+    last: usize,
+}
+
+/// Decodes the blocks of a run that are wanted.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+fn decode_run(
+    bits: &mut Bits<'_>,
+    predictors: &mut [i16; 3],
+    coders: &[Coder<'_>],
+    parts: &mut [Part<'_>],
+    run: Run,
+) -> Option<()> {
+    let mut stream = *bits;
+    let mut blocks = [[0; 64]; WAITING];
+    let mut places = [Place::default(); WAITING];
+    let mut waiting = 0;
+    for column in run.from..run.end {
+        for (component, (coder, predictor)) in coders.iter().zip(&mut *predictors).enumerate() {
+            let (stride, columns, rows) = (parts[component].stride(), parts[component].columns, parts[component].rows);
+            for down in 0..coder.down {
+                let y = (run.row * coder.down + down).wrapping_sub(rows.0);
+                let wanted = y < rows.1 - rows.0;
+                for across in 0..coder.across {
+                    let x = (column * coder.across + across).wrapping_sub(columns.0);
+                    let wanted = wanted && x < columns.1 - columns.0;
+                    let block = &mut blocks[waiting % WAITING];
+                    *block = [0; 64];
+                    let (difference, last) = stream.block(coder.dc, coder.ac, block)?;
+                    *predictor = predictor.wrapping_add(difference as i16);
+                    block[0] = *predictor;
+                    let at = y.wrapping_mul(8 * stride).wrapping_add(x.wrapping_mul(8));
+                    places[waiting % WAITING] = Place { component, at, last };
+                    waiting += usize::from(wanted);
+                    if waiting == WAITING {
+                        transform(&blocks, &places, coders, parts)?;
+                        waiting = 0;
+                    }
+                }
+            }
+        }
+    }
+    transform(&blocks[..waiting], &places, coders, parts)?;
+    *bits = stream;
+    Some(())
+}
+
+/// Coefficients to samples.
+#[inline(always)]
+fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
+    for (block, place) in blocks.iter().zip(places) {
+        let (coder, part) = (&coders[place.component], &mut parts[place.component]);
+        let stride = part.stride();
+        let mut coefficients = [0; 64];
+        for ((to, &level), &step) in coefficients.iter_mut().zip(block).zip(&coder.steps) {
+            *to = level.wrapping_mul(step);
+        }
+        idct::eight(&coefficients, place.last, part.samples.get_mut(place.at..)?, stride);
+    }
+    Some(())
+}
+
+/// Steps over a run.
+#[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+fn skip_run(bits: &mut Bits<'_>, predictors: &mut [i16; 3], coders: &[Coder<'_>], run: Run) -> Option<()> {
+    let mut stream = *bits;
+    let mut unused = [0; 64];
+    for _ in run.from..run.end {
+        for (coder, predictor) in coders.iter().zip(&mut *predictors) {
+            for _ in 0..coder.across * coder.down {
+                let difference = stream.skip_block(coder.dc, coder.ac, &mut unused)?;
+                *predictor = predictor.wrapping_add(difference as i16);
+            }
+        }
+    }
+    *bits = stream;
+    Some(())
+}
+
+/// Reads a destuffed stretch from MCU to MCU, over restart markers.
+struct Stream<'a> {
+    data: &'a Destuffed,
+    bits: Bits<'a>,
+    predictors: [i16; 3],
+    /// MCUs of a restart interval; 0 where there are none.
+    restart: usize,
+    /// MCUs before the next restart marker.
+    left: usize,
+    /// The interval, counted from the stretch's start, and where it ends in bits.
+    interval: usize,
+    end: usize,
+}
+
+impl<'a> Stream<'a> {
+    /// Starts before MCU `number` of the scan.
+    fn new(data: &'a Destuffed, restart: usize, number: usize, entry: Entry) -> Option<Self> {
+        let mut bits = Bits::new(data.bytes(), 0);
+        bits.skip_bits((entry.at % 8) as u32)?;
+        let left = if restart == 0 { usize::MAX } else { restart - number % restart };
+        let (_, end) = data.interval(0)?;
+        Some(Stream { data, bits, predictors: entry.predictors, restart, left, interval: 0, end: 8 * end })
+    }
+
+    /// Steps over a restart marker if one is due.
+    fn restart(&mut self) -> Option<()> {
+        if self.left == 0 {
+            self.interval += 1;
+            let (start, end) = self.data.interval(self.interval)?;
+            self.bits = Bits::new(self.data.bytes(), start);
+            self.end = 8 * end;
+            self.predictors = [0; 3];
+            self.left = self.restart;
+        }
+        Some(())
+    }
+
+    /// Reads a run, `read` doing so between restart markers.
+    fn run(
+        &mut self,
+        mut run: Run,
+        mut read: impl FnMut(&mut Bits<'a>, &mut [i16; 3], Run) -> Option<()>,
+    ) -> Option<()> {
+        while run.from < run.end {
+            self.restart()?;
+            let end = run.end.min(run.from.saturating_add(self.left));
+            read(&mut self.bits, &mut self.predictors, Run { end, ..run })?;
+            if self.bits.position() > self.end {
+                return None;
+            }
+            if self.restart > 0 {
+                self.left -= end - run.from;
+            }
+            run.from = end;
+        }
+        Some(())
+    }
+}
+
+/// What is to be decoded.
+pub(super) struct Job<'a, 'b> {
+    pub(super) bytes: &'a [u8],
+    pub(super) frame: &'a Frame<'a>,
+    pub(super) coders: &'a [Coder<'a>],
+    pub(super) parts: &'a mut [Part<'b>],
+}
+
+impl Job<'_, '_> {
+    /// The MCUs that hold wanted blocks: columns and rows, each first and behind-last.
+    fn wanted(&self) -> ((usize, usize), (usize, usize)) {
+        let hull = |of: fn(&Part<'_>) -> (usize, usize), factor: fn(&Coder<'_>) -> usize| {
+            self.coders.iter().zip(&*self.parts).fold((usize::MAX, 0), |hull, (coder, part)| {
+                let (first, end) = of(part);
+                (hull.0.min(first / factor(coder)), hull.1.max(end.div_ceil(factor(coder))))
+            })
+        };
+        (hull(|part| part.columns, |coder| coder.across), hull(|part| part.rows, |coder| coder.down))
+    }
+
+    /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt behind gives no index.
+    pub(super) fn from_start(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
+        let interval = (self.frame.restart > 0).then_some(0);
+        data.read(&self.bytes[self.frame.scan..], Cut { interval, noted: build });
+        let data = &*data;
+        let (columns, rows) = self.wanted();
+        let mut stream = Stream::new(data, self.frame.restart, 0, Entry::default()).ok_or(CORRUPT)?;
+        let mcus = self.frame.mcus();
+        let mut entries = Vec::with_capacity(if build { mcus.1 * mcus.0.div_ceil(GROUP) } else { 0 });
+        // Rows that hold nothing of the region are stepped over.
+        let wanted = |row| if (rows.0..rows.1).contains(&row) { columns } else { (0, 0) };
+        for row in 0..rows.1 {
+            let end = if build || row + 1 < rows.1 { mcus.0 } else { columns.1 };
+            self.row(&mut stream, &mut entries, build, (row, end), wanted(row)).ok_or(CORRUPT)?;
+        }
+        if !build
+            || (rows.1..mcus.1).any(|row| self.row(&mut stream, &mut entries, true, (row, mcus.0), (0, 0)).is_none())
+        {
+            return Ok(None);
+        }
+        let mut place = data.places();
+        for entry in &mut entries {
+            entry.at = ((self.frame.scan + place((entry.at / 8) as usize)) * 8) as u64 + entry.at % 8;
+        }
+        let end = self.frame.scan + place(stream.bits.position().div_ceil(8));
+        Ok(Some(SeekIndex::new(mcus, self.coders.len(), entries, end as u64)))
+    }
+
+    /// Reads MCUs `0..end` of a row, of which `wanted` are decoded; notes entries, in destuffed bits, if there is an index to build.
+    fn row(
+        &mut self,
+        stream: &mut Stream<'_>,
+        entries: &mut Vec<Entry>,
+        build: bool,
+        (row, end): (usize, usize),
+        wanted: (usize, usize),
+    ) -> Option<()> {
+        let mut from = 0;
+        while from < end {
+            let decodes = (wanted.0..wanted.1).contains(&from);
+            let border = if decodes {
+                wanted.1
+            } else if from < wanted.0 {
+                wanted.0
+            } else {
+                end
+            };
+            let mut next = border.min(end);
+            if build {
+                if from % GROUP == 0 {
+                    stream.restart()?;
+                    entries.push(Entry { at: stream.bits.position() as u64, predictors: stream.predictors });
+                }
+                next = next.min((from / GROUP + 1) * GROUP);
+            }
+            self.read(stream, Run { row, from, end: next }, decodes)?;
+            from = next;
+        }
+        Some(())
+    }
+
+    fn read(&mut self, stream: &mut Stream<'_>, run: Run, decodes: bool) -> Option<()> {
+        let Job { coders, parts, .. } = self;
+        stream.run(run, |bits, predictors, run| match decodes {
+            true => decode_run(bits, predictors, coders, parts, run),
+            false => skip_run(bits, predictors, coders, run),
+        })
+    }
+
+    /// The wanted MCUs alone, each row from the nearest entry of `index`. `None` if the index does not fit the file.
+    pub(super) fn from_index(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
+        let (columns, rows) = self.wanted();
+        let mcus = self.frame.mcus();
+        let restart = self.frame.restart;
+        for row in rows.0..rows.1 {
+            let (entry, from, until) = index.seek(mcus, self.coders.len(), (row, columns.0, columns.1))?;
+            let source = self.bytes.get(usize::try_from(entry.at / 8).ok()?..until.min(self.bytes.len()))?;
+            let number = row * mcus.0 + from;
+            let interval = (restart > 0).then(|| number / restart);
+            data.read(source, Cut { interval, noted: false });
+            let mut stream = Stream::new(data, restart, number, entry)?;
+            self.read(&mut stream, Run { row, from, end: columns.0 }, false)?;
+            self.read(&mut stream, Run { row, from: columns.0, end: columns.1 }, true)?;
+        }
+        Some(())
+    }
+}
