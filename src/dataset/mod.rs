@@ -6,6 +6,7 @@ mod folder;
 mod memory;
 mod pixels;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -94,6 +95,11 @@ pub trait Dataset: Send + Sync {
     fn classes(&self) -> &[String] {
         &[]
     }
+
+    /// The folder beside whose files a loader keeps what it has learnt of them: [`SeekIndexes`](crate::decode::SeekIndexes). `None` by default.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
 }
 
 macro_rules! forward {
@@ -125,6 +131,10 @@ macro_rules! forward {
 
             fn classes(&self) -> &[String] {
                 (**self).classes()
+            }
+
+            fn folder(&self) -> Option<&Path> {
+                (**self).folder()
             }
         }
     };

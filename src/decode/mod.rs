@@ -18,10 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result};
 
-pub(crate) use jpeg::{Seek, SeekIndex};
+use jpeg::{Seek, SeekIndex};
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
 pub use probe::jpeg_has_end;
 pub use probe::{ImageFormat, Probe, probe};
+pub use seek::SeekIndexes;
 
 /// Bytes of one decoded pixel: red, green, blue, 255.
 const PIXEL: usize = 4;
@@ -139,6 +140,8 @@ pub struct Scratch {
     oriented: Vec<u8>,
     /// The JPEG engine's.
     jpeg: jpeg::Scratch,
+    /// A seek index as it is kept.
+    record: Vec<u8>,
 }
 
 impl Scratch {
@@ -204,19 +207,56 @@ pub fn decode<'a>(
     options: &DecodeOptions,
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
-    decode_seeking(bytes, probe, region, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
+    seeking(bytes, probe, region, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
 }
 
-/// [`decode`] with a JPEG's seek index, or building one: the second part of the result, where the file is one that
-/// the engine decodes.
-pub(crate) fn decode_seeking<'a>(
+/// What became of a JPEG beside its pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Its seek index was used.
+    Indexed,
+    /// Decoded from its start by the engine.
+    FromStart,
+    /// The engine has left it to another decoder, or it is no JPEG.
+    Other,
+}
+
+/// [`decode`] with the seek indexes of `store`, which gets those that were missing.
+pub(crate) fn decode_indexed<'a>(
+    bytes: &[u8],
+    probe: &Probe,
+    region: Rect,
+    options: &DecodeOptions,
+    store: Option<&seek::Store>,
+    scratch: &'a mut Scratch,
+) -> Result<(Decoded<'a>, Way)> {
+    // The whole image has to be read from its start anyway.
+    let store = store.filter(|_| (region.width, region.height) != (probe.width, probe.height));
+    let (Some(store), ImageFormat::Jpeg) = (store, probe.format) else {
+        let (decoded, (way, _)) = seeking(bytes, probe, region, options, Seek::default(), scratch)?;
+        return Ok((decoded, way));
+    };
+    let key = seek::Store::key(bytes);
+    let known = store.get(key, &mut scratch.record);
+    let index = if known { SeekIndex::from_bytes(&scratch.record) } else { None };
+    let seek = Seek { index: index.as_ref(), build: !known };
+    let (decoded, (way, built)) = seeking(bytes, probe, region, options, seek, scratch)?;
+    if !known {
+        // Of a file that cannot have one the record is empty: no later epoch tries again.
+        store.put(key, built.map_or(Vec::new(), |index| index.to_bytes()));
+    }
+    Ok((decoded, way))
+}
+
+/// [`decode`] with a JPEG's seek index, or building one: the last part of the result, where the engine decodes the file.
+fn seeking<'a>(
     bytes: &[u8],
     probe: &Probe,
     region: Rect,
     options: &DecodeOptions,
     seek: Seek<'_>,
     scratch: &'a mut Scratch,
-) -> Result<(Decoded<'a>, Option<SeekIndex>)> {
+) -> Result<(Decoded<'a>, (Way, Option<SeekIndex>))> {
     let inside =
         |start: u32, length: u32, all: u32| length > 0 && start.checked_add(length).is_some_and(|end| end <= all);
     if !inside(region.left, region.width, probe.width) || !inside(region.top, region.height, probe.height) {
@@ -230,10 +270,17 @@ pub(crate) fn decode_seeking<'a>(
     let (placed, index) = guarded(probe.format, || match probe.format {
         ImageFormat::Jpeg => {
             let Scratch { stored: target, jpeg, .. } = &mut *scratch;
-            jpeg::decode(bytes, probe.stored, stored, options, seek, jpeg, target)
-                .or_else(|_| zune::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, None)))
+            match jpeg::decode(bytes, probe.stored, stored, options, seek, jpeg, target) {
+                Ok((placed, built)) => {
+                    let way = if seek.index.is_some() { Way::Indexed } else { Way::FromStart };
+                    Ok((placed, (way, built)))
+                }
+                Err(_) => zune::decode(bytes, probe.stored, stored, options, scratch)
+                    .map(|placed| (placed, (Way::Other, None))),
+            }
         }
-        _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch).map(|placed| (placed, None)),
+        _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch)
+            .map(|placed| (placed, (Way::Other, None))),
     })?;
 
     let row = region.width as usize * PIXEL;

@@ -8,7 +8,8 @@ use super::stats::Counters;
 use super::{DataLoader, Execute, OnError};
 use crate::backend::Backend;
 use crate::dataset::Dataset;
-use crate::decode::{DecodeOptions, Orientation, Truncated};
+use crate::decode::seek::Store;
+use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::{Kernels, Target, check_batch};
@@ -63,6 +64,8 @@ pub struct DataLoaderBuilder {
     slot_bytes: u64,
     memory_budget: u64,
     decode: DecodeOptions,
+    seek_indexes: SeekIndexes,
+    seek_memory: u64,
     on_error: OnError,
     execute: Execute,
 }
@@ -92,6 +95,8 @@ impl DataLoaderBuilder {
             slot_bytes: 32 << 20,
             memory_budget: 4 << 30,
             decode: DecodeOptions::default(),
+            seek_indexes: SeekIndexes::default(),
+            seek_memory: 256 << 20,
             on_error: OnError::default(),
             execute: Execute::default(),
         }
@@ -214,6 +219,17 @@ impl DataLoaderBuilder {
         self
     }
 
+    /// Where the seek indexes of JPEGs are kept, which make every epoch after the first decode little more than its crops; a file in the data set's folder by default.
+    pub fn seek_indexes(self, seek_indexes: SeekIndexes) -> Self {
+        DataLoaderBuilder { seek_indexes, ..self }
+    }
+
+    /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for a quarter of a million photographs. When it is full, the file is written early; without a file further images
+    /// get no index.
+    pub fn seek_memory(self, seek_memory: u64) -> Self {
+        DataLoaderBuilder { seek_memory, ..self }
+    }
+
     /// What becomes of samples that fail; they are replaced by default.
     pub fn on_error(self, on_error: OnError) -> Self {
         DataLoaderBuilder { on_error, ..self }
@@ -281,6 +297,7 @@ impl DataLoaderBuilder {
             views: self.views,
         };
         let line = Line {
+            seek: Store::open(&self.seek_indexes, self.dataset.folder(), self.seek_memory).map(Arc::new),
             dataset: self.dataset,
             plan,
             size,

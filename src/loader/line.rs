@@ -8,6 +8,7 @@ use super::prepare::Scratch;
 use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
 use crate::decode::DecodeOptions;
+use crate::decode::seek;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::{Kernels, Target};
@@ -31,6 +32,8 @@ pub(super) struct Line {
     /// Images that a batch has of each sample.
     pub(super) views: usize,
     pub(super) decode: DecodeOptions,
+    /// Seek indexes, where they are wanted.
+    pub(super) seek: Option<Arc<seek::Store>>,
     pub(super) on_error: OnError,
     pub(super) workers: usize,
     pub(super) queue_depth: usize,

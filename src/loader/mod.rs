@@ -286,8 +286,12 @@ impl DataLoader {
                 format!("{}, {slots} slots of {} MiB, {way}", kernels.gpu(), slot_bytes >> 20)
             }
         };
+        let seek = match &line.seek {
+            None => "none".to_owned(),
+            Some(seek) => seek.path().map_or("in memory".to_owned(), |path| path.display().to_string()),
+        };
         format!(
-            "{}runs on: {executor}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}runs on: {executor}\nseek indexes: {seek}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             line.plan,
             line.dataset.len(),
             self.len(),

@@ -162,7 +162,9 @@ impl Line {
             .map_or((0, false), |view| (4 * view.drawn.width as usize * view.drawn.height as usize, view.float));
         match (data, &drafted.probe) {
             (SampleData::Encoded(file), Some(probe)) => {
-                let decoded = decode::decode(file, probe, drafted.region, &self.decode, decode)?;
+                let seek = self.seek.as_deref();
+                let (decoded, way) = decode::decode_indexed(file, probe, drafted.region, &self.decode, seek, decode)?;
+                self.stats.decoded(way);
                 Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
             }
             (SampleData::Pixels(pixels), _) if float => {

@@ -116,6 +116,10 @@ impl Dataset for ImageFolder {
     fn classes(&self) -> &[String] {
         &self.classes
     }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
 }
 
 #[cfg(test)]

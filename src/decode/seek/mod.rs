@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use file::IndexFile;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -24,7 +24,7 @@ const OVERHEAD: usize = 64;
 /// and without.
 ///
 /// ```
-/// use gpufeed::SeekIndexes;
+/// use gpufeed::decode::SeekIndexes;
 ///
 /// assert_eq!(SeekIndexes::default(), SeekIndexes::Beside);
 /// let elsewhere = SeekIndexes::File("/var/cache/imagenet.seek".into());
@@ -58,8 +58,6 @@ pub(crate) struct Store {
     saving: Mutex<()>,
     /// Writing has failed, and would again.
     unwritable: AtomicBool,
-    hits: AtomicU64,
-    built: AtomicU64,
 }
 
 /// What is not in the file.
@@ -103,8 +101,6 @@ impl Store {
             fresh: Mutex::default(),
             saving: Mutex::default(),
             unwritable: AtomicBool::new(unwritable),
-            hits: AtomicU64::new(0),
-            built: AtomicU64::new(0),
         })
     }
 
@@ -115,7 +111,7 @@ impl Store {
 
     /// Reads the record of `key` into `buffer`; `false` if there is none.
     pub(crate) fn get(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
-        let found = unpoisoned(self.file.read()).as_ref().is_some_and(|file| file.get(key, buffer)) || {
+        unpoisoned(self.file.read()).as_ref().is_some_and(|file| file.get(key, buffer)) || {
             let fresh = unpoisoned(self.fresh.lock());
             let record = fresh.records.get(&key).or_else(|| fresh.leaving.get(&key));
             record.is_some_and(|record| {
@@ -123,14 +119,11 @@ impl Store {
                 buffer.extend_from_slice(record);
                 true
             })
-        };
-        self.hits.fetch_add(u64::from(found), Relaxed);
-        found
+        }
     }
 
     /// Keeps a new record. Beyond the memory's budget all go to the file, or are left out where there is none.
     pub(crate) fn put(&self, key: u128, record: Vec<u8>) {
-        self.built.fetch_add(1, Relaxed);
         let size = (record.len() + OVERHEAD) as u64;
         let full = unpoisoned(self.fresh.lock()).bytes + size > self.budget;
         if full && (!self.can_write() || self.save().is_err()) {
@@ -202,11 +195,6 @@ impl Store {
         }
     }
 
-    /// Indexes that were used, and that were built.
-    pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.hits.load(Relaxed), self.built.load(Relaxed))
-    }
-
     /// The file, if there is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -239,7 +227,6 @@ mod tests {
         first.save().unwrap();
         assert!(!first.is_due());
         assert!(all_found(&store(&path, 0), 50));
-        assert_eq!(first.counts(), (50, 50));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::latency::Histogram;
 use super::running::Running;
 use super::stage::Stage;
 use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
+use crate::decode::Way;
 use crate::gpu::timing::Times;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub(in crate::loader) struct Counters {
     batches: AtomicU64,
     failed: AtomicU64,
     reduced: AtomicU64,
+    indexed: AtomicU64,
+    left: AtomicU64,
     latency: Histogram,
     running: Running,
     pub(in crate::loader) gpu: Times,
@@ -47,6 +50,8 @@ impl Counters {
             batches: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             reduced: AtomicU64::new(0),
+            indexed: AtomicU64::new(0),
+            left: AtomicU64::new(0),
             latency: Histogram::default(),
             running: Running::default(),
             gpu: Times::default(),
@@ -100,6 +105,15 @@ impl Counters {
         self.reduced.fetch_add(1, Relaxed);
     }
 
+    /// A file was decoded, in this way.
+    pub(in crate::loader) fn decoded(&self, way: Way) {
+        match way {
+            Way::Indexed => self.indexed.fetch_add(1, Relaxed),
+            Way::FromStart => 0,
+            Way::Other => self.left.fetch_add(1, Relaxed),
+        };
+    }
+
     pub(in crate::loader) fn begin(&self) {
         self.running.begin();
     }
@@ -120,6 +134,8 @@ impl Counters {
             batches: self.batches.load(Relaxed),
             failed: self.failed.load(Relaxed),
             reduced: self.reduced.load(Relaxed),
+            index_hits: self.indexed.load(Relaxed),
+            other_decoders: self.left.load(Relaxed),
             bytes_read: bytes(Stage::Read),
             bytes_uploaded: bytes(Stage::Upload),
             bytes_written: bytes(Stage::Consume),

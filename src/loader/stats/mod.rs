@@ -49,6 +49,10 @@ pub struct Stats {
     /// MiB of source pixels, have an intermediate above 64 MiB, or are reduced so much that a thread would loop 60,000
     /// times.
     pub reduced: u64,
+    /// Files that were decoded from inside by their seek index; the others of an epoch after the first were read whole, or are no JPEGs.
+    pub index_hits: u64,
+    /// Files that another decoder than the JPEG engine has decoded: other formats, and progressive, CMYK or damaged JPEGs.
+    pub other_decoders: u64,
     /// Bytes of the samples, as the data set gave them.
     pub bytes_read: u64,
     /// Bytes that went where the GPU reads them: source pixels where it augments, finished batches where the CPU does.
@@ -314,6 +318,8 @@ impl Stats {
             batches: less(self.batches, earlier.batches),
             failed: less(self.failed, earlier.failed),
             reduced: less(self.reduced, earlier.reduced),
+            index_hits: less(self.index_hits, earlier.index_hits),
+            other_decoders: less(self.other_decoders, earlier.other_decoders),
             bytes_read: less(self.bytes_read, earlier.bytes_read),
             bytes_uploaded: less(self.bytes_uploaded, earlier.bytes_uploaded),
             bytes_written: less(self.bytes_written, earlier.bytes_written),
@@ -348,13 +354,15 @@ impl fmt::Display for Stats {
         let images = self.images.max(1) as f64;
         writeln!(
             f,
-            "{} images in {:.2} s: {:.0} images/s, {:.3} CPU-ms an image; {} failed, {} reduced on the CPU",
+            "{} images in {:.2} s: {:.0} images/s, {:.3} CPU-ms an image; {} failed, {} reduced on the CPU, {} by seek index, {} by other decoders",
             self.images,
             self.running.as_secs_f64(),
             self.images_per_second(),
             1e3 * self.cpu_seconds_per_image(),
             self.failed,
-            self.reduced
+            self.reduced,
+            self.index_hits,
+            self.other_decoders
         )?;
         f.write_str("ms an image:")?;
         for stage in self.stages.iter().filter(|stage| stage.items > 0) {

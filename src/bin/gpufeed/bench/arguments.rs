@@ -3,6 +3,7 @@
 use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, ValueEnum};
+use gpufeed::decode::SeekIndexes;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// What is kept between epochs
     #[arg(long, value_enum, default_value = "none")]
     pub(super) cache: Cache,
+    /// Where seek indexes of JPEGs are kept; `beside` writes a file into the data's folder
+    #[arg(long, value_enum, default_value = "memory")]
+    pub(super) seek_index: SeekIndex,
     /// Numbers of workers to compare, with commas between; the last one is the main run's [default: 1 and all cores]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Vec<usize>,
@@ -69,6 +73,27 @@ pub(super) enum BackendChoice {
     Gpu,
     /// Host memory.
     Cpu,
+}
+
+/// Where seek indexes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SeekIndex {
+    /// In memory: the first epoch of every run builds them.
+    Memory,
+    /// In a file beside the data.
+    Beside,
+    /// Nowhere: every image is decoded from its start.
+    Off,
+}
+
+impl SeekIndex {
+    pub(super) fn place(self) -> SeekIndexes {
+        match self {
+            SeekIndex::Memory => SeekIndexes::Memory,
+            SeekIndex::Beside => SeekIndexes::Beside,
+            SeekIndex::Off => SeekIndexes::Off,
+        }
+    }
 }
 
 /// What is kept between epochs.

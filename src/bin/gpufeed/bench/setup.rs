@@ -2,7 +2,7 @@
 
 use super::data::{self, Source};
 use super::{Arguments, BackendChoice};
-use gpufeed::decode::Orientation;
+use gpufeed::decode::{Orientation, SeekIndexes};
 use gpufeed::recipe::Recipe;
 use gpufeed::{Backend, DataLoader, Execute, Gpu};
 use std::error::Error;
@@ -14,6 +14,7 @@ pub(super) struct Setup {
     pub(super) execute: Execute,
     pub(super) source: Source,
     pub(super) recipe: Recipe,
+    pub(super) seek_indexes: SeekIndexes,
     pub(super) batch_size: usize,
     /// How long the consumer works on a batch.
     pub(super) step: Duration,
@@ -27,6 +28,7 @@ impl Setup {
             execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
             source: data::open(&arguments.data, &arguments.recipe)?,
             recipe,
+            seek_indexes: arguments.seek_index.place(),
             batch_size: arguments.batch_size,
             step: arguments.step(),
             backend,
@@ -41,6 +43,7 @@ impl Setup {
             .shuffle(true)
             // As torchvision decodes.
             .exif(Orientation::Ignore)
+            .seek_indexes(self.seek_indexes.clone())
             .execute(self.execute)
             .build(&self.backend)
     }
