@@ -110,7 +110,7 @@ fn decode_run(
 }
 
 /// Coefficients to samples.
-#[inline(always)]
+#[multiversion(targets("x86_64+avx2"))]
 fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
     for (block, place) in blocks.iter().zip(places) {
         let (coder, part) = (&coders[place.component], &mut parts[place.component]);
