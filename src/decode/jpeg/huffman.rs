@@ -9,6 +9,9 @@ use super::markers::Declined;
 const LOOK: u32 = 10;
 /// Entries of a table.
 const ENTRIES: usize = 1 << LOOK;
+/// As `LOOK`, of DC's code.
+const DC_LOOK: u32 = 9;
+const DC_ENTRIES: usize = 1 << DC_LOOK;
 /// Set in an entry that needs more than one look.
 const MORE: u32 = 0x80;
 /// The advance of "end of block": more than all others can add up to.
@@ -89,10 +92,10 @@ impl Canonical {
         self.counts == *code.counts && self.symbols == code.symbols && self.counts != [0; 16]
     }
 
-    /// Calls `with` for each code of at most `LOOK` bits in order: length, advance, bits of the value.
-    fn each_short(&self, mut with: impl FnMut(u32, usize, u32)) {
+    /// Calls `with` for each code of at most `look` bits in order: length, advance, bits of the value.
+    fn each_short(&self, look: u32, mut with: impl FnMut(u32, usize, u32)) {
         let mut symbols = self.symbols.iter();
-        for (length, &count) in (1..=LOOK).zip(&self.counts) {
+        for (length, &count) in (1..=look).zip(&self.counts) {
             for &symbol in symbols.by_ref().take(usize::from(count)) {
                 let (advance, bits) = meaning(self.dc, symbol);
                 with(length, advance, bits);
@@ -113,21 +116,19 @@ impl Canonical {
     }
 }
 
-/// The code of DC differences.
+/// The code of DC differences. The value is read apart: half of them would not fit into a look, as no branch could foresee.
 ///
-/// An entry, from the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`], 8 the advance (0), 16 the value. Where the value does not
-/// fit into a look, `MORE` is set, the bits consumed are the code's alone and the value is the number of its bits; where the code does
-/// not, the bits consumed are 0.
+/// An entry, from the lowest bit: 8 bits the code's length, 8 the number of the value's bits; 0 where the code is longer than a look.
 #[derive(Debug)]
 pub(super) struct Dc {
-    fast: [u32; ENTRIES],
+    fast: [u16; DC_ENTRIES],
     canonical: Canonical,
 }
 
 /// The code of AC coefficients.
 ///
 /// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the first symbol's advance, 8 that of all symbols, 8 the bits of the second symbol, 16 the first value,
-/// 16 the second one. With one symbol both advances are its own. `MORE` as in [`Dc`].
+/// 16 the second one. With one symbol both advances are its own. `MORE` as in [`fill`].
 #[derive(Debug)]
 pub(super) struct Ac {
     fast: [u64; ENTRIES],
@@ -138,10 +139,12 @@ pub(super) struct Ac {
     canonical: Canonical,
 }
 
-/// Fills `fast` with entries of one symbol as [`Dc`] has them.
+/// Fills `fast` with entries of one symbol. From the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`], 8 the advance, 16 the value.
+/// Where the value does not fit into a look, `MORE` is set, the bits consumed are the code's alone and the value is the number of its bits;
+/// where the code does not, the bits consumed are 0.
 fn fill(fast: &mut [u32; ENTRIES], canonical: &Canonical) {
     let mut filled = 0;
-    canonical.each_short(|length, advance, bits| {
+    canonical.each_short(LOOK, |length, advance, bits| {
         let entries = &mut fast[filled..filled + (1 << (LOOK - length))];
         filled += entries.len();
         let common = (advance as u32) << 8;
@@ -159,7 +162,7 @@ fn fill(fast: &mut [u32; ENTRIES], canonical: &Canonical) {
 
 impl Default for Dc {
     fn default() -> Self {
-        Dc { fast: [0; ENTRIES], canonical: Canonical::default() }
+        Dc { fast: [0; DC_ENTRIES], canonical: Canonical::default() }
     }
 }
 
@@ -168,7 +171,13 @@ impl Dc {
     pub(super) fn build(&mut self, code: Code<'_>) -> Result<(), Declined> {
         if !self.canonical.is(code) {
             self.canonical.build(code, true)?;
-            fill(&mut self.fast, &self.canonical);
+            let mut filled = 0;
+            self.canonical.each_short(DC_LOOK, |length, _, bits| {
+                let entries = &mut self.fast[filled..filled + (1 << (DC_LOOK - length))];
+                filled += entries.len();
+                entries.fill((length | bits << 8) as u16);
+            });
+            self.fast[filled..].fill(0);
         }
         Ok(())
     }
@@ -306,18 +315,19 @@ impl View<'_> {
     fn one(&mut self, canonical: &Canonical) -> Option<(usize, i32)> {
         self.refill();
         let (advance, bits, length) = canonical.read(self.window)?;
-        Some(self.value(advance, bits, length))
+        let value = self.value(bits, length);
+        self.refill();
+        Some((advance, value))
     }
 
     /// Steps over a code, reads the value behind it.
     #[inline(always)]
-    fn value(&mut self, advance: usize, bits: u32, length: u32) -> (usize, i32) {
+    fn value(&mut self, bits: u32, length: u32) -> i32 {
         self.skip(length);
         let raw = (self.window >> 1 >> (63 - bits)) as u32;
         let value = extend(raw, bits, self.window);
         self.skip(bits);
-        self.refill();
-        (advance, value)
+        value
     }
 
     #[inline(always)]
@@ -326,20 +336,20 @@ impl View<'_> {
             0 => self.one(canonical),
             length => {
                 self.refill();
-                Some(self.value((entry >> 8 & 0xFF) as usize, (entry >> 32) as u32 & 15, length))
+                let value = self.value((entry >> 32) as u32 & 15, length);
+                self.refill();
+                Some(((entry >> 8 & 0xFF) as usize, value))
             }
         }
     }
 
     #[inline(always)]
     fn difference(&mut self, dc: &Dc) -> Option<i32> {
-        let entry = dc.fast[self.head()];
-        if entry & MORE == 0 {
-            self.skip(entry);
-            return Some(entry as i32 >> 16);
+        let entry = u32::from(dc.fast[(self.window >> (64 - DC_LOOK)) as usize]);
+        if entry == 0 {
+            return self.one(&dc.canonical).map(|(_, value)| value);
         }
-        let entry = u64::from(entry & 0xFFFF) | u64::from(entry >> 16) << 32;
-        self.more(entry, &dc.canonical).map(|(_, value)| value)
+        Some(self.value(entry >> 8 & 15, entry & 31))
     }
 
     /// The AC coefficients of a block; the zigzag index of the last one. `None` if it is no block.
@@ -376,7 +386,7 @@ impl View<'_> {
                     }
                 };
             }
-            look!();
+            // The difference has taken at most 24 of 56 bits.
             look!();
             look!();
             look!();

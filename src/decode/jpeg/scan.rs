@@ -221,7 +221,7 @@ impl Job<'_, '_> {
     }
 
     /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt behind gives no index.
-    pub(super) fn from_start(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
+    pub(super) fn read_whole(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
         let interval = (self.frame.restart > 0).then_some(0);
         data.read(&self.bytes[self.frame.scan..], Cut { interval, noted: build });
         let data = &*data;
@@ -290,7 +290,7 @@ impl Job<'_, '_> {
     }
 
     /// The wanted MCUs alone, each row from the nearest entry of `index`. `None` if the index does not fit the file.
-    pub(super) fn from_index(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
+    pub(super) fn read_indexed(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
         let (columns, rows) = self.wanted();
         let mcus = self.frame.mcus();
         let restart = self.frame.restart;
