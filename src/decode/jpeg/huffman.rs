@@ -6,11 +6,11 @@
 use super::markers::Declined;
 
 /// Bits that a look sees. With fewer, pairs become rare; with more, the tables leave the first cache.
-const LOOK: u32 = 10;
+const LOOK: u32 = 11;
 /// Entries of a table.
 const ENTRIES: usize = 1 << LOOK;
 /// As `LOOK`, of DC's code.
-const DC_LOOK: u32 = 9;
+const DC_LOOK: u32 = 8;
 const DC_ENTRIES: usize = 1 << DC_LOOK;
 /// Set in an entry that needs more than one look.
 const MORE: u32 = 0x80;
@@ -127,11 +127,11 @@ pub(super) struct Dc {
 
 /// The code of AC coefficients.
 ///
-/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the first symbol's advance, 8 that of all symbols, 8 the bits of the second symbol, 16 the first value,
-/// 16 the second one. With one symbol both advances are its own. `MORE` as in [`fill`].
+/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the advance of all symbols, 4 the first symbol's less 1, 4 the second value, 8 the first.
+/// With one symbol both places are the same; that of a lone end of block gets a 0 where there is one. `MORE` as in [`fill`].
 #[derive(Debug)]
 pub(super) struct Ac {
-    fast: [u64; ENTRIES],
+    fast: [u32; ENTRIES],
     /// For stepping over blocks, as many symbols as a look can tell apart: 6 bits consumed, all values included, 1 free, 1 [`MORE`], 8 the advance of all.
     skip: [u16; ENTRIES],
     /// Whether `skip` is that of this code.
@@ -211,41 +211,43 @@ impl Ac {
 
     fn build_pairs(&mut self, single: &[u32; ENTRIES]) {
         for (i, (pair, &first)) in self.fast.iter_mut().zip(single).enumerate() {
-            let used = first & 63;
-            let second = single[(i << used) % ENTRIES];
-            let both = used + (second & 63);
-            let (advance, value) = (first >> 8 & 0xFF, first >> 16);
-            let alone = (first | second) & MORE != 0 || both > LOOK || advance >= END as u32;
-            let (bits, advances, bits_second, value_second) = match alone {
-                true => (first & 0xFF, advance, 0, 0),
-                false => (both, advance + (second >> 8 & 0xFF), second & 63, second >> 16),
+            let (used, advance, value) = (first & 63, first >> 8 & 0xFF, first as i32 >> 16);
+            *pair = if first & MORE != 0 {
+                first
+            } else if value as i8 as i32 != value {
+                MORE // too large a value; too rare for a way of its own
+            } else {
+                let second = single[(i << used) % ENTRIES];
+                let (both, value_second) = (used + (second & 63), second as i32 >> 16);
+                let small = (-8..8).contains(&value_second);
+                let pairs = second & MORE == 0 && both <= LOOK && small && advance < END as u32;
+                let (bits, advances, value_second) =
+                    if pairs { (both, advance + (second >> 8 & 0xFF), value_second) } else { (used, advance, 0) };
+                bits | advances << 8
+                    | (advance.wrapping_sub(1) & 15) << 16
+                    | (value_second as u32 & 15) << 20
+                    | (value as u32) << 24
             };
-            *pair = u64::from(bits)
-                | u64::from(advance) << 8
-                | u64::from(advances) << 16
-                | u64::from(bits_second) << 24
-                | u64::from(value) << 32
-                | u64::from(value_second) << 48;
         }
     }
 
     fn build_skips(&mut self, single: &[u32; ENTRIES]) {
+        let mut lengths = [0_u8; ENTRIES];
+        let mut filled = 0;
+        self.canonical.each_short(LOOK, |length, _, _| {
+            lengths[filled..filled + (1 << (LOOK - length))].fill(length as u8);
+            filled += 1 << (LOOK - length);
+        });
         for (i, skip) in self.skip.iter_mut().enumerate() {
             let (mut bits, mut advance) = (0, 0);
-            // What is shifted in are zeros, so a code counts only if it ends within the look; its value may lie behind.
-            while bits < LOOK && advance < 64 {
-                let entry = single[(i << bits) % ENTRIES];
-                let length = entry & 63;
-                let (code, all) = match entry & MORE {
-                    0 => (length.min(1), length),
-                    _ => (length, length + (entry >> 16)),
-                };
-                // An entry with its value says nothing of the code's own length; it fits if all of it does.
-                let fits = if entry & MORE == 0 { bits + all <= LOOK } else { code > 0 && bits + code <= LOOK };
-                if !fits {
+            while advance < 64 {
+                let at = (i << bits) % ENTRIES;
+                let (entry, length) = (single[at], u32::from(lengths[at]));
+                // Zeros are shifted in: a code counts only if all of it was seen. The value may lie behind.
+                if length == 0 || bits + length > LOOK {
                     break;
                 }
-                bits += all;
+                bits += if entry & MORE == 0 { entry & 63 } else { length + (entry >> 16) };
                 advance += entry >> 8 & 0xFF;
             }
             *skip = if bits == 0 { MORE as u16 } else { (bits | advance << 8) as u16 };
@@ -331,12 +333,12 @@ impl View<'_> {
     }
 
     #[inline(always)]
-    fn more(&mut self, entry: u64, canonical: &Canonical) -> Option<(usize, i32)> {
-        match entry as u32 & 63 {
+    fn more(&mut self, entry: u32, canonical: &Canonical) -> Option<(usize, i32)> {
+        match entry & 63 {
             0 => self.one(canonical),
             length => {
                 self.refill();
-                let value = self.value((entry >> 32) as u32 & 15, length);
+                let value = self.value(entry >> 16 & 15, length);
                 self.refill();
                 Some(((entry >> 8 & 0xFF) as usize, value))
             }
@@ -361,20 +363,22 @@ impl View<'_> {
             macro_rules! look {
                 () => {
                     let entry = ac.fast[self.head()];
-                    if entry as u32 & MORE == 0 {
-                        self.skip(entry as u32);
-                        let first = at + (entry >> 8 & 0xFF) as usize;
-                        at += (entry >> 16 & 0xFF) as usize;
+                    if entry & MORE == 0 {
+                        self.skip(entry);
+                        let first = at + 1 + (entry >> 16 & 15) as usize;
+                        at += (entry >> 8 & 0xFF) as usize;
                         // With one symbol both places are the same, and its value comes last.
-                        put(at, (entry >> 48) as i16);
-                        put(first, (entry >> 32) as i16);
+                        put(at, ((entry << 8) as i32 >> 28) as i16);
+                        put(first, (entry as i32 >> 24) as i16);
                         if at >= 63 {
-                            if first == 63 && at > 63 {
+                            let last = ended(at);
+                            if last.is_none() && first == 63 {
                                 // The second symbol is not this block's.
-                                self.rewind((entry >> 24 & 0xFF) as usize);
+                                self.rewind(entry as usize & 63);
+                                self.one(&ac.canonical)?;
                                 return Some(63);
                             }
-                            return ended(at);
+                            return last;
                         }
                     } else {
                         let (advance, value) = self.more(entry, &ac.canonical)?;
@@ -386,7 +390,7 @@ impl View<'_> {
                     }
                 };
             }
-            // The difference has taken at most 24 of 56 bits.
+            // The difference has taken at most 23 of 56 bits.
             look!();
             look!();
             look!();
