@@ -1,25 +1,21 @@
-//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them.
+//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them; `bits.rs` looks.
 //!
 //! A look costs a fixed number of cycles, whatever it gives: on photographs, where a code and its value together take six bits on
-//! average, two thirds of the looks give two. Whether an entry holds one symbol or two takes no branch.
+//! average, nearly half of the looks give two. Whether an entry holds one symbol or two takes no branch.
 
 use super::markers::Declined;
 
 /// Bits that a look sees. With fewer, pairs become rare; with more, the tables leave the first cache.
-const LOOK: u32 = 11;
+pub(super) const LOOK: u32 = 11;
 /// Entries of a table.
 const ENTRIES: usize = 1 << LOOK;
 /// As `LOOK`, of DC's code.
-const DC_LOOK: u32 = 8;
+pub(super) const DC_LOOK: u32 = 8;
 const DC_ENTRIES: usize = 1 << DC_LOOK;
 /// Set in an entry that needs more than one look.
-const MORE: u32 = 0x80;
+pub(super) const MORE: u32 = 0x80;
 /// The advance of "end of block": more than all others can add up to.
-const END: usize = 128;
-/// Bytes of a stream that a block is read from: 64 symbols of at most 16 + 15 bits, and eight bytes for the last look.
-const VIEW: usize = 512 + 8;
-/// Bytes that must lie behind a stream: those of a block, and what the window is ahead.
-pub(super) const PADDING: usize = VIEW + 8;
+pub(super) const END: usize = 128;
 
 /// A code as a DHT segment defines it: how many codes of each length 1..=16, and what they stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +38,14 @@ fn meaning(dc: bool, symbol: u8) -> (usize, u32) {
 
 /// The value that `bits` bits stand for: without their highest bit, which is the window's, they are negative.
 #[inline(always)]
-fn extend(raw: u32, bits: u32, window: u64) -> i32 {
+pub(super) fn extend(raw: u32, bits: u32, window: u64) -> i32 {
     let negative = !(window as i64 >> 63) as i32;
     (raw as i32) + (negative & (1 - (1 << bits)))
 }
 
 /// The part of a table that any code needs: the canonical way to a symbol, for codes and values that a look cannot hold.
 #[derive(Debug, Default)]
-struct Canonical {
+pub(super) struct Canonical {
     /// For each length from 1: the first 16 bits that no code of that length or less begins.
     limits: [u32; 16],
     /// For each length from 1: what, added to a code, gives the place of its symbol.
@@ -62,6 +58,9 @@ struct Canonical {
 
 impl Canonical {
     fn build(&mut self, code: Code<'_>, dc: bool) -> Result<(), Declined> {
+        if code.symbols.len() > 256 {
+            return Err("a Huffman table of more than 256 symbols");
+        }
         if dc && code.symbols.iter().any(|&symbol| symbol > 15) {
             return Err("a DC difference of more than 15 bits");
         }
@@ -77,7 +76,8 @@ impl Canonical {
             *offset = place.wrapping_sub(next);
             next += count;
             place += count;
-            if next > 1 << length {
+            // A code of ones alone is none either, and libjpeg refuses it.
+            if count > 0 && next >= 1 << length {
                 return Err("a Huffman table with more codes than fit");
             }
             *limit = next << (16 - length);
@@ -106,7 +106,7 @@ impl Canonical {
     /// The code that begins `window`: its advance, the bits of its value, its own length.
     #[cold]
     #[inline(never)]
-    fn read(&self, window: u64) -> Option<(usize, u32, u32)> {
+    pub(super) fn read(&self, window: u64) -> Option<(usize, u32, u32)> {
         let head = (window >> 48) as u32;
         let slot = self.limits.iter().position(|&limit| head < limit)?;
         let length = 1 + slot as u32;
@@ -121,8 +121,8 @@ impl Canonical {
 /// An entry, from the lowest bit: 8 bits the code's length, 8 the number of the value's bits; 0 where the code is longer than a look.
 #[derive(Debug)]
 pub(super) struct Dc {
-    fast: [u16; DC_ENTRIES],
-    canonical: Canonical,
+    pub(super) fast: [u16; DC_ENTRIES],
+    pub(super) canonical: Canonical,
 }
 
 /// The code of AC coefficients.
@@ -131,12 +131,12 @@ pub(super) struct Dc {
 /// With one symbol both places are the same; that of a lone end of block gets a 0 where there is one. `MORE` as in [`fill`].
 #[derive(Debug)]
 pub(super) struct Ac {
-    fast: [u32; ENTRIES],
+    pub(super) fast: [u32; ENTRIES],
     /// For stepping over blocks, as many symbols as a look can tell apart: 6 bits consumed, all values included, 1 free, 1 [`MORE`], 8 the advance of all.
-    skip: [u16; ENTRIES],
+    pub(super) skip: [u16; ENTRIES],
     /// Whether `skip` is that of this code.
-    skips: bool,
-    canonical: Canonical,
+    pub(super) skips: bool,
+    pub(super) canonical: Canonical,
 }
 
 /// Fills `fast` with entries of one symbol. From the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`], 8 the advance, 16 the value.
@@ -254,282 +254,3 @@ impl Ac {
         }
     }
 }
-
-/// Reads a destuffed stretch of a scan from its highest bits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bits<'a> {
-    /// Ends with at least [`PADDING`] bytes behind the data.
-    bytes: &'a [u8],
-    /// Of the next byte to enter the window.
-    at: usize,
-    /// The next bits, highest first. Below the `held` ones lie more of the same stream, never anything else.
-    window: u64,
-    /// How many of the window's bits count, modulo 64.
-    held: u32,
-}
-
-/// [`Bits`] while it reads one block: the bytes are cut once.
-struct View<'a> {
-    bytes: &'a [u8; VIEW],
-    at: usize,
-    window: u64,
-    held: u32,
-}
-
-/// The zigzag index of a block's last coefficient, if the block can end after an advance to `at`.
-#[inline(always)]
-fn ended(at: usize) -> Option<usize> {
-    match at {
-        63 => Some(63),
-        _ if at.wrapping_sub(END) < 63 => Some(at - END),
-        _ => None,
-    }
-}
-
-impl View<'_> {
-    /// Leaves at least 56 bits in the window.
-    #[inline(always)]
-    fn refill(&mut self) {
-        let held = self.held & 63;
-        let at = self.at % 512; // never beyond; tells the compiler
-        let mut next = [0; 8];
-        next.copy_from_slice(&self.bytes[at..at + 8]);
-        self.window |= u64::from_be_bytes(next) >> held;
-        self.at += ((held ^ 63) >> 3) as usize;
-        self.held = held | 56;
-    }
-
-    /// Steps over as many bits as the lowest 6 of `entry` say.
-    #[inline(always)]
-    fn skip(&mut self, entry: u32) {
-        self.window <<= entry & 63;
-        self.held = self.held.wrapping_sub(entry); // what lies above 6 bits is masked away by `refill`
-    }
-
-    /// The first bits.
-    #[inline(always)]
-    fn head(&self) -> usize {
-        (self.window >> (64 - LOOK)) as usize
-    }
-
-    /// One symbol by the canonical way; the window is full before and after.
-    #[inline(always)]
-    fn one(&mut self, canonical: &Canonical) -> Option<(usize, i32)> {
-        self.refill();
-        let (advance, bits, length) = canonical.read(self.window)?;
-        let value = self.value(bits, length);
-        self.refill();
-        Some((advance, value))
-    }
-
-    /// Steps over a code, reads the value behind it.
-    #[inline(always)]
-    fn value(&mut self, bits: u32, length: u32) -> i32 {
-        self.skip(length);
-        let raw = (self.window >> 1 >> (63 - bits)) as u32;
-        let value = extend(raw, bits, self.window);
-        self.skip(bits);
-        value
-    }
-
-    #[inline(always)]
-    fn more(&mut self, entry: u32, canonical: &Canonical) -> Option<(usize, i32)> {
-        match entry & 63 {
-            0 => self.one(canonical),
-            length => {
-                self.refill();
-                let value = self.value(entry >> 16 & 15, length);
-                self.refill();
-                Some(((entry >> 8 & 0xFF) as usize, value))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn difference(&mut self, dc: &Dc) -> Option<i32> {
-        let entry = u32::from(dc.fast[(self.window >> (64 - DC_LOOK)) as usize]);
-        if entry == 0 {
-            return self.one(&dc.canonical).map(|(_, value)| value);
-        }
-        Some(self.value(entry >> 8 & 15, entry & 31))
-    }
-
-    /// The AC coefficients of a block; the zigzag index of the last one. `None` if it is no block.
-    #[inline(always)]
-    fn coefficients(&mut self, ac: &Ac, block: &mut Block) -> Option<usize> {
-        let mut at = 0;
-        let mut put = |at: usize, value: i16| block[usize::from(PLACE[at % 256]) % 64] = value;
-        loop {
-            macro_rules! look {
-                () => {
-                    let entry = ac.fast[self.head()];
-                    if entry & MORE == 0 {
-                        self.skip(entry);
-                        let first = at + 1 + (entry >> 16 & 15) as usize;
-                        at += (entry >> 8 & 0xFF) as usize;
-                        // With one symbol both places are the same, and its value comes last.
-                        put(at, ((entry << 8) as i32 >> 28) as i16);
-                        put(first, (entry as i32 >> 24) as i16);
-                        if at >= 63 {
-                            let last = ended(at);
-                            if last.is_none() && first == 63 {
-                                // The second symbol is not this block's.
-                                self.rewind(entry as usize & 63);
-                                self.one(&ac.canonical)?;
-                                return Some(63);
-                            }
-                            return last;
-                        }
-                    } else {
-                        let (advance, value) = self.more(entry, &ac.canonical)?;
-                        at += advance;
-                        put(at, value as i16);
-                        if at >= 63 {
-                            return ended(at);
-                        }
-                    }
-                };
-            }
-            // The difference has taken at most 23 of 56 bits.
-            look!();
-            look!();
-            look!();
-            self.refill();
-            look!();
-            look!();
-            look!();
-            look!();
-            look!();
-            self.refill();
-        }
-    }
-
-    /// As [`coefficients`](Self::coefficients) without the coefficients, from looks that give as many symbols as they can tell apart.
-    #[inline(always)]
-    fn skip_coefficients(&mut self, ac: &Ac) -> Option<usize> {
-        let mut at = 0;
-        loop {
-            macro_rules! look {
-                () => {
-                    let entry = u32::from(ac.skip[self.head()]);
-                    if entry & MORE == 0 {
-                        self.skip(entry);
-                        let before = at;
-                        at += (entry >> 8) as usize;
-                        if at >= 63 {
-                            if let Some(last) = ended(at) {
-                                return Some(last);
-                            }
-                            // The block's last coefficient ended it, and the look went on; or this is no block.
-                            self.rewind(entry as usize & 63);
-                            at = before;
-                            break;
-                        }
-                    } else {
-                        at += self.one(&ac.canonical)?.0;
-                        if at >= 63 {
-                            return ended(at);
-                        }
-                    }
-                };
-            }
-            look!();
-            self.refill();
-            look!();
-            look!();
-            self.refill();
-        }
-        while at < 63 {
-            at += self.one(&ac.canonical)?.0;
-        }
-        ended(at)
-    }
-
-    /// Steps back.
-    #[inline(always)]
-    fn rewind(&mut self, bits: usize) {
-        let position = (8 * self.at).wrapping_sub((self.held & 63) as usize + bits);
-        (self.at, self.window, self.held) = (position / 8, 0, 0);
-        self.refill();
-        self.skip((position % 8) as u32);
-        self.refill();
-    }
-}
-
-impl<'a> Bits<'a> {
-    /// Starts at byte `at` of `bytes`, which end with at least [`PADDING`] bytes that are no data.
-    pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Bits { bytes, at, window: 0, held: 0 }
-    }
-
-    /// Bits read so far, from the start of the bytes.
-    pub(super) fn position(&self) -> usize {
-        (self.at * 8).wrapping_sub(self.held as usize & 63)
-    }
-
-    /// Reads a block's coefficients, all but DC, into `block`; the result is DC's difference and the zigzag index of the last
-    /// coefficient. `None` for what no encoder writes.
-    #[inline(always)]
-    pub(super) fn block(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
-        self.read::<false>(dc, ac, block)
-    }
-
-    /// Steps over a block; DC's difference.
-    #[inline(always)]
-    pub(super) fn skip_block(&mut self, dc: &Dc, ac: &Ac, unused: &mut Block) -> Option<i32> {
-        let (difference, _) =
-            if ac.skips { self.read::<true>(dc, ac, unused) } else { self.read::<false>(dc, ac, unused) }?;
-        Some(difference)
-    }
-
-    #[inline(always)]
-    fn read<const SKIP: bool>(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
-        // What the window holds comes from the last eight bytes: `rewind` may need them.
-        let base = self.at.saturating_sub(8);
-        let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
-        view.refill();
-        let difference = view.difference(dc)?;
-        // No closure: it would be compiled for the baseline.
-        let last = if SKIP { view.skip_coefficients(ac) } else { view.coefficients(ac, block) }?;
-        (self.window, self.held) = (view.window, view.held);
-        self.at = base + view.at;
-        Some((difference, last))
-    }
-
-    /// Steps over the first bits of a byte, at most 7.
-    pub(super) fn skip_bits(&mut self, bits: u32) -> Option<()> {
-        // What the window holds comes from the last eight bytes: `rewind` may need them.
-        let base = self.at.saturating_sub(8);
-        let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
-        view.refill();
-        view.skip(bits);
-        (self.window, self.held) = (view.window, view.held);
-        self.at = base + view.at;
-        Some(())
-    }
-}
-
-/// Natural (row-major) place of each zigzag index.
-#[rustfmt::skip]
-pub(super) const NATURAL: [u8; 64] = [
-     0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
-
-/// Where the coefficient of a zigzag index goes in a block; those beyond the 64th go where DC will be written.
-const PLACE: [u8; 256] = {
-    let mut place = [0; 256];
-    let mut at = 0;
-    while at < 64 {
-        place[at] = NATURAL[at];
-        at += 1;
-    }
-    place
-};
-
-/// A block of coefficients, row by row, not yet multiplied by their steps.
-pub(super) type Block = [i16; 64];

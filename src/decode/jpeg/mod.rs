@@ -8,11 +8,12 @@
 //! |---|---|
 //! | segments up to the scan | `markers.rs` |
 //! | the scan without stuffed bytes and restart markers | `stuffing.rs` |
-//! | codes to coefficients | `huffman.rs` |
+//! | codes to coefficients | `huffman.rs`, `bits.rs` |
 //! | which blocks, from where on | `scan.rs`, `index.rs` |
 //! | coefficients to samples | `idct.rs` |
 //! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
 
+mod bits;
 mod color;
 #[cfg(test)]
 mod exactness;

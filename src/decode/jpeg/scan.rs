@@ -2,7 +2,8 @@
 
 use multiversion::multiversion;
 
-use super::huffman::{Ac, Bits, Block, Dc, NATURAL};
+use super::bits::{Bits, Block, NATURAL};
+use super::huffman::{Ac, Dc};
 use super::idct;
 use super::index::{Entry, GROUP, SeekIndex};
 use super::markers::{Declined, Frame};
