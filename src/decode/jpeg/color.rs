@@ -44,22 +44,30 @@ pub(super) fn rgb_row([red, green, blue]: [&[u8]; 3], target: &mut [u8]) {
 /// Pixels that are converted together: what the compiler makes the best vectors of.
 const CHUNK: usize = 32;
 
+/// `y`, `cb` and `cr` are as long as the target has pixels.
 #[inline(always)]
 pub(super) fn ycbcr_row([y, cb, cr]: [&[u8]; 3], target: &mut [u8]) {
     let (target, _) = target.as_chunks_mut::<4>();
-    let (targets, rest) = target.as_chunks_mut::<CHUNK>();
-    let ((y, y_rest), (cb, cb_rest), (cr, cr_rest)) = (y.as_chunks(), cb.as_chunks(), cr.as_chunks());
-    for (((target, y), cb), cr) in targets.iter_mut().zip(y).zip(cb).zip(cr) {
+    let chunks = y.as_chunks().0.iter().zip(cb.as_chunks().0).zip(cr.as_chunks().0);
+    for (target, ((y, cb), cr)) in target.as_chunks_mut::<CHUNK>().0.iter_mut().zip(chunks) {
         ycbcr(y, cb, cr, target);
     }
-    if !rest.is_empty() {
+    let rest = target.len() % CHUNK;
+    if rest == 0 {
+        return;
+    }
+    if let (Some(y), Some(cb), Some(cr)) = (y.last_chunk(), cb.last_chunk(), cr.last_chunk())
+        && let Some(target) = target.last_chunk_mut()
+    {
+        ycbcr(y, cb, cr, target); // some pixels a second time, which is cheaper than to move the rest about
+    } else {
         let mut padded = [[0; CHUNK]; 3];
-        for (padded, row) in padded.iter_mut().zip([y_rest, cb_rest, cr_rest]) {
-            padded[..rest.len()].copy_from_slice(&row[..rest.len()]);
+        for (padded, row) in padded.iter_mut().zip([y, cb, cr]) {
+            padded[..rest].copy_from_slice(row);
         }
         let mut pixels = [[0; 4]; CHUNK];
         ycbcr(&padded[0], &padded[1], &padded[2], &mut pixels);
-        rest.copy_from_slice(&pixels[..rest.len()]);
+        target.copy_from_slice(&pixels[..rest]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine on whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
 //!
 //! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every file beneath it that the engine decodes are
-//! compared, too.
+//! compared, too; with GPUFEED_SHARED set as for `tests/shared_golden.rs`, every photograph with Pillow's pixels.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
@@ -251,4 +251,37 @@ fn regions_of_the_corpus() {
     }
     println!("{served} files");
     assert!(served > 0);
+}
+
+#[test]
+fn photographs_are_as_pillow_has_them() {
+    use sha2::{Digest, Sha256};
+    let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
+        println!("skipped: GPUFEED_SHARED not set");
+        return;
+    };
+    let golden = Path::new(&public).parent().unwrap();
+    let list = std::fs::read(golden.join("decode.json")).unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+    let (mut served, mut declined) = (0, Vec::new());
+    for (path, facts) in list["files"].as_object().unwrap() {
+        let bytes = std::fs::read(golden.parent().unwrap().join(path)).unwrap();
+        if !probe(&bytes, &DecodeOptions::default()).is_ok_and(|found| found.format == crate::decode::ImageFormat::Jpeg)
+        {
+            continue;
+        }
+        match region(&bytes, whole(&bytes), BUILD) {
+            Err(reason) => declined.push((path, reason)),
+            Ok((pixels, index)) => {
+                let rgb: Vec<u8> = pixels.as_chunks::<4>().0.iter().flat_map(|pixel| &pixel[..3]).copied().collect();
+                let hash: String = Sha256::digest(&rgb).iter().map(|byte| format!("{byte:02x}")).collect();
+                assert_eq!(facts["sha256"], hash.as_str(), "{path}");
+                assert!(index.is_some(), "{path}");
+                served += 1;
+            }
+        }
+    }
+    println!("{served} served and equal, {} declined", declined.len());
+    assert!(declined.iter().all(|(path, _)| !path.contains("imagenet")), "{declined:?}");
+    assert!(served >= 250);
 }

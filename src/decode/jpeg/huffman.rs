@@ -1,22 +1,21 @@
-//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them.
+//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them; `bits.rs` looks.
 //!
 //! A look costs a fixed number of cycles, whatever it gives: on photographs, where a code and its value together take six bits on
-//! average, two thirds of the looks give two. Whether an entry holds one symbol or two takes no branch.
+//! average, nearly half of the looks give two. Whether an entry holds one symbol or two takes no branch.
 
 use super::markers::Declined;
 
 /// Bits that a look sees. With fewer, pairs become rare; with more, the tables leave the first cache.
-const LOOK: u32 = 10;
+pub(super) const LOOK: u32 = 11;
 /// Entries of a table.
 const ENTRIES: usize = 1 << LOOK;
+/// As `LOOK`, of DC's code.
+pub(super) const DC_LOOK: u32 = 8;
+const DC_ENTRIES: usize = 1 << DC_LOOK;
 /// Set in an entry that needs more than one look.
-const MORE: u32 = 0x80;
+pub(super) const MORE: u32 = 0x80;
 /// The advance of "end of block": more than all others can add up to.
-const END: usize = 128;
-/// Bytes of a stream that a block is read from: 64 symbols of at most 16 + 15 bits, and eight bytes for the last look.
-const VIEW: usize = 512 + 8;
-/// Bytes that must lie behind a stream: those of a block, and what the window is ahead.
-pub(super) const PADDING: usize = VIEW + 8;
+pub(super) const END: usize = 128;
 
 /// A code as a DHT segment defines it: how many codes of each length 1..=16, and what they stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +38,14 @@ fn meaning(dc: bool, symbol: u8) -> (usize, u32) {
 
 /// The value that `bits` bits stand for: without their highest bit, which is the window's, they are negative.
 #[inline(always)]
-fn extend(raw: u32, bits: u32, window: u64) -> i32 {
+pub(super) fn extend(raw: u32, bits: u32, window: u64) -> i32 {
     let negative = !(window as i64 >> 63) as i32;
     (raw as i32) + (negative & (1 - (1 << bits)))
 }
 
 /// The part of a table that any code needs: the canonical way to a symbol, for codes and values that a look cannot hold.
 #[derive(Debug, Default)]
-struct Canonical {
+pub(super) struct Canonical {
     /// For each length from 1: the first 16 bits that no code of that length or less begins.
     limits: [u32; 16],
     /// For each length from 1: what, added to a code, gives the place of its symbol.
@@ -59,6 +58,9 @@ struct Canonical {
 
 impl Canonical {
     fn build(&mut self, code: Code<'_>, dc: bool) -> Result<(), Declined> {
+        if code.symbols.len() > 256 {
+            return Err("a Huffman table of more than 256 symbols");
+        }
         if dc && code.symbols.iter().any(|&symbol| symbol > 15) {
             return Err("a DC difference of more than 15 bits");
         }
@@ -74,7 +76,8 @@ impl Canonical {
             *offset = place.wrapping_sub(next);
             next += count;
             place += count;
-            if next > 1 << length {
+            // A code of ones alone is none either, and libjpeg refuses it.
+            if count > 0 && next >= 1 << length {
                 return Err("a Huffman table with more codes than fit");
             }
             *limit = next << (16 - length);
@@ -89,10 +92,10 @@ impl Canonical {
         self.counts == *code.counts && self.symbols == code.symbols && self.counts != [0; 16]
     }
 
-    /// Calls `with` for each code of at most `LOOK` bits in order: length, advance, bits of the value.
-    fn each_short(&self, mut with: impl FnMut(u32, usize, u32)) {
+    /// Calls `with` for each code of at most `look` bits in order: length, advance, bits of the value.
+    fn each_short(&self, look: u32, mut with: impl FnMut(u32, usize, u32)) {
         let mut symbols = self.symbols.iter();
-        for (length, &count) in (1..=LOOK).zip(&self.counts) {
+        for (length, &count) in (1..=look).zip(&self.counts) {
             for &symbol in symbols.by_ref().take(usize::from(count)) {
                 let (advance, bits) = meaning(self.dc, symbol);
                 with(length, advance, bits);
@@ -103,7 +106,7 @@ impl Canonical {
     /// The code that begins `window`: its advance, the bits of its value, its own length.
     #[cold]
     #[inline(never)]
-    fn read(&self, window: u64) -> Option<(usize, u32, u32)> {
+    pub(super) fn read(&self, window: u64) -> Option<(usize, u32, u32)> {
         let head = (window >> 48) as u32;
         let slot = self.limits.iter().position(|&limit| head < limit)?;
         let length = 1 + slot as u32;
@@ -113,35 +116,35 @@ impl Canonical {
     }
 }
 
-/// The code of DC differences.
+/// The code of DC differences. The value is read apart: half of them would not fit into a look, as no branch could foresee.
 ///
-/// An entry, from the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`], 8 the advance (0), 16 the value. Where the value does not
-/// fit into a look, `MORE` is set, the bits consumed are the code's alone and the value is the number of its bits; where the code does
-/// not, the bits consumed are 0.
+/// An entry, from the lowest bit: 8 bits the code's length, 8 the number of the value's bits; 0 where the code is longer than a look.
 #[derive(Debug)]
 pub(super) struct Dc {
-    fast: [u32; ENTRIES],
-    canonical: Canonical,
+    pub(super) fast: [u16; DC_ENTRIES],
+    pub(super) canonical: Canonical,
 }
 
 /// The code of AC coefficients.
 ///
-/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the first symbol's advance, 8 that of all symbols, 8 the bits of the second symbol, 16 the first value,
-/// 16 the second one. With one symbol both advances are its own. `MORE` as in [`Dc`].
+/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the advance of all symbols, 4 the first symbol's less 1, 4 the second value, 8 the first.
+/// With one symbol both places are the same; that of a lone end of block gets a 0 where there is one. `MORE` as in [`fill`].
 #[derive(Debug)]
 pub(super) struct Ac {
-    fast: [u64; ENTRIES],
+    pub(super) fast: [u32; ENTRIES],
     /// For stepping over blocks, as many symbols as a look can tell apart: 6 bits consumed, all values included, 1 free, 1 [`MORE`], 8 the advance of all.
-    skip: [u16; ENTRIES],
+    pub(super) skip: [u16; ENTRIES],
     /// Whether `skip` is that of this code.
-    skips: bool,
-    canonical: Canonical,
+    pub(super) skips: bool,
+    pub(super) canonical: Canonical,
 }
 
-/// Fills `fast` with entries of one symbol as [`Dc`] has them.
+/// Fills `fast` with entries of one symbol. From the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`], 8 the advance, 16 the value.
+/// Where the value does not fit into a look, `MORE` is set, the bits consumed are the code's alone and the value is the number of its bits;
+/// where the code does not, the bits consumed are 0.
 fn fill(fast: &mut [u32; ENTRIES], canonical: &Canonical) {
     let mut filled = 0;
-    canonical.each_short(|length, advance, bits| {
+    canonical.each_short(LOOK, |length, advance, bits| {
         let entries = &mut fast[filled..filled + (1 << (LOOK - length))];
         filled += entries.len();
         let common = (advance as u32) << 8;
@@ -159,7 +162,7 @@ fn fill(fast: &mut [u32; ENTRIES], canonical: &Canonical) {
 
 impl Default for Dc {
     fn default() -> Self {
-        Dc { fast: [0; ENTRIES], canonical: Canonical::default() }
+        Dc { fast: [0; DC_ENTRIES], canonical: Canonical::default() }
     }
 }
 
@@ -168,7 +171,13 @@ impl Dc {
     pub(super) fn build(&mut self, code: Code<'_>) -> Result<(), Declined> {
         if !self.canonical.is(code) {
             self.canonical.build(code, true)?;
-            fill(&mut self.fast, &self.canonical);
+            let mut filled = 0;
+            self.canonical.each_short(DC_LOOK, |length, _, bits| {
+                let entries = &mut self.fast[filled..filled + (1 << (DC_LOOK - length))];
+                filled += entries.len();
+                entries.fill((length | bits << 8) as u16);
+            });
+            self.fast[filled..].fill(0);
         }
         Ok(())
     }
@@ -202,320 +211,46 @@ impl Ac {
 
     fn build_pairs(&mut self, single: &[u32; ENTRIES]) {
         for (i, (pair, &first)) in self.fast.iter_mut().zip(single).enumerate() {
-            let used = first & 63;
-            let second = single[(i << used) % ENTRIES];
-            let both = used + (second & 63);
-            let (advance, value) = (first >> 8 & 0xFF, first >> 16);
-            let alone = (first | second) & MORE != 0 || both > LOOK || advance >= END as u32;
-            let (bits, advances, bits_second, value_second) = match alone {
-                true => (first & 0xFF, advance, 0, 0),
-                false => (both, advance + (second >> 8 & 0xFF), second & 63, second >> 16),
+            let (used, advance, value) = (first & 63, first >> 8 & 0xFF, first as i32 >> 16);
+            *pair = if first & MORE != 0 {
+                first
+            } else if value as i8 as i32 != value {
+                MORE // too large a value; too rare for a way of its own
+            } else {
+                let second = single[(i << used) % ENTRIES];
+                let (both, value_second) = (used + (second & 63), second as i32 >> 16);
+                let small = (-8..8).contains(&value_second);
+                let pairs = second & MORE == 0 && both <= LOOK && small && advance < END as u32;
+                let (bits, advances, value_second) =
+                    if pairs { (both, advance + (second >> 8 & 0xFF), value_second) } else { (used, advance, 0) };
+                bits | advances << 8
+                    | (advance.wrapping_sub(1) & 15) << 16
+                    | (value_second as u32 & 15) << 20
+                    | (value as u32) << 24
             };
-            *pair = u64::from(bits)
-                | u64::from(advance) << 8
-                | u64::from(advances) << 16
-                | u64::from(bits_second) << 24
-                | u64::from(value) << 32
-                | u64::from(value_second) << 48;
         }
     }
 
     fn build_skips(&mut self, single: &[u32; ENTRIES]) {
+        let mut lengths = [0_u8; ENTRIES];
+        let mut filled = 0;
+        self.canonical.each_short(LOOK, |length, _, _| {
+            lengths[filled..filled + (1 << (LOOK - length))].fill(length as u8);
+            filled += 1 << (LOOK - length);
+        });
         for (i, skip) in self.skip.iter_mut().enumerate() {
             let (mut bits, mut advance) = (0, 0);
-            // What is shifted in are zeros, so a code counts only if it ends within the look; its value may lie behind.
-            while bits < LOOK && advance < 64 {
-                let entry = single[(i << bits) % ENTRIES];
-                let length = entry & 63;
-                let (code, all) = match entry & MORE {
-                    0 => (length.min(1), length),
-                    _ => (length, length + (entry >> 16)),
-                };
-                // An entry with its value says nothing of the code's own length; it fits if all of it does.
-                let fits = if entry & MORE == 0 { bits + all <= LOOK } else { code > 0 && bits + code <= LOOK };
-                if !fits {
+            while advance < 64 {
+                let at = (i << bits) % ENTRIES;
+                let (entry, length) = (single[at], u32::from(lengths[at]));
+                // Zeros are shifted in: a code counts only if all of it was seen. The value may lie behind.
+                if length == 0 || bits + length > LOOK {
                     break;
                 }
-                bits += all;
+                bits += if entry & MORE == 0 { entry & 63 } else { length + (entry >> 16) };
                 advance += entry >> 8 & 0xFF;
             }
             *skip = if bits == 0 { MORE as u16 } else { (bits | advance << 8) as u16 };
         }
     }
 }
-
-/// Reads a destuffed stretch of a scan from its highest bits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bits<'a> {
-    /// Ends with at least [`PADDING`] bytes behind the data.
-    bytes: &'a [u8],
-    /// Of the next byte to enter the window.
-    at: usize,
-    /// The next bits, highest first. Below the `held` ones lie more of the same stream, never anything else.
-    window: u64,
-    /// How many of the window's bits count, modulo 64.
-    held: u32,
-}
-
-/// [`Bits`] while it reads one block: the bytes are cut once.
-struct View<'a> {
-    bytes: &'a [u8; VIEW],
-    at: usize,
-    window: u64,
-    held: u32,
-}
-
-/// The zigzag index of a block's last coefficient, if the block can end after an advance to `at`.
-#[inline(always)]
-fn ended(at: usize) -> Option<usize> {
-    match at {
-        63 => Some(63),
-        _ if at.wrapping_sub(END) < 63 => Some(at - END),
-        _ => None,
-    }
-}
-
-impl View<'_> {
-    /// Leaves at least 56 bits in the window.
-    #[inline(always)]
-    fn refill(&mut self) {
-        let held = self.held & 63;
-        let at = self.at % 512; // never beyond; tells the compiler
-        let mut next = [0; 8];
-        next.copy_from_slice(&self.bytes[at..at + 8]);
-        self.window |= u64::from_be_bytes(next) >> held;
-        self.at += ((held ^ 63) >> 3) as usize;
-        self.held = held | 56;
-    }
-
-    /// Steps over as many bits as the lowest 6 of `entry` say.
-    #[inline(always)]
-    fn skip(&mut self, entry: u32) {
-        self.window <<= entry & 63;
-        self.held = self.held.wrapping_sub(entry); // what lies above 6 bits is masked away by `refill`
-    }
-
-    /// The first bits.
-    #[inline(always)]
-    fn head(&self) -> usize {
-        (self.window >> (64 - LOOK)) as usize
-    }
-
-    /// One symbol by the canonical way; the window is full before and after.
-    #[inline(always)]
-    fn one(&mut self, canonical: &Canonical) -> Option<(usize, i32)> {
-        self.refill();
-        let (advance, bits, length) = canonical.read(self.window)?;
-        Some(self.value(advance, bits, length))
-    }
-
-    /// Steps over a code, reads the value behind it.
-    #[inline(always)]
-    fn value(&mut self, advance: usize, bits: u32, length: u32) -> (usize, i32) {
-        self.skip(length);
-        let raw = (self.window >> 1 >> (63 - bits)) as u32;
-        let value = extend(raw, bits, self.window);
-        self.skip(bits);
-        self.refill();
-        (advance, value)
-    }
-
-    #[inline(always)]
-    fn more(&mut self, entry: u64, canonical: &Canonical) -> Option<(usize, i32)> {
-        match entry as u32 & 63 {
-            0 => self.one(canonical),
-            length => {
-                self.refill();
-                Some(self.value((entry >> 8 & 0xFF) as usize, (entry >> 32) as u32 & 15, length))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn difference(&mut self, dc: &Dc) -> Option<i32> {
-        let entry = dc.fast[self.head()];
-        if entry & MORE == 0 {
-            self.skip(entry);
-            return Some(entry as i32 >> 16);
-        }
-        let entry = u64::from(entry & 0xFFFF) | u64::from(entry >> 16) << 32;
-        self.more(entry, &dc.canonical).map(|(_, value)| value)
-    }
-
-    /// The AC coefficients of a block; the zigzag index of the last one. `None` if it is no block.
-    #[inline(always)]
-    fn coefficients(&mut self, ac: &Ac, block: &mut Block) -> Option<usize> {
-        let mut at = 0;
-        let mut put = |at: usize, value: i16| block[usize::from(PLACE[at % 256]) % 64] = value;
-        loop {
-            macro_rules! look {
-                () => {
-                    let entry = ac.fast[self.head()];
-                    if entry as u32 & MORE == 0 {
-                        self.skip(entry as u32);
-                        let first = at + (entry >> 8 & 0xFF) as usize;
-                        at += (entry >> 16 & 0xFF) as usize;
-                        // With one symbol both places are the same, and its value comes last.
-                        put(at, (entry >> 48) as i16);
-                        put(first, (entry >> 32) as i16);
-                        if at >= 63 {
-                            if first == 63 && at > 63 {
-                                // The second symbol is not this block's.
-                                self.rewind((entry >> 24 & 0xFF) as usize);
-                                return Some(63);
-                            }
-                            return ended(at);
-                        }
-                    } else {
-                        let (advance, value) = self.more(entry, &ac.canonical)?;
-                        at += advance;
-                        put(at, value as i16);
-                        if at >= 63 {
-                            return ended(at);
-                        }
-                    }
-                };
-            }
-            look!();
-            look!();
-            look!();
-            look!();
-            self.refill();
-            look!();
-            look!();
-            look!();
-            look!();
-            look!();
-            self.refill();
-        }
-    }
-
-    /// As [`coefficients`](Self::coefficients) without the coefficients, from looks that give as many symbols as they can tell apart.
-    #[inline(always)]
-    fn skip_coefficients(&mut self, ac: &Ac) -> Option<usize> {
-        let mut at = 0;
-        loop {
-            macro_rules! look {
-                () => {
-                    let entry = u32::from(ac.skip[self.head()]);
-                    if entry & MORE == 0 {
-                        self.skip(entry);
-                        let before = at;
-                        at += (entry >> 8) as usize;
-                        if at >= 63 {
-                            if let Some(last) = ended(at) {
-                                return Some(last);
-                            }
-                            // The block's last coefficient ended it, and the look went on; or this is no block.
-                            self.rewind(entry as usize & 63);
-                            at = before;
-                            break;
-                        }
-                    } else {
-                        at += self.one(&ac.canonical)?.0;
-                        if at >= 63 {
-                            return ended(at);
-                        }
-                    }
-                };
-            }
-            look!();
-            self.refill();
-            look!();
-            look!();
-            self.refill();
-        }
-        while at < 63 {
-            at += self.one(&ac.canonical)?.0;
-        }
-        ended(at)
-    }
-
-    /// Steps back.
-    #[inline(always)]
-    fn rewind(&mut self, bits: usize) {
-        let position = (8 * self.at).wrapping_sub((self.held & 63) as usize + bits);
-        (self.at, self.window, self.held) = (position / 8, 0, 0);
-        self.refill();
-        self.skip((position % 8) as u32);
-        self.refill();
-    }
-}
-
-impl<'a> Bits<'a> {
-    /// Starts at byte `at` of `bytes`, which end with at least [`PADDING`] bytes that are no data.
-    pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Bits { bytes, at, window: 0, held: 0 }
-    }
-
-    /// Bits read so far, from the start of the bytes.
-    pub(super) fn position(&self) -> usize {
-        (self.at * 8).wrapping_sub(self.held as usize & 63)
-    }
-
-    /// Reads a block's coefficients, all but DC, into `block`; the result is DC's difference and the zigzag index of the last
-    /// coefficient. `None` for what no encoder writes.
-    #[inline(always)]
-    pub(super) fn block(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
-        self.read::<false>(dc, ac, block)
-    }
-
-    /// Steps over a block; DC's difference.
-    #[inline(always)]
-    pub(super) fn skip_block(&mut self, dc: &Dc, ac: &Ac, unused: &mut Block) -> Option<i32> {
-        let (difference, _) =
-            if ac.skips { self.read::<true>(dc, ac, unused) } else { self.read::<false>(dc, ac, unused) }?;
-        Some(difference)
-    }
-
-    #[inline(always)]
-    fn read<const SKIP: bool>(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
-        // What the window holds comes from the last eight bytes: `rewind` may need them.
-        let base = self.at.saturating_sub(8);
-        let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
-        view.refill();
-        let difference = view.difference(dc)?;
-        // No closure: it would be compiled for the baseline.
-        let last = if SKIP { view.skip_coefficients(ac) } else { view.coefficients(ac, block) }?;
-        (self.window, self.held) = (view.window, view.held);
-        self.at = base + view.at;
-        Some((difference, last))
-    }
-
-    /// Steps over the first bits of a byte, at most 7.
-    pub(super) fn skip_bits(&mut self, bits: u32) -> Option<()> {
-        // What the window holds comes from the last eight bytes: `rewind` may need them.
-        let base = self.at.saturating_sub(8);
-        let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
-        view.refill();
-        view.skip(bits);
-        (self.window, self.held) = (view.window, view.held);
-        self.at = base + view.at;
-        Some(())
-    }
-}
-
-/// Natural (row-major) place of each zigzag index.
-#[rustfmt::skip]
-pub(super) const NATURAL: [u8; 64] = [
-     0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
-
-/// Where the coefficient of a zigzag index goes in a block; those beyond the 64th go where DC will be written.
-const PLACE: [u8; 256] = {
-    let mut place = [0; 256];
-    let mut at = 0;
-    while at < 64 {
-        place[at] = NATURAL[at];
-        at += 1;
-    }
-    place
-};
-
-/// A block of coefficients, row by row, not yet multiplied by their steps.
-pub(super) type Block = [i16; 64];

@@ -232,8 +232,8 @@ fn two(coefficients: &[i16; 64], target: &mut [u8], stride: usize) {
 #[inline(always)]
 fn two_of<const SHIFT: u32>(first: i32, x: impl Fn(usize) -> i32) -> [i32; 2] {
     let odd = (x(1) * 29692 - x(3) * 10426).wrapping_add(x(5) * 6967 - x(7) * 5906);
-    let first = first.wrapping_add(1 << (SHIFT - 1));
-    [first.wrapping_add(odd) >> SHIFT, first.wrapping_sub(odd) >> SHIFT]
+    let half = 1 << (SHIFT - 1);
+    [first.wrapping_add(odd), first.wrapping_sub(odd)].map(|sum| sum.wrapping_add(half) >> SHIFT)
 }
 
 /// An eighth: the DC coefficient alone, its eighth rounded. libjpeg looks the sample up by the low ten bits.

@@ -10,7 +10,7 @@ use super::huffman::Code;
 pub(super) type Declined = &'static str;
 
 /// Most blocks of an MCU, all components together (T.81 B.2.3).
-const MCU_BLOCKS: usize = 10;
+pub(super) const MCU_BLOCKS: usize = 10;
 
 /// One component of the frame, and the tables its scan uses.
 #[derive(Clone, Copy, Debug)]

@@ -8,19 +8,23 @@
 //! |---|---|
 //! | segments up to the scan | `markers.rs` |
 //! | the scan without stuffed bytes and restart markers | `stuffing.rs` |
-//! | codes to coefficients | `huffman.rs` |
+//! | codes to coefficients | `huffman.rs`, `bits.rs` |
 //! | which blocks, from where on | `scan.rs`, `index.rs` |
 //! | coefficients to samples | `idct.rs` |
 //! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
 
+mod bits;
 mod color;
 #[cfg(test)]
 mod exactness;
 #[cfg(test)]
 mod files;
 mod huffman;
+#[allow(dead_code)] // scaled decoding will use the small transforms
 mod idct;
+#[allow(dead_code)] // the store of indexes will use their bytes
 mod index;
+#[allow(dead_code)] // as idct
 mod layout;
 mod markers;
 mod scan;
@@ -148,10 +152,10 @@ pub(super) fn decode(
     });
     let count = components.len();
     let mut job = Job { bytes, frame: &frame, coders: &coders[..count], parts: &mut parts[..count] };
-    let sought = seek.index.and_then(|index| job.from_index(&mut scratch.destuffed, index));
+    let sought = seek.index.and_then(|index| job.read_indexed(&mut scratch.destuffed, index));
     let built = match sought {
         Some(()) => None,
-        None => job.from_start(&mut scratch.destuffed, seek.build)?,
+        None => job.read_whole(&mut scratch.destuffed, seek.build)?,
     };
 
     let plane = |i: usize| {

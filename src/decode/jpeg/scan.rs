@@ -2,10 +2,11 @@
 
 use multiversion::multiversion;
 
-use super::huffman::{Ac, Bits, Block, Dc, NATURAL};
+use super::bits::{Bits, Block, NATURAL};
+use super::huffman::{Ac, Dc};
 use super::idct;
 use super::index::{Entry, GROUP, SeekIndex};
-use super::markers::{Declined, Frame};
+use super::markers::{Declined, Frame, MCU_BLOCKS};
 use super::stuffing::{Cut, Destuffed};
 
 const CORRUPT: Declined = "the scan is corrupt or cut";
@@ -66,6 +67,48 @@ struct Place {
     last: usize,
 }
 
+/// One of an MCU's blocks, in a row of MCUs.
+#[derive(Clone, Copy)]
+struct Unit<'a> {
+    component: usize,
+    dc: &'a Dc,
+    ac: &'a Ac,
+    /// The next block's column among the wanted ones; beyond them where it is not wanted, or before the first.
+    column: usize,
+    /// From one MCU to the next.
+    step: usize,
+    /// Wanted columns; none where the row is not wanted.
+    columns: usize,
+    /// Where the row's samples begin.
+    at: usize,
+}
+
+/// The blocks of an MCU in their order, for the MCUs from `run.from` on; how many there are.
+#[inline(always)]
+fn units<'a>(coders: &'a [Coder<'a>], parts: &[Part<'_>], run: Run) -> Option<([Unit<'a>; MCU_BLOCKS], usize)> {
+    let Coder { dc, ac, .. } = coders.first()?;
+    let mut units = [Unit { component: 0, dc, ac, column: 0, step: 0, columns: 0, at: 0 }; MCU_BLOCKS];
+    let mut count = 0;
+    for (component, (coder, part)) in coders.iter().zip(parts).enumerate() {
+        for block in 0..coder.down * coder.across {
+            let (down, across) = (block / coder.across, block % coder.across);
+            let row = (run.row * coder.down + down).wrapping_sub(part.rows.0);
+            let wanted = row < part.rows.1 - part.rows.0;
+            *units.get_mut(count)? = Unit {
+                component,
+                dc: coder.dc,
+                ac: coder.ac,
+                column: (run.from * coder.across + across).wrapping_sub(part.columns.0),
+                step: coder.across,
+                columns: if wanted { part.columns.1 - part.columns.0 } else { 0 },
+                at: row.wrapping_mul(8 * part.stride()),
+            };
+            count += 1;
+        }
+    }
+    Some((units, count))
+}
+
 /// Decodes the blocks of a run that are wanted.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
 fn decode_run(
@@ -79,28 +122,22 @@ fn decode_run(
     let mut blocks = [[0; 64]; WAITING];
     let mut places = [Place::default(); WAITING];
     let mut waiting = 0;
-    for column in run.from..run.end {
-        for (component, (coder, predictor)) in coders.iter().zip(&mut *predictors).enumerate() {
-            let (stride, columns, rows) = (parts[component].stride(), parts[component].columns, parts[component].rows);
-            for down in 0..coder.down {
-                let y = (run.row * coder.down + down).wrapping_sub(rows.0);
-                let wanted = y < rows.1 - rows.0;
-                for across in 0..coder.across {
-                    let x = (column * coder.across + across).wrapping_sub(columns.0);
-                    let wanted = wanted && x < columns.1 - columns.0;
-                    let block = &mut blocks[waiting % WAITING];
-                    *block = [0; 64];
-                    let (difference, last) = stream.block(coder.dc, coder.ac, block)?;
-                    *predictor = predictor.wrapping_add(difference as i16);
-                    block[0] = *predictor;
-                    let at = y.wrapping_mul(8 * stride).wrapping_add(x.wrapping_mul(8));
-                    places[waiting % WAITING] = Place { component, at, last };
-                    waiting += usize::from(wanted);
-                    if waiting == WAITING {
-                        transform(&blocks, &places, coders, parts)?;
-                        waiting = 0;
-                    }
-                }
+    let (mut units, count) = units(coders, parts, run)?;
+    for _ in run.from..run.end {
+        for unit in &mut units[..count] {
+            let block = &mut blocks[waiting % WAITING];
+            *block = [0; 64];
+            let (difference, last) = stream.block(unit.dc, unit.ac, block)?;
+            let predictor = &mut predictors[unit.component];
+            *predictor = predictor.wrapping_add(difference as i16);
+            block[0] = *predictor;
+            let at = unit.at.wrapping_add(unit.column.wrapping_mul(8));
+            places[waiting % WAITING] = Place { component: unit.component, at, last };
+            waiting += usize::from(unit.column < unit.columns);
+            unit.column = unit.column.wrapping_add(unit.step);
+            if waiting == WAITING {
+                transform(&blocks, &places, coders, parts)?;
+                waiting = 0;
             }
         }
     }
@@ -110,7 +147,7 @@ fn decode_run(
 }
 
 /// Coefficients to samples.
-#[inline(always)]
+#[multiversion(targets("x86_64+avx2"))]
 fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
     for (block, place) in blocks.iter().zip(places) {
         let (coder, part) = (&coders[place.component], &mut parts[place.component]);
@@ -221,7 +258,7 @@ impl Job<'_, '_> {
     }
 
     /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt behind gives no index.
-    pub(super) fn from_start(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
+    pub(super) fn read_whole(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
         let interval = (self.frame.restart > 0).then_some(0);
         data.read(&self.bytes[self.frame.scan..], Cut { interval, noted: build });
         let data = &*data;
@@ -290,7 +327,7 @@ impl Job<'_, '_> {
     }
 
     /// The wanted MCUs alone, each row from the nearest entry of `index`. `None` if the index does not fit the file.
-    pub(super) fn from_index(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
+    pub(super) fn read_indexed(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
         let (columns, rows) = self.wanted();
         let mcus = self.frame.mcus();
         let restart = self.frame.restart;

@@ -1,6 +1,6 @@
 //! A scan's bytes without what is stuffed between them, and where its restart markers were.
 
-use super::huffman::PADDING;
+use super::bits::PADDING;
 
 /// What was taken out of a scan, and where: needed to say where in the file a destuffed bit lies.
 #[derive(Clone, Copy, Debug)]
