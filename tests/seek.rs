@@ -192,3 +192,25 @@ fn an_index_that_cannot_be_written_costs_nothing_else() {
     epoch(&open(folder.path(), SeekIndexes::File(thesis.clone())), 0);
     assert_eq!(fs::read_to_string(thesis).unwrap(), "years of work");
 }
+
+#[test]
+fn indexes_are_built_ahead_of_the_first_epoch() {
+    let folder = folder();
+    let data = ImageFolder::open(folder.path()).unwrap();
+    let summary = SeekIndexes::Beside.build(&data, 2, |_| true).unwrap();
+    assert_eq!((summary.samples, summary.built, summary.present, summary.without), (JPEGS + 1, JPEGS, 0, 1));
+    assert_eq!((summary.failed.len(), summary.bytes), (0, fs::metadata(folder.path().join(INDEX)).unwrap().len()));
+    let expected = epoch(&open(folder.path(), SeekIndexes::Off), 0).0;
+    let (bytes, stats) = epoch(&open(folder.path(), SeekIndexes::Beside), 0);
+    assert_eq!((bytes == expected, stats.index_hits), (true, JPEGS as u64));
+    // Ended early, and gone on with.
+    let elsewhere = SeekIndexes::File(folder.path().join("elsewhere"));
+    let part = elsewhere.build(&data, 1, |done| done < 10).unwrap();
+    assert_eq!(part.built, 10);
+    let rest = elsewhere.build(&data, 2, |_| true).unwrap();
+    assert_eq!((rest.built, rest.present), (JPEGS - 10, 10));
+    for wrong in [SeekIndexes::Off, SeekIndexes::Memory] {
+        let error = wrong.build(&data, 1, |_| true).unwrap_err();
+        assert!(error.to_string().contains("seek_indexes"), "{error}");
+    }
+}

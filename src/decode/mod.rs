@@ -22,7 +22,7 @@ use jpeg::{Seek, SeekIndex};
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
 pub use probe::jpeg_has_end;
 pub use probe::{ImageFormat, Probe, probe};
-pub use seek::SeekIndexes;
+pub use seek::{IndexSummary, SeekIndexes};
 
 /// Bytes of one decoded pixel: red, green, blue, 255.
 const PIXEL: usize = 4;
@@ -140,8 +140,6 @@ pub struct Scratch {
     oriented: Vec<u8>,
     /// The JPEG engine's.
     jpeg: jpeg::Scratch,
-    /// A seek index as it is kept.
-    record: Vec<u8>,
 }
 
 impl Scratch {
@@ -227,7 +225,7 @@ pub(crate) fn decode_indexed<'a>(
     probe: &Probe,
     region: Rect,
     options: &DecodeOptions,
-    store: Option<&seek::Store>,
+    (store, found): (Option<&seek::Store>, &mut seek::Scratch),
     scratch: &'a mut Scratch,
 ) -> Result<(Decoded<'a>, Way)> {
     // The whole image has to be read from its start anyway.
@@ -237,9 +235,9 @@ pub(crate) fn decode_indexed<'a>(
         return Ok((decoded, way));
     };
     let key = seek::Store::key(bytes);
-    let known = store.get(key, &mut scratch.record);
-    let index = if known { SeekIndex::from_bytes(&scratch.record) } else { None };
-    let seek = Seek { index: index.as_ref(), build: !known };
+    let known = store.get(key, &mut found.record);
+    let usable = known && found.index.read(&found.record).is_some();
+    let seek = Seek { index: usable.then_some(&found.index), build: !known };
     let (decoded, (way, built)) = seeking(bytes, probe, region, options, seek, scratch)?;
     if !known {
         // Of a file that cannot have one the record is empty: no later epoch tries again.

@@ -4,7 +4,7 @@ use super::line::Line;
 use crate::cpu;
 use crate::dataset::Label;
 use crate::dataset::{PixelFormat, SampleData};
-use crate::decode::{self, Probe, Rect};
+use crate::decode::{self, Probe, Rect, seek};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::limits::is_for_cpu;
 use crate::plan::program::Program;
@@ -20,6 +20,7 @@ const ALIGNMENT: u64 = 16;
 pub(super) struct Scratch {
     pub(super) file: Vec<u8>,
     decode: decode::Scratch,
+    seek: seek::Scratch,
     bytes: Vec<u8>,
     floats: Vec<f32>,
     pub(super) cpu: cpu::Scratch,
@@ -151,7 +152,7 @@ impl Line {
         &self,
         data: &SampleData<'a>,
         drafted: &Drafted,
-        decode: &'a mut decode::Scratch,
+        (decode, found): (&'a mut decode::Scratch, &mut seek::Scratch),
         (bytes, floats): (&'a mut Vec<u8>, &'a mut Vec<f32>),
     ) -> Result<cpu::Pixels<'a>> {
         let stride = 4 * drafted.region.width as usize;
@@ -162,7 +163,7 @@ impl Line {
             .map_or((0, false), |view| (4 * view.drawn.width as usize * view.drawn.height as usize, view.float));
         match (data, &drafted.probe) {
             (SampleData::Encoded(file), Some(probe)) => {
-                let seek = self.seek.as_deref();
+                let seek = (self.seek.as_deref(), found);
                 let (decoded, way) = decode::decode_indexed(file, probe, drafted.region, &self.decode, seek, decode)?;
                 self.stats.decoded(way);
                 Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
@@ -214,6 +215,7 @@ impl Scratch {
             [file.capacity(), bytes.capacity(), floats.capacity(), reduced.capacity()]
         }));
         let decoder = most(all.iter().map(|scratch| scratch.decode.sizes()));
+        let seek = most(all.iter().map(|scratch| scratch.seek.sizes()));
         let executor = most(all.iter().map(|scratch| scratch.cpu.sizes()));
         for scratch in all {
             scratch.file.reserve_exact(ours[0].saturating_sub(scratch.file.len()));
@@ -221,20 +223,21 @@ impl Scratch {
             scratch.floats.reserve_exact(ours[2].saturating_sub(scratch.floats.len()));
             scratch.reduced.reserve_exact(ours[3].saturating_sub(scratch.reduced.len()));
             scratch.decode.reserve(decoder);
+            scratch.seek.reserve(seek);
             scratch.cpu.reserve(executor);
         }
     }
 
     /// Splits the borrow: what decoding writes, and what it does not touch.
     pub(super) fn parts(&mut self) -> (&mut Vec<u8>, Parts<'_>) {
-        let Scratch { file, decode, bytes, floats, cpu, reduced } = self;
-        (file, Parts { decode, bytes, floats, cpu, reduced })
+        let Scratch { file, decode, seek, bytes, floats, cpu, reduced } = self;
+        (file, Parts { decode: (decode, seek), bytes, floats, cpu, reduced })
     }
 }
 
 /// See [`Scratch::parts`].
 pub(super) struct Parts<'a> {
-    pub(super) decode: &'a mut decode::Scratch,
+    pub(super) decode: (&'a mut decode::Scratch, &'a mut seek::Scratch),
     pub(super) bytes: &'a mut Vec<u8>,
     pub(super) floats: &'a mut Vec<f32>,
     pub(super) cpu: &'a mut cpu::Scratch,

@@ -1,7 +1,7 @@
 //! The command `gpufeed`: measures the line on any machine, looks at data sets, shows what recipes do.
 //!
-//! Exit codes: 0 done; 1 it could not be done; 2 wrong arguments; 3 done, and there is something to look at (`doctor`: files
-//! that cannot be used; `compare`: a difference larger than the noise).
+//! Exit codes: 0 done; 1 it could not be done; 2 wrong arguments; 3 done, and there is something to look at (`doctor`, `index`:
+//! files that cannot be used; `compare`: a difference larger than the noise).
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -16,6 +16,7 @@ macro_rules! say {
 mod bench;
 mod compare;
 mod doctor;
+mod index;
 mod preview;
 mod report;
 
@@ -63,6 +64,7 @@ enum Command {
     Bench(bench::Arguments),
     Compare(compare::Arguments),
     Doctor(doctor::Arguments),
+    Index(index::Arguments),
     Preview(preview::Arguments),
     Report(report::command::Arguments),
 }
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Index(arguments) => index::run(&arguments),
         Command::Preview(arguments) => preview::run(&arguments),
         Command::Report(arguments) => report::command::run(&arguments),
     };

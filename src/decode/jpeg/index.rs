@@ -14,7 +14,7 @@ pub(super) struct Entry {
 
 /// The places where decoding one JPEG's scan can start. It comes from decoding the whole scan once and belongs to exactly that file: what holds it
 /// has to see to that, for with another file it leads to an error or to wrong pixels, never to a panic.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeekIndex {
     /// MCUs of the image, across and down.
     mcus: (u32, u32),
@@ -71,8 +71,9 @@ impl SeekIndex {
         bytes
     }
 
-    /// The index that `bytes` hold; `None` for what [`to_bytes`](Self::to_bytes) never writes.
-    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+    /// Becomes the index that `bytes` hold, in the memory that it has; `None`, and of no use, for what [`to_bytes`](Self::to_bytes) never writes.
+    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> Option<()> {
+        self.mcus = (0, 0);
         let mut header = [0; 5];
         for number in &mut header {
             *number = pull(&mut bytes)?;
@@ -88,7 +89,8 @@ impl SeekIndex {
             return None;
         }
         let mut last = Entry { at: first, predictors: [0; 3] };
-        let mut entries = Vec::with_capacity(count);
+        self.entries.clear();
+        self.entries.reserve_exact(count);
         for _ in 0..count {
             last.at = last.at.checked_add(pull(&mut bytes)?).filter(|&at| at <= 8 * end)?;
             for predictor in &mut last.predictors[..components] {
@@ -96,15 +98,26 @@ impl SeekIndex {
                 let difference = (folded >> 1) as i16 ^ -((folded & 1) as i16);
                 *predictor = predictor.wrapping_add(difference);
             }
-            entries.push(last);
+            self.entries.push(last);
         }
-        let index = SeekIndex { mcus: (across as u32, down as u32), components, entries, end };
-        bytes.is_empty().then_some(index)
+        (self.mcus, self.components, self.end) = ((across as u32, down as u32), components, end);
+        bytes.is_empty().then_some(())
     }
 
-    /// Bytes of memory that it takes.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.entries.capacity() * size_of::<Entry>()
+    #[cfg(any(test, feature = "bench-internals"))]
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut index = Self::default();
+        index.read(bytes).map(|()| index)
+    }
+
+    /// Entries that there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.entries.capacity()
+    }
+
+    /// Makes room for so many entries.
+    pub(crate) fn reserve(&mut self, entries: usize) {
+        self.entries.reserve_exact(entries.saturating_sub(self.entries.len()));
     }
 }
 

@@ -3,8 +3,12 @@
 //! An index is found by its file's content ([xxh3](https://xxhash.com) of all of it: 5 µs for 110 KB, which are in memory anyway), never by name or time: what was
 //! replaced, renamed or cut has no index, and gets its own.
 
+mod build;
 mod file;
 
+pub use build::IndexSummary;
+
+use super::jpeg::SeekIndex;
 use crate::error::{Error, ErrorKind, Result};
 use file::IndexFile;
 use std::collections::HashMap;
@@ -43,6 +47,25 @@ pub enum SeekIndexes {
     Memory,
     /// None are built or used.
     Off,
+}
+
+/// Memory that is reused for the index of one file after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(super) record: Vec<u8>,
+    pub(super) index: SeekIndex,
+}
+
+impl Scratch {
+    /// What each part has room for.
+    pub(crate) fn sizes(&self) -> [usize; 2] {
+        [self.record.capacity(), self.index.room()]
+    }
+
+    pub(crate) fn reserve(&mut self, [record, entries]: [usize; 2]) {
+        self.record.reserve_exact(record.saturating_sub(self.record.len()));
+        self.index.reserve(entries);
+    }
 }
 
 /// The seek indexes of a loader.
