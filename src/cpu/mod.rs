@@ -272,7 +272,7 @@ mod tests {
         }) {
             let data = bytes(size);
             let source = pixels(&data, size);
-            let output = Output { layout, dtype: DType::U8, ..Output::default() };
+            let output = Output { layout, dtype: DType::U8 };
             let plan = Plan::compile(list, &output).unwrap();
             for sample in 0..16 {
                 let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
