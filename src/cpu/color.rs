@@ -182,13 +182,23 @@ fn erase(step: &Step, row: usize, planes: &mut [f32]) {
     }
 }
 
-/// The fraction of a number ≥ 0 below 2^31: `floor` is a library call on baseline x86, the conversion is an instruction.
+/// The whole part of a number ≥ 0 below 2^22, without a conversion: `as i32` minds what is not a number, and one pixel at a time.
 #[inline(always)]
-fn fract(value: f32) -> f32 {
-    value - (value as i32) as f32
+fn whole(value: f32) -> f32 {
+    // From here on floats have no fraction, so the sum is rounded to the nearest.
+    const TWO_TO_23: f32 = 8_388_608.0;
+    let nearest = (value + TWO_TO_23) - TWO_TO_23;
+    select(nearest > value, nearest - 1.0, nearest)
 }
 
-/// torchvision's `_rgb_to_hsv`, the turn, `_hsv_to_rgb`; branch-free so that it vectorises.
+/// Without a branch, whatever the compiler thinks of it: behind branches it stores under masks, which took three times as long.
+#[inline(always)]
+fn select(condition: bool, yes: f32, no: f32) -> f32 {
+    let mask = u32::from(condition).wrapping_neg();
+    f32::from_bits((yes.to_bits() & mask) | (no.to_bits() & !mask))
+}
+
+/// torchvision's `_rgb_to_hsv`, the turn, `_hsv_to_rgb`.
 #[multiversion(targets("x86_64+avx2"))]
 fn hue(factor: f32, planes: &mut [f32]) {
     let (red, green, blue) = split(planes);
@@ -198,44 +208,24 @@ fn hue(factor: f32, planes: &mut [f32]) {
         let (r, g, b) = (red[i], green[i], blue[i]);
         let high = r.max(g).max(b);
         let range = high - r.min(g).min(b);
-        let divisor = if range == 0.0 { 1.0 } else { range };
+        let divisor = select(range == 0.0, 1.0, range);
         // torchvision divides 0 by 0 where bicubic undershoot leaves black as the maximum; 1 keeps that pixel finite.
-        let saturation = range / if high == 0.0 { 1.0 } else { high };
+        let saturation = range / select(high == 0.0, 1.0, high);
         let (rc, gc, bc) = ((high - r) / divisor, (high - g) / divisor, (high - b) / divisor);
-        let by_red = bc - gc;
-        let by_green = 2.0 + rc - bc;
-        let by_blue = 4.0 + gc - rc;
-        let turn = if high == r {
-            by_red
-        } else if high == g {
-            by_green
-        } else {
-            by_blue
-        };
-        let turn = fract(turn * (1.0 / 6.0) + 1.0);
-        let sixths = fract(turn + factor) * 6.0;
-        let sector = sixths as i32;
-        let fraction = sixths - sector as f32;
-        let sector = if sector >= 6 { sector - 6 } else { sector };
+        let turn = select(high == r, bc - gc, select(high == g, 2.0 + rc - bc, 4.0 + gc - rc));
+        let turn = turn * (1.0 / 6.0) + 1.0;
+        let turn = turn - whole(turn) + factor;
+        let sixths = (turn - whole(turn)) * 6.0;
+        let sector = whole(sixths);
+        let fraction = sixths - sector;
+        let sector = select(sector == 6.0, 0.0, sector);
         let p = clamp(high * (1.0 - saturation));
         let q = clamp(high * (1.0 - saturation * fraction));
         let t = clamp(high * (1.0 - saturation * (1.0 - fraction)));
         let pick = |a: f32, b: f32, c: f32, d: f32, e: f32, f: f32| {
-            let low = if sector == 0 {
-                a
-            } else if sector == 1 {
-                b
-            } else {
-                c
-            };
-            let high = if sector == 3 {
-                d
-            } else if sector == 4 {
-                e
-            } else {
-                f
-            };
-            if sector < 3 { low } else { high }
+            let low = select(sector == 0.0, a, select(sector == 1.0, b, c));
+            let high = select(sector == 3.0, d, select(sector == 4.0, e, f));
+            select(sector < 3.0, low, high)
         };
         red[i] = pick(high, q, p, p, t, high);
         green[i] = pick(t, high, high, q, p, p);
