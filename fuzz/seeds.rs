@@ -1,7 +1,7 @@
 //! Writes the fuzz target's seeds: `seeds GOLDEN CORPUS`, with tests/golden and the folder to fill. Plain Rust without a crate, so that `rustc` alone builds it.
 //!
 //! Every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three times: as it is, with parts that
-//! it lacks (an orientation, comments, a restart interval before the tables, 16-bit steps of quantisation), and damaged. Behind each lies what the target is to do with it.
+//! it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of quantisation), and damaged. Behind each lies what the target is to do with it.
 
 use std::error::Error;
 use std::path::Path;
@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut random = Random(1);
     for (number, line) in list.lines().enumerate() {
         let length: usize = line.split(' ').next().unwrap_or_default().parse()?;
-        let (file, behind) = rest.split_at_checked(length).ok_or("jpeg_files.bin is shorter than jpeg_files.txt says")?;
+        let (file, behind) =
+            rest.split_at_checked(length).ok_or("jpeg_files.bin is shorter than jpeg_files.txt says")?;
         rest = behind;
         for (kind, bytes) in [("plain", file.to_vec()), ("rich", rich(file, number)), ("cut", cut(file, &mut random))] {
             let input = [bytes, random.control().to_vec()].concat();
