@@ -169,7 +169,7 @@ fn mutants_are_pixels_or_errors() {
         let counts = [Verdict::Other, Verdict::Header, Verdict::Declined, Verdict::Part, Verdict::Whole].map(count);
         println!("{kind}: [other, header, declined, part, whole] = {counts:?}");
         // Mistakes that are all refused by the header would test little.
-        assert!(counts[2] > 20 && counts[3] + counts[4] > 20, "{kind}: {counts:?}");
+        assert!(counts[2] > 20 && counts[3] + counts[4] > 10, "{kind}: {counts:?}");
     }
 }
 
