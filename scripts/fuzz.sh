@@ -40,7 +40,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 corpus=fuzz/corpus/jpeg
-target=${CARGO_TARGET_DIR:-fuzz/target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-fuzz/target}")
 triple=$(rustup run nightly rustc -vV | sed -n 's/^host: //p')
 
 step 'Seeds'
@@ -57,11 +57,11 @@ cargo +nightly fuzz run --sanitizer none --target-dir "$target" jpeg "$corpus" -
 
 step 'Coverage of src/decode/jpeg'
 # The corpus in its last state; what it reaches, no matter in which run it got there.
-cargo +nightly fuzz coverage --sanitizer none --target-dir "$target" jpeg "$corpus" >"$work/coverage" 2>&1 || {
+cargo +nightly fuzz coverage --sanitizer none --target-dir "$target/coverage" jpeg "$corpus" >"$work/coverage" 2>&1 || {
     tail -n 20 "$work/coverage" >&2
     exit 1
 }
-"$tools/llvm-cov" report "$target/$triple/coverage/$triple/release/jpeg" \
+"$tools/llvm-cov" report "$target/coverage/$triple/release/jpeg" \
     -instr-profile=fuzz/coverage/jpeg/coverage.profdata -show-branch-summary=false \
     -sources "$PWD/src/decode/jpeg"
 
