@@ -127,6 +127,7 @@ struct Readme;
 #[doc(hidden)]
 pub mod measure {
     pub use crate::cpu::measure::{Native, region};
+    pub use crate::decode::measure::{JpegEngine, JpegIndex, JpegSeek};
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw};
     pub use crate::loader::stats::measure::{recording, sections};
 }

@@ -7,6 +7,8 @@
 
 mod fallback;
 mod jpeg;
+#[cfg(feature = "bench-internals")]
+pub(crate) mod measure;
 mod orientation;
 mod probe;
 pub(crate) mod seek;

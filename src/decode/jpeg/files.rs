@@ -179,6 +179,27 @@ fn corruption_behind_the_region_costs_the_index_alone() {
 }
 
 #[test]
+fn corruption_beside_the_region_costs_the_index_alone() {
+    // Three rows of MCUs, and the last one's end is cut: what lies left of it is the same whether an index is asked for or not.
+    let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:4:4 16x16")).unwrap();
+    let (width, height) = size_of(&bytes);
+    let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
+    let left = Rect { left: 0, top: 0, width: 8, height };
+    let mut served = 0;
+    while region(&bytes, left, Seek::default()).is_ok() {
+        let end = bytes.len();
+        bytes.splice(end - 3..end - 2, []);
+        let (plain, built) = (region(&bytes, left, Seek::default()), region(&bytes, left, BUILD));
+        if let Ok((plain, _)) = plain {
+            assert_eq!(built.unwrap(), (plain.clone(), None));
+            assert_eq!(plain, part(&pixels, width, left));
+            served += 1;
+        }
+    }
+    assert!(served > 3, "{served}");
+}
+
+#[test]
 fn indexes_of_other_images_are_not_used() {
     let files = files();
     let index_of = |file: &File| region(&file.bytes, whole(&file.bytes), BUILD).unwrap().1.unwrap();

@@ -269,13 +269,19 @@ impl Job<'_, '_> {
         // Rows that hold nothing of the region are stepped over.
         let wanted = |row| if (rows.0..rows.1).contains(&row) { columns } else { (0, 0) };
         for row in 0..rows.1 {
-            let end = if build || row + 1 < rows.1 { mcus.0 } else { columns.1 };
-            self.row(&mut stream, &mut entries, build, (row, end), wanted(row)).ok_or(CORRUPT)?;
+            let end = if row + 1 < rows.1 { mcus.0 } else { columns.1 };
+            self.row(&mut stream, &mut entries, build, Run { row, from: 0, end }, wanted(row)).ok_or(CORRUPT)?;
         }
-        if !build
-            || (rows.1..mcus.1).any(|row| self.row(&mut stream, &mut entries, true, (row, mcus.0), (0, 0)).is_none())
-        {
+        if !build {
             return Ok(None);
+        }
+        // Pixels do not depend on whether an index is built: what lies behind the region, in its last row too, costs the index alone.
+        let last = Run { row: rows.1.saturating_sub(1), from: columns.1, end: mcus.0 };
+        let behind = (rows.1..mcus.1).map(|row| Run { row, from: 0, end: mcus.0 });
+        for run in std::iter::once(last).chain(behind) {
+            if self.row(&mut stream, &mut entries, true, run, (0, 0)).is_none() {
+                return Ok(None);
+            }
         }
         let mut place = data.places();
         for entry in &mut entries {
@@ -285,16 +291,15 @@ impl Job<'_, '_> {
         Ok(Some(SeekIndex::new(mcus, self.coders.len(), entries, end as u64)))
     }
 
-    /// Reads MCUs `0..end` of a row, of which `wanted` are decoded; notes entries, in destuffed bits, if there is an index to build.
+    /// Reads a run, of which `wanted` are decoded; notes entries, in destuffed bits, if there is an index to build.
     fn row(
         &mut self,
         stream: &mut Stream<'_>,
         entries: &mut Vec<Entry>,
         build: bool,
-        (row, end): (usize, usize),
+        Run { row, mut from, end }: Run,
         wanted: (usize, usize),
     ) -> Option<()> {
-        let mut from = 0;
         while from < end {
             let decodes = (wanted.0..wanted.1).contains(&from);
             let border = if decodes {

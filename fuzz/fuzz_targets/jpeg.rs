@@ -1,0 +1,28 @@
+//! Bytes → probe → the JPEG engine → pixels of a region; what has to hold is in `tests/jpeg_engine/`.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../../tests/jpeg_engine/mod.rs"]
+mod jpeg_engine;
+
+use jpeg_engine::{Verdict, check};
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+#[global_allocator]
+static COUNTING: counting::Counting = counting::Counting;
+
+fuzz_target!(init: let_zune_panic(), |input: &[u8]| -> Corpus {
+    if check(input) == Verdict::Other { Corpus::Reject } else { Corpus::Keep }
+});
+
+/// A panic ends the process, by libFuzzer's own hook. Not one of zune-jpeg: `decode` makes it an error.
+fn let_zune_panic() {
+    let abort = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| match info.location() {
+        Some(place) if place.file().contains("zune") => eprintln!("zune-jpeg has panicked: {info}"),
+        _ => abort(info),
+    }));
+}

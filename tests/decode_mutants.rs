@@ -1,0 +1,197 @@
+//! A few thousand JPEGs with one mistake each, always the same: what `tests/jpeg_engine/` says holds for all. The fuzz target looks further.
+//!
+//! With GPUFEED_FUZZED set to a folder (fuzz/corpus/jpeg, as scripts/fuzz.sh leaves it), every input beneath it is checked, too.
+
+#![allow(clippy::print_stdout)] // how many there were of each kind is worth a look
+
+#[allow(dead_code)] // a part of it is for other tests
+mod counting;
+mod jpeg_engine;
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use cpu_time::ThreadTime;
+use jpeg_engine::{Verdict, check};
+
+#[global_allocator]
+static COUNTING: counting::Counting = counting::Counting;
+
+/// The allocator counts for all threads.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// CPU time that no input takes: of the largest, a million pixels, some ten decodes without optimisation take a tenth.
+const LONG: Duration = Duration::from_secs(5);
+
+/// Of each file.
+const MUTANTS: usize = 4 * KINDS.len();
+
+const KINDS: [(&str, fn(&mut Vec<u8>, &mut Dice)); 7] = [
+    ("a bit flipped", flip),
+    ("a byte of the header replaced", header),
+    ("cut", cut),
+    ("a marker replaced", marker),
+    ("a segment of another length", length),
+    ("a stretch moved", stretch),
+    ("another frame", frame),
+];
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next() as u8
+    }
+}
+
+fn flip(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    let at = 3 + dice.below(bytes.len() - 3);
+    bytes[at] ^= 1 << dice.below(8);
+}
+
+/// Where the markers are; those within the scan, too.
+fn markers(bytes: &[u8]) -> Vec<usize> {
+    (2..bytes.len() - 1).filter(|&at| bytes[at] == 0xFF && !matches!(bytes[at + 1], 0 | 0xFF)).collect()
+}
+
+fn header(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
+    let at = 3 + dice.below(scan.min(bytes.len()) - 3);
+    bytes[at] = dice.byte();
+}
+
+fn cut(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    bytes.truncate(4 + dice.below(bytes.len() - 4));
+    if dice.below(2) == 0 {
+        bytes.extend([0xFF, 0xD9]);
+    }
+}
+
+fn marker(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    let places = markers(bytes);
+    let at = places[dice.below(places.len())] + 1;
+    match dice.below(2) {
+        // With one of the file's others.
+        0 => bytes.swap(at, places[dice.below(places.len())] + 1),
+        _ => bytes[at] = 0xC0 + dice.byte() % 0x40,
+    }
+}
+
+fn length(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    let places: Vec<usize> = markers(bytes).into_iter().filter(|&at| !matches!(bytes[at + 1], 0xD0..=0xD9)).collect();
+    let at = places[dice.below(places.len())] + 2;
+    let length = u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let length = match dice.below(4) {
+        0 => length.wrapping_add(1 + dice.below(4) as u16),
+        1 => length.wrapping_sub(1 + dice.below(4) as u16),
+        2 => dice.below(4) as u16,
+        _ => u16::MAX - dice.below(4) as u16,
+    };
+    bytes[at..at + 2].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Removed, doubled, zeroed or filled.
+fn stretch(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    let from = 3 + dice.below(bytes.len() - 3);
+    let end = from + 1 + dice.below((bytes.len() - from).min(40));
+    match dice.below(4) {
+        0 => drop(bytes.drain(from..end)),
+        1 => bytes.splice(from..from, bytes[from..end].to_vec()).for_each(drop),
+        2 => bytes[from..end].fill(0),
+        _ => bytes[from..end].fill(0xFF),
+    }
+}
+
+/// Another size, other sampling factors, another restart interval, other tables.
+fn frame(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    let find = |bytes: &[u8], marker| bytes.windows(2).position(|pair| pair == [0xFF, marker]);
+    let sof = find(bytes, 0xC0).or(find(bytes, 0xC1)).unwrap();
+    let component = sof + 10 + 3 * dice.below(bytes[sof + 9].into());
+    match dice.below(5) {
+        0 => bytes[sof + 5 + dice.below(4)] = dice.byte(),
+        1 => bytes[sof + 6 + 2 * dice.below(2)] ^= 1 << dice.below(8),
+        2 => bytes[component + 1] = [0x11, 0x12, 0x21, 0x22, 0x41, 0x14, 0x42, 0x13, 0x44][dice.below(9)],
+        3 => bytes[component + 2] = dice.byte() % 4,
+        _ => match find(bytes, 0xDD) {
+            Some(dri) => bytes[dri + 5] = dice.byte() % 16,
+            None => bytes.splice(2..2, [0xFF, 0xDD, 0, 4, 0, 1 + dice.byte() % 16]).for_each(drop),
+        },
+    }
+}
+
+/// The verdict, and the CPU time that all decodes of the input took together.
+fn timed(input: &[u8]) -> (Verdict, Duration) {
+    let start = ThreadTime::now();
+    let verdict = check(input);
+    (verdict, start.elapsed())
+}
+
+#[test]
+fn mutants_are_pixels_or_errors() {
+    let _alone = ALONE.lock().unwrap();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let packed = std::fs::read(golden.join("jpeg_files.bin")).unwrap();
+    let list = std::fs::read_to_string(golden.join("jpeg_files.txt")).unwrap();
+    let mut rest = packed.as_slice();
+    let (mut dice, mut verdicts) = (Dice(6), Vec::new());
+    for line in list.lines() {
+        let (size, _) = line.split_once(' ').unwrap();
+        let file;
+        (file, rest) = rest.split_at(size.parse().unwrap());
+        for number in 0..MUTANTS {
+            let (kind, mutate) = KINDS[number % KINDS.len()];
+            let mut input = file.to_vec();
+            mutate(&mut input, &mut dice);
+            let mut control = [0; 24];
+            control.fill_with(|| dice.byte());
+            input.extend(control);
+            let (verdict, took) = timed(&input);
+            assert!(took < LONG, "{kind}: {took:?}");
+            verdicts.push((kind, verdict));
+        }
+    }
+    for (kind, _) in KINDS {
+        let count = |verdict| verdicts.iter().filter(|&&(of, this)| of == kind && this == verdict).count();
+        let counts = [Verdict::Other, Verdict::Header, Verdict::Declined, Verdict::Part, Verdict::Whole].map(count);
+        println!("{kind}: [other, header, declined, part, whole] = {counts:?}");
+        // Mistakes that are all refused by the header would test little.
+        assert!(counts[2] > 20 && counts[3] + counts[4] > 10, "{kind}: {counts:?}");
+    }
+}
+
+#[test]
+fn fuzzed_inputs_are_pixels_or_errors() {
+    let Some(folder) = std::env::var_os("GPUFEED_FUZZED") else {
+        println!("skipped: GPUFEED_FUZZED not set");
+        return;
+    };
+    let _alone = ALONE.lock().unwrap();
+    let mut slowest = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let input = std::fs::read(&path).unwrap();
+        let (verdict, took) = timed(&input);
+        assert!(took < LONG, "{}: {took:?}", path.display());
+        slowest.push((took, verdict, input.len(), path));
+    }
+    println!("{} inputs", slowest.len());
+    slowest.sort();
+    for (took, verdict, bytes, path) in slowest.iter().rev().take(10) {
+        println!("{took:?}, {bytes} bytes, {verdict:?}: {}", path.display());
+    }
+    assert!(!slowest.is_empty());
+}
