@@ -3,6 +3,7 @@
 //! With GPUFEED_FUZZED set to a folder (fuzz/corpus/jpeg, as scripts/fuzz.sh leaves it), every input beneath it is checked, too.
 
 #![allow(clippy::print_stdout)] // how many there were of each kind is worth a look
+#![allow(clippy::ptr_arg)] // all mistakes are made by functions of one type
 
 #[allow(dead_code)] // a part of it is for other tests
 mod counting;
@@ -27,7 +28,9 @@ const LONG: Duration = Duration::from_secs(5);
 /// Of each file.
 const MUTANTS: usize = 4 * KINDS.len();
 
-const KINDS: [(&str, fn(&mut Vec<u8>, &mut Dice)); 7] = [
+type Mistake = fn(&mut Vec<u8>, &mut Dice);
+
+const KINDS: [(&str, Mistake); 7] = [
     ("a bit flipped", flip),
     ("a byte of the header replaced", header),
     ("cut", cut),
