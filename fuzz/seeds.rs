@@ -3,6 +3,10 @@
 //! Every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three times: as it is, with parts that
 //! it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of quantisation), and damaged. Behind each lies what the target is to do with it.
 
+#[path = "../tests/dice/mod.rs"]
+mod dice;
+
+use dice::Dice;
 use std::error::Error;
 use std::path::Path;
 
@@ -13,40 +17,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let list = std::fs::read_to_string(Path::new(golden).join("jpeg_files.txt"))?;
     let packed = std::fs::read(Path::new(golden).join("jpeg_files.bin"))?;
     let mut rest = packed.as_slice();
-    let mut random = Random(1);
+    let mut dice = Dice(1);
     for (number, line) in list.lines().enumerate() {
         let length: usize = line.split(' ').next().unwrap_or_default().parse()?;
         let (file, behind) =
             rest.split_at_checked(length).ok_or("jpeg_files.bin is shorter than jpeg_files.txt says")?;
         rest = behind;
-        for (kind, bytes) in [("plain", file.to_vec()), ("rich", rich(file, number)), ("cut", cut(file, &mut random))] {
-            let input = [bytes, random.control().to_vec()].concat();
+        for (kind, bytes) in [("plain", file.to_vec()), ("rich", rich(file, number)), ("cut", cut(file, &mut dice))] {
+            let input = [bytes, control(&mut dice).to_vec()].concat();
             std::fs::write(Path::new(corpus).join(format!("seed-{number:03}-{kind}")), input)?;
         }
     }
     Ok(())
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+/// What the target is to do with a file.
+fn control(dice: &mut Dice) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    for part in bytes.chunks_mut(8) {
+        part.copy_from_slice(&dice.next().to_le_bytes());
     }
-
-    fn control(&mut self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        for part in bytes.chunks_mut(8) {
-            part.copy_from_slice(&self.next().to_le_bytes());
-        }
-        bytes[0] &= 7;
-        bytes
-    }
+    bytes[0] &= 7;
+    bytes
 }
 
 /// With segments that the file may have and does not.
@@ -74,10 +66,10 @@ fn rich(file: &[u8], number: usize) -> Vec<u8> {
 }
 
 /// Cut in its last half, with or without an end.
-fn cut(file: &[u8], random: &mut Random) -> Vec<u8> {
-    let length = file.len() / 2 + (random.next() % (file.len() as u64 / 2)) as usize;
+fn cut(file: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let length = file.len() / 2 + (dice.next() % (file.len() as u64 / 2)) as usize;
     let mut out = file[..length].to_vec();
-    if random.next() % 2 == 0 {
+    if dice.next() % 2 == 0 {
         out.extend_from_slice(&[0xFF, 0xD9]);
     }
     out

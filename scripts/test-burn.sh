@@ -13,7 +13,7 @@ export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 features=burn,burn/train
 
 printf '\n== Fusion off\n'
-cargo test --features $features --test burn --test learner --test train --example train
+cargo test --features $features --test burn --test learner --test train --example train --example resident
 cargo test --features $features --doc interop
 
 printf '\n== Fusion on\n'

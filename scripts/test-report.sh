@@ -40,8 +40,8 @@ picture=${1:-$(mktemp -d)/report.png}
 given=${2:-}
 
 step 'Building'
-cargo build --quiet --features cli --bin gpufeed
-gpufeed() { cargo run --quiet --features cli --bin gpufeed -- "$@"; }
+cargo build --quiet --features cli,lmdb --bin gpufeed
+gpufeed() { cargo run --quiet --features cli,lmdb --bin gpufeed -- "$@"; }
 
 browser() {
     timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --user-data-dir="$folder/profile" \

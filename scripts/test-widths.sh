@@ -9,7 +9,7 @@ require_cargo
 
 export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 
-adapters() { cargo run --quiet --features cli --example adapters; }
+adapters() { cargo run --quiet --features cli,lmdb --example adapters; }
 
 # Apart from the search: a failed build or a driver that crashes is not taken for "no llvmpipe".
 if ! list=$(adapters); then
@@ -34,5 +34,5 @@ for width in 128 512; do
         echo "LP_NATIVE_VECTOR_WIDTH=$width has no effect on this Mesa" >&2
         exit 1
     fi
-    cargo test --features cli "${tests[@]}"
+    cargo test --features cli,lmdb "${tests[@]}"
 done

@@ -22,12 +22,12 @@ install_drivers() {
 }
 
 # One set of features for every script but test-burn.sh: nothing is built twice.
-adapters() { cargo run --quiet --features cli --example adapters; }
+adapters() { cargo run --quiet --features cli,lmdb --example adapters; }
 
 require_cargo
 
 step 'Building'
-cargo test --features cli --no-run
+cargo test --features cli,lmdb --no-run
 
 step 'Adapters'
 if ! adapters; then
@@ -47,6 +47,6 @@ shared=$(cd .. && pwd)/shared
 if [ -d "$shared/data/jpeg-corpus" ]; then
     export GPUFEED_CORPUS=${GPUFEED_CORPUS:-$shared/data/jpeg-corpus} GPUFEED_SHARED=${GPUFEED_SHARED:-$shared/golden/public}
 fi
-cargo test --features cli
+cargo test --features cli,lmdb
 
 step 'All tests passed'

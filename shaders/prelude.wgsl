@@ -16,9 +16,9 @@ struct Axis {
     source_window: i32,
     source_start: i32,
     source_len: i32,
+    phase: f32,
     padding_0: u32,
     padding_1: u32,
-    padding_2: u32,
 }
 
 struct Step {

@@ -1,5 +1,6 @@
 //! The crate's one error type: a boxed, non-exhaustive kind that carries numbers, paths and settings.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 /// `Result` with gpufeed's [`Error`].
@@ -39,6 +40,26 @@ impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         ErrorKind::Io { path: path.into(), source }.into()
     }
+
+    /// An [`ErrorKind::DataFile`]: `path` does not hold what was expected at `place`.
+    pub(crate) fn data_file(
+        path: impl Into<PathBuf>,
+        place: impl std::fmt::Display,
+        reason: impl Into<String>,
+    ) -> Self {
+        ErrorKind::DataFile { path: path.into(), place: place.to_string(), reason: reason.into() }.into()
+    }
+
+    /// An [`ErrorKind::Panic`]: a thread at `stage` has panicked with this payload.
+    pub(crate) fn panic(stage: &'static str, payload: &(dyn Any + Send)) -> Self {
+        ErrorKind::Panic { stage, message: panic_text(payload).to_owned() }.into()
+    }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 impl std::fmt::Display for Error {
@@ -80,6 +101,16 @@ pub enum ErrorKind {
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
+    },
+    /// A data file that does not hold what its reader expects.
+    #[error("{}, {place}: {reason}", path.display())]
+    DataFile {
+        /// The file.
+        path: PathBuf,
+        /// Where in it: "byte 4", "line 7".
+        place: String,
+        /// What was expected and what is there.
+        reason: String,
     },
     /// A setting or argument that cannot work.
     #[error("{setting}: {reason}")]

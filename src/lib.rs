@@ -7,7 +7,7 @@
 //! | type | for |
 //! |---|---|
 //! | [`Backend`] | where the augmentation runs: [`Backend::auto`], [`Backend::gpu`], [`Backend::Cpu`], or [`Gpu::from_wgpu`] with your own device |
-//! | [`ImageFolder`], [`InMemory`], [`Dataset`] | where samples come from |
+//! | [`ImageFolder`], [`ImageList`], [`TarShards`], [`Idx`], [`Cifar`], [`Numpy`], [`Arrays`], [`InMemory`], [`Dataset`] | where samples come from: [`dataset`] |
 //! | [`transforms`], [`recipe`] | what is done to them |
 //! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] gives the batches, [`DataLoader::resume`] the rest of an epoch |
 //! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, drawn parameters, failures |
@@ -73,7 +73,8 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `cli` | the command `gpufeed`: bench, compare, doctor, preview, report |
+//! | `cli` | the command `gpufeed`: bench, compare, doctor, index, pack, preview, report |
+//! | `lmdb` | `dataset::Lmdb`, and `gpufeed pack --to lmdb`; needs a C compiler |
 //! | `burn` | the module `interop::burn`: batches as tensors of Burn 0.22 on the same GPU; needs Rust 1.95, and minutes to build |
 //!
 //! Burn's own `fusion`, `autotune`, `train` and the rest are for the application to choose.
@@ -98,19 +99,24 @@ mod gpu;
 pub mod interop;
 mod loader;
 pub mod plan;
+mod positioned;
 mod processor;
 mod random;
 pub mod recipe;
+mod replace;
 pub mod sampler;
 pub mod transforms;
 
 pub use backend::{ADAPTER_VARIABLE, Backend};
-pub use dataset::{Dataset, ImageFolder, ImageFolderBuilder, InMemory, Label, PixelFormat, Pixels, Sample, SampleData};
+pub use dataset::{
+    Arrays, Cifar, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, ImageListBuilder, InMemory, Label, Numpy,
+    PixelFormat, Pixels, Sample, SampleData, Split, TarShards,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::Gpu;
 pub use loader::{
-    Batch, Bottleneck, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime, Images,
-    Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
+    Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
+    Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
 };
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;

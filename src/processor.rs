@@ -45,7 +45,8 @@ impl Processor {
         Ok(Processor { plan: plan.clone(), kernels })
     }
 
-    /// Applies the plan to each image with its parameters; all results must have the same size.
+    /// Applies the plan to each image with its parameters; all results must have the same size. The images are whole and of full size, whatever
+    /// [`Drawn::scale`] says.
     ///
     /// Returns the batch in the plan's layout and type.
     ///
@@ -56,31 +57,26 @@ impl Processor {
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Drawn)]) -> Result<Vec<u8>> {
         let programs = images.iter().map(|(pixels, drawn)| {
-            if (pixels.width(), pixels.height()) != (drawn.width, drawn.height) {
-                let reason = format!(
-                    "drawn for {}x{}, applied to {}x{}",
-                    drawn.width,
-                    drawn.height,
-                    pixels.width(),
-                    pixels.height()
-                );
-                return Err(Error::argument("drawn", reason));
-            }
-            self.plan.program(drawn)
+            let program = program(&self.plan, drawn, (pixels.width(), pixels.height()))?;
+            Ok((*pixels, program))
         });
-        let programs = programs.collect::<Result<Vec<_>>>()?;
-        let size = match programs.first() {
-            Some(first) if programs.iter().all(|program| program.size() == first.size()) => first.size(),
+        self.run_programs(&programs.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// [`run`](Self::run) with programs instead of drawn parameters.
+    pub(crate) fn run_programs(&self, images: &[(Pixels<'_>, Program)]) -> Result<Vec<u8>> {
+        let size = match images.first() {
+            Some((_, first)) if images.iter().all(|(_, program)| program.size() == first.size()) => first.size(),
             Some(_) => return Err(Error::argument("images", "the results have different sizes")),
             None => return Err(Error::argument("images", "none given")),
         };
         let bytes = self.plan.image_bytes(size);
         if let Some(kernels) = &self.kernels {
-            return run_on_gpu(kernels, images, &programs, bytes);
+            return run_on_gpu(kernels, images, bytes);
         }
         let mut out = vec![0; bytes * images.len()];
         let mut scratch = cpu::Scratch::default();
-        for (((pixels, _), program), out) in images.iter().zip(&programs).zip(out.chunks_exact_mut(bytes)) {
+        for ((pixels, program), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
             let region = program.stages[0].sampling.hull();
             let source = Source::new(*pixels, region);
             cpu::run(&self.plan, program, source.pixels(), region, out, &mut scratch);
@@ -89,17 +85,21 @@ impl Processor {
     }
 }
 
+/// The program of what was drawn for an image of this size.
+pub(crate) fn program(plan: &Plan, drawn: &Drawn, (width, height): (u32, u32)) -> Result<Program> {
+    if (width, height) != (drawn.width, drawn.height) {
+        let reason = format!("drawn for {}x{}, applied to {width}x{height}", drawn.width, drawn.height);
+        return Err(Error::argument("drawn", reason));
+    }
+    plan.program(drawn)
+}
+
 /// Uploads the regions that are read of all images at once, runs the passes, reads the batch back.
-fn run_on_gpu(
-    kernels: &Kernels,
-    images: &[(Pixels<'_>, &Drawn)],
-    programs: &[Program],
-    image_bytes: usize,
-) -> Result<Vec<u8>> {
+fn run_on_gpu(kernels: &Kernels, images: &[(Pixels<'_>, Program)], image_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut sources = Vec::with_capacity(images.len());
     let (mut scratch, mut reduced) = (cpu::Scratch::default(), Vec::new());
-    for ((pixels, _), program) in images.iter().zip(programs) {
+    for (pixels, program) in images {
         let offset = (bytes.len() / 4) as u32;
         // As the loader does, so that a replayed sample has the batch's bits: it judges and copies the region that is read.
         let region = program.stages[0].sampling.hull();
@@ -122,15 +122,16 @@ fn run_on_gpu(
                 (region.width, true)
             }
         };
-        let mut program = if for_cpu { program.finished() } else { program.clone() };
-        if !for_cpu {
-            program.stages[0].sampling = program.stages[0].sampling.relative_to(region);
-        }
+        let program = if for_cpu {
+            Program::finished(program.size(), program.stages.len())
+        } else {
+            program.clone().relative_to(region)
+        };
         sources.push((program, params::Source { offset, stride: width, float }));
     }
     let mut items = Vec::with_capacity(sources.len());
     for (index, (program, source)) in sources.iter().enumerate() {
-        items.push(Item { program, source: *source, index });
+        items.push(Item { program, source: *source, index, keep: None });
     }
     let total = (image_bytes * images.len()) as u64;
     check_batch(kernels.gpu(), total)?;
@@ -150,13 +151,13 @@ fn run_on_gpu(
 }
 
 /// A region of pixels of any format as four channels interleaved, which both executors read.
-enum Source {
+pub(crate) enum Source {
     Bytes { data: Vec<u8>, width: usize },
     Floats { data: Vec<f32>, width: usize },
 }
 
 impl Source {
-    fn new(pixels: Pixels<'_>, region: Rect) -> Source {
+    pub(crate) fn new(pixels: Pixels<'_>, region: Rect) -> Source {
         let width = region.width as usize;
         match pixels.format() {
             PixelFormat::F32 { .. } => {
@@ -172,7 +173,7 @@ impl Source {
         }
     }
 
-    fn pixels(&self) -> cpu::Pixels<'_> {
+    pub(crate) fn pixels(&self) -> cpu::Pixels<'_> {
         match self {
             Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width, size: 4 },
             Source::Floats { data, width } => cpu::Pixels::Floats { data, stride: 4 * width },

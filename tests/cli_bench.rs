@@ -245,7 +245,7 @@ fn the_shaders_on_an_adapter() {
 fn wrong_arguments_end_with_2() {
     let wrong: [&[&str]; 10] = [
         &["--backend", "tpu"],
-        &["--cache", "host"],
+        &["--cache", "disk"],
         &["--workers", "0"],
         &["--workers", "1,many"],
         &["--batch-size", "0"],
@@ -295,4 +295,28 @@ fn help_names_every_argument() {
         assert!(help.contains(&format!("--{name}")), "{name} is missing in:\n{help}");
     }
     assert!(!help.contains("first-batch"));
+}
+
+#[test]
+fn caches_and_other_formats_of_data() {
+    let folder = folder();
+    // The last of the dogs is no image, and not listed.
+    let lines: String = (0..12).map(|number| format!("cats/{number}.jpg,{}\n", number % 3)).collect();
+    let list = folder.path().join("list.csv");
+    std::fs::write(&list, format!("path,label\n{lines}")).expect("a file");
+    let list = list.to_str().expect("a path");
+    let quick = ["--quick", "--seconds", "0.2", "--workers", "1", "--batch-size", "4", "--backend", "cpu"];
+    let run = |more: &[&str]| report(&[&["--data", list, "--recipe", "imagenet-eval"], &quick[..], more].concat());
+    let read = |report: &Value| {
+        let stage = rows(report, "/stages").iter().find(|stage| text(stage, "/name") == "read");
+        stage.map_or(0.0, |stage| number(stage, "/bytes_per_image"))
+    };
+    let (plain, cached) = (run(&[]), run(&["--cache", "host", "--cache-mib", "64"]));
+    assert_eq!((text(&plain, "/cache"), text(&cached, "/cache")), ("none", "host"));
+    assert_eq!(number(&cached, "/data/samples"), 12.0);
+    assert!(read(&plain) > 0.0);
+    assert!(read(&cached) < 0.1 * read(&plain), "nothing is read again: {} of {}", read(&cached), read(&plain));
+    let refused = gpufeed(&["--cache", "host", "--scaled-decode"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("--scaled-decode"), "{}", said(&refused));
 }

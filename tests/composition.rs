@@ -11,6 +11,7 @@
 
 mod adapters;
 mod compare;
+mod dice;
 mod images;
 mod lists;
 mod procedural;
@@ -80,7 +81,7 @@ impl Composition {
     /// All that is needed to repeat an image by hand.
     fn describe(&self, drawn: &Drawn) -> String {
         let json = serde_json::to_string(&self.transforms).expect("transforms are data");
-        let Drawn { width, height, ops } = drawn;
+        let Drawn { width, height, ops, .. } = drawn;
         format!("{json} on {width}x{height}x{}: {ops:?}", self.channels)
     }
 }

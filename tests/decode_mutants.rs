@@ -7,6 +7,7 @@
 
 #[allow(dead_code)] // a part of it is for other tests
 mod counting;
+mod dice;
 mod jpeg_engine;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use dice::Dice;
 use jpeg_engine::{Verdict, check};
 
 #[global_allocator]
@@ -39,27 +41,6 @@ const KINDS: [(&str, Mutation); 7] = [
     ("a stretch moved", stretch),
     ("another frame", frame),
 ];
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next() as u8
-    }
-}
 
 fn flip(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let at = 3 + dice.below(bytes.len() - 3);

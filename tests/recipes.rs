@@ -1,5 +1,6 @@
 //! Recipes: the built-in files, what a file may say, what is wrong with a wrong one and where, and the way there and back.
 
+mod dice;
 mod line;
 mod lists;
 

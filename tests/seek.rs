@@ -1,11 +1,13 @@
 //! Seek indexes through a loader: the same batches with and without, in every epoch; files that are replaced or cut; indexes that are
 //! damaged, foreign or cannot be written.
 
+mod dice;
 mod encoded;
 
+use dice::Dice;
 use gpufeed::decode::SeekIndexes;
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
-use gpufeed::{Backend, DataLoader, Dataset, ImageFolder, InMemory, Label, Stats};
+use gpufeed::{Backend, DataLoader, Dataset, ErrorKind, ImageFolder, InMemory, Label, Sample, Stats};
 use image::ImageFormat as Codec;
 use std::fs;
 use std::path::Path;
@@ -152,20 +154,16 @@ fn a_damaged_index_gives_no_wrong_pixel() {
     let whole = fs::read(folder.path().join(INDEX)).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let path = elsewhere.path().join("seek");
-    let mut random = 1_u64;
-    let mut next = || {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) as usize
-    };
+    let mut dice = Dice(1);
     let (mut hits, turns) = (0, 1000);
     for turn in 0..turns {
         let mut bytes = whole.clone();
         match turn % 4 {
-            0 => bytes.truncate(next() % bytes.len()),
-            1 => bytes.extend((0..next() % 99).map(|_| 7)),
-            _ => (0..1 + next() % 64).for_each(|_| {
-                let at = next() % bytes.len();
-                bytes[at] ^= 1 << (next() % 8);
+            0 => bytes.truncate(dice.below(bytes.len())),
+            1 => bytes.extend((0..dice.below(99)).map(|_| 7)),
+            _ => (0..1 + dice.below(64)).for_each(|_| {
+                let at = dice.below(bytes.len());
+                bytes[at] ^= 1 << (dice.below(8));
             }),
         }
         fs::write(&path, bytes).unwrap();
@@ -213,4 +211,38 @@ fn indexes_are_built_ahead_of_the_first_epoch() {
         let error = wrong.build(&data, 1, |_| true).unwrap_err();
         assert!(error.to_string().contains("seek_indexes"), "{error}");
     }
+}
+
+/// A data set that panics at one sample.
+struct Broken(ImageFolder);
+
+impl Dataset for Broken {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
+        assert!(index != 20, "a bug of the data set's");
+        self.0.read(index, buffer)
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.0.name(index)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.0.folder()
+    }
+}
+
+#[test]
+fn a_panic_while_indexes_are_built_is_an_error_and_loses_nothing() {
+    let folder = folder();
+    let data = Broken(ImageFolder::open(folder.path()).unwrap());
+    let error = SeekIndexes::Beside.build(&data, 2, |_| true).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Panic { stage: "index", .. }), "{error}");
+    assert!(error.to_string().contains("a bug of the data set's"), "{error}");
+    // The other thread has done the rest.
+    let rest = SeekIndexes::Beside.build(&data.0, 1, |_| true).unwrap();
+    assert_eq!((rest.built, rest.present), (1, JPEGS - 1));
 }

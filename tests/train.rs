@@ -259,6 +259,36 @@ fn a_folder_is_split_by_class_and_seed() {
 }
 
 #[test]
+fn data_of_other_formats_is_taken_by_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two gray images of 2x1 pixels for each part, classes 7 and 2, as MNIST has them; it is the folder that says whose files they are.
+    let digits = folder.path().join("MNIST");
+    std::fs::create_dir(&digits).unwrap();
+    for stem in ["train", "t10k"] {
+        let file = |kind: &str| digits.join(format!("{stem}-{kind}-ubyte"));
+        let images = [0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 10, 20, 30, 40];
+        std::fs::write(file("images-idx3"), images).unwrap();
+        std::fs::write(file("labels-idx1"), [0, 0, 8, 1, 0, 0, 0, 2, 7, 2]).unwrap();
+    }
+    let open = |path: &std::path::Path, share: &str| {
+        let data = ["train", "--val-share", share, "--data", path.to_str().unwrap()];
+        Data::open(&Options::parse_from(data))
+    };
+    let mnist = open(&digits, "0.2").unwrap();
+    assert_eq!((mnist.train.len(), mnist.val.len(), mnist.train.channels()), (2, 2, 1));
+    assert_eq!(mnist.train.classes()[7], "7 - seven");
+
+    // Classes without names are numbered; one part is divided.
+    let list = folder.path().join("list.csv");
+    std::fs::write(&list, "path,label\n1.jpg,0\n2.jpg,1\n3.jpg,2\n4.jpg,1\n").unwrap();
+    (1..5).for_each(|number| std::fs::write(folder.path().join(format!("{number}.jpg")), b"not decoded").unwrap());
+    let data = open(&list, "0.25").unwrap();
+    assert_eq!((data.train.len(), data.val.len()), (3, 1));
+    assert!(data.train.classes() == ["0", "1", "2"] && data.val.classes() == ["0", "1", "2"]);
+    assert!(open(&folder.path().join("nothing.npz"), "0.2").err().unwrap().to_string().contains("nothing.npz"));
+}
+
+#[test]
 fn the_set_of_shapes_is_written_once() {
     let folder = tempfile::tempdir().unwrap();
     let options = ["train", "--set-train", "2", "--set-val", "1", "--set-folder", folder.path().to_str().unwrap()];

@@ -115,7 +115,7 @@ def prepare(given):
     sets = ["--data", folder, "--resident", resident]
     if "G" in given.recipes:
         sets += ["--small", data.small(under)]
-    name = f"{os.path.abspath(given.data)}, {len(paths) // given.copies} files with {given.copies} names each"
+    name = f"{os.path.basename(os.path.abspath(given.data))}, {len(paths) // given.copies} files with {given.copies} names each"
     described = {"name": name, "samples": len(paths), "bytes": sum(os.stat(path).st_size for path in paths)}
     return folder, described, sets, missing
 

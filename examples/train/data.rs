@@ -1,9 +1,12 @@
 //! What is trained on, and the two loaders.
 
+use super::numbered::Numbered;
 use super::options::{Augment, Options};
 use super::{shapes, split};
+use gpufeed::dataset::{Format, Opened};
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
+    CenterCrop, ColorJitter, Grayscale, Normalize, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize,
+    Transform,
 };
 use gpufeed::{Backend, DataLoader, Dataset, Execute, ImageFolder, LastBatch};
 use std::error::Error;
@@ -26,13 +29,39 @@ impl Data {
         let (train, val) = (folder.join("train"), folder.join("val"));
         match (train.is_dir(), val.is_dir()) {
             (true, true) => Data::new(images(&train)?, images(&val)?),
-            (false, false) => {
-                let (train, val) = split::split(images(folder)?, options.val_share, options.seed)?;
-                Data::new(train, val)
-            }
+            (false, false) => Data::in_any_format(folder, options),
             // As classes, `train` and `test` would be learnt.
             (true, false) => Err(format!("--data: {} has a folder train, but no val", folder.display()).into()),
             (false, true) => Err(format!("--data: {} has a folder val, but no train", folder.display()).into()),
+        }
+    }
+
+    /// A folder of classes is divided by class; of other formats, a part to test with validates, or a share of all.
+    fn in_any_format(path: &Path, options: &Options) -> Result<Data, Box<dyn Error>> {
+        let format = Format::detect(path);
+        if format == Format::Folder {
+            let (train, val) = split::split(images(path)?, options.val_share, options.seed)?;
+            return Data::new(train, val);
+        }
+        let opened = format.open(path).map_err(|error| format!("--data: {error}"))?;
+        let Opened { train, test } = opened;
+        match test {
+            Some(test) => {
+                let (train, val) = Numbered::pair(train, test)?;
+                Data::new(train, val)
+            }
+            None => {
+                let share = options.val_share;
+                let (train, val) = Numbered::new(train)?.split(1.0 - share, options.seed)?;
+                if train.is_empty() || val.is_empty() {
+                    let (train, val) = (train.len(), val.len());
+                    let reason = "leaves one part without any";
+                    return Err(
+                        format!("--val-share: {share} {reason}: {train} samples to train, {val} to validate").into()
+                    );
+                }
+                Data::new(train, val)
+            }
         }
     }
 
@@ -90,8 +119,13 @@ fn images(folder: &Path) -> Result<ImageFolder, Box<dyn Error>> {
 }
 
 fn loader(data: &Arc<dyn Dataset>, transforms: Vec<Transform>, options: &Options) -> gpufeed::DataLoaderBuilder {
+    let mut list = transforms;
+    if data.channels() == 1 {
+        // The models see three.
+        list.insert(0, Grayscale::new(3).into());
+    }
     let builder = DataLoader::builder(Arc::clone(data))
-        .recipe(transforms)
+        .recipe(list)
         .transform(Normalize { mean: [0.5; 3], std: [0.25; 3] })
         .batch_size(options.batch_size)
         .execute(if options.shaders { Execute::Gpu } else { Execute::Auto });

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "train", args_override_self = true)]
 pub(crate) struct Options {
-    /// Folder with `train` and `val` below, or with one folder for each class; a set of ten shapes and textures if not given
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder with `train` and `val` below, or with one folder for each class, or MNIST's or CIFAR's files, tar shards, an LMDB, a
+    /// CSV list, numpy's arrays; a set of ten shapes and textures if not given
+    #[arg(long, value_name = "PATH")]
     pub(crate) data: Option<PathBuf>,
-    /// Share of each class that validates, where FOLDER is not split into `train` and `val`
+    /// Share that validates, of each class in folders, else of all; where PATH is not divided already
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub(crate) val_share: f64,
     /// Where the set of shapes is kept between runs [default: the system's folder for temporary files]

@@ -1,40 +1,14 @@
 //! One folder of classes becomes two data sets.
 
-use gpufeed::{Dataset, ImageFolder, Result, Sample, Sampler};
+use gpufeed::dataset::Subset;
+use gpufeed::{Dataset, ImageFolder, Sampler};
 use std::error::Error;
 use std::sync::Arc;
 
-/// Some samples of a data set. Ids stay those of the whole set, so that what is drawn for an image does not depend on the
-/// split.
-pub(crate) struct Subset {
-    whole: Arc<ImageFolder>,
-    indices: Vec<usize>,
-}
-
-impl Dataset for Subset {
-    fn len(&self) -> usize {
-        self.indices.len()
-    }
-
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        self.whole.read(self.indices[index], buffer)
-    }
-
-    fn name(&self, index: usize) -> String {
-        self.whole.name(self.indices[index])
-    }
-
-    fn id(&self, index: usize) -> u64 {
-        self.whole.id(self.indices[index])
-    }
-
-    fn classes(&self) -> &[String] {
-        self.whole.classes()
-    }
-}
+type Part = Subset<Arc<ImageFolder>>;
 
 /// Training and validation; of each class `share`, rounded, validates, but not none and not all. The seed says which.
-pub(crate) fn split(whole: ImageFolder, share: f64, seed: u64) -> Result<(Subset, Subset), Box<dyn Error>> {
+pub(crate) fn split(whole: ImageFolder, share: f64, seed: u64) -> Result<(Part, Part), Box<dyn Error>> {
     let whole = Arc::new(whole);
     let mut by_class = vec![Vec::new(); whole.classes().len()];
     for slot in Sampler::new(whole.len(), whole.len())?.shuffle(true).seed(seed).epoch(0).batch(0) {
@@ -52,5 +26,5 @@ pub(crate) fn split(whole: ImageFolder, share: f64, seed: u64) -> Result<(Subset
     }
     train.sort_unstable();
     val.sort_unstable();
-    Ok((Subset { whole: Arc::clone(&whole), indices: train }, Subset { whole, indices: val }))
+    Ok((Arc::clone(&whole).subset(train)?, whole.subset(val)?))
 }

@@ -6,6 +6,7 @@ pub(crate) mod data;
 mod epoch;
 pub(crate) mod history;
 mod model;
+mod numbered;
 pub(crate) mod optimizer;
 pub(crate) mod options;
 pub(crate) mod progress;

@@ -25,7 +25,7 @@ fn cubic_outer(x: f32, a: f32) -> f32 {
 
 // `ANTIALIASES`, `LINEARS` and so on say which filters the plan's stage can have at all; the rest is folded away.
 fn taps_of(axis: Axis, i: i32, filter_mode: u32) -> Taps {
-    let centre = axis.scale * (f32(i) + 0.5);
+    let centre = axis.scale * (f32(i) + 0.5) + axis.phase;
     if (LINEAR_ANTIALIASES && filter_mode == LINEAR_ANTIALIAS) || (CUBIC_ANTIALIASES && filter_mode == CUBIC_ANTIALIAS) {
         // Conversion to i32 truncates toward zero, as ATen's does.
         let first = max(i32(centre - axis.support + 0.5), 0);

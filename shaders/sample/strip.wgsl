@@ -11,10 +11,22 @@ fn triangle(view: i32, centre: f32, inverse: f32) -> f32 {
     return max(1.0 - abs((f32(view) - centre + 0.5) * inverse), 0.0);
 }
 
+// The first view pixel behind the taps of a grid pixel.
+fn taps_end(axis: Axis, grid: i32) -> i32 {
+    return min(i32(axis.scale * (f32(grid) + 0.5) + axis.phase + axis.support + 0.5), axis.view_len);
+}
+
+// The first view pixel of a grid pixel's taps. Those of the last but one before it end there, up to rounding, and in no strip
+// does it get what they got: no bit of an output depends on where its strip begins.
+fn taps_begin(axis: Axis, grid: i32) -> i32 {
+    let first = max(i32(axis.scale * (f32(grid) + 0.5) + axis.phase - axis.support + 0.5), 0);
+    return max(first, select(0, taps_end(axis, grid - 2), grid > 1));
+}
+
 // One column of up to ROWS outputs, in the order of the grid's rows (the outputs' reversed when mirrored).
 fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
     let grid_x = grid_index(axis_x, x, BORDER_EDGE);
-    let centre_x = axis_x.scale * (f32(grid_x) + 0.5);
+    let centre_x = axis_x.scale * (f32(grid_x) + 0.5) + axis_x.phase;
     let first_x = max(i32(centre_x - axis_x.support + 0.5), 0);
     let end_x = min(i32(centre_x + axis_x.support + 0.5), axis_x.view_len);
     let origin_x = view_origin(axis_x);
@@ -32,16 +44,24 @@ fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
     let direction = select(1, -1, mirrored);
     var grid_y = grid_index(axis_y, output, BORDER_EDGE);
     let end_grid = grid_y + (end_y - first_y);
-    var centre = axis_y.scale * (f32(grid_y) + 0.5);
-    var next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
-    var end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
+    var centre = axis_y.scale * (f32(grid_y) + 0.5) + axis_y.phase;
+    var next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5) + axis_y.phase;
+    var end = taps_end(axis_y, grid_y);
     var current = vec3<f32>(0.0);
     var next = vec3<f32>(0.0);
     var current_weight = 0.0;
     var next_weight = 0.0;
-    var y = max(i32(centre - axis_y.support + 0.5), 0);
-    // Two loops and no branch: a software GPU would execute both sides, colour and stores included, at every source row.
+    var y = taps_begin(axis_y, grid_y);
+    // Loops and no branch: a software GPU would execute both sides, colour and stores included, at every source row.
     while grid_y < end_grid {
+        let both = min(taps_begin(axis_y, grid_y + 1), end);
+        for (; y < both; y++) {
+            let pixel = (origin_y + step_y * y) * i32(source_stride) + origin_x;
+            let row = weighted_row(pixel, step_x, first_x, end_x, centre_x, axis_x.inverse);
+            let weight = triangle(y, centre, axis_y.inverse);
+            current += weight * row;
+            current_weight += weight;
+        }
         for (; y < end; y++) {
             let pixel = (origin_y + step_y * y) * i32(source_stride) + origin_x;
             let row = weighted_row(pixel, step_x, first_x, end_x, centre_x, axis_x.inverse);
@@ -56,8 +76,8 @@ fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
         output += direction;
         grid_y += 1;
         centre = next_centre;
-        next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5);
-        end = min(i32(centre + axis_y.support + 0.5), axis_y.view_len);
+        next_centre = axis_y.scale * (f32(grid_y + 1) + 0.5) + axis_y.phase;
+        end = taps_end(axis_y, grid_y);
         current = next;
         current_weight = next_weight;
         next = vec3<f32>(0.0);

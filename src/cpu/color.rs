@@ -6,8 +6,32 @@ use crate::plan::program::Step;
 use crate::transforms::opcode;
 use multiversion::multiversion;
 
-/// Runs one step on row `row` of the stage's result; `mean` is contrast's.
-pub(super) fn step(plan: &Plan, step: &Step, mean: f32, row: usize, planes: &mut [f32]) {
+/// Runs `steps` on rows from `row` on, which are `channels` planes (3; 1 where `is_alike` holds for all steps); `means` are those
+/// of the contrast steps, or none where there is none.
+pub(super) fn steps(plan: &Plan, steps: &[Step], means: &[f32], row: usize, channels: usize, planes: &mut [f32]) {
+    let mut i = 0;
+    while let Some(first) = steps.get(i) {
+        i += match steps.get(i + 1) {
+            // Normalize: both at once, one after the other for each value as ever.
+            Some(second) if (first.opcode, second.opcode) == (opcode::SUBTRACT, opcode::DIVIDE) => {
+                normalize(first.value, second.value, channels, planes);
+                2
+            }
+            _ => {
+                step(plan, first, means.get(i).copied().unwrap_or_default(), row, channels, planes);
+                1
+            }
+        };
+    }
+}
+
+/// Whether the step gives each channel what it would give it alone.
+pub(super) fn is_alike(step: &Step) -> bool {
+    use opcode::*;
+    matches!(step.opcode, BRIGHTNESS | SUBTRACT | DIVIDE | INVERT | SOLARIZE | POSTERIZE)
+}
+
+fn step(plan: &Plan, step: &Step, mean: f32, row: usize, channels: usize, planes: &mut [f32]) {
     let factor = step.value[0];
     match step.opcode {
         opcode::BRIGHTNESS => brightness(factor, planes),
@@ -15,8 +39,8 @@ pub(super) fn step(plan: &Plan, step: &Step, mean: f32, row: usize, planes: &mut
         opcode::SATURATION => saturation(factor, planes),
         opcode::HUE => hue(factor, planes),
         opcode::GRAYSCALE => grayscale(planes),
-        opcode::SUBTRACT => subtract(step.value, planes),
-        opcode::DIVIDE => divide(step.value, planes),
+        opcode::SUBTRACT => subtract(step.value, channels, planes),
+        opcode::DIVIDE => divide(step.value, channels, planes),
         opcode::INVERT => invert(planes),
         opcode::SOLARIZE => solarize(factor, planes),
         opcode::POSTERIZE => posterize(step.value, planes),
@@ -98,18 +122,26 @@ pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn subtract(values: [f32; 4], planes: &mut [f32]) {
-    let width = planes.len() / 3;
+fn subtract(values: [f32; 4], channels: usize, planes: &mut [f32]) {
+    let width = planes.len() / channels;
     for (plane, value) in planes.chunks_exact_mut(width).zip(values) {
         plane.iter_mut().for_each(|x| *x -= value);
     }
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn divide(values: [f32; 4], planes: &mut [f32]) {
-    let width = planes.len() / 3;
+fn divide(values: [f32; 4], channels: usize, planes: &mut [f32]) {
+    let width = planes.len() / channels;
     for (plane, value) in planes.chunks_exact_mut(width).zip(values) {
         plane.iter_mut().for_each(|x| *x /= value);
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn normalize(means: [f32; 4], deviations: [f32; 4], channels: usize, planes: &mut [f32]) {
+    let width = planes.len() / channels;
+    for ((plane, mean), deviation) in planes.chunks_exact_mut(width).zip(means).zip(deviations) {
+        plane.iter_mut().for_each(|x| *x = (*x - mean) / deviation);
     }
 }
 

@@ -14,7 +14,7 @@ mod unscaled;
 
 use crate::decode::Rect;
 use crate::plan::program::{Program, StageProgram, Step};
-use crate::plan::{DType, Plan};
+use crate::plan::{DType, Layout, Plan};
 use crate::transforms::opcode;
 use resample::Table;
 use unscaled::Unscaled;
@@ -22,7 +22,7 @@ use unscaled::Unscaled;
 /// Source pixels in host memory, channels interleaved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pixels<'a> {
-    /// RGBA8 (`size` 4 bytes) or RGB8 (3), rows `stride` bytes apart.
+    /// RGBA8 (`size` 4 bytes), RGB8 (3) or gray (1), rows `stride` bytes apart.
     Bytes { data: &'a [u8], stride: usize, size: usize },
     /// Four f32 a pixel, rows `stride` floats apart.
     Floats { data: &'a [f32], stride: usize },
@@ -41,24 +41,28 @@ pub(crate) struct Scratch {
     means: Vec<f32>,
     /// The stages' intermediates, four floats a pixel.
     intermediate: [Vec<f32>; 2],
+    /// Gray pixels as RGBA8.
+    wide: Vec<u8>,
 }
 
 impl Scratch {
     /// What each part has room for; the two intermediates take turns, so the larger counts.
-    pub(crate) fn sizes(&self) -> [usize; 8] {
+    pub(crate) fn sizes(&self) -> [usize; 9] {
         let [[a, b], [c, d]] = [self.x.sizes(), self.y.sizes()];
         let [e, f] = [&self.line, &self.rows].map(Vec::capacity);
-        [a, b, c, d, e, f, self.means.capacity(), self.intermediate.iter().map(Vec::capacity).max().unwrap_or(0)]
+        let intermediate = self.intermediate.iter().map(Vec::capacity).max().unwrap_or(0);
+        [a, b, c, d, e, f, self.means.capacity(), intermediate, self.wide.capacity()]
     }
 
     /// Makes room for `sizes`.
-    pub(crate) fn reserve(&mut self, [a, b, c, d, e, f, g, h]: [usize; 8]) {
+    pub(crate) fn reserve(&mut self, [a, b, c, d, e, f, g, h, i]: [usize; 9]) {
         self.x.reserve([a, b]);
         self.y.reserve([c, d]);
         let [ready, next] = &mut self.intermediate;
         for (vec, size) in [(&mut self.line, e), (&mut self.rows, f), (&mut self.means, g), (ready, h), (next, h)] {
             vec.reserve_exact(size.saturating_sub(vec.len()));
         }
+        self.wide.reserve_exact(i.saturating_sub(self.wide.len()));
     }
 }
 
@@ -75,16 +79,22 @@ pub(crate) fn run(
 ) {
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
-        && stage.steps.is_empty()
-        && (output.dtype, channels) == (DType::U8, 3)
+        && let Some(unscaled) = Unscaled::new(&stage.sampling.relative_to(region), pixels)
     {
-        let sampling = stage.sampling.relative_to(region);
-        if let Some(unscaled) = Unscaled::new(&sampling, pixels) {
+        if stage.steps.is_empty() && (output.dtype, channels) == (DType::U8, 3) && !unscaled.is_gray() {
             return unscaled.copy(output.layout, out);
+        }
+        if let Some(planes) = in_place(plan, stage, &unscaled, out) {
+            if channels == 1 {
+                unscaled.gray_rows(0, planes)
+            } else {
+                unscaled.rows(0, planes)
+            }
+            return color::steps(plan, &stage.steps, &[], 0, channels, planes);
         }
     }
     let mut writer = store::Writer::new(output, channels, program.size(), out);
-    run_stages(plan, program, pixels, region, scratch, |y, planes| writer.row(y, planes));
+    run_stages(plan, program, pixels, region, scratch, |y, planes| writer.rows(y, planes));
 }
 
 /// As [`run`], to four f32 a pixel: what the GPU stores for an image that the CPU has reduced.
@@ -101,7 +111,7 @@ pub(crate) fn run_to_floats(
     out.clear();
     out.resize(4 * width * height as usize, 1.0);
     run_stages(plan, program, pixels, region, scratch, |y, planes| {
-        store::interleave(planes, &mut out[4 * width * y..][..4 * width])
+        store::interleave(planes, &mut out[4 * width * y..][..4 * planes.len() / 3])
     });
 }
 
@@ -114,6 +124,20 @@ fn run_stages(
     mut sink: impl FnMut(usize, &[f32]),
 ) {
     let last = program.stages.len() - 1;
+    let mut wide = std::mem::take(&mut scratch.wide);
+    let pixels = match pixels {
+        // The tables read colours.
+        Pixels::Bytes { data, stride, size: 1 }
+            if Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
+        {
+            let width = region.width as usize;
+            wide.clear();
+            let rows = data.chunks(stride).take(region.height as usize);
+            rows.for_each(|row| wide.extend(row[..width].iter().flat_map(|&v| [v, v, v, 255])));
+            Pixels::Bytes { data: &wide, stride: 4 * width, size: 4 }
+        }
+        pixels => pixels,
+    };
     let mut buffers = std::mem::take(&mut scratch.intermediate);
     for (i, stage) in program.stages.iter().enumerate() {
         let (width, height) = stage.sampling.size();
@@ -128,12 +152,13 @@ fn run_stages(
             next.clear();
             next.resize(4 * width * height, 1.0);
             run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
-                store::interleave(planes, &mut next[4 * width * y..][..4 * width])
+                store::interleave(planes, &mut next[4 * width * y..][..4 * planes.len() / 3])
             });
         }
         buffers.swap(0, 1);
     }
     scratch.intermediate = buffers;
+    scratch.wide = wide;
 }
 
 fn run_stage(
@@ -158,19 +183,29 @@ fn run_stage(
     means.resize(steps.len(), 0.0);
     let keep = stage.needs_mean() && !(unscaled.is_some() && cheap_to_repeat(steps));
     let row_len = 3 * width;
-    rows.resize(row_len * if keep { height } else { 1 }, 0.0);
+    // Rows that are done at once: of a small image all, as far as no step asks which row it is or adds rows up.
+    let together = match &unscaled {
+        Some(_) if steps.iter().all(|step| !by_rows(step)) => (TOGETHER / row_len.max(1)).clamp(1, height.max(1)),
+        _ => 1,
+    };
+    rows.resize(row_len * if keep { height } else { together }, 0.0);
     // Kept rows have been through the steps before this one; others begin anew in every pass.
     let mut done = None;
     let mut pass = |until: usize, means: &[f32], work: &mut dyn FnMut(usize, &[f32])| {
-        for i in 0..height {
-            let planes = if keep { &mut rows[row_len * i..][..row_len] } else { &mut rows[..] };
+        for i in (0..height).step_by(together) {
+            let planes = if keep {
+                &mut rows[row_len * i..][..row_len]
+            } else {
+                &mut rows[..row_len * together.min(height - i)]
+            };
             if done.is_none() {
                 match &unscaled {
-                    Some(unscaled) => unscaled.row(i, planes),
+                    Some(unscaled) => unscaled.rows(i, planes),
                     None => resample::row(&sampling, x, y, i, source, line, planes),
                 }
             }
-            (done.unwrap_or(0)..until).for_each(|step| color::step(plan, &steps[step], means[step], i, planes));
+            let due = done.unwrap_or(0)..until;
+            color::steps(plan, &steps[due.clone()], &means[due], i, 3, planes);
             work(i, planes);
         }
         done = keep.then_some(until);
@@ -184,6 +219,33 @@ fn run_stage(
     pass(steps.len(), means, sink);
 }
 
+/// The output itself as planes, where a small image can be worked on there: a copy less.
+fn in_place<'a>(
+    plan: &Plan,
+    stage: &StageProgram,
+    unscaled: &Unscaled<'_>,
+    out: &'a mut [u8],
+) -> Option<&'a mut [f32]> {
+    let (channels, output) = (plan.channels(), plan.output());
+    let planes = match channels {
+        3 => true,
+        _ => plan.input_channels() == 1 && unscaled.is_gray() && stage.steps.iter().all(color::is_alike),
+    };
+    let fits = (output.dtype, output.layout) == (DType::F32, Layout::Nchw) && out.len() <= TOGETHER * size_of::<f32>();
+    if !(planes && fits) || stage.steps.iter().any(by_rows) {
+        return None;
+    }
+    bytemuck::try_cast_slice_mut(out).ok()
+}
+
+/// Floats of the rows that are done at once: 16 KiB, half of a first-level cache.
+const TOGETHER: usize = 4 << 10;
+
+/// Whether a step must see one row at a time.
+fn by_rows(step: &Step) -> bool {
+    matches!(step.opcode, opcode::CONTRAST | opcode::ERASE | opcode::NOISE)
+}
+
 /// Whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the steps before
 /// it: that stays in the first-level cache, where an image of rows does not. Hue and noise take longer than keeping them,
 /// and what a custom step takes is not known.
@@ -195,134 +257,4 @@ fn cheap_to_repeat(steps: &[Step]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::{Layout, Output};
-    use crate::transforms::*;
-
-    const SIZE: (u32, u32) = (37, 29);
-
-    /// `size` bytes a pixel; alpha is noise, which nothing may show.
-    fn bytes(size: usize) -> Vec<u8> {
-        let value = |i: usize| ((i * 7919) >> 3) as u8;
-        (0..(SIZE.0 * SIZE.1) as usize).flat_map(|i| (0..size).map(move |c| value(4 * i + c))).collect()
-    }
-
-    fn pixels(data: &[u8], size: usize) -> Pixels<'_> {
-        Pixels::Bytes { data, stride: size * SIZE.0 as usize, size }
-    }
-
-    const WHOLE: Rect = Rect { left: 0, top: 0, width: SIZE.0, height: SIZE.1 };
-
-    fn lists() -> Vec<Vec<Transform>> {
-        let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
-        let jitter = || ColorJitter::new(0.4, 0.4, 0.4, 0.1).into();
-        let crop = || RandomCrop::new(16).into();
-        vec![
-            [crop()].into_iter().chain(flips()).collect(),
-            [crop()].into_iter().chain(flips()).chain([jitter()]).collect(),
-            [crop(), jitter(), jitter()].into_iter().chain(flips()).collect(),
-            [RandomResizedCrop::new(16).into()].into_iter().chain(flips()).chain([jitter()]).collect(),
-            vec![RandomCrop::new(40).padding(9).into(), jitter()],
-        ]
-    }
-
-    #[test]
-    fn three_and_four_bytes_a_pixel_give_the_same_bits() {
-        let (rgb, rgba) = (bytes(3), bytes(4));
-        let mut scratch = Scratch::default();
-        for list in lists() {
-            let plan = Plan::compile(&list, &Output::default()).unwrap();
-            let mut before = Vec::new();
-            for sample in 0..16 {
-                let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
-                let program = plan.program(&drawn).unwrap();
-                let mut run = |data, size| {
-                    let mut out = vec![0; plan.image_bytes(program.size())];
-                    super::run(&plan, &program, pixels(data, size), WHOLE, &mut out, &mut scratch);
-                    out
-                };
-                let out = run(&rgb, 3);
-                assert!(out == run(&rgba, 4), "{plan}{drawn:?}");
-                assert!(out != before, "the comparison cannot fail");
-                before = out;
-            }
-        }
-    }
-
-    /// Crops, flips and padding: with fill colours around fill colours, and without any source in sight.
-    fn unscaled_lists() -> Vec<Vec<Transform>> {
-        let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
-        let gray = |left: u32| Pad::new([left, 3, 5, 2]).fill([0.25, 0.5, 1.0]);
-        vec![
-            [RandomCrop::new(16).into()].into_iter().chain(flips()).collect(),
-            [RandomCrop::new(32).padding(4).into()].into_iter().chain(flips()).collect(),
-            [CenterCrop::new(48).into()].into_iter().chain(flips()).collect(),
-            [gray(7).into(), RandomCrop::new((20, 44)).padding(6).into()].into_iter().chain(flips()).collect(),
-            vec![gray(200).into(), RandomHorizontalFlip::new(0.5).into(), RandomCrop::new(8).into()],
-        ]
-    }
-
-    #[test]
-    fn what_is_not_resized_has_the_bits_of_the_tables() {
-        let (mut x, mut y, mut line) = (Table::default(), Table::default(), Vec::new());
-        let (mut differing, mut all) = (0, 0);
-        for (list, size, layout) in unscaled_lists().iter().flat_map(|list| {
-            [(list, 3, Layout::Nhwc), (list, 4, Layout::Nhwc), (list, 3, Layout::Nchw), (list, 4, Layout::Nchw)]
-        }) {
-            let data = bytes(size);
-            let source = pixels(&data, size);
-            let output = Output { layout, dtype: DType::U8 };
-            let plan = Plan::compile(list, &output).unwrap();
-            for sample in 0..16 {
-                let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
-                let program = plan.program(&drawn).unwrap();
-                let sampling = program.stages[0].sampling;
-                let (width, height) = sampling.size();
-                let unscaled = Unscaled::new(&sampling, source).unwrap();
-                x.build(&sampling.x, &sampling);
-                y.build(&sampling.y, &sampling);
-                let mut rows = [vec![0.0f32; 3 * width as usize], vec![0.0; 3 * width as usize]];
-                let mut expected = vec![0; plan.image_bytes(sampling.size())];
-                let mut writer = store::Writer::new(output, 3, sampling.size(), &mut expected);
-                for i in 0..height as usize {
-                    unscaled.row(i, &mut rows[0]);
-                    resample::row(&sampling, &x, &y, i, source, &mut line, &mut rows[1]);
-                    let [ours, theirs] = rows.each_ref().map(|row| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
-                    assert_eq!(ours, theirs, "row {i} of {drawn:?}");
-                    writer.row(i, &rows[1]);
-                    let other = height as usize - 1 - i;
-                    resample::row(&sampling, &x, &y, other, source, &mut line, &mut rows[1]);
-                    differing += usize::from(rows[0] != rows[1]);
-                    all += 1;
-                }
-                let mut out = vec![7; expected.len()];
-                unscaled.copy(layout, &mut out);
-                assert!(out == expected, "{plan}{drawn:?}");
-                if program.stages.len() == 1 {
-                    out.fill(7);
-                    super::run(&plan, &program, source, WHOLE, &mut out, &mut Scratch::default());
-                    assert!(out == expected, "{plan}{drawn:?}");
-                }
-            }
-        }
-        assert!(2 * differing > all, "another row must differ, as a rule: {differing} of {all}");
-    }
-
-    #[test]
-    fn what_is_mixed_or_repeated_needs_the_tables() {
-        let data = bytes(3);
-        let lists: [Vec<Transform>; 4] = [
-            vec![RandomResizedCrop::new(16).into()],
-            vec![Pad::new(2).padding_mode(PaddingMode::Reflect).into()],
-            vec![Pad::new([0, 0, 1, 0]).padding_mode(PaddingMode::Symmetric).into()],
-            vec![Pad::new([0, 0, 1, 0]).padding_mode(PaddingMode::Edge).into()],
-        ];
-        for list in lists {
-            let plan = Plan::compile(&list, &Output::default()).unwrap();
-            let drawn = plan.draw(SIZE.0, SIZE.1, &Key::default()).unwrap();
-            let sampling = plan.program(&drawn).unwrap().stages[0].sampling;
-            assert!(Unscaled::new(&sampling, pixels(&data, 3)).is_none(), "{list:?}");
-        }
-    }
-}
+mod tests;

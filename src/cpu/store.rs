@@ -4,7 +4,7 @@ use crate::plan::{DType, Layout, Output};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-/// Writes one image, row by row.
+/// Writes one image, a few rows at a time.
 pub(super) struct Writer<'a> {
     output: Output,
     channels: usize,
@@ -18,24 +18,26 @@ impl<'a> Writer<'a> {
         Writer { output, channels, width: width as usize, height: height as usize, out }
     }
 
-    pub(super) fn row(&mut self, y: usize, planes: &[f32]) {
+    /// Writes rows from `y` on: all their reds, all greens, all blues.
+    pub(super) fn rows(&mut self, y: usize, planes: &[f32]) {
         let Writer { output, channels, width, height, .. } = *self;
+        let len = planes.len() / 3;
         match output.layout {
             Layout::Nchw => {
-                for (c, plane) in planes.chunks_exact(width).take(channels).enumerate() {
+                for (c, plane) in planes.chunks_exact(len).take(channels).enumerate() {
                     self.write((c * height + y) * width, plane);
                 }
             }
-            Layout::Nhwc if channels == 1 => self.write(y * width, &planes[..width]),
+            Layout::Nhwc if channels == 1 => self.write(y * width, &planes[..len]),
             Layout::Nhwc => {
                 // A few pixels at a time, so that the copy stays in the first-level cache.
                 const PIXELS: usize = 64;
                 let mut block = [0.0f32; 3 * PIXELS];
-                for x in (0..width).step_by(PIXELS) {
-                    let n = PIXELS.min(width - x);
+                for x in (0..len).step_by(PIXELS) {
+                    let n = PIXELS.min(len - x);
                     for i in 0..n {
                         for c in 0..3 {
-                            block[3 * i + c] = planes[c * width + x + i];
+                            block[3 * i + c] = planes[c * len + x + i];
                         }
                     }
                     self.write((y * width + x) * 3, &block[..3 * n]);

@@ -5,7 +5,8 @@
 use super::Pixels;
 use super::store::byte;
 use crate::plan::Layout;
-use crate::plan::sampling::{Axis, Filter, Sampling};
+use crate::plan::sampling::{Axis, Border, Filter, Sampling};
+use crate::transforms::PaddingMode;
 use multiversion::multiversion;
 use std::ops::Range;
 
@@ -13,133 +14,167 @@ use std::ops::Range;
 pub(super) struct Unscaled<'a> {
     data: &'a [u8],
     stride: usize,
-    /// Bytes of a pixel: 3 or 4.
+    /// Bytes of a pixel: 1, 3 or 4.
     size: usize,
-    /// Columns of the source.
-    columns: Range<usize>,
-    /// Whether the last column comes first.
-    mirror: bool,
-    /// Where they go.
-    inner: Range<usize>,
-    /// What lies inside the grid; around `inner` it shows the source's fill colour, outside the grid's own.
-    grid: Range<usize>,
-    sampling: &'a Sampling,
+    x: Span,
+    y: Span,
+    /// The colours around the source, and around the grid.
+    fills: [[f32; 3]; 2],
 }
 
 /// What an output shows on one axis.
-#[derive(PartialEq)]
-enum Shown {
-    Source(usize),
-    SourceFill,
-    GridFill,
+struct Span {
+    /// Outputs.
+    len: usize,
+    /// Those that show the source; around them lies its fill colour, outside the grid the grid's own.
+    inner: Range<usize>,
+    grid: Range<usize>,
+    /// What they show of it, and whether its last pixel comes first.
+    source: Range<usize>,
+    mirror: bool,
 }
 
-fn shown(axis: &Axis, sampling: &Sampling, i: usize) -> Shown {
-    let Some(grid) = axis.grid(i as i32, sampling.grid_border) else { return Shown::GridFill };
-    match axis.source(grid.clamp(0, axis.view_len - 1), sampling.source_border) {
-        Some(source) => Shown::Source(source as usize),
-        None => Shown::SourceFill,
+/// Which of `0..len` a window of that length shows of a rectangle of `inside` pixels that lies at 0 where the window begins at
+/// `window`; mirrored, its last one comes first.
+fn visible(len: i32, window: i32, inside: i32, mirror: bool) -> Range<i32> {
+    let start = (-window).clamp(0, len);
+    let end = (inside - window).clamp(start, len);
+    if mirror { len - end..len - start } else { start..end }
+}
+
+/// Whether a border shows nothing but its colour.
+fn is_plain(border: Option<Border>) -> bool {
+    border.is_some_and(|border| border.mode == PaddingMode::Constant)
+}
+
+impl Span {
+    /// `None` where a border repeats pixels.
+    fn new(axis: &Axis, sampling: &Sampling) -> Option<Span> {
+        let Axis { len, grid_window, grid_start, grid_len, view_len, source_window, source_len, .. } = *axis;
+        let (grid_mirror, view_mirror) = (axis.grid_mirror == 1, axis.view_mirror == 1);
+        let grid = visible(len, grid_window, grid_len, grid_mirror);
+        let view = visible(view_len, source_window, source_len, view_mirror);
+        if (grid != (0..len) && !is_plain(sampling.grid_border))
+            || (view != (0..view_len) && !is_plain(sampling.source_border))
+        {
+            return None;
+        }
+        // The source in view, as outputs; where the grid cuts it off, it is not seen.
+        let seen = visible(len, grid_window - (view.start - grid_start), view.len() as i32, grid_mirror);
+        let start = seen.start.max(grid.start);
+        let inner = start..seen.end.min(grid.end).max(start);
+        let mut source = 0..0;
+        if !inner.is_empty() {
+            let at = |i: i32| {
+                let i = if grid_mirror { len - 1 - i } else { i };
+                let view = i + grid_window + grid_start;
+                let view = if view_mirror { view_len - 1 - view } else { view };
+                view + source_window + axis.source_start
+            };
+            let (first, last) = (at(inner.start), at(inner.end - 1));
+            source = first.min(last) as usize..first.max(last) as usize + 1;
+        }
+        let range = |range: Range<i32>| range.start as usize..range.end as usize;
+        let mirror = grid_mirror != view_mirror;
+        Some(Span { len: len as usize, inner: range(inner), grid: range(grid), source, mirror })
+    }
+
+    /// The source pixel that output `i` shows.
+    fn source(&self, i: usize) -> Option<usize> {
+        let offset = self.inner.contains(&i).then(|| i - self.inner.start)?;
+        Some(if self.mirror { self.source.end - 1 - offset } else { self.source.start + offset })
     }
 }
 
 impl<'a> Unscaled<'a> {
     /// `None` where `resample` is needed: pixels that are mixed, or repeated by a border.
-    pub(super) fn new(sampling: &'a Sampling, source: Pixels<'a>) -> Option<Self> {
+    pub(super) fn new(sampling: &Sampling, source: Pixels<'a>) -> Option<Self> {
         let Pixels::Bytes { data, stride, size } = source else { return None };
         if sampling.filter != Filter::Nearest || (sampling.x.scale, sampling.y.scale) != (1.0, 1.0) {
             return None;
         }
-        let axis = &sampling.x;
-        let (mut inner, mut grid) = (0..0, 0..0);
-        let (mut first, mut last) = (0, 0);
-        for i in 0..axis.len as usize {
-            let shown = shown(axis, sampling, i);
-            if shown != Shown::GridFill {
-                grid = if grid.is_empty() { i..i + 1 } else { grid.start..i + 1 };
-            }
-            if let Shown::Source(source) = shown {
-                let neighbour = match inner.len() {
-                    0 => true,
-                    1 => inner.end == i && source.abs_diff(last) == 1,
-                    _ => inner.end == i && source.abs_diff(last) == 1 && (source > last) == (last > first),
-                };
-                if !neighbour {
-                    return None;
+        let (x, y) = (Span::new(&sampling.x, sampling)?, Span::new(&sampling.y, sampling)?);
+        let fill = |border: Option<Border>| border.map_or([0.0; 3], |border| border.fill);
+        Some(Unscaled { data, stride, size, x, y, fills: [sampling.source_border, sampling.grid_border].map(fill) })
+    }
+
+    /// The source's pixels that output row `i` shows.
+    fn source(&self, i: usize) -> Option<&'a [u8]> {
+        let (columns, start) = (&self.x.source, self.y.source(i)? * self.stride);
+        Some(&self.data[start + self.size * columns.start..start + self.size * columns.end])
+    }
+
+    /// What surrounds the source's pixels in row `i`: columns, and the colour; all of the row without them.
+    fn surroundings(&self, i: usize) -> [(Range<usize>, [f32; 3]); 4] {
+        let Span { len, inner, grid, .. } = &self.x;
+        let [source, outside] = self.fills;
+        let (start, end) = if self.y.grid.contains(&i) { (grid.start, grid.end) } else { (*len, *len) };
+        let inner = if self.y.inner.contains(&i) && !inner.is_empty() { inner.clone() } else { end..end };
+        [(0..start, outside), (start..inner.start, source), (inner.end..end, source), (end..*len, outside)]
+    }
+
+    /// Writes the output rows from `first` on to `planes`, as many as there is room for: all their reds, all greens, all blues.
+    pub(super) fn rows(&self, first: usize, planes: &mut [f32]) {
+        let width = self.x.len;
+        let (red, rest) = planes.split_at_mut(planes.len() / 3);
+        let (green, blue) = rest.split_at_mut(red.len());
+        let rows = red.chunks_exact_mut(width).zip(green.chunks_exact_mut(width)).zip(blue.chunks_exact_mut(width));
+        for (i, ((red, green), blue)) in (first..).zip(rows) {
+            let mut planes = [red, green, blue];
+            self.surround(i, &mut planes);
+            let Some(pixels) = self.source(i) else { continue };
+            let [red, green, blue] = planes.map(|plane| &mut plane[self.x.inner.clone()]);
+            match self.size {
+                1 => {
+                    convert(pixels, self.x.mirror, red);
+                    green.copy_from_slice(red);
+                    blue.copy_from_slice(red);
                 }
-                if inner.is_empty() {
-                    (inner, first) = (i..i, source);
-                }
-                (inner.end, last) = (i + 1, source);
+                3 => split(pixels.as_chunks::<3>().0, self.x.mirror, [red, green, blue]),
+                _ => split(pixels.as_chunks::<4>().0, self.x.mirror, [red, green, blue]),
             }
         }
-        let columns = if inner.is_empty() { 0..0 } else { first.min(last)..first.max(last) + 1 };
-        Some(Unscaled { data, stride, size, columns, mirror: first > last, inner, grid, sampling })
     }
 
-    /// The source's pixels that output row `i` shows, or what fills it.
-    fn source(&self, i: usize) -> Result<&'a [u8], Shown> {
-        match shown(&self.sampling.y, self.sampling, i) {
-            Shown::Source(y) => {
-                Ok(&self.data[y * self.stride..][self.size * self.columns.start..self.size * self.columns.end])
+    /// Of gray pixels: as `rows`, their one plane.
+    pub(super) fn gray_rows(&self, first: usize, plane: &mut [f32]) {
+        for (i, row) in (first..).zip(plane.chunks_exact_mut(self.x.len)) {
+            self.surround(i, &mut [&mut *row]);
+            if let Some(pixels) = self.source(i) {
+                convert(pixels, self.x.mirror, &mut row[self.x.inner.clone()]);
             }
-            fill => Err(fill),
         }
     }
 
-    fn fills(&self) -> [[f32; 3]; 2] {
-        [self.sampling.source_border, self.sampling.grid_border].map(|border| border.map_or([0.0; 3], |b| b.fill))
+    /// Whether the source is gray.
+    pub(super) fn is_gray(&self) -> bool {
+        self.size == 1
     }
 
-    /// What surrounds the source's pixels in a row: columns, and the colour; all of the row without them.
-    fn surroundings(&self, row: &Result<&[u8], Shown>) -> [(Range<usize>, [f32; 3]); 4] {
-        let (Range { start, end }, len) = (self.grid.clone(), self.sampling.x.len as usize);
-        let [source, grid] = self.fills();
-        match row {
-            Ok(_) if self.inner.is_empty() => {
-                [(0..start, grid), (start..end, source), (end..len, grid), (len..len, grid)]
-            }
-            Ok(_) => {
-                [(0..start, grid), (start..self.inner.start, source), (self.inner.end..end, source), (end..len, grid)]
-            }
-            Err(Shown::GridFill) => [(0..len, grid), (len..len, grid), (len..len, grid), (len..len, grid)],
-            Err(_) => [(0..start, grid), (start..end, source), (end..len, grid), (len..len, grid)],
-        }
-    }
-
-    /// Writes output row `i` to `planes`: all reds, all greens, all blues.
-    pub(super) fn row(&self, i: usize, planes: &mut [f32]) {
-        let row = self.source(i);
-        let width = planes.len() / 3;
-        let (red, rest) = planes.split_at_mut(width);
-        let (green, blue) = rest.split_at_mut(width);
-        for (columns, fill) in self.surroundings(&row) {
-            for (plane, fill) in [&mut *red, &mut *green, &mut *blue].into_iter().zip(fill) {
+    /// Writes what surrounds the source's pixels in row `i`.
+    fn surround(&self, i: usize, planes: &mut [&mut [f32]]) {
+        for (columns, fill) in self.surroundings(i).into_iter().filter(|(columns, _)| !columns.is_empty()) {
+            for (plane, fill) in planes.iter_mut().zip(fill) {
                 plane[columns.clone()].fill(fill);
             }
         }
-        let Ok(pixels) = row else { return };
-        let inner = [red, green, blue].map(|plane| &mut plane[self.inner.clone()]);
-        match self.size {
-            3 => split(pixels.as_chunks::<3>().0, self.mirror, inner),
-            _ => split(pixels.as_chunks::<4>().0, self.mirror, inner),
-        }
     }
 
-    /// Writes the whole output as bytes: what `row` and `store` give, without floats between.
+    /// Of pixels of 3 or 4 bytes: writes the whole output as bytes: what `row` and `store` give, without floats between.
     pub(super) fn copy(&self, layout: Layout, out: &mut [u8]) {
-        let (width, height) = (self.sampling.x.len as usize, self.sampling.y.len as usize);
+        let (width, height) = (self.x.len, self.y.len);
         for i in 0..height {
             let row = self.source(i);
-            let surroundings = self.surroundings(&row);
+            let surroundings = self.surroundings(i);
             match layout {
                 Layout::Nhwc => {
                     let out = &mut out[3 * width * i..][..3 * width];
                     for (columns, fill) in surroundings {
                         out[3 * columns.start..3 * columns.end].as_chunks_mut::<3>().0.fill(fill.map(byte));
                     }
-                    let Ok(pixels) = row else { continue };
-                    let inner = &mut out[3 * self.inner.start..3 * self.inner.end];
-                    match (self.size, self.mirror) {
+                    let Some(pixels) = row else { continue };
+                    let inner = &mut out[3 * self.x.inner.start..3 * self.x.inner.end];
+                    match (self.size, self.x.mirror) {
                         (3, false) => inner.copy_from_slice(pixels),
                         (3, true) => narrow(pixels.as_chunks::<3>().0.iter().rev(), inner),
                         (_, false) => narrow(pixels.as_chunks::<4>().0.iter(), inner),
@@ -152,10 +187,10 @@ impl<'a> Unscaled<'a> {
                         for (columns, fill) in &surroundings {
                             plane[columns.clone()].fill(byte(fill[c]));
                         }
-                        let Ok(pixels) = row else { continue };
-                        let inner = &mut plane[self.inner.clone()];
+                        let Some(pixels) = row else { continue };
+                        let inner = &mut plane[self.x.inner.clone()];
                         let channel = pixels.chunks_exact(self.size).map(|pixel| pixel[c]);
-                        if self.mirror {
+                        if self.x.mirror {
                             inner.iter_mut().rev().zip(channel).for_each(|(out, value)| *out = value);
                         } else {
                             inner.iter_mut().zip(channel).for_each(|(out, value)| *out = value);
@@ -174,13 +209,42 @@ fn narrow<'a, const N: usize>(pixels: impl Iterator<Item = &'a [u8; N]>, out: &m
     }
 }
 
+/// Gray pixels to floats.
+#[multiversion(targets("x86_64+avx2"))]
+fn convert(pixels: &[u8], mirror: bool, out: &mut [f32]) {
+    for (value, &byte) in out.iter_mut().zip(pixels) {
+        *value = f32::from(byte) * (1.0 / 255.0);
+    }
+    if mirror {
+        out.reverse();
+    }
+}
+
+/// Pixels to planes of floats, by way of a word for each: vectors take words apart quickly, and bytes three apart slowly.
 #[multiversion(targets("x86_64+avx2"))]
 fn split<const N: usize>(pixels: &[[u8; N]], mirror: bool, planes: [&mut [f32]; 3]) {
+    const PIXELS: usize = 64;
     let n = pixels.len();
     let [red, green, blue] = planes.map(|plane| &mut plane[..n]);
-    for i in 0..n {
-        let [r, g, b] = [0, 1, 2].map(|c| f32::from(pixels[i][c]) * (1.0 / 255.0));
-        (red[i], green[i], blue[i]) = (r, g, b);
+    let mut words = [0u32; PIXELS];
+    for (block, first) in pixels.chunks(PIXELS).zip((0..).step_by(PIXELS)) {
+        let words = &mut words[..block.len()];
+        // Four pixels of three bytes are three words.
+        let (fours, rest) = if N == 3 { block.as_chunks::<4>() } else { (&[][..], block) };
+        let (to, to_rest) = words.split_at_mut(4 * fours.len());
+        for (to, four) in to.as_chunks_mut::<4>().0.iter_mut().zip(fours) {
+            let bytes = four.as_flattened().as_chunks::<4>().0;
+            let [a, b, c] = [bytes[0], bytes[1], bytes[2]].map(u32::from_le_bytes);
+            *to = [a, a >> 24 | b << 8, b >> 16 | c << 16, c >> 8];
+        }
+        for (to, pixel) in to_rest.iter_mut().zip(rest) {
+            *to = u32::from_le_bytes([pixel[0], pixel[1], pixel[2], 0]);
+        }
+        for (plane, shift) in [(&mut *red, 0), (&mut *green, 8), (&mut *blue, 16)] {
+            for (value, word) in plane[first..][..words.len()].iter_mut().zip(&*words) {
+                *value = (word >> shift & 255) as f32 * (1.0 / 255.0);
+            }
+        }
     }
     if mirror {
         [red, green, blue].into_iter().for_each(<[f32]>::reverse);

@@ -141,6 +141,10 @@ impl Dataset for InMemory {
     fn classes(&self) -> &[String] {
         &self.classes
     }
+
+    fn is_in_memory(&self) -> bool {
+        true
+    }
 }
 
 /// Encoded files with their labels.

@@ -1,19 +1,75 @@
-//! Where samples come from: the [`Dataset`] trait, what it hands out, and two data sets.
+//! Where samples come from: the [`Dataset`] trait, what it hands out, and data sets.
 //!
-//! [`ImageFolder`] reads a folder of class folders, [`InMemory`] holds encoded files or pixels.
+//! | type | reads |
+//! |---|---|
+//! | [`ImageFolder`] | a folder of class folders, or of images without classes |
+//! | [`ImageList`] | a CSV or JSON-lines file of paths and labels |
+//! | [`InMemory`] | encoded files or pixels of any size, in memory |
+//! | [`Arrays`] | one array of equally large images, in memory |
+//! | [`Idx`] | MNIST's files, as `Arrays` |
+//! | [`Cifar`] | CIFAR-10's and CIFAR-100's files, as `Arrays` |
+//! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
+//! | [`TarShards`] | tar files in WebDataset's convention |
+//! | `Lmdb` (feature `lmdb`) | an LMDB of encoded images |
+//!
+//! `gpufeed pack` writes the last two. [`open`] takes a path in any of these formats.
+//!
+//! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make one data set of others: see the methods of [`Dataset`].
 
+mod adaptors;
+mod arrays;
+mod cifar;
 mod folder;
+mod format;
+mod idx;
+mod labels;
+mod list;
+#[cfg(feature = "lmdb")]
+mod lmdb;
 mod memory;
+mod numpy;
 mod pixels;
+mod sample;
+mod shown;
+mod source;
+mod tar;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
+pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
+pub use arrays::{ArrayValues, Arrays};
+pub use cifar::Cifar;
 pub use folder::{ImageFolder, ImageFolderBuilder};
+pub use format::{Format, Opened, open};
+pub use idx::{Emnist, Idx};
+pub use list::{ImageList, ImageListBuilder};
+#[cfg(feature = "lmdb")]
+pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout, LmdbWriter};
 pub use memory::InMemory;
+pub use numpy::Numpy;
 pub use pixels::{PixelFormat, Pixels};
+pub use sample::{Label, Sample, SampleData};
+#[doc(hidden)]
+pub use tar::UNFINISHED;
+pub use tar::{ShardIndexes, TarShards, TarShardsBuilder};
+
+/// Which part of a data set that comes in two.
+///
+/// ```
+/// use gpufeed::dataset::Split;
+///
+/// assert_ne!(Split::Train, Split::Test);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// What to train on.
+    Train,
+    /// What to test with.
+    Test,
+}
 
 /// A collection of samples that many threads read by index.
 ///
@@ -79,7 +135,8 @@ pub trait Dataset: Send + Sync {
 
     /// The sample's stable identity, which keys its random draws: by default its index.
     ///
-    /// Override it when samples can be added or removed without the others changing their draws.
+    /// Override it when samples can be added or removed without the others changing their draws. Two samples that may come in
+    /// one epoch have different ids.
     fn id(&self, index: usize) -> u64 {
         index as u64
     }
@@ -96,9 +153,138 @@ pub trait Dataset: Send + Sync {
         &[]
     }
 
+    /// Whether `read` hands out memory that the data set holds anyway, so that a cache need not keep a copy. `false` by
+    /// default.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
+
     /// The folder beside whose files a loader keeps what it has learnt of them: [`SeekIndexes`](crate::decode::SeekIndexes). `None` by default.
     fn folder(&self) -> Option<&Path> {
         None
+    }
+
+    /// How likely each sample is, in relation to the others, where an epoch draws samples instead of having each once; one
+    /// weight a sample. `None` by default. [`with_weights`](Self::with_weights) sets it.
+    fn weights(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// The samples of this data set, then those of `other`. [`Concat::new`] takes any number.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files = |count: u8| (0..count).map(|i| (vec![i], Label::None)).collect::<InMemory>();
+    /// let both = files(3).concat(files(2))?;
+    /// assert_eq!((both.len(), both.name(4)), (5, "sample 1".to_owned()));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Concat::new`].
+    fn concat<D: Dataset + 'static>(self, other: D) -> Result<Concat>
+    where
+        Self: Sized + 'static,
+    {
+        Concat::new([Box::new(self) as Box<dyn Dataset>, Box::new(other)])
+    }
+
+    /// The samples at `indices`, in that order; an index may come several times.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files: InMemory = (0..10).map(|i| (vec![i], Label::None)).collect();
+    /// let odd = files.subset((1..10).step_by(2))?;
+    /// assert_eq!((odd.len(), odd.id(4)), (5, 9));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Subset::new`].
+    fn subset(self, indices: impl IntoIterator<Item = usize>) -> Result<Subset<Self>>
+    where
+        Self: Sized,
+    {
+        Subset::new(self, indices)
+    }
+
+    /// Two parts without a common sample: the first has `fraction` of the samples, rounded to the nearest number (halves up),
+    /// the second has the others.
+    ///
+    /// Which samples those are depends on `seed`, `fraction` and the length alone, on every platform. Both parts keep the
+    /// order of the data set, unlike torch's `random_split`.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files: InMemory = (0..100).map(|i| (vec![i], Label::None)).collect();
+    /// let (train, test) = files.split(0.9, 42)?;
+    /// assert_eq!((train.len(), test.len()), (90, 10));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `fraction` is not within 0 to 1.
+    fn split(self, fraction: f64, seed: u64) -> Result<(SplitPart<Self>, SplitPart<Self>)>
+    where
+        Self: Sized,
+    {
+        adaptors::split(self, fraction, seed)
+    }
+
+    /// Samples come as often as their weights say: each place of an epoch draws one of all, independently, as torch's
+    /// `WeightedRandomSampler` with replacement does, whether the loader shuffles or not. An epoch still has as many places as there are
+    /// samples.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, DataLoader, Dataset, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in [0, 0, 0, 1] {
+    ///     data.push_pixels(1, 1, PixelFormat::R8, vec![0], Label::Class(class))?;
+    /// }
+    /// // Both classes equally often.
+    /// let balanced = data.with_weights([1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0])?;
+    /// let loader = DataLoader::builder(balanced).transform(gpufeed::transforms::Resize::new((1, 1)));
+    /// # loader.build(&Backend::Cpu)?;
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Weighted::new`].
+    fn with_weights(self, weights: impl Into<Vec<f64>>) -> Result<Weighted<Self>>
+    where
+        Self: Sized,
+    {
+        Weighted::new(self, weights)
+    }
+
+    /// All samples, `times` times over: an epoch of `times` epochs, in which each repetition of a sample draws numbers of its own.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files: InMemory = (0..10).map(|i| (vec![i], Label::None)).collect();
+    /// let long = files.repeat(100)?;
+    /// assert_eq!((long.len(), long.name(999)), (1000, "sample 9".to_owned()));
+    /// assert_ne!(long.id(9), long.id(999));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Repeat::new`].
+    fn repeat(self, times: usize) -> Result<Repeat<Self>>
+    where
+        Self: Sized,
+    {
+        Repeat::new(self, times)
     }
 }
 
@@ -133,8 +319,16 @@ macro_rules! forward {
                 (**self).classes()
             }
 
+            fn is_in_memory(&self) -> bool {
+                (**self).is_in_memory()
+            }
+
             fn folder(&self) -> Option<&Path> {
                 (**self).folder()
+            }
+
+            fn weights(&self) -> Option<&[f64]> {
+                (**self).weights()
             }
         }
     };
@@ -142,81 +336,6 @@ macro_rules! forward {
 
 forward!(Arc<D>);
 forward!(Box<D>);
-
-/// One sample as a [`Dataset`] hands it out: its data, still encoded or as pixels, and its label.
-///
-/// ```
-/// use gpufeed::{Label, Sample, SampleData};
-///
-/// let sample = Sample { data: SampleData::Encoded(b"\xff\xd8\xff"), label: Label::Class(4) };
-/// assert!(matches!(sample.data, SampleData::Encoded(bytes) if bytes.len() == 3));
-/// ```
-#[derive(Clone, Debug)]
-pub struct Sample<'a> {
-    /// The image.
-    pub data: SampleData<'a>,
-    /// What it shows.
-    pub label: Label,
-}
-
-/// The image of a [`Sample`].
-///
-/// ```
-/// use gpufeed::{PixelFormat, Pixels, SampleData};
-///
-/// let data = SampleData::Pixels(Pixels::new(2, 1, PixelFormat::R8, &[0, 255])?);
-/// assert!(!matches!(data, SampleData::Encoded(_)));
-/// # Ok::<(), gpufeed::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum SampleData<'a> {
-    /// A whole image file, of a format that is recognised from the bytes.
-    Encoded(&'a [u8]),
-    /// Pixels that need no decoding.
-    Pixels(Pixels<'a>),
-}
-
-impl SampleData<'_> {
-    /// Bytes of the file or of the pixels.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            SampleData::Encoded(bytes) => bytes.len(),
-            SampleData::Pixels(pixels) => pixels.bytes().len(),
-        }
-    }
-}
-
-/// What a sample shows. Cheap to clone.
-///
-/// ```
-/// use gpufeed::Label;
-///
-/// assert_eq!(Label::default(), Label::None);
-/// assert_eq!(Label::from(3), Label::Class(3));
-/// assert_eq!(Label::from(vec![0.0, 1.0, 1.0]), Label::Multi([0.0, 1.0, 1.0].into()));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Label {
-    /// Nothing: unlabelled data.
-    #[default]
-    None,
-    /// A class, by its index.
-    Class(u32),
-    /// One number for each class or target: several classes at once, soft labels, regression.
-    Multi(Arc<[f32]>),
-}
-
-impl From<u32> for Label {
-    fn from(class: u32) -> Self {
-        Label::Class(class)
-    }
-}
-
-impl From<Vec<f32>> for Label {
-    fn from(values: Vec<f32>) -> Self {
-        Label::Multi(values.into())
-    }
-}
 
 /// The error for an index that the data set does not have.
 fn out_of_range(index: usize, len: usize) -> Error {
@@ -262,6 +381,18 @@ mod tests {
         fn classes(&self) -> &[String] {
             &self.classes
         }
+
+        fn is_in_memory(&self) -> bool {
+            true
+        }
+
+        fn folder(&self) -> Option<&Path> {
+            Some(Path::new("odd"))
+        }
+
+        fn weights(&self) -> Option<&[f64]> {
+            Some(&[0.5])
+        }
     }
 
     fn check(dataset: impl Dataset) {
@@ -271,6 +402,9 @@ mod tests {
         assert_eq!(dataset.id(2), 200);
         assert_eq!(dataset.channels(), 1);
         assert_eq!(dataset.classes(), ["a"]);
+        assert!(dataset.is_in_memory());
+        assert_eq!(dataset.folder(), Some(Path::new("odd")));
+        assert_eq!(dataset.weights(), Some(&[0.5][..]));
         let mut buffer = vec![9; 9];
         let sample = dataset.read(3, &mut buffer).unwrap();
         assert!(matches!(sample.data, SampleData::Encoded([3])));

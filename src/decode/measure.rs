@@ -2,7 +2,7 @@
 //! the feature `bench-internals`, and comes without any promise.
 
 use super::jpeg::{self, Seek, SeekIndex};
-use super::{DecodeOptions, Probe, Rect};
+use super::{DecodeOptions, Probe, Rect, Scale};
 
 /// A file's seek index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl JpegEngine {
         probe.stored
     }
 
-    /// RGBA of a region that lies within the stored image, rows without gaps, and the index where one was to be built and could be.
+    /// RGBA of a region that lies within the stored image (at the scale: its sides divided, rounded up), rows without gaps, and the index where one was to be built and could be.
     ///
     /// # Errors
     /// Why the engine leaves the file to another decoder.
@@ -52,7 +52,7 @@ impl JpegEngine {
         &mut self,
         bytes: &[u8],
         probe: &Probe,
-        stored: Rect,
+        (stored, scale): (Rect, Scale),
         options: &DecodeOptions,
         seek: JpegSeek<'_>,
     ) -> Result<(&[u8], Option<JpegIndex>), &'static str> {
@@ -62,7 +62,7 @@ impl JpegEngine {
             JpegSeek::By(index) => Seek { index: Some(&index.0), build: false },
         };
         let (placed, index) =
-            jpeg::decode(bytes, probe.stored, stored, options, seek, &mut self.scratch, &mut self.target)?;
+            jpeg::decode(bytes, probe.stored, (stored, scale), options, seek, &mut self.scratch, &mut self.target)?;
         let pixels = &self.target[placed.offset..][..placed.stride * stored.height as usize];
         Ok((pixels, index.map(JpegIndex)))
     }

@@ -11,6 +11,7 @@ mod jpeg;
 pub(crate) mod measure;
 mod orientation;
 mod probe;
+mod scale;
 pub(crate) mod seek;
 mod zune;
 
@@ -18,12 +19,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::panic_text;
 use crate::{Error, ErrorKind, Result};
 
 use jpeg::{Seek, SeekIndex};
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
 pub use probe::jpeg_has_end;
 pub use probe::{ImageFormat, Probe, probe};
+pub use scale::Scale;
+pub(crate) use scale::Scaled;
 pub use seek::{IndexSummary, SeekIndexes};
 
 /// Bytes of one decoded pixel: red, green, blue, 255.
@@ -207,7 +211,8 @@ pub fn decode<'a>(
     options: &DecodeOptions,
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
-    seeking(bytes, probe, region, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
+    let wanted = (region, Scale::Full);
+    seeking(bytes, probe, wanted, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
 }
 
 /// What became of a JPEG beside its pixels.
@@ -221,26 +226,36 @@ pub(crate) enum Way {
     Other,
 }
 
-/// [`decode`] with the seek indexes of `store`, which gets those that were missing.
+/// Whether [`decode_indexed`] would decode an image at another scale than [`Scale::Full`], by what its headers say: it has to be a JPEG for our own
+/// engine.
+pub(crate) fn can_scale(bytes: &[u8], probe: &Probe, options: &DecodeOptions) -> bool {
+    probe.format == ImageFormat::Jpeg && jpeg::serves(bytes, probe.stored, options)
+}
+
+/// [`decode`] at a scale, in whose coordinates the region is, with the seek indexes of `store`, which gets those that were missing.
+///
+/// # Errors
+///
+/// As [`decode`]; at another scale than [`Scale::Full`] for every file that our own JPEG engine declines, too.
 pub(crate) fn decode_indexed<'a>(
     bytes: &[u8],
     probe: &Probe,
-    region: Rect,
+    (region, scale): (Rect, Scale),
     options: &DecodeOptions,
     (store, found): (Option<&seek::Store>, &mut seek::Scratch),
     scratch: &'a mut Scratch,
 ) -> Result<(Decoded<'a>, Way)> {
     // The whole image has to be read from its start anyway.
-    let store = store.filter(|_| (region.width, region.height) != (probe.width, probe.height));
+    let store = store.filter(|_| (region.width, region.height) != scale.size((probe.width, probe.height)));
     let (Some(store), ImageFormat::Jpeg) = (store, probe.format) else {
-        let (decoded, (way, _)) = seeking(bytes, probe, region, options, Seek::default(), scratch)?;
+        let (decoded, (way, _)) = seeking(bytes, probe, (region, scale), options, Seek::default(), scratch)?;
         return Ok((decoded, way));
     };
     let key = seek::Store::key(bytes);
     let known = store.get(key, &mut found.record);
     let usable = known && found.index.read(&found.record).is_some();
     let seek = Seek { index: usable.then_some(&found.index), build: !known };
-    let (decoded, (way, built)) = seeking(bytes, probe, region, options, seek, scratch)?;
+    let (decoded, (way, built)) = seeking(bytes, probe, (region, scale), options, seek, scratch)?;
     if !known {
         // Of a file that cannot have one the record is empty: no later epoch tries again.
         store.put(key, built.map_or(Vec::new(), |index| index.to_bytes()));
@@ -252,29 +267,31 @@ pub(crate) fn decode_indexed<'a>(
 fn seeking<'a>(
     bytes: &[u8],
     probe: &Probe,
-    region: Rect,
+    (region, scale): (Rect, Scale),
     options: &DecodeOptions,
     seek: Seek<'_>,
     scratch: &'a mut Scratch,
 ) -> Result<(Decoded<'a>, (Way, Option<SeekIndex>))> {
     let inside =
         |start: u32, length: u32, all: u32| length > 0 && start.checked_add(length).is_some_and(|end| end <= all);
-    if !inside(region.left, region.width, probe.width) || !inside(region.top, region.height, probe.height) {
-        let reason = format!("{region:?} must be a part of the image's {}x{} pixels", probe.width, probe.height);
+    let (across, down) = scale.size((probe.width, probe.height));
+    if !inside(region.left, region.width, across) || !inside(region.top, region.height, down) {
+        let reason = format!("{region:?} must be a part of the image's {across}x{down} pixels");
         return Err(Error::argument("region", reason));
     }
     let (width, height) = probe.stored;
     options.check_size(probe.format, width, height)?;
 
-    let stored = orientation::stored_region(probe.orientation, region, probe.stored);
+    let stored = orientation::stored_region(probe.orientation, region, scale.size(probe.stored));
     let (placed, index) = guarded(probe.format, || match probe.format {
         ImageFormat::Jpeg => {
             let Scratch { stored: target, jpeg, .. } = &mut *scratch;
-            match jpeg::decode(bytes, probe.stored, stored, options, seek, jpeg, target) {
+            match jpeg::decode(bytes, probe.stored, (stored, scale), options, seek, jpeg, target) {
                 Ok((placed, built)) => {
                     let way = if seek.index.is_some() { Way::Indexed } else { Way::FromStart };
                     Ok((placed, (way, built)))
                 }
+                Err(reason) if !scale.is_full() => Err(broken(probe.format, reason)),
                 Err(_) => zune::decode(bytes, probe.stored, stored, options, scratch)
                     .map(|placed| (placed, (Way::Other, None))),
             }
@@ -301,10 +318,8 @@ fn seeking<'a>(
 ///
 /// Unwind safety: all that `work` can leave half-written is scratch memory, and every decode overwrites what it returns.
 fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Err(broken(format, format!("the decoder panicked: {}", text.unwrap_or("no message"))))
-    })
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(broken(format, format!("the decoder panicked: {}", panic_text(panic.as_ref())))))
 }
 
 /// Makes `buffer` at least `length` bytes long. The old memory goes first and the new one comes zeroed from the

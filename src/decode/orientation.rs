@@ -53,7 +53,7 @@ pub(super) fn swaps_axes(orientation: u8) -> bool {
 }
 
 /// Whether a step along the oriented image's (columns, rows) goes backwards in the stored image.
-fn backwards(orientation: u8) -> (bool, bool) {
+pub(super) fn backwards(orientation: u8) -> (bool, bool) {
     (matches!(orientation, 2 | 3 | 6 | 7), matches!(orientation, 3 | 4 | 7 | 8))
 }
 

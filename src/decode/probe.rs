@@ -1,6 +1,6 @@
 //! What an encoded image declares about itself: format, size, orientation. No pixel is decoded.
 
-use super::{DecodeOptions, Orientation, broken, fallback, guarded, orientation, truncated};
+use super::{DecodeOptions, Orientation, Scale, Scaled, broken, fallback, guarded, orientation, truncated};
 use crate::{ErrorKind, Result};
 
 /// A recognised format.
@@ -108,6 +108,11 @@ impl Probe {
     /// ```
     pub fn orientation(&self) -> u8 {
         self.orientation
+    }
+
+    /// The image as it is when decoded at `scale`.
+    pub(crate) fn scaled(&self, scale: Scale) -> Scaled {
+        Scaled::new(self, scale)
     }
 }
 

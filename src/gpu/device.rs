@@ -218,8 +218,8 @@ impl Gpu {
     }
 
     /// Buffers that gpufeed has made on this device, the probes of 4 bytes aside that ask whether it is lost. The
-    /// number stays as it is while a loader runs, unless more batches are held than before, or runs are under way
-    /// beside each other.
+    /// number stays as it is while a loader runs, unless more batches are held than before, runs are under way
+    /// beside each other, or a [`Cache::Device`](crate::Cache::Device) fills.
     ///
     /// ```
     /// use gpufeed::{Backend, Gpu};

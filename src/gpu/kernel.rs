@@ -2,6 +2,7 @@
 
 use super::Gpu;
 use super::limits::intermediate_bytes;
+use super::pages::{Page, Place};
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::params::{Image, Source};
@@ -30,6 +31,24 @@ pub(crate) struct Item<'a> {
     pub(crate) program: &'a Program,
     pub(crate) source: Source,
     pub(crate) index: usize,
+    /// Where to keep what the head of the list leaves of it.
+    pub(crate) keep: Option<Keep>,
+}
+
+/// A range of a page that an image is copied to: its source, or the intermediate before the plan's first stage that runs in
+/// every epoch.
+#[derive(Clone, Debug)]
+pub(crate) struct Keep {
+    pub(crate) page: Page,
+    pub(crate) place: Place,
+}
+
+impl Keep {
+    /// Records the copy from byte `from` of a buffer.
+    pub(super) fn copy(&self, encoder: &mut wgpu::CommandEncoder, buffer: &wgpu::Buffer, from: u64) {
+        let Place { offset, bytes, .. } = self.place;
+        encoder.copy_buffer_to_buffer(buffer, from, &self.page.0, offset, Some(bytes));
+    }
 }
 
 /// The buffers that a batch is written to.
@@ -149,11 +168,12 @@ impl Kernels {
 
     /// Records the stages of `items` (images of one batch) into `encoder`, in as many chunks as the bindings need.
     ///
-    /// Parameters go to `workspace`, which uploads them before the submission.
+    /// Parameters go to `workspace`, which uploads them before the submission. The stages are those from `first_stage` on:
+    /// 0, or the plan's first that runs in every epoch where the source is a page.
     pub(crate) fn encode(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-        source: &wgpu::Buffer,
+        (source, first_stage): (&wgpu::Buffer, usize),
         items: &mut [Item<'_>],
         target: &Target,
         workspace: &mut Workspace,
@@ -187,7 +207,7 @@ impl Kernels {
                 }
                 end += 1;
             }
-            self.encode_chunk(encoder, source, &items[begin..end], target, first, workspace)?;
+            self.encode_chunk(encoder, (source, first_stage), &items[begin..end], target, first, workspace)?;
             begin = end;
         }
         Ok(())
@@ -196,7 +216,7 @@ impl Kernels {
     fn encode_chunk(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-        source: &wgpu::Buffer,
+        (source, first_stage): (&wgpu::Buffer, usize),
         items: &[Item<'_>],
         target: &Target,
         first: u64,
@@ -214,15 +234,18 @@ impl Kernels {
                 Pass::Stage { stage } => (stage, false),
                 Pass::Pack => continue,
             };
+            if stage < first_stage {
+                continue;
+            }
             if written_stage != Some(stage) {
-                params = workspace.write_params(|bytes| self.write_stage(items, stage, first, bytes))?;
+                params = workspace.write_params(|bytes| self.write_stage(items, (stage, first_stage), first, bytes))?;
                 written_stage = Some(stage);
             }
             // A pass each: timestamps are taken at the borders of passes.
             let timestamp_writes = workspace.timing.pass(number);
             let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes };
             let mut pass = encoder.begin_compute_pass(&descriptor);
-            let read = if stage == 0 { source } else { workspace.intermediate(stage - 1) };
+            let read = if stage == first_stage { source } else { workspace.intermediate(stage - 1) };
             let whole = |buffer: &'_ wgpu::Buffer| 0..buffer.size();
             let write = match (is_statistic, stage == last_stage) {
                 (true, _) => bind(workspace.dummy(), whole(workspace.dummy())),
@@ -239,12 +262,22 @@ impl Kernels {
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, &group, &[]);
             pass.dispatch_workgroups(x, y, z);
+            drop(pass);
+            if !is_statistic && stage + 1 == self.plan.first_stage() {
+                keep_intermediates(encoder, items, stage, workspace.intermediate(stage));
+            }
         }
         Ok(())
     }
 
     /// Appends the parameters of `stage` for every item.
-    pub(super) fn write_stage(&self, items: &[Item<'_>], stage: usize, first: u64, bytes: &mut Vec<u8>) {
+    pub(super) fn write_stage(
+        &self,
+        items: &[Item<'_>],
+        (stage, first_stage): (usize, usize),
+        first: u64,
+        bytes: &mut Vec<u8>,
+    ) {
         let last = stage + 1 == self.plan.stages().len();
         let max_steps = self.plan.stages()[stage].steps;
         // Intermediates lie one behind the other, in the order of the items.
@@ -252,7 +285,7 @@ impl Kernels {
         for (number, item) in (0..).zip(items) {
             let program = &item.program.stages[stage];
             let (width, height) = program.sampling.size();
-            let source = if stage == 0 {
+            let source = if stage == first_stage {
                 item.source
             } else {
                 let (width, height) = item.program.stages[stage - 1].sampling.size();
@@ -315,6 +348,18 @@ impl Kernels {
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+}
+
+/// Copies what `stage` has left of the images to keep: the images lie one behind the other.
+fn keep_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], stage: usize, from: &wgpu::Buffer) {
+    let mut at = 0;
+    for item in items {
+        if let Some(keep) = &item.keep {
+            keep.copy(encoder, from, at);
+        }
+        let (width, height) = item.program.stages[stage].sampling.size();
+        at += 16 * u64::from(width) * u64::from(height);
     }
 }
 

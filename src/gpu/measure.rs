@@ -88,7 +88,7 @@ impl Rig {
     pub fn dispatches(&self) -> Vec<Dispatch> {
         let (plan, items) = (self.kernels.plan(), items(&self.programs, &self.sources));
         let mut params = Vec::new();
-        self.kernels.write_stage(&items, 0, 0, &mut params);
+        self.kernels.write_stage(&items, (0, 0), 0, &mut params);
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
             let (name, groups) = match pass {
@@ -134,7 +134,12 @@ impl Rig {
 }
 
 fn items<'a>(programs: &'a [Program], sources: &[Source]) -> Vec<Item<'a>> {
-    let item = |((index, program), source): ((usize, &'a Program), &Source)| Item { program, source: *source, index };
+    let item = |((index, program), source): ((usize, &'a Program), &Source)| Item {
+        program,
+        source: *source,
+        index,
+        keep: None,
+    };
     programs.iter().enumerate().zip(sources).map(item).collect()
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod kernel;
 pub(crate) mod limits;
 #[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
+pub(crate) mod pages;
 #[cfg(test)]
 mod quirks;
 pub(crate) mod readback;

@@ -71,7 +71,8 @@ fn device_error(reason: impl Into<String>) -> Error {
 impl Staging {
     /// `count` mapped buffers of `bytes` bytes; `storage` for buffers that shaders read in place.
     pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
-        let usage = if storage { wgpu::BufferUsages::STORAGE } else { wgpu::BufferUsages::COPY_SRC };
+        let usage = wgpu::BufferUsages::COPY_SRC;
+        let usage = if storage { usage | wgpu::BufferUsages::STORAGE } else { usage };
         let buffers = gpu.made("gpufeed staging", count as u64 * bytes, || {
             let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, true);
             (0..count).map(buffer).collect::<Vec<_>>()

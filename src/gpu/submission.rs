@@ -2,11 +2,13 @@
 
 use super::Gpu;
 use super::kernel::{Item, Kernels, Target};
+use super::pages::Page;
 use super::readback;
 use super::staging::Staging;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// What a run on the GPU works with.
@@ -17,7 +19,12 @@ pub(crate) struct Resources {
     source: Option<wgpu::Buffer>,
     workspace: Workspace,
     pub(crate) slot_bytes: u64,
+    /// Submissions without a slot, oldest first.
+    kept_in_flight: VecDeque<wgpu::SubmissionIndex>,
 }
+
+/// Submissions without a slot that may wait for the GPU.
+pub(crate) const KEPT_IN_FLIGHT: usize = 3;
 
 /// The images of one batch in a slot.
 pub(crate) struct Part<'a> {
@@ -39,6 +46,7 @@ impl Resources {
             source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
             workspace,
             slot_bytes,
+            kept_in_flight: VecDeque::new(),
         })
     }
 
@@ -66,7 +74,12 @@ impl Resources {
                 None => staging.buffer(slot),
             };
             for Part { mut items, target, complete } in parts {
-                kernels.encode(&mut encoder, source, &mut items, target, workspace)?;
+                if kernels.plan().first_stage() == 0 {
+                    for (item, keep) in items.iter().filter_map(|item| Some((item, item.keep.as_ref()?))) {
+                        keep.copy(&mut encoder, source, 4 * u64::from(item.source.offset));
+                    }
+                }
+                kernels.encode(&mut encoder, (source, 0), &mut items, target, workspace)?;
                 if let Some(elements) = complete {
                     kernels.encode_pack(&mut encoder, elements, target, workspace);
                 }
@@ -81,6 +94,53 @@ impl Resources {
             Ok(if gpu.computes_in_submit() { submitting } else { Duration::ZERO })
         })?
     }
+
+    /// Whether `wait_for_kept` is due before `submit_kept`: slots hold a streaming run back, and there nothing else would.
+    pub(crate) fn kept_are_many(&self) -> bool {
+        self.kept_in_flight.len() >= KEPT_IN_FLIGHT
+    }
+
+    /// Waits for the oldest submission of kept images.
+    pub(crate) fn wait_for_kept(&mut self, gpu: &Gpu) -> Result<()> {
+        match self.kept_in_flight.pop_front() {
+            Some(oldest) => gpu.wait(Some(oldest)),
+            None => Ok(()),
+        }
+    }
+
+    /// One submission for kept images of one batch, by the pages in which they lie; no slot takes part. Returns how long the
+    /// driver computed on this thread instead of the GPU's.
+    pub(crate) fn submit_kept(
+        &mut self,
+        kernels: &Kernels,
+        pages: Vec<(Page, Vec<Item<'_>>)>,
+        target: &Target,
+        complete: Option<u64>,
+        times: &Times,
+    ) -> Result<Duration> {
+        let gpu = kernels.gpu();
+        let first_stage = kernels.plan().first_stage();
+        let workspace = &mut self.workspace;
+        let (submission, submitting) = gpu.checked("upload", || {
+            let mut encoder = encoder(gpu, "gpufeed kept samples");
+            workspace.timing.begin(&mut encoder, times);
+            for (Page(source), mut items) in pages {
+                kernels.encode(&mut encoder, (&source, first_stage), &mut items, target, workspace)?;
+            }
+            if let Some(elements) = complete {
+                kernels.encode_pack(&mut encoder, elements, target, workspace);
+            }
+            workspace.flush_params(gpu);
+            let commands = encoder.finish();
+            let start = Instant::now();
+            let submission = gpu.queue().submit([commands]);
+            workspace.timing.submitted();
+            Ok::<_, Error>((submission, start.elapsed()))
+        })??;
+        self.kept_in_flight.push_back(submission);
+        gpu.poll_finished("upload")?;
+        Ok(if gpu.computes_in_submit() { submitting } else { Duration::ZERO })
+    }
 }
 
 /// Runs the passes on images whose pixels lie in `pixels`, and reads the batch of `bytes` bytes back. Buffers are made for
@@ -93,7 +153,7 @@ pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>
     gpu.checked("running the passes", || {
         gpu.queue().write_buffer(&source, 0, pixels);
         let mut encoder = encoder(gpu, "gpufeed once");
-        kernels.encode(&mut encoder, &source, &mut items, &target, &mut workspace)?;
+        kernels.encode(&mut encoder, (&source, 0), &mut items, &target, &mut workspace)?;
         kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &mut workspace);
         workspace.flush_params(gpu);
         gpu.queue().submit([encoder.finish()]);

@@ -45,7 +45,7 @@ impl Workspace {
                 params: buffer("gpufeed parameters", params, wgpu::BufferUsages::COPY_DST),
                 statistics: buffer("gpufeed statistics", statistics, none),
                 intermediates: (0..intermediates)
-                    .map(|_| buffer("gpufeed intermediate", INTERMEDIATE_BYTES, none))
+                    .map(|_| buffer("gpufeed intermediate", INTERMEDIATE_BYTES, wgpu::BufferUsages::COPY_SRC))
                     .collect(),
                 dummy: buffer("gpufeed unused binding", ALIGNMENT, none),
                 bytes: Vec::with_capacity(params as usize),

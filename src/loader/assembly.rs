@@ -2,6 +2,7 @@
 
 use super::OnError;
 use super::batch::{Batch, Failure, Store};
+use super::cache::DeviceClaim;
 use super::host::HostBuffer;
 use super::line::Line;
 use super::outputs::Lease;
@@ -13,6 +14,7 @@ use crate::plan::params::Source;
 use crate::plan::program::Program;
 use bytes::BytesMut;
 use crossbeam_channel::Sender;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// What the threads tell the one that assembles batches.
@@ -24,8 +26,19 @@ pub(super) enum Message {
     Request(Request),
     /// A worker could not use what it was granted.
     GiveBack { slot: usize },
-    /// A sample is finished.
-    Done { batch: u64, place: usize, facts: Facts, failures: Vec<Failure>, content: Content },
+    /// Samples of neighbouring places, from `place` on, are augmented, in their piece of the batch's memory.
+    Augmented { batch: u64, place: usize, facts: Vec<Facts>, failures: Vec<Failure>, piece: BytesMut },
+    /// A sample is in a slot, to be augmented by the GPU: each view's pixels and program.
+    Uploaded {
+        batch: u64,
+        place: usize,
+        facts: Facts,
+        failures: Vec<Failure>,
+        slot: usize,
+        views: Vec<(Source, Program)>,
+        /// Where to keep it.
+        claim: Option<DeviceClaim>,
+    },
     /// The line cannot go on.
     Fatal(Error),
 }
@@ -42,6 +55,20 @@ pub(super) struct Announced {
     pub(super) at: Instant,
     /// The memory that the workers fill, when they augment themselves.
     pub(super) buffer: Option<Lease<HostBuffer>>,
+    /// Samples that lie in GPU memory and take no worker.
+    pub(super) kept: Vec<KeptPlace>,
+}
+
+/// A place whose sample lies in GPU memory.
+#[derive(Debug)]
+pub(super) struct KeptPlace {
+    pub(super) place: usize,
+    pub(super) facts: Facts,
+    /// Its page's number.
+    pub(super) page: usize,
+    pub(super) source: Source,
+    /// Each view's.
+    pub(super) programs: Vec<Program>,
 }
 
 #[derive(Debug)]
@@ -62,56 +89,52 @@ pub(super) struct Grant {
     pub(super) offset: u64,
 }
 
-/// Where a finished sample is.
-#[derive(Debug)]
-pub(super) enum Content {
-    /// Augmented, in its piece of the batch's memory.
-    Augmented(BytesMut),
-    /// In a slot, to be augmented by the GPU: each view's pixels and program.
-    Slot { slot: usize, views: Vec<(Source, Program)> },
-}
-
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) announced: Announced,
     facts: Vec<Option<Facts>>,
-    pieces: Vec<Option<BytesMut>>,
+    /// By their first places.
+    pieces: BTreeMap<usize, BytesMut>,
     failures: Vec<Failure>,
     /// Places that are not yet augmented (or submitted to be).
     pub(super) remaining: usize,
-    /// Places that were granted a range of a slot.
+    /// Places that were granted a range of a slot, or need none.
     pub(super) granted: usize,
     pub(super) target: Option<Lease<Target>>,
 }
 
 impl Assembly {
     pub(super) fn new(announced: Announced) -> Self {
-        let places = announced.places;
+        let (places, granted) = (announced.places, announced.kept.len());
         Assembly {
             announced,
             facts: (0..places).map(|_| None).collect(),
-            pieces: (0..places).map(|_| None).collect(),
+            pieces: BTreeMap::new(),
             failures: Vec::new(),
             remaining: places,
-            granted: 0,
+            granted,
             target: None,
         }
     }
 
-    pub(super) fn set_facts(&mut self, place: usize, facts: Facts, failures: Vec<Failure>) {
-        self.facts[place] = Some(facts);
+    /// Of the places from `place` on.
+    pub(super) fn set_facts(&mut self, place: usize, facts: impl IntoIterator<Item = Facts>, failures: Vec<Failure>) {
+        for (known, facts) in self.facts[place..].iter_mut().zip(facts) {
+            *known = Some(facts);
+        }
         self.failures.extend(failures);
     }
 
-    pub(super) fn set_piece(&mut self, place: usize, piece: BytesMut) {
-        self.pieces[place] = Some(piece);
-        self.remaining -= 1;
+    pub(super) fn set_piece(&mut self, place: usize, places: usize, piece: BytesMut) {
+        self.pieces.insert(place, piece);
+        self.remaining -= places;
     }
 
     /// The batch's memory with every piece back in its place.
     pub(super) fn join(&mut self) -> Option<Lease<HostBuffer>> {
         let mut lease = self.announced.buffer.take()?;
-        lease.with(|buffer| buffer.join(self.pieces.iter_mut().filter_map(Option::take)));
+        let pieces = std::mem::take(&mut self.pieces);
+        lease.with(|buffer| buffer.join(pieces.into_values()));
         Some(lease)
     }
 

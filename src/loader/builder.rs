@@ -1,33 +1,20 @@
 //! The settings of a loader; every mistake is reported by `build`, with the setting to change.
 
-use super::budget::Budget;
-use super::host::HostBuffer;
-use super::line::{Execution, Line};
-use super::outputs::Outputs;
-use super::stats::Counters;
-use super::{DataLoader, Execute, OnError};
-use crate::backend::Backend;
+mod build;
+
+use super::cache::Cache;
+use super::{Execute, OnError};
 use crate::dataset::Dataset;
-use crate::decode::seek::Store;
 use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
-use crate::error::{Error, ErrorKind, Result};
-use crate::gpu::Gpu;
-use crate::gpu::kernel::{Kernels, Target, check_batch};
-use crate::gpu::limits::REGION_BYTES;
-use crate::gpu::workspace::Workspace;
-use crate::plan::{DType, Layout, Output, Plan};
-use crate::recipe::{Recipe, check_views};
-use crate::sampler::{LastBatch, Sampler};
+use crate::plan::{DType, Layout, Output};
+use crate::recipe::Recipe;
+use crate::sampler::LastBatch;
 use crate::transforms::Transform;
-use crossbeam_channel::bounded;
 use std::sync::Arc;
 
-/// Slots of the ring: one is filled, one is read, one is on its way back.
-const SLOTS: usize = 3;
-/// Staging buffers for finished batches.
-pub(super) const COPY_SLOTS: usize = 2;
+pub(super) use build::COPY_SLOTS;
 
-/// Settings of a [`DataLoader`]; made by [`DataLoader::builder`].
+/// Settings of a [`DataLoader`](crate::DataLoader); made by [`DataLoader::builder`](crate::DataLoader::builder).
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -64,6 +51,9 @@ pub struct DataLoaderBuilder {
     slot_bytes: u64,
     memory_budget: u64,
     decode: DecodeOptions,
+    scaled_decode: bool,
+    cache: Cache,
+    cache_in_bytes: bool,
     seek_indexes: SeekIndexes,
     seek_memory: u64,
     on_error: OnError,
@@ -95,6 +85,9 @@ impl DataLoaderBuilder {
             slot_bytes: 32 << 20,
             memory_budget: 4 << 30,
             decode: DecodeOptions::default(),
+            scaled_decode: false,
+            cache: Cache::Off,
+            cache_in_bytes: false,
             seek_indexes: SeekIndexes::default(),
             seek_memory: 256 << 20,
             on_error: OnError::default(),
@@ -219,13 +212,90 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Where the seek indexes of JPEGs are kept, which make every epoch after the first decode little more than its crops; a file in the data set's folder by default.
+    /// Whether JPEGs are decoded at a half, a quarter or an eighth of their size where a resize reduces them by as much at
+    /// least; off by default.
+    ///
+    /// For data sets of large photographs. It changes pixels: of photographs of 12 megapixels by 0.8 levels of 255 on average
+    /// with `Resize(224)`, 1.1 with `RandomResizedCrop(224)`, 1.5 with `Resize(700)`; single ones by up to 40, at sharp edges.
+    /// The numbers that are drawn do not change, nor what they mean: they are those of the full size, and every output is
+    /// centred where it would be on the full image. Only where a crop ends is rounded, to whole pixels of the smaller image:
+    /// up to 1, 2 or 4 of the full one come in or stay out.
+    ///
+    /// Scaled are files of our own JPEG engine (baseline and extended sequential), for lists whose first stage resizes with
+    /// antialiasing, such as `Resize` and `RandomResizedCrop`, after nothing but crops and flips, and reduces both sides by 2
+    /// or more; of several views of a sample, all. [`Drawn::scale`](crate::transforms::Drawn::scale) says what became of each
+    /// image.
+    pub fn scaled_decode(self, scaled_decode: bool) -> Self {
+        DataLoaderBuilder { scaled_decode, ..self }
+    }
+
+    /// Keeps samples in memory once they are decoded, in RAM or on the GPU; off by default.
+    ///
+    /// What is kept is what every epoch does alike. Without a [`Resize`](crate::transforms::Resize) before the first random
+    /// transform that is the image in bytes, as far as the transforms before leave it in sight: 3 bytes a pixel in RAM, 4 on
+    /// the GPU. Behind a `Resize` it is that transform's result (or a following `CenterCrop`'s) in f32, 16 bytes a pixel; but
+    /// in RAM for a GPU that augments it is the image in bytes, and also where the head cannot be divided there without other bits: a `Pad` that follows
+    /// the resize, or on a GPU an output of more than 4,194,304 pixels. [`DataLoader::explain`](crate::DataLoader::explain) says which. Batches have the same bits as without a cache. Samples that
+    /// have no room stream, in the same batches, and so do images that the CPU executor finishes for the GPU.
+    /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts, [`DataLoader::cached`](crate::DataLoader::cached) says what is kept.
+    ///
+    /// The budget is beside [`memory_budget`](Self::memory_budget). Pixels that the data set holds in RAM anyway
+    /// ([`Dataset::is_in_memory`](crate::Dataset::is_in_memory)) are not kept there twice.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{RandomCrop, Resize};
+    /// use gpufeed::{Backend, Cache, DataLoader, ImageFolder};
+    ///
+    /// # fn run() -> gpufeed::Result<()> {
+    /// let loader = DataLoader::builder(ImageFolder::open("flowers")?)
+    ///     .transform(Resize::new(256)) // once
+    ///     .transform(RandomCrop::new(224)) // in every epoch
+    ///     .cache(Cache::Device(8 << 30))
+    ///     .build(&Backend::auto()?)?;
+    /// # Ok(()) }
+    /// ```
+    pub fn cache(self, cache: Cache) -> Self {
+        DataLoaderBuilder { cache, ..self }
+    }
+
+    /// Whether a [`cache`](Self::cache) keeps what lies behind a [`Resize`](crate::transforms::Resize) in bytes, too: 3 instead of 16 bytes a
+    /// pixel in RAM, 4 on the GPU. Off by default.
+    ///
+    /// The workers then run the head of the list, and round its result to the nearest of 256 levels, torchvision's way to keep a resized image: half
+    /// a level of difference at most before the transforms that follow, none behind nearest-neighbour resizes of bytes. Values below 0 and above 1,
+    /// which bicubic resizes and float pixels may have, are clamped, as torchvision does for bytes. All samples are rounded,
+    /// those that have no room too, so batches depend neither on the budget nor on which samples it keeps. What a `Normalize` gives is not rounded:
+    /// the head ends before it. Without a cache, or without a `Resize` in the head, it changes nothing.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{RandomCrop, Resize};
+    /// use gpufeed::{Backend, Cache, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// data.push_pixels(64, 64, PixelFormat::Rgb8, vec![100; 3 * 64 * 64], Label::Class(0))?;
+    /// let loader = DataLoader::builder(data)
+    ///     .transform(Resize::new(32))
+    ///     .transform(RandomCrop::new(24))
+    ///     .batch_size(1)
+    ///     .cache(Cache::Host(1 << 20))
+    ///     .cache_in_bytes(true)
+    ///     .build(&Backend::Cpu)?;
+    /// loader.epoch(0)?.try_for_each(|batch| batch.map(drop))?;
+    /// assert_eq!(loader.cached(), (1, 3 * 32 * 32));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn cache_in_bytes(self, cache_in_bytes: bool) -> Self {
+        DataLoaderBuilder { cache_in_bytes, ..self }
+    }
+
+    /// Where the seek indexes of JPEGs are kept, which make every epoch after the first decode little more than its crops; a
+    /// file in the data set's folder by default.
     pub fn seek_indexes(self, seek_indexes: SeekIndexes) -> Self {
         DataLoaderBuilder { seek_indexes, ..self }
     }
 
-    /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for a quarter of a million photographs. When it is full, the file is written early; without a file further images
-    /// get no index.
+    /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for 130,000 photographs as in
+    /// ImageNet. When it is full, the file is written early; without a file further images get no index.
     pub fn seek_memory(self, seek_memory: u64) -> Self {
         DataLoaderBuilder { seek_memory, ..self }
     }
@@ -239,154 +309,4 @@ impl DataLoaderBuilder {
     pub fn execute(self, execute: Execute) -> Self {
         DataLoaderBuilder { execute, ..self }
     }
-
-    fn check_numbers(&self, workers: usize) -> Result<()> {
-        if !(1..=4096).contains(&workers) {
-            return Err(Error::argument("workers", format!("{workers}; 1 to 4096 work")));
-        }
-        if !(1..=4096).contains(&self.queue_depth) {
-            return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.queue_depth)));
-        }
-        if self.slot_bytes < REGION_BYTES {
-            return Err(Error::argument("slot_bytes", format!("{}; {REGION_BYTES} at least", self.slot_bytes)));
-        }
-        if self.decode.max_pixels == 0 {
-            return Err(Error::argument("max_pixels", "0 refuses every image"));
-        }
-        check_views(self.views)?;
-        match self.on_error {
-            OnError::Skip { max_share } if !(0.0..=1.0).contains(&max_share) => {
-                Err(Error::argument("on_error", format!("max_share = {max_share} is no share; 0 to 1 work")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks everything, compiles the plan, allocates GPU buffers.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::Snippet`] for the
-    /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
-    /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for a buffer;
-    /// [`ErrorKind::Device`] if it refuses a shader or is lost.
-    pub fn build(self, backend: &Backend) -> Result<DataLoader> {
-        let workers = self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        self.check_numbers(workers)?;
-        let (rank, world) = self.shard;
-        let sampler = Sampler::new(self.dataset.len(), self.batch_size)?
-            .shuffle(self.shuffle)
-            .seed(self.seed)
-            .shard(rank, world)?
-            .last_batch(self.last_batch)?;
-        let plan = Plan::compile_for(self.dataset.channels(), &self.transforms, &self.output)?;
-        let Some(size) = plan.output_size() else {
-            let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
-            return Err(Error::argument("transforms", reason));
-        };
-        // In floats, in case u64 overflows: 2^22 pixels a side, 2^64 images.
-        let images = self.batch_size as f64 * self.views as f64;
-        let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
-        let batch_bytes =
-            if too_large { u64::MAX / 64 } else { (self.batch_size * self.views * plan.image_bytes(size)) as u64 };
-        let (execution, budget) = self.execution(backend, &plan, batch_bytes, size)?;
-        let recipe = Recipe {
-            name: self.name,
-            description: self.description,
-            transforms: self.transforms,
-            output: Some(self.output),
-            views: self.views,
-        };
-        let line = Line {
-            seek: Store::open(&self.seek_indexes, self.dataset.folder(), self.seek_memory).map(Arc::new),
-            dataset: self.dataset,
-            plan,
-            size,
-            sampler,
-            seed: self.seed,
-            batch_size: self.batch_size,
-            views: self.views,
-            decode: self.decode,
-            on_error: self.on_error,
-            workers,
-            queue_depth: self.queue_depth,
-            execution,
-            scratch: bounded(workers),
-            stats: Counters::new(workers),
-        };
-        // Under error scopes, before any thread: what the GPU cannot hold is an error of `build`.
-        match &line.execution {
-            Execution::Host { .. } => {}
-            Execution::HostToGpu { .. } => line.return_copy_staging(line.take_copy_staging()?),
-            Execution::Gpu { .. } => line.return_resources(line.take_resources()?),
-        }
-        Ok(DataLoader { line: Arc::new(line), recipe, backend: backend.clone(), budget })
-    }
-
-    fn execution(&self, backend: &Backend, plan: &Plan, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
-        // One is filled, `queue_depth` are ready, one is with the caller.
-        let base = self.queue_depth + 2;
-        let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
-        match (backend, self.execute) {
-            (Backend::Cpu, Execute::Gpu) => Err(Error::argument("execute", "Execute::Gpu needs Backend::Gpu")),
-            (Backend::Cpu, _) => {
-                let budget = budget(0, batch)?;
-                let outputs = host_ring(base, budget, batch);
-                Ok((Execution::Host { outputs }, budget))
-            }
-            (Backend::Gpu(gpu), execute) => {
-                check_batch(gpu, batch)?;
-                let on_cpu = execute == Execute::Cpu || (execute == Execute::Auto && gpu.is_software());
-                if on_cpu { self.host_to_gpu(gpu, batch, base) } else { self.on_gpu(gpu, plan, batch, size, base) }
-            }
-        }
-    }
-
-    fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
-        let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
-        let outputs = Outputs::new(base, budget);
-        (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
-        let host = host_ring(2, Budget::unlimited(batch), batch);
-        Ok((Execution::HostToGpu { gpu: gpu.clone(), host, outputs, pool: bounded(1) }, budget))
-    }
-
-    fn on_gpu(&self, gpu: &Gpu, plan: &Plan, batch: u64, size: (u32, u32), base: usize) -> Result<(Execution, Budget)> {
-        let limits = gpu.device().limits();
-        let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
-        let binding = limits.max_storage_buffer_binding_size;
-        // An image that the CPU has reduced takes four floats a pixel; the views of a sample are in one slot.
-        let a_sample =
-            if self.views == 1 { a_float_image } else { self.views as u64 * a_float_image.max(REGION_BYTES) };
-        let slot_bytes = self.slot_bytes.max(a_sample).next_multiple_of(256);
-        if slot_bytes > binding {
-            let setting = match self.views {
-                _ if self.slot_bytes > binding => "slot_bytes",
-                1 => "the output size",
-                _ => "views",
-            };
-            return Err(ErrorKind::DoesNotFit {
-                what: "a slot",
-                needed: slot_bytes,
-                limit: binding,
-                whose: "what a binding of this adapter holds",
-                setting,
-            }
-            .into());
-        }
-        let copies = SLOTS as u64 + u64::from(!gpu.mappable());
-        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size * self.views, SLOTS as u64);
-        let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
-        let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
-        check_batch(gpu, largest)?;
-        let outputs = Outputs::new(base, budget);
-        let kernels = Box::new(Kernels::new(gpu, plan)?);
-        (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
-        Ok((Execution::Gpu { kernels, outputs, pool: bounded(1), slots: SLOTS, slot_bytes }, budget))
-    }
-}
-
-/// All made here, so that no epoch makes one; the system gives the memory when it is first written.
-fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<Outputs<HostBuffer>> {
-    let outputs = Outputs::new(base, budget);
-    (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize)));
-    outputs
 }

@@ -1,7 +1,7 @@
 //! The end of the line when the CPU executor augments: joins the pieces of each batch and hands the batches on in order,
 //! either as they are or copied into GPU buffers (software adapters).
 
-use super::assembly::{Assembly, Content, Judge, Message};
+use super::assembly::{Assembly, Judge, Message};
 use super::batch::{Batch, Store};
 use super::host::HostBuffer;
 use super::line::Line;
@@ -27,7 +27,7 @@ pub(super) struct CopyUp<'a> {
 /// Assembles batches until the workers are gone, the caller is, or an error ends the run.
 pub(super) fn run(
     line: &Line,
-    inbox: &Receiver<Message>,
+    (inbox, announced): (&Receiver<Message>, &Receiver<()>),
     ready: &Sender<Result<Batch>>,
     stop: &AtomicBool,
     mut up: Option<CopyUp<'_>>,
@@ -43,14 +43,14 @@ pub(super) fn run(
             Message::Batch(announced) => {
                 batches.insert(announced.number, Assembly::new(announced));
             }
-            Message::Done { batch, place, facts, failures, content: Content::Augmented(piece) } => {
+            Message::Augmented { batch, place, facts, failures, piece } => {
                 if let Some(assembly) = batches.get_mut(&batch) {
+                    assembly.set_piece(place, facts.len(), piece);
                     assembly.set_facts(place, facts, failures);
-                    assembly.set_piece(place, piece);
                 }
             }
             Message::Fatal(error) => return Err(error),
-            Message::Done { .. } | Message::Request(_) | Message::GiveBack { .. } => {
+            Message::Uploaded { .. } | Message::Request(_) | Message::GiveBack { .. } => {
                 let reason = "a worker of the GPU line sent to the CPU line".to_owned();
                 return Err(ErrorKind::Device { stage: "assembling", reason }.into());
             }
@@ -65,6 +65,7 @@ pub(super) fn run(
                     None => return Ok(()),
                 },
             };
+            let _ = announced.try_recv();
             line.stats.ready(assembly.announced.at.elapsed());
             let mut batch = assembly.finish(line, store);
             judge.judge(line, &mut batch)?;

@@ -1,16 +1,16 @@
 //! A run: the threads of the line for a range of epochs, and the iterator at its end.
 
-use super::assembly::{Announced, Message};
+use super::assembly::Message;
 use super::batch::{Batch, Store};
 use super::collect::{self, CopyUp};
+use super::feed::Feeder;
 use super::line::{Execution, Line, Runs};
 use super::stats::Stage;
 use super::upload::Uploader;
-use super::worker::{self, Job, panic_error};
-use crate::error::{ErrorKind, Result};
+use super::worker;
+use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::State;
-use crossbeam_channel::{Receiver, Sender, bounded};
-use std::ops::Range;
+use crossbeam_channel::{Receiver, Sender, bounded, never};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,9 +81,13 @@ impl Epochs {
         let (jobs_in, jobs) = bounded(capacities.jobs);
         let (inbox_in, inbox) = bounded(capacities.inbox);
 
+        // Where samples lie in GPU memory nothing else holds the feeder back.
+        let (announce, announced) = bounded(capacities.announced);
         let (stop, to_collector, of_feed) = (Arc::clone(&run.stop), inbox_in.clone(), runs.clone());
         run.spawn("gpufeed-feed".to_owned(), "feeding", &ready_in, move |line| {
-            feed(line, &of_feed, (state, end), &jobs_in, &to_collector, &stop)
+            let feeder =
+                Feeder { line, runs: &of_feed, jobs: &jobs_in, out: &to_collector, announce: &announce, stop: &stop };
+            feeder.run(state, end)
         })?;
         for number in 0..line.workers {
             let (jobs, out, stop) = (jobs.clone(), inbox_in.clone(), Arc::clone(&run.stop));
@@ -95,7 +99,7 @@ impl Epochs {
                     Ok(()) => line.return_scratch(scratch),
                     // By way of the inbox, where the end of the line may be waiting for this very worker.
                     Err(payload) => {
-                        let _ = out.send(Message::Fatal(panic_error("worker", payload.as_ref())));
+                        let _ = out.send(Message::Fatal(Error::panic("worker", payload.as_ref())));
                     }
                 }
                 Ok(())
@@ -104,7 +108,7 @@ impl Epochs {
         drop((jobs, inbox_in));
         let (stop, batches) = (Arc::clone(&run.stop), ready_in.clone());
         run.spawn("gpufeed-batch".to_owned(), "upload", &ready_in, move |line| {
-            let inbox = Drained { inbox, stop: &stop };
+            let inbox = Drained { inbox, announced, stop: &stop };
             assemble(line, &runs, inbox, &batches, &stop)
         })?;
         Ok(run)
@@ -124,7 +128,7 @@ impl Epochs {
             let error = match result {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => error,
-                Err(payload) => panic_error(stage, payload.as_ref()),
+                Err(payload) => Error::panic(stage, payload.as_ref()),
             };
             stop.store(true, Ordering::Relaxed);
             // The caller may be gone; then nobody asks.
@@ -254,63 +258,19 @@ impl Drop for Epochs {
     }
 }
 
-/// The start of the line: announces each batch, then hands its places to the workers.
-fn feed(
-    line: &Line,
-    runs: &Runs,
-    (state, end): (State, u64),
-    jobs: &Sender<Job>,
-    collector: &Sender<Message>,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let (mut number, mut order) = (0, 0);
-    let clock = line.stats.feed();
-    for epoch in state.epoch..end {
-        let samples = line.sampler.epoch(epoch);
-        let first = if epoch == state.epoch { state.batch } else { 0 };
-        let batches: Range<usize> = first as usize..samples.batches();
-        for index in batches {
-            let slots = samples.batch(index);
-            let places = slots.len();
-            let valid = slots.clone().filter(|slot| !slot.padding).count();
-            clock.other();
-            let (buffer, pieces) = match clock.blocked(|| line.take_host_buffer(runs, stop))? {
-                Some(None) => (None, Vec::new()),
-                Some(Some(mut lease)) => {
-                    let mut pieces = Vec::new();
-                    lease.with(|buffer| pieces = buffer.split(places, line.sample_bytes()));
-                    (Some(lease), pieces)
-                }
-                None => return Ok(()),
-            };
-            let announced = Announced { number, epoch, index: index as u64, places, valid, at: Instant::now(), buffer };
-            if clock.blocked(|| collector.send(Message::Batch(announced)).is_err()) {
-                return Ok(());
-            }
-            let mut pieces = pieces.into_iter();
-            for (place, slot) in slots.enumerate() {
-                let job = Job { order, batch: number, place, epoch, slot, piece: pieces.next() };
-                if stop.load(Ordering::Relaxed) || clock.send(jobs, job).is_err() {
-                    return Ok(());
-                }
-                order += 1;
-            }
-            number += 1;
-        }
-    }
-    Ok(())
-}
-
 /// The inbox of a run. However the run ends, it is emptied until the last worker is gone: a bounded channel without a
 /// receiver keeps its messages, and a request that is kept keeps its worker waiting for the grant.
 struct Drained<'a> {
     inbox: Receiver<Message>,
+    /// What the feeder waits for.
+    announced: Receiver<()>,
     stop: &'a AtomicBool,
 }
 
 impl Drop for Drained<'_> {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        self.announced = never();
         self.inbox.iter().for_each(drop);
     }
 }
@@ -324,18 +284,18 @@ fn assemble(
     stop: &AtomicBool,
 ) -> Result<()> {
     match &line.execution {
-        Execution::Host { .. } => collect::run(line, &inbox.inbox, ready, stop, None),
+        Execution::Host { .. } => collect::run(line, (&inbox.inbox, &inbox.announced), ready, stop, None),
         Execution::HostToGpu { gpu, outputs, .. } => {
             let mut staging = line.take_copy_staging()?;
             let up = CopyUp { gpu, outputs, run: &runs.outputs, staging: &mut staging };
-            let result = collect::run(line, &inbox.inbox, ready, stop, Some(up));
+            let result = collect::run(line, (&inbox.inbox, &inbox.announced), ready, stop, Some(up));
             // What an error leaves (a buffer that is not mapped, half a submission) is no use to the next run.
             result.inspect(|()| line.return_copy_staging(staging))
         }
         Execution::Gpu { kernels, outputs, .. } => {
             let mut resources = line.take_resources()?;
             let uploader = Uploader::new(line, kernels, (outputs, &runs.outputs), &mut resources, ready, stop);
-            let result = uploader.run(&inbox.inbox);
+            let result = uploader.run((&inbox.inbox, &inbox.announced));
             // Another run may take the slots: no worker may hold a range of them any more.
             drop(inbox);
             result.inspect(|()| line.return_resources(resources))

@@ -1,4 +1,4 @@
-//! Output buffers in host memory, cut into one piece an image so that workers fill them in parallel, and joined again.
+//! Output buffers in host memory, cut into a piece for each job so that workers fill them in parallel, and joined again.
 //!
 //! `bytes::BytesMut` splits one allocation into owned parts and joins neighbours without a copy: disjoint writing
 //! without a lock and without `unsafe`.
@@ -30,10 +30,10 @@ impl HostBuffer {
         &self.batch
     }
 
-    /// Cuts `images` pieces of `bytes` each off; `join` puts them back.
+    /// Cuts pieces of so many bytes off; `join` puts them back.
     ///
     /// A run that was stopped in mid-batch has lost its pieces; the memory is then allocated anew.
-    pub(super) fn split(&mut self, images: usize, bytes: usize) -> Vec<BytesMut> {
+    pub(super) fn split(&mut self, bytes: impl Iterator<Item = usize>) -> Vec<BytesMut> {
         if self.batch.len() + self.rest.len() < self.bytes {
             *self = HostBuffer::new(self.bytes);
         }
@@ -43,7 +43,7 @@ impl HostBuffer {
             let behind = std::mem::replace(&mut whole, batch);
             whole.unsplit(behind);
         }
-        let pieces = (0..images).map(|_| whole.split_to(bytes)).collect();
+        let pieces = bytes.map(|bytes| whole.split_to(bytes)).collect();
         self.rest = whole;
         pieces
     }
@@ -66,14 +66,15 @@ mod tests {
         let address = buffer.rest.as_ptr();
         assert_eq!(address.align_offset(ALIGNMENT), 0);
         for images in [3, 10, 1] {
-            let mut pieces = buffer.split(images, 10);
+            let mut pieces = buffer.split(std::iter::repeat_n(10, images));
             (0..).zip(&mut pieces).for_each(|(i, piece)| piece.fill(i));
             buffer.join(pieces);
             assert_eq!(buffer.batch().len(), 10 * images);
             assert_eq!(buffer.batch().as_ptr(), address);
             assert!((0..images).all(|i| buffer.batch()[10 * i..10 * i + 10].iter().all(|b| *b == i as u8)));
         }
-        drop(buffer.split(10, 10));
-        assert_eq!(buffer.split(10, 10).len(), 10, "lost pieces are replaced");
+        let tens = || std::iter::repeat_n(10, 10);
+        drop(buffer.split(tens()));
+        assert_eq!(buffer.split(tens()).len(), 10, "lost pieces are replaced");
     }
 }

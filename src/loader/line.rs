@@ -2,9 +2,10 @@
 
 use super::OnError;
 use super::builder;
+use super::cache;
 use super::host::HostBuffer;
 use super::outputs::{Lease, Outputs, Run};
-use super::prepare::Scratch;
+use super::scratch::Scratch;
 use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
 use crate::decode::DecodeOptions;
@@ -32,8 +33,13 @@ pub(super) struct Line {
     /// Images that a batch has of each sample.
     pub(super) views: usize,
     pub(super) decode: DecodeOptions,
+    /// Whether JPEGs may be decoded smaller than they are.
+    pub(super) scaled_decode: bool,
     /// Seek indexes, where they are wanted.
     pub(super) seek: Option<Arc<seek::Store>>,
+    pub(super) cache: cache::Store,
+    /// Whether the data set holds pixels of small images in memory, as far as its first sample tells.
+    pub(super) small_in_memory: bool,
     pub(super) on_error: OnError,
     pub(super) workers: usize,
     pub(super) queue_depth: usize,
@@ -94,7 +100,9 @@ impl Line {
         // Deep enough that no worker waits for the next job, of which a thousand small ones take a millisecond, and short enough
         // that little is announced ahead.
         let jobs = (16 * self.workers).min(self.batch_size / 2).max(2 * self.workers);
-        Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth }
+        // As many as there are output buffers, and those that the jobs ahead belong to.
+        let announced = self.queue_depth + 4 + (jobs + self.workers).div_ceil(self.batch_size);
+        Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth, announced }
     }
 
     pub(super) fn sample_elements(&self) -> u64 {
@@ -120,6 +128,11 @@ impl Line {
         let mut all: Vec<Scratch> = self.scratch.1.try_iter().collect();
         Scratch::level(&mut all);
         all.into_iter().for_each(|scratch| self.return_scratch(scratch));
+    }
+
+    /// Whether the workers augment.
+    pub(super) fn augments_on_cpu(&self) -> bool {
+        !matches!(self.execution, Execution::Gpu { .. })
     }
 
     /// The device, where there is one.

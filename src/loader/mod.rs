@@ -10,32 +10,35 @@ mod assembly;
 mod batch;
 mod budget;
 mod builder;
+mod cache;
 mod collect;
+mod drafted;
 mod epochs;
+mod feed;
 mod host;
 mod line;
 mod outputs;
 mod prepare;
+mod replay;
+mod scratch;
 pub(crate) mod stats;
 mod upload;
 mod worker;
 
 pub use batch::{Batch, Failure, Images};
 pub use builder::DataLoaderBuilder;
+pub use cache::Cache;
 pub use epochs::Epochs;
 pub use stats::{
     Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
 };
 
 use crate::backend::Backend;
-use crate::dataset::{Dataset, SampleData};
-use crate::decode::{self, Rect};
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-use crate::processor::Processor;
 use crate::recipe::Recipe;
 use crate::sampler::{Sampler, State};
-use crate::transforms::Drawn;
 use line::{Execution, Line};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -179,43 +182,6 @@ impl DataLoader {
         self.len() == 0
     }
 
-    /// Applies given parameters to one sample, on this loader's executor: bit for bit the image that the batch had.
-    ///
-    /// Returns the image in the output's layout and type.
-    ///
-    /// # Errors
-    /// What reading and decoding the sample gives; [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters
-    /// do not belong to this plan or to this sample's size.
-    pub fn replay(&self, index: usize, drawn: &Drawn) -> Result<Vec<u8>> {
-        let backend = match (&self.line.execution, &self.backend) {
-            (Execution::Gpu { .. }, backend) => backend,
-            _ => &Backend::Cpu,
-        };
-        let processor = Processor::new(&self.line.plan, backend)?;
-        let mut file = Vec::new();
-        let sample = self.line.dataset.read(index, &mut file)?;
-        match sample.data {
-            SampleData::Pixels(pixels) => processor.run(&[(pixels, drawn)]),
-            SampleData::Encoded(bytes) => {
-                let probe = decode::probe(bytes, &self.line.decode)?;
-                let (width, height) = (probe.width, probe.height);
-                let mut scratch = decode::Scratch::default();
-                let whole = Rect { left: 0, top: 0, width, height };
-                let decoded = decode::decode(bytes, &probe, whole, &self.line.decode, &mut scratch)?;
-                let row = 4 * width as usize;
-                let packed: Vec<u8> = decoded
-                    .pixels
-                    .chunks(decoded.stride)
-                    .take(height as usize)
-                    .flat_map(|r| &r[..row])
-                    .copied()
-                    .collect();
-                let pixels = crate::Pixels::new(width, height, crate::PixelFormat::Rgba8, &packed)?;
-                processor.run(&[(pixels, drawn)])
-            }
-        }
-    }
-
     /// The data set.
     pub fn dataset(&self) -> &dyn Dataset {
         &*self.line.dataset
@@ -238,7 +204,8 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The plan.
+    /// The plan, divided where a cache keeps what lies behind a resize. With `cache_in_bytes` it does not round there;
+    /// [`replay`](Self::replay) does.
     pub fn plan(&self) -> &Plan {
         &self.line.plan
     }
@@ -275,6 +242,11 @@ impl DataLoader {
         self.budget.of_a_run()
     }
 
+    /// What the [cache](crate::Cache) keeps: samples, and their bytes (on the GPU: of the buffers that they lie in).
+    pub fn cached(&self) -> (u64, u64) {
+        self.line.cache.kept()
+    }
+
     /// The plan with its passes, where it runs, the bytes that come out, and the memory it takes; known before any run.
     pub fn explain(&self) -> String {
         let line = &self.line;
@@ -290,9 +262,33 @@ impl DataLoader {
             None => "none".to_owned(),
             Some(seek) => seek.path().map_or("in memory".to_owned(), |path| path.display().to_string()),
         };
+        let mib = |bytes: u64| bytes >> 20;
+        let cache = match &line.cache {
+            cache::Store::Off => "off".to_owned(),
+            store => {
+                let ((where_to, budget), (samples, bytes)) = (store.place(), store.kept());
+                let what = match line.plan.first_stage() {
+                    0 => "decoded pixels in bytes".to_owned(),
+                    _ if line.plan.rounds() => format!("bytes, rounded, behind {}", line.plan.kept_names().join(" + ")),
+                    _ => format!("f32 behind {}", line.plan.kept_names().join(" + ")),
+                };
+                let (budget, bytes) = (mib(budget), mib(bytes));
+                format!(
+                    "{what}, {where_to}, up to {budget} MiB; what has no room streams; {samples} samples in {bytes} MiB now"
+                )
+            }
+        };
+        let scaled = match line.scaled_decode {
+            false => "off",
+            true => {
+                "JPEGs at 1/2, 1/4 or 1/8 where the first stage reduces them by as much; pixels differ from those at full size"
+            }
+        };
+        // Where the head's result is rounded, the workers run the head.
+        let plan = if line.augments_on_cpu() { line.plan.clone() } else { line.plan.for_kernels() };
         format!(
-            "{}runs on: {executor}\nseek indexes: {seek}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
-            line.plan,
+            "{}runs on: {executor}\ncache: {cache}\nscaled decode: {scaled}\nseek indexes: {seek}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            plan,
             line.dataset.len(),
             self.len(),
             line.batch_size,

@@ -8,7 +8,7 @@
 
 use super::budget::Budget;
 use crate::error::{ErrorKind, Result};
-use crossbeam_channel::{Receiver, Sender, never, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -31,13 +31,37 @@ pub(super) struct Outputs<T> {
     budget: Budget,
 }
 
+/// How long nobody looks whether the run has been stopped, or waits in vain.
+pub(super) const ROUND: Duration = Duration::from_millis(10);
+
 /// One run's part in the ring.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Run {
     /// Its buffers that the caller does not have yet.
     in_line: AtomicUsize,
     /// Its caller waits in `next`.
     pub(super) waiting: AtomicBool,
+    /// Says that one of them has left the line: there may be room for another one.
+    left: (Sender<()>, Receiver<()>),
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Run { in_line: AtomicUsize::new(0), waiting: AtomicBool::new(false), left: bounded(1) }
+    }
+}
+
+impl Run {
+    fn leave_line(&self) {
+        self.in_line.fetch_sub(1, Ordering::SeqCst);
+        // One message says it for all that have left.
+        let _ = self.left.0.try_send(());
+    }
+
+    /// A message whenever a buffer has left the line.
+    pub(super) fn left(&self) -> &Receiver<()> {
+        &self.left.1
+    }
 }
 
 /// A buffer on loan; dropping it returns it.
@@ -67,7 +91,7 @@ impl<T> Lease<T> {
     pub(super) fn hand_out(&mut self) {
         self.held = true;
         self.ring.held.fetch_add(1, Ordering::SeqCst);
-        self.run.in_line.fetch_sub(1, Ordering::SeqCst);
+        self.run.leave_line();
     }
 
     /// Takes it out of the ring for good.
@@ -83,8 +107,11 @@ impl<T> Drop for Lease<T> {
             // Both ends live in the ring, so this cannot fail.
             let _ = self.ring.returns.0.send(buffer);
         }
-        let counter = if self.held { &self.ring.held } else { &self.run.in_line };
-        counter.fetch_sub(1, Ordering::SeqCst);
+        if self.held {
+            self.ring.held.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            self.run.leave_line();
+        }
     }
 }
 
@@ -188,9 +215,19 @@ impl<T> Outputs<T> {
                 return Ok(Some(lease));
             }
             self.check(run, &mut stuck)?;
-            if let Ok(buffer) = self.returns(run).recv_timeout(Duration::from_millis(10)) {
-                self.put_back(buffer);
+            self.wait(run, ROUND);
+        }
+    }
+
+    /// Until a buffer comes back or leaves the line; whether that was within `most`.
+    fn wait(&self, run: &Run, most: Duration) -> bool {
+        select! {
+            recv(self.returns(run)) -> buffer => {
+                buffer.into_iter().for_each(|buffer| self.put_back(buffer));
+                true
             }
+            recv(run.left()) -> _ => true,
+            default(most) => false,
         }
     }
 
@@ -208,7 +245,7 @@ impl<T> Outputs<T> {
         Err(ErrorKind::OutputsHeld { held, budget: self.budget.limit }.into())
     }
 
-    /// Buffers that come back, for whoever waits for several things at once; never any while the run is full.
+    /// Buffers that come back, for whoever waits for several things at once, [`Run::left`] among them; never any while the run is full.
     pub(super) fn returns(&self, run: &Run) -> Receiver<T> {
         if self.is_full(run) { never() } else { self.returns.1.clone() }
     }
@@ -216,5 +253,31 @@ impl<T> Outputs<T> {
     /// Puts back what came from `returns`, where `try_take` finds it.
     pub(super) fn put_back(&self, buffer: T) {
         let _ = self.returns.0.send(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_waits_hears_when_the_caller_takes_a_batch_and_when_it_returns_one() {
+        let forever = Duration::from_secs(60);
+        let ring = Outputs::new(1, Budget::unlimited(1));
+        ring.enter().unwrap();
+        let run = Arc::new(Run::default());
+        let take = || ring.try_take(&run, || Ok("a buffer")).unwrap();
+        let mut lease = take().unwrap();
+        assert!(take().is_none(), "the run has all that it may have");
+        assert!(!ring.wait(&run, Duration::ZERO), "nothing has happened");
+        lease.hand_out();
+        assert!(ring.wait(&run, forever));
+        assert!(take().is_none(), "the ring may not grow while the caller has one batch alone");
+        assert!(!ring.wait(&run, Duration::ZERO));
+        drop(lease);
+        assert!(ring.wait(&run, forever));
+        let lease = take().unwrap();
+        drop(lease);
+        assert!(ring.wait(&run, forever), "a batch that never left the line");
     }
 }

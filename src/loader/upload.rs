@@ -5,17 +5,20 @@
 //! message, a buffer that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow
 //! or huge sample delays its own batch and nothing else.
 
-use super::assembly::{Assembly, Content, Grant, Judge, Message, Request};
+mod kept;
+
+use super::assembly::{Assembly, Grant, Judge, Message, Request};
 use super::batch::{Batch, Store};
+use super::cache::DeviceClaim;
 use super::line::Line;
-use super::outputs::{Outputs, Run, Stuck};
+use super::outputs::{Outputs, ROUND, Run, Stuck};
 use super::stats::{Clock, Stage};
 use crate::error::{ErrorKind, Result};
-use crate::gpu::kernel::{Item, Kernels, Target};
+use crate::gpu::kernel::{Item, Keep, Kernels, Target};
 use crate::gpu::submission::{Part, Resources};
 use crate::plan::params::Source;
 use crate::plan::program::Program;
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender, never, select};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +42,7 @@ struct Placed {
     batch: u64,
     place: usize,
     views: Vec<(Source, Program)>,
+    claim: Option<DeviceClaim>,
 }
 
 pub(super) struct Uploader<'a> {
@@ -83,14 +87,14 @@ impl<'a> Uploader<'a> {
         ready: &'a Sender<Result<Batch>>,
         stop: &'a AtomicBool,
     ) -> Self {
-        line.stats.gpu.name(&line.plan.pass_list());
+        line.stats.gpu.name(&kernels.plan().pass_list());
         let clock = line.stats.upload();
         Uploader { line, kernels, outputs, run, resources, ready, stop, clock, state: State::default() }
     }
 
     /// Works until the workers are gone, the caller is, or an error ends the run.
-    pub(super) fn run(mut self, inbox: &Receiver<Message>) -> Result<()> {
-        let result = self.serve(inbox);
+    pub(super) fn run(mut self, (inbox, announced): (&Receiver<Message>, &Receiver<()>)) -> Result<()> {
+        let result = self.serve(inbox, announced);
         // Slots that were being filled stay mapped; their ranges are dropped when the workers have ended.
         for filling in &self.state.filling {
             self.resources.staging.give_back(filling.slot);
@@ -98,14 +102,19 @@ impl<'a> Uploader<'a> {
         result
     }
 
-    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<()> {
+    fn serve(&mut self, inbox: &Receiver<Message>, announced: &Receiver<()>) -> Result<()> {
+        // Feeder and workers have ended.
+        let mut ended = false;
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let missing = self.grant_all()?;
+            let mut missing = self.grant_all()?;
+            if !self.submit_kept()? && missing != Missing::Slot {
+                missing = Missing::Output;
+            }
             self.submit_full()?;
-            if !self.deliver()? {
+            if !self.deliver(announced)? {
                 return Ok(());
             }
             self.clock.spent(Stage::Upload, 0);
@@ -117,6 +126,7 @@ impl<'a> Uploader<'a> {
                 }
                 Missing::Output => {
                     self.outputs.check(self.run, &mut self.state.stuck)?;
+                    let inbox = if ended { &never() } else { inbox };
                     match self.clock.blocked(|| self.for_output(inbox)) {
                         Some(message) => message,
                         None => continue,
@@ -129,11 +139,11 @@ impl<'a> Uploader<'a> {
             };
             match message {
                 Some(message) => self.hear(message)?,
-                // Feeder and workers have ended: what is left is submitted and delivered.
+                None if ended => return Ok(()),
+                // What is left is submitted and delivered.
                 None => {
+                    ended = true;
                     self.state.filling.iter_mut().for_each(|filling| filling.sealed = true);
-                    self.submit_full()?;
-                    return self.deliver().map(|_| ());
                 }
             }
             while let Ok(message) = inbox.try_recv() {
@@ -154,7 +164,8 @@ impl<'a> Uploader<'a> {
                 }
                 None
             }
-            default(Duration::from_millis(10)) => None,
+            recv(self.run.left()) -> _ => None,
+            default(ROUND) => None,
         }
     }
 
@@ -175,16 +186,18 @@ impl<'a> Uploader<'a> {
                     filling.outstanding -= 1;
                 }
             }
-            Message::Done { batch, place, facts, failures, content } => {
+            Message::Uploaded { batch, place, facts, failures, slot, views, claim } => {
                 if let Some(assembly) = state.batches.get_mut(&batch) {
-                    assembly.set_facts(place, facts, failures);
+                    assembly.set_facts(place, [facts], failures);
                 }
-                if let Content::Slot { slot, views } = content
-                    && let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot)
-                {
+                if let Some(filling) = state.filling.iter_mut().find(|filling| filling.slot == slot) {
                     filling.outstanding -= 1;
-                    filling.contents.push(Placed { batch, place, views });
+                    filling.contents.push(Placed { batch, place, views, claim });
                 }
+            }
+            Message::Augmented { .. } => {
+                let reason = "a worker of the CPU line sent to the GPU line".to_owned();
+                return Err(ErrorKind::Device { stage: "upload", reason }.into());
             }
             Message::Fatal(error) => return Err(error),
         }
@@ -230,15 +243,17 @@ impl<'a> Uploader<'a> {
         }
     }
 
-    /// Whether the batch has its output buffer; takes one if there is one.
+    /// Whether the batch has its output buffer; takes one if there is one. Batches before it come first, or a later one
+    /// could have the last buffer while the caller waits for an earlier one.
     fn has_output(&mut self, batch: u64) -> Result<bool> {
-        let Some(assembly) = self.state.batches.get_mut(&batch) else { return Ok(false) };
-        if assembly.target.is_none() {
-            let bytes = self.line.batch_bytes();
-            let (gpu, plan) = (self.kernels.gpu(), &self.line.plan);
+        let (gpu, plan, bytes) = (self.kernels.gpu(), &self.line.plan, self.line.batch_bytes());
+        for (_, assembly) in self.state.batches.range_mut(..=batch).filter(|(_, batch)| batch.target.is_none()) {
             assembly.target = self.outputs.try_take(self.run, || Target::new(gpu, plan, bytes))?;
+            if assembly.target.is_none() {
+                return Ok(false);
+            }
         }
-        Ok(assembly.target.is_some())
+        Ok(self.state.batches.contains_key(&batch))
     }
 
     /// The slot with room for `bytes`, sealing one that has none.
@@ -292,27 +307,39 @@ impl<'a> Uploader<'a> {
                 assembly.remaining -= 1;
             }
         }
+        let pages = self.pages();
         let mut parts = Vec::new();
         for of_batch in contents.chunk_by(|a, b| a.batch == b.batch) {
-            let Some(assembly) = self.state.batches.get(&of_batch[0].batch) else { continue };
-            let Some(target) = &assembly.target else { continue };
+            let assembly = self.state.batches.get(&of_batch[0].batch);
+            let Some((assembly, target)) = assembly.and_then(|batch| Some((batch, batch.target.as_ref()?))) else {
+                let reason = "a sample of a batch without a buffer was uploaded".to_owned();
+                return Err(ErrorKind::Device { stage: "upload", reason }.into());
+            };
             let mut items = Vec::with_capacity(of_batch.len() * self.line.views);
-            for Placed { place, views, .. } in of_batch {
+            for Placed { place, views, claim, .. } in of_batch {
                 let first = place * self.line.views;
+                let mut keep = claim
+                    .as_ref()
+                    .map(DeviceClaim::place)
+                    .map(|place| Keep { page: pages[place.page].clone(), place: place.clone() });
                 items.extend((first..).zip(views).map(|(index, (source, program))| Item {
                     program,
                     source: *source,
                     index,
+                    // The head is the same in every view.
+                    keep: keep.take(),
                 }));
             }
             let elements = self.line.sample_elements() * assembly.announced.places as u64;
             parts.push(Part { items, target, complete: (assembly.remaining == 0).then_some(elements) });
         }
-        self.resources.submit(self.kernels, slot, used, parts, &self.line.stats.gpu)
+        let computing = self.resources.submit(self.kernels, slot, used, parts, &self.line.stats.gpu)?;
+        contents.into_iter().filter_map(|placed| placed.claim).for_each(DeviceClaim::keep);
+        Ok(computing)
     }
 
     /// Hands complete batches on, in order; `false` once the caller is gone.
-    fn deliver(&mut self) -> Result<bool> {
+    fn deliver(&mut self, announced: &Receiver<()>) -> Result<bool> {
         while let Some(entry) = self.state.batches.first_entry().filter(|entry| entry.get().remaining == 0) {
             let mut assembly = entry.remove();
             let Some(target) = assembly.target.take() else {
@@ -320,6 +347,7 @@ impl<'a> Uploader<'a> {
                 return Err(ErrorKind::Device { stage: "upload", reason }.into());
             };
             let store = Store::Gpu { gpu: self.kernels.gpu().clone(), target };
+            let _ = announced.try_recv();
             self.line.stats.ready(assembly.announced.at.elapsed());
             let mut batch = assembly.finish(self.line, store);
             self.state.judge.judge(self.line, &mut batch)?;

@@ -1,32 +1,40 @@
-//! A worker: takes a place of a batch, reads, probes, draws, decodes, and puts the pixels where they belong.
+//! A worker: takes neighbouring places of a batch; reads, probes, draws and decodes each sample, and puts the pixels where
+//! they belong.
 
 use super::OnError;
-use super::assembly::{Content, Grant, Message, Request};
+use super::assembly::{Grant, Message, Request};
 use super::batch::Failure;
+use super::cache::DeviceClaim;
+use super::drafted::Drafted;
 use super::line::Line;
-use super::prepare::{Drafted, Facts, Parts, Scratch, View};
+use super::prepare::{Facts, Prepared};
+use super::scratch::{Parts, Scratch};
 use super::stats::{Clock, Stage};
 use crate::cpu;
-use crate::dataset::SampleData;
+use crate::decode::Scale;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::plan::params::Source;
+use crate::plan::program::Program;
 use crate::sampler::Slot;
+use crate::transforms::Key;
 use bytes::BytesMut;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One place of one batch.
+/// Neighbouring places of one batch: many small samples at a time, or one.
 #[derive(Debug)]
 pub(super) struct Job {
-    /// The sample's number in this run.
+    /// The first sample's number in this run.
     pub(super) order: u64,
     pub(super) batch: u64,
+    /// The first place.
     pub(super) place: usize,
     pub(super) epoch: u64,
-    pub(super) slot: Slot,
-    /// Where to augment to; without it the pixels go to a slot.
+    /// One for each place.
+    pub(super) slots: Vec<Slot>,
+    /// Where to augment to; without it the pixels go to a slot of the staging ring, one sample a job.
     pub(super) piece: Option<BytesMut>,
 }
 
@@ -35,6 +43,9 @@ const MOST_ATTEMPTS: u64 = 16;
 
 /// Why a worker stops without an error of its own.
 struct Stopped;
+
+/// What comes of a sample: its own error, or the end of the run.
+type Outcome<T> = Result<Result<T>, Stopped>;
 
 /// Works until there is no job, the run stops, or the line cannot go on.
 pub(super) fn run(
@@ -61,161 +72,243 @@ struct Worker<'a> {
     clock: Clock<'a>,
 }
 
+/// A sample in the staging ring.
+struct Uploaded {
+    slot: usize,
+    views: Vec<(Source, Program)>,
+    claim: Option<DeviceClaim>,
+}
+
 impl Worker<'_> {
     fn send(&self, message: Message) -> Result<(), Stopped> {
         self.clock.send(self.out, message).map_err(|_| Stopped)
     }
 
-    fn job(&self, mut job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {
+    fn job(&self, job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {
+        let Job { order, batch, place, epoch, slots, piece } = job;
         let mut failures = Vec::new();
-        // The first request of a place carries its number: slots are granted in the order of the batches.
-        let mut order = Some(job.order);
-        for attempt in 0..MOST_ATTEMPTS {
-            let (index, key) = self.line.candidate(job.epoch, &job.slot, attempt);
-            let work = AssertUnwindSafe(|| self.sample(index, &key, &mut job, &mut order, scratch));
-            match catch_unwind(work) {
-                Ok(Err(Stopped)) => return Err(Stopped),
-                // The data set's or an operator's: nobody knows what state it has left, so the run ends.
-                Err(payload) => {
-                    let source = panic_error(self.clock.stage().name(), payload.as_ref());
-                    let name = self.line.dataset.name(index);
-                    self.send(Message::Fatal(ErrorKind::Sample { id: key.sample, name, source }.into()))?;
-                    return Err(Stopped);
-                }
-                Ok(Ok(Ok((facts, content)))) => {
-                    let Job { batch, place, .. } = job;
-                    return self.send(Message::Done { batch, place, facts, failures, content });
-                }
-                Ok(Ok(Err(error))) => {
-                    let name = self.line.dataset.name(index);
-                    tracing::warn!(sample = key.sample, %name, %error, "sample failed");
-                    let last = attempt + 1 == MOST_ATTEMPTS;
-                    if last || matches!(self.line.on_error, OnError::Fail) {
-                        self.send(Message::Fatal(ErrorKind::Sample { id: key.sample, name, source: error }.into()))?;
-                        return Err(Stopped);
-                    }
-                    self.line.stats.failed();
-                    let place = job.place * self.line.views;
-                    failures.push(Failure { place, id: key.sample, name, error });
-                }
-            }
+        let Some(mut piece) = piece else {
+            let Some(slot) = slots.first() else { return Ok(()) };
+            // The first request of a place carries its number: slots are granted in the order of the batches.
+            let mut order = Some(order);
+            let work = |prepared: &Prepared<'_>, drafted: &mut Drafted, parts: &mut Parts<'_>| {
+                self.put(prepared, drafted, parts, (&mut order, batch))
+            };
+            let (facts, uploaded) = self.place((epoch, slot), place, scratch, &mut failures, work)?;
+            let Uploaded { slot, views, claim } = uploaded;
+            return self.send(Message::Uploaded { batch, place, facts, failures, slot, views, claim });
+        };
+        let mut facts = Vec::with_capacity(slots.len());
+        let bytes = self.line.sample_bytes();
+        for (i, slot) in slots.iter().enumerate() {
+            let out = &mut piece[i * bytes..(i + 1) * bytes];
+            let work = |prepared: &Prepared<'_>, drafted: &mut Drafted, parts: &mut Parts<'_>| {
+                Ok(self.augment(prepared, drafted, out, parts))
+            };
+            facts.push(self.place((epoch, slot), place + i, scratch, &mut failures, work)?.0);
         }
-        Ok(())
+        self.send(Message::Augmented { batch, place, facts, failures, piece })
     }
 
-    /// One candidate, from its file to its place. The outer error means that the run is over.
-    fn sample(
+    /// Tries one candidate after the other until `work` has served a place.
+    fn place<T>(
+        &self,
+        (epoch, slot): (u64, &Slot),
+        place: usize,
+        scratch: &mut Scratch,
+        failures: &mut Vec<Failure>,
+        mut work: impl FnMut(&Prepared<'_>, &mut Drafted, &mut Parts<'_>) -> Outcome<T>,
+    ) -> Result<(Facts, T), Stopped> {
+        for attempt in 0..MOST_ATTEMPTS {
+            let (index, key) = self.line.candidate(epoch, slot, attempt);
+            let error = match catch_unwind(AssertUnwindSafe(|| self.sample(index, &key, scratch, &mut work))) {
+                // The data set's or an operator's: nobody knows what state it has left, so the run ends.
+                Err(payload) => {
+                    let source = Error::panic(self.clock.stage().name(), payload.as_ref());
+                    return self.give_up(index, key, source);
+                }
+                Ok(Err(Stopped)) => return Err(Stopped),
+                Ok(Ok(Ok(done))) => return Ok(done),
+                Ok(Ok(Err(error))) => error,
+            };
+            let name = self.line.dataset.name(index);
+            tracing::warn!(sample = key.sample, %name, %error, "sample failed");
+            if attempt + 1 == MOST_ATTEMPTS || matches!(self.line.on_error, OnError::Fail) {
+                return self.give_up(index, key, error);
+            }
+            self.line.stats.failed();
+            failures.push(Failure { place: place * self.line.views, id: key.sample, name, error });
+        }
+        Err(Stopped)
+    }
+
+    fn give_up<T>(&self, index: usize, key: Key, source: Error) -> Result<T, Stopped> {
+        let name = self.line.dataset.name(index);
+        self.send(Message::Fatal(ErrorKind::Sample { id: key.sample, name, source }.into()))?;
+        Err(Stopped)
+    }
+
+    /// One candidate, from its file to its place.
+    fn sample<T>(
         &self,
         index: usize,
-        key: &crate::transforms::Key,
-        job: &mut Job,
-        order: &mut Option<u64>,
+        key: &Key,
         scratch: &mut Scratch,
-    ) -> Result<Result<(Facts, Content)>, Stopped> {
+        work: &mut impl FnMut(&Prepared<'_>, &mut Drafted, &mut Parts<'_>) -> Outcome<T>,
+    ) -> Outcome<(Facts, T)> {
         let (line, clock) = (self.line, &self.clock);
-        let (file, parts) = scratch.parts();
+        let (file, mut parts) = scratch.parts();
         clock.item();
-        let sample = match clock.work(Stage::Read, line.views, || line.dataset.read(index, file)) {
-            Ok(sample) => sample,
+        let read = if line.is_on_host(index) { 0 } else { line.views };
+        let prepared = match clock.work(Stage::Read, read, || line.prepare(index, file)) {
+            Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        clock.bytes(Stage::Read, sample.data.len() as u64);
-        let drafted = match clock.work(Stage::Draw, line.views, || line.draft(&sample.data, key)) {
+        clock.bytes(Stage::Read, prepared.bytes_read());
+        let mut drafted = match clock.work(Stage::Draw, line.views, || line.draft(&prepared, key)) {
             Ok(drafted) => drafted,
             Err(error) => return Ok(Err(error)),
         };
-        let content = match job.piece.take() {
-            Some(mut piece) => match self.augment(&sample.data, &drafted, &mut piece, parts) {
-                Ok(()) => Content::Augmented(piece),
-                Err(error) => {
-                    job.piece = Some(piece);
-                    return Ok(Err(error));
-                }
-            },
-            None => {
-                let (reply, grant) = bounded(1);
-                let request = Request { order: order.take(), batch: job.batch, bytes: drafted.slot_bytes(), reply };
-                self.send(Message::Request(request))?;
-                // The number of bytes is known before decoding, so the grant is usually here when the pixels are.
-                match self.put(&sample.data, &drafted, parts, &grant)? {
-                    Ok(content) => content,
-                    Err(error) => return Ok(Err(error)),
-                }
-            }
-        };
-        line.stats.images(line.views);
-        let drawn = drafted.views.into_iter().map(|view| view.drawn).collect();
-        Ok(Ok((Facts { id: key.sample, label: sample.label, drawn }, content)))
+        let mut done = work(&prepared, &mut drafted, &mut parts)?;
+        if done.is_err() && drafted.unclaim() {
+            // What an epoch reads decides whether a sample fails, not what is kept.
+            done = work(&prepared, &mut drafted, &mut parts)?;
+        }
+        if done.is_err() && drafted.scale != Scale::Full {
+            // A scan that the engine cannot read to the end: another decoder may, or says what is wrong with it.
+            drafted = match line.at_full_size(drafted) {
+                Ok(drafted) => drafted,
+                Err(error) => return Ok(Err(error)),
+            };
+            done = work(&prepared, &mut drafted, &mut parts)?;
+        }
+        Ok(done.map(|done| {
+            line.stats.images(line.views);
+            let drawn = drafted.views.into_iter().map(|view| view.drawn).collect();
+            (Facts { id: key.sample, label: prepared.label.clone(), drawn }, done)
+        }))
     }
 
     /// Decodes and augments into the batch's memory.
-    fn augment(&self, data: &SampleData<'_>, drafted: &Drafted, piece: &mut [u8], parts: Parts<'_>) -> Result<()> {
+    fn augment(
+        &self,
+        prepared: &Prepared<'_>,
+        drafted: &mut Drafted,
+        out: &mut [u8],
+        parts: &mut Parts<'_>,
+    ) -> Result<()> {
         let line = self.line;
-        let pixels = self.clock.work(Stage::Decode, line.views, || {
-            line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats))
+        let Parts { decode, seek, bytes, floats, cpu: executor, reduced, rounded } = parts;
+        let claim = line.claim_on_host(prepared, drafted);
+        let mut pixels = self.clock.work(Stage::Decode, prepared.decodes(line.views), || {
+            line.pixels(prepared, drafted, (decode, seek), (bytes, floats))
         })?;
-        self.clock.bytes(Stage::Decode, drafted.decoded_bytes());
-        self.clock.bytes(Stage::Augment, piece.len() as u64);
+        if !prepared.is_kept() {
+            self.clock.bytes(Stage::Decode, drafted.decoded_bytes());
+        }
+        if drafted.head.is_some() {
+            pixels = self.clock.work(Stage::Augment, 0, || line.round(drafted, pixels, reduced, rounded, executor));
+        }
+        if let Some(claim) = claim {
+            pixels = self.clock.work(Stage::Augment, 0, || line.keep(claim, drafted, pixels, reduced, executor));
+        }
+        self.clock.bytes(Stage::Augment, out.len() as u64);
         self.clock.work(Stage::Augment, line.views, || {
-            let images = piece.chunks_exact_mut(line.plan.image_bytes(line.size));
+            let images = out.chunks_exact_mut(line.plan.image_bytes(line.size));
             for (view, image) in drafted.views.iter().zip(images) {
                 let pixels = view.pixels(drafted, pixels);
-                cpu::run(&line.plan, &view.program, pixels, view.region, image, parts.cpu);
+                cpu::run(&line.plan, &view.program, pixels, view.region, image, executor);
             }
         });
         Ok(())
     }
 
-    /// Decodes, waits for the grant, and copies the region into it.
+    /// Decodes, waits for the grant, and copies what the GPU will read into it: each view's region, or once what is kept of
+    /// the sample.
     fn put(
         &self,
-        data: &SampleData<'_>,
-        drafted: &Drafted,
-        parts: Parts<'_>,
-        grant: &Receiver<Grant>,
-    ) -> Result<Result<Content>, Stopped> {
+        prepared: &Prepared<'_>,
+        drafted: &mut Drafted,
+        parts: &mut Parts<'_>,
+        (order, batch): (&mut Option<u64>, u64),
+    ) -> Outcome<Uploaded> {
         let (line, clock) = (self.line, &self.clock);
-        let decoded = clock
-            .work(Stage::Decode, line.views, || line.pixels(data, drafted, parts.decode, (parts.bytes, parts.floats)));
+        let Parts { decode, seek, bytes: gathered, floats, cpu: executor, reduced, rounded } = parts;
+        let (claim, programs) = match line.claim_on_device(prepared, drafted) {
+            Some((claim, programs)) => (Some(claim), programs),
+            None => match line.streamed(drafted) {
+                Ok(programs) => (None, programs),
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        let on_host = line.claim_on_host(prepared, drafted);
+        let bytes = if claim.is_some() { drafted.whole_bytes() } else { drafted.slot_bytes() };
+        let (reply, grant) = bounded(1);
+        // The number of bytes is known before decoding, so the grant is usually here when the pixels are.
+        self.send(Message::Request(Request { order: order.take(), batch, bytes, reply }))?;
+        let decoded = clock.work(Stage::Decode, prepared.decodes(line.views), || {
+            line.pixels(prepared, drafted, (decode, seek), (gathered, floats))
+        });
         let Grant { range, slot, mut offset } = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
-        let pixels = match decoded {
+        let mut pixels = match decoded {
             Ok(pixels) => pixels,
             Err(error) => {
                 self.send(Message::GiveBack { slot })?;
                 return Ok(Err(error));
             }
         };
-        clock.bytes(Stage::Decode, drafted.decoded_bytes());
-        clock.bytes(Stage::Put, drafted.slot_bytes());
+        if !prepared.is_kept() {
+            clock.bytes(Stage::Decode, drafted.decoded_bytes());
+        }
+        if drafted.head.is_some() {
+            pixels = clock.work(Stage::Augment, 0, || line.round(drafted, pixels, reduced, rounded, executor));
+        }
+        if let Some(claim) = on_host {
+            clock.work(Stage::Put, 0, || line.keep_source(claim, pixels));
+        }
+        clock.bytes(Stage::Put, bytes);
+        let copy = |pixels: cpu::Pixels<'_>, (width, height): (u32, u32), at: u64, views: usize| {
+            let copied =
+                clock.work(Stage::Put, views, || copy(pixels, width as usize, height as usize, &range, at as usize));
+            copied.or_else(|error| {
+                self.send(Message::Fatal(error))?;
+                Err(Stopped)
+            })
+        };
+        let source = |offset: u64, stride: u32, pixels: cpu::Pixels<'_>| {
+            let float = matches!(pixels, cpu::Pixels::Floats { .. });
+            Source { offset: (offset / 4) as u32, stride, float }
+        };
         let mut views = Vec::with_capacity(drafted.views.len());
+        if claim.is_some() {
+            let region = drafted.region;
+            copy(pixels, (region.width, region.height), 0, programs.len())?;
+            for program in programs {
+                views.push((source(offset, region.width, pixels), program.relative_to(region)));
+            }
+            return Ok(Ok(Uploaded { slot, views, claim }));
+        }
         let mut at = 0;
-        for view in &drafted.views {
+        for (view, program) in drafted.views.iter().zip(programs) {
             let mut pixels = view.pixels(drafted, pixels);
-            let (width, height, program) = if view.reduce() {
+            let (size, program) = if view.reduce() {
                 line.stats.reduced();
                 clock.work(Stage::Augment, 1, || {
-                    cpu::run_to_floats(&line.plan, &view.program, pixels, view.region, parts.reduced, parts.cpu);
+                    cpu::run_to_floats(&line.plan, &view.program, pixels, view.region, reduced, executor);
                 });
                 let (width, height) = view.program.size();
-                pixels = cpu::Pixels::Floats { data: parts.reduced, stride: 4 * width as usize };
-                (width, height, view.program.finished())
+                pixels = cpu::Pixels::Floats { data: reduced, stride: 4 * width as usize };
+                ((width, height), Program::finished((width, height), program.stages.len()))
             } else {
-                let View { region, program, .. } = view;
-                let mut program = program.clone();
-                program.stages[0].sampling = program.stages[0].sampling.relative_to(*region);
-                (region.width, region.height, program)
+                let region = view.region;
+                ((region.width, region.height), program.relative_to(region))
             };
-            let copied = clock.work(Stage::Put, 1, || copy(pixels, width as usize, height as usize, &range, at));
-            if let Err(error) = copied {
-                self.send(Message::Fatal(error))?;
-                return Err(Stopped);
-            }
-            let float = matches!(pixels, cpu::Pixels::Floats { .. });
-            views.push((Source { offset: (offset / 4) as u32, stride: width, float }, program));
-            at += view.slot_bytes() as usize;
+            copy(pixels, size, at, 1)?;
+            views.push((source(offset, size.0, pixels), program));
+            at += view.slot_bytes();
             offset += view.slot_bytes();
         }
-        Ok(Ok(Content::Slot { slot, views }))
+        Ok(Ok(Uploaded { slot, views, claim: None }))
     }
 }
 
@@ -252,11 +345,4 @@ fn widen(row: &[u8], offset: usize, range: &mut OpenRange) {
         }
         range.write(offset + 4 * PIXELS * i, &block[..pixels.len() / 3 * 4]);
     }
-}
-
-/// Turns a panic's payload into an error that names the stage.
-pub(super) fn panic_error(stage: &'static str, payload: &(dyn std::any::Any + Send)) -> Error {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
-    ErrorKind::Panic { stage, message }.into()
 }

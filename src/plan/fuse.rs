@@ -85,12 +85,28 @@ impl Stage {
 
 /// Distributes `slots` over stages.
 pub(crate) fn fuse(slots: &[Slot]) -> (Vec<Stage>, Vec<Place>) {
+    distribute(slots, |_| false)
+}
+
+/// The same with one border more, before slot `border`: stages that were apart stay apart, or they would be sampled another way.
+pub(crate) fn divide(slots: &[Slot], places: &[Place], border: usize) -> (Vec<Stage>, Vec<Place>) {
+    let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
+    let (mut stages, places) = distribute(slots, |number| number == border || begins(number));
+    if border == slots.len() {
+        stages.push(Stage::default());
+    }
+    (stages, places)
+}
+
+/// `begins`: slots that open a stage whatever they are.
+fn distribute(slots: &[Slot], begins: impl Fn(usize) -> bool) -> (Vec<Stage>, Vec<Place>) {
     let mut stages = vec![Stage::default()];
     let places = slots
         .iter()
-        .map(|slot| {
+        .enumerate()
+        .map(|(number, slot)| {
             let mut current = stages.len() - 1;
-            if !stages[current].absorb(slot.effect) {
+            if begins(number) || !stages[current].absorb(slot.effect) {
                 stages.push(Stage::default());
                 current += 1;
                 let fresh = stages[current].absorb(slot.effect);
@@ -115,6 +131,33 @@ mod tests {
         let mut slots = Slots::default();
         transforms.iter().for_each(|transform| transform.slots(&mut slots));
         fuse(&slots.list).0
+    }
+
+    #[test]
+    fn a_border_opens_a_stage_and_only_there() {
+        let mut slots = Slots::default();
+        let list: [Transform; 3] =
+            [Resize::new(64).into(), RandomCrop::new(32).into(), RandomHorizontalFlip::default().into()];
+        list.iter().for_each(|transform| transform.slots(&mut slots));
+        let places = fuse(&slots.list).1;
+        let stages =
+            |border| divide(&slots.list, &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
+        assert!(places.iter().all(|place| place.stage == 0));
+        assert_eq!(stages(1), [0, 1, 1, 1, 1]);
+        assert_eq!(stages(5), [0; 5]);
+        assert_eq!(divide(&slots.list, &places, 5).0.len(), 2);
+    }
+
+    #[test]
+    fn stages_that_were_apart_stay_apart() {
+        let mut slots = Slots::default();
+        let list: [Transform; 3] =
+            [Resize::new(64).into(), RandomHorizontalFlip::default().into(), Resize::new(32).into()];
+        list.iter().for_each(|transform| transform.slots(&mut slots));
+        let places = fuse(&slots.list).1;
+        let stages = |places: &[Place]| places.iter().map(|place| place.stage).collect::<Vec<_>>();
+        assert_eq!(stages(&places), [0, 0, 1]);
+        assert_eq!(stages(&divide(&slots.list, &places, 1).1), [0, 1, 2]);
     }
 
     #[test]

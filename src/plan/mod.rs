@@ -6,6 +6,7 @@
 
 mod custom;
 mod fuse;
+pub(crate) mod head;
 pub(crate) mod params;
 pub(crate) mod pass;
 pub(crate) mod program;
@@ -14,12 +15,15 @@ pub(crate) mod sampling;
 mod variants;
 pub(crate) mod wgsl;
 
+use crate::decode::Scale;
 use crate::error::{Error, Result};
 use crate::transforms::draw::{Context, first_slots};
 use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform};
 use fuse::{Place, Stage};
+use head::Head;
 use program::Program;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The order of an output's elements.
 ///
@@ -104,6 +108,9 @@ pub struct Plan {
     stages: Vec<Stage>,
     /// (width, height) of every output, where the list fixes it.
     size: Option<(u32, u32)>,
+    head: Head,
+    /// This plan before the head was divided from the rest.
+    undivided: Option<Arc<Plan>>,
     input_channels: u32,
     channels: u32,
     output: Output,
@@ -152,6 +159,8 @@ impl Plan {
             places,
             stages,
             size: slots.size,
+            head: Head::default(),
+            undivided: None,
             slots: slots.list,
             input_channels,
             channels,
@@ -215,7 +224,7 @@ impl Plan {
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
         }
-        Ok(Drawn { width, height, ops })
+        Ok(Drawn { width, height, ops, scale: Scale::Full })
     }
 
     pub(crate) fn program(&self, drawn: &Drawn) -> Result<Program> {

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 /// Where an image's pixels are and how they are encoded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Source {
-    /// First word (RGBA8) or first `vec4<f32>` of the image in the source binding.
+    /// Where the image begins in the source binding: in words, or for later stages than the first in `vec4<f32>`s.
     pub(crate) offset: u32,
     /// Pixels from one row to the next.
     pub(crate) stride: u32,

@@ -3,8 +3,9 @@
 use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
+use crate::decode::{Rect, Scale, Scaled};
 use crate::error::{Error, Result};
-use crate::transforms::{Drawn, Effect, Erased, Op, opcode};
+use crate::transforms::{Drawn, DrawnOp, Effect, Erased, Op, opcode};
 use bytemuck::{Pod, Zeroable};
 
 /// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
@@ -46,15 +47,26 @@ impl Program {
     /// # Errors
     /// `ErrorKind::Argument` if `drawn` does not belong to this plan or an op reaches outside its image.
     pub(crate) fn compose(plan: &Plan, drawn: &Drawn) -> Result<Program> {
+        let program = Program::compose_ops(plan, (drawn.width, drawn.height), &drawn.ops)?;
+        let size = program.size();
+        if let Some(expected) = plan.size.filter(|&expected| expected != size) {
+            let reason = format!("the result has {size:?} pixels, the plan's output {expected:?}");
+            return Err(Error::argument("drawn", reason));
+        }
+        Ok(program)
+    }
+
+    /// The same for the first ops of a list, whatever size comes out.
+    pub(super) fn compose_ops(plan: &Plan, (width, height): (u32, u32), ops: &[DrawnOp]) -> Result<Program> {
         let bad = |reason: String| Error::argument("drawn", reason);
-        if drawn.width == 0 || drawn.height == 0 {
-            return Err(bad(format!("an image of {}x{} pixels", drawn.width, drawn.height)));
+        if width == 0 || height == 0 {
+            return Err(bad(format!("an image of {width}x{height} pixels")));
         }
         let mut stages = Vec::with_capacity(plan.stages.len());
-        let mut composer = Composer::new((drawn.width, drawn.height));
+        let mut composer = Composer::new((width, height));
         let mut steps = Vec::new();
         let mut channels = plan.input_channels;
-        for (i, drawn_op) in drawn.ops.iter().enumerate() {
+        for (i, drawn_op) in ops.iter().enumerate() {
             let slot = usize::from(drawn_op.slot);
             let (Some(place), Some(allowed)) = (plan.places.get(slot), plan.slots.get(slot)) else {
                 return Err(bad(format!("op {i} names slot {slot}, the plan has {}", plan.places.len())));
@@ -79,16 +91,34 @@ impl Program {
             stages.push(StageProgram { sampling: composer.finish(), steps: std::mem::take(&mut steps) });
             composer = next;
         }
-        if let Some(expected) = plan.size.filter(|&expected| expected != composer.size()) {
-            return Err(bad(format!("the result has {:?} pixels, the plan's output {expected:?}", composer.size())));
-        }
         Ok(Program { stages })
     }
 
-    /// The program of an image that the CPU has finished: every stage passes the result on as it is.
-    pub(crate) fn finished(&self) -> Program {
-        let stage = StageProgram { sampling: Sampling::identity(self.size()), steps: Vec::new() };
-        Program { stages: vec![stage; self.stages.len()] }
+    /// How small the image may be decoded without being enlarged by the first stage.
+    pub(crate) fn scale(&self) -> Scale {
+        self.stages.first().map_or(Scale::Full, |stage| Scale::within(stage.sampling.reduction()))
+    }
+
+    /// The same for an image that was decoded at a scale: only what the first stage reads changes.
+    pub(crate) fn scaled_down(mut self, to: &Scaled) -> Self {
+        if let Some(first) = self.stages.first_mut() {
+            first.sampling = first.sampling.scaled_down(to);
+        }
+        self
+    }
+
+    /// The program of an image of `size` that the CPU has finished: each of `stages` passes the result on as it is.
+    pub(crate) fn finished(size: (u32, u32), stages: usize) -> Program {
+        let stage = StageProgram { sampling: Sampling::identity(size), steps: Vec::new() };
+        Program { stages: vec![stage; stages] }
+    }
+
+    /// The same for an image of which only `region` is there.
+    pub(crate) fn relative_to(mut self, region: Rect) -> Self {
+        if let Some(first) = self.stages.first_mut() {
+            first.sampling = first.sampling.relative_to(region);
+        }
+        self
     }
 
     /// Width and height of the result.

@@ -8,7 +8,7 @@
 //! so resize-then-crop equals the crop of the whole resize. The taps stop at the *view*, so crop-then-resize
 //! sees the crop alone, as torchvision's does. The WGSL twin is `shaders/sample/`.
 
-use crate::decode::Rect;
+use crate::decode::{Rect, Scaled};
 use crate::transforms::{Interpolation, PaddingMode};
 use bytemuck::{Pod, Zeroable};
 
@@ -40,7 +40,9 @@ pub(crate) struct Axis {
     /// The rectangle that the source's border surrounds, in source pixels.
     pub(crate) source_start: i32,
     pub(crate) source_len: i32,
-    pub(crate) padding: [u32; 3],
+    /// Where the grid begins in the view; 0, but for a source that was scaled down in decoding up to half a pixel before or behind.
+    pub(crate) phase: f32,
+    pub(crate) padding: [u32; 2],
 }
 
 /// What a border shows; the numbers are those of `shaders/prelude.wgsl`.
@@ -213,7 +215,8 @@ impl Composer {
                 source_window: source.window as i32,
                 source_start: source.start as i32,
                 source_len: source.len as i32,
-                padding: [0; 3],
+                phase: 0.0,
+                padding: [0; 2],
             }
         };
         Sampling { x: axis(0), y: axis(1), filter, source_border: self.source_border, grid_border: self.grid_border }
@@ -266,7 +269,7 @@ impl Axis {
     pub(crate) fn taps(&self, i: i32, filter: Filter, border: Option<Border>, taps: &mut Vec<Tap>) {
         let last = self.view_len - 1;
         let tap = |v: i32, weight: f32| Tap { index: self.source(v.clamp(0, last), border), weight };
-        let centre = self.scale * (i as f32 + 0.5);
+        let centre = self.scale * (i as f32 + 0.5) + self.phase;
         match filter {
             Filter::Nearest => taps.push(tap((self.scale * i as f32) as i32, 1.0)),
             Filter::NearestExact => taps.push(tap(centre as i32, 1.0)),
@@ -300,6 +303,22 @@ impl Axis {
                 taps.extend((first..end).map(|v| tap(v, weight(v) / sum)));
             }
         }
+    }
+
+    /// The same reading from a source of `len` pixels, each `divisor` of the old ones' sides, the first of which begins `before` old pixels before the
+    /// old source. The view becomes the pixels whose centres lie in it, and `phase` keeps every output where it was.
+    fn scaled_down(mut self, divisor: u32, len: u32, before: u32) -> Self {
+        let by = divisor as i32;
+        let first = self.source_window + before as i32;
+        let end = first + self.view_len;
+        let nearest = |edge: i32| (edge + by / 2).div_euclid(by);
+        let (view, view_end) = (nearest(first), nearest(end));
+        let phase = if self.view_mirror == 1 { view_end * by - end } else { first - view * by };
+        let times = divisor as f32;
+        (self.scale, self.support, self.inverse) = (self.scale / times, self.support / times, self.inverse * times);
+        (self.source_window, self.source_len, self.view_len) = (view, len as i32, view_end - view);
+        self.phase = phase as f32 / times;
+        self
     }
 
     /// First and last source pixel that any output reads, `None` if only fill colours show.
@@ -359,6 +378,30 @@ impl Sampling {
     pub(crate) fn relative_to(mut self, region: Rect) -> Self {
         self.x.source_start -= region.left as i32;
         self.y.source_start -= region.top as i32;
+        self
+    }
+
+    /// The same showing only `window` of its result.
+    pub(crate) fn cropped(mut self, window: Rect) -> Self {
+        let Rect { left, top, width, height } = window;
+        for (axis, start, len) in [(&mut self.x, left as i32, width as i32), (&mut self.y, top as i32, height as i32)] {
+            axis.grid_window += if axis.grid_mirror == 1 { axis.len - start - len } else { start };
+            axis.len = len;
+        }
+        self
+    }
+
+    /// How many times smaller the source might be without being enlarged; 1 where another source would not do: what is not smoothed shows single
+    /// pixels, and a border is as wide as it is in pixels.
+    pub(crate) fn reduction(&self) -> f32 {
+        let smooth = matches!(self.filter, Filter::LinearAntialias | Filter::CubicAntialias);
+        if smooth && self.source_border.is_none() { self.x.scale.min(self.y.scale).max(1.0) } else { 1.0 }
+    }
+
+    /// The same reading from the source as it was decoded at a scale, within [`reduction`](Self::reduction).
+    pub(crate) fn scaled_down(mut self, to: &Scaled) -> Self {
+        self.x = self.x.scaled_down(to.divisor, to.size.0, to.before.0);
+        self.y = self.y.scaled_down(to.divisor, to.size.1, to.before.1);
         self
     }
 

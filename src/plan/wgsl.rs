@@ -215,7 +215,7 @@ mod tests {
             members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
         };
         let axis = offsets!(Axis: len, grid_mirror, grid_window, grid_start, grid_len, scale, support, inverse, view_len,
-            view_mirror, source_window, source_start, source_len);
+            view_mirror, source_window, source_start, source_len, phase);
         assert_eq!(unpadded("Axis"), axis);
         let mut step = offsets!(Step: opcode, value);
         let integers = offset_of!(Step, integers) as u32;

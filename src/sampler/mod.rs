@@ -6,6 +6,9 @@
 //! sample `order[p % len]` for the `p / len`-th time. So all shards have equally many samples and batches,
 //! and no two of them ever have the same sample for the same time.
 //!
+//! With [weights](Sampler::weights) the epoch's order is drawn instead, with replacement: some samples come several times, others not at
+//! all. Everything else is the same.
+//!
 //! ```
 //! use gpufeed::{LastBatch, Sampler};
 //!
@@ -22,12 +25,17 @@
 
 mod order;
 mod shuffle;
+mod weights;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::random::Numbers;
+use weights::Weights;
 
 pub use order::{EpochOrder, Slot};
+pub(crate) use shuffle::shuffled;
+pub(crate) use weights::check_weights;
 
 /// What becomes of samples that fill no whole batch.
 ///
@@ -40,7 +48,7 @@ pub use order::{EpochOrder, Slot};
 ///     (LastBatch::Drop, &[4, 4]),
 ///     (LastBatch::Pad, &[4, 4, 4]),
 /// ] {
-///     let epoch = sampler.last_batch(last)?.epoch(0);
+///     let epoch = sampler.clone().last_batch(last)?.epoch(0);
 ///     assert!((0..epoch.batches()).map(|batch| epoch.batch(batch).len()).eq(sizes.iter().copied()));
 /// }
 /// # Ok::<(), gpufeed::Error>(())
@@ -82,7 +90,7 @@ pub struct State {
     pub batch: u64,
 }
 
-/// Makes the [order](EpochOrder) of each epoch; plain numbers, free to copy.
+/// Makes the [order](EpochOrder) of each epoch; cheap to clone.
 ///
 /// ```
 /// use gpufeed::{LastBatch, Sampler};
@@ -94,7 +102,7 @@ pub struct State {
 /// assert_eq!(first, again);
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sampler {
     len: usize,
     batch_size: usize,
@@ -103,6 +111,7 @@ pub struct Sampler {
     rank: usize,
     world: usize,
     last_batch: LastBatch,
+    weights: Option<Weights>,
 }
 
 impl Sampler {
@@ -121,8 +130,8 @@ impl Sampler {
         if batch_size == 0 {
             return Err(Error::argument("batch_size", "0, but a batch has at least 1 sample"));
         }
-        Sampler { len, batch_size, shuffle: false, seed: 0, rank: 0, world: 1, last_batch: LastBatch::Partial }
-            .checked()
+        let last_batch = LastBatch::Partial;
+        Sampler { len, batch_size, shuffle: false, seed: 0, rank: 0, world: 1, last_batch, weights: None }.checked()
     }
 
     /// Whether each epoch has its own random order. Default: `false`, the order of the data set.
@@ -162,6 +171,34 @@ impl Sampler {
         Sampler { last_batch, ..self }.checked()
     }
 
+    /// Draws the sample at each position by weight, with replacement, whether shuffled or not: an epoch still has as many positions as
+    /// there are samples. Each position's draw depends on the seed, the epoch and the position alone. Default: none, each sample once.
+    ///
+    /// ```
+    /// use gpufeed::Sampler;
+    ///
+    /// let sampler = Sampler::new(4, 4)?.weights(&[0.0, 1.0, 0.0, 1.0])?;
+    /// assert!(sampler.epoch(0).batch(0).all(|slot| slot.index % 2 == 1));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`] if there are not as many weights as samples, if one of them is negative, infinite or not a number, if all
+    /// are 0, or if there are more than 2^32 - 1 positions.
+    pub fn weights(self, weights: &[f64]) -> Result<Self> {
+        let weights = Some(Weights::new(weights, self.len)?);
+        Sampler { weights, ..self }.checked()
+    }
+
+    /// A sample at random, as the weights say: what stands in for one that failed.
+    pub(crate) fn draw(&self, numbers: &mut Numbers) -> usize {
+        match &self.weights {
+            Some(weights) => weights.draw(numbers),
+            None => numbers.below(self.len as u64) as usize,
+        }
+    }
+
     /// Batches in an epoch of this shard: at least 1, and as many as of every other shard.
     pub fn batches(&self) -> usize {
         match self.last_batch {
@@ -170,9 +207,10 @@ impl Sampler {
         }
     }
 
-    /// The order of epoch `epoch`. Shuffled, it takes 4 bytes a sample and some 10 ms a million.
+    /// The order of epoch `epoch`. Shuffled, it takes 4 bytes a sample and some 10 ms a million; with weights 12 bytes, and
+    /// several times as long.
     pub fn epoch(&self, epoch: u64) -> EpochOrder {
-        EpochOrder::new(*self, epoch)
+        EpochOrder::new(self.clone(), epoch)
     }
 
     /// Samples in each shard, before batches are filled up or dropped.
@@ -189,12 +227,17 @@ impl Sampler {
     }
 
     fn checked(self) -> Result<Self> {
-        let Sampler { len, batch_size, world, .. } = self;
+        let &Sampler { len, batch_size, world, .. } = &self;
         // A bound on every position, padding included, and on how often a sample can occur.
         let positions =
             batch_size.checked_add(1).and_then(|most| most.checked_mul(world)).and_then(|most| most.checked_add(len));
         if positions.is_none_or(|positions| positions / len > u32::MAX as usize) {
             let reason = format!("{batch_size} in world {world} is too much for {len} samples");
+            return Err(Error::argument("batch_size", reason));
+        }
+        // A sample can be drawn at every position.
+        if self.weights.is_some() && positions.is_none_or(|positions| positions > u32::MAX as usize) {
+            let reason = format!("{batch_size} in world {world} is too much for {len} samples with weights");
             return Err(Error::argument("batch_size", reason));
         }
         if self.batches() == 0 {
@@ -225,19 +268,23 @@ mod tests {
         let sampler = Sampler::new(10, 4).unwrap();
         assert!(matches!(Sampler::new(0, 4).unwrap_err().kind(), ErrorKind::EmptyDataset { .. }));
         assert!(refused(Sampler::new(10, 0)).starts_with("batch_size: 0"));
-        assert!(refused(sampler.shard(2, 2)).starts_with("shard: rank 2 of world 2"));
-        assert!(refused(sampler.shard(0, 0)).starts_with("shard: rank 0 of world 0"));
-        assert!(refused(sampler.shard(0, usize::MAX)).starts_with("batch_size: "));
+        assert!(refused(sampler.clone().shard(2, 2)).starts_with("shard: rank 2 of world 2"));
+        assert!(refused(sampler.clone().shard(0, 0)).starts_with("shard: rank 0 of world 0"));
+        assert!(refused(sampler.clone().shard(0, usize::MAX)).starts_with("batch_size: "));
         assert!(refused(Sampler::new(1, usize::MAX)).starts_with("batch_size: "));
         assert!(refused(Sampler::new(1, u32::MAX as usize)).starts_with("batch_size: "));
+        let weighted = Sampler::new(10, u32::MAX as usize).unwrap().weights(&[1.0; 10]);
+        assert!(refused(weighted).ends_with("for 10 samples with weights"));
+        assert!(refused(sampler.clone().weights(&[1.0; 9])).starts_with("weights: 9 for 10 samples"));
     }
 
     #[test]
     fn drop_needs_one_whole_batch_whichever_setting_comes_first() {
         let sampler = Sampler::new(11, 4).unwrap();
-        let dropping = sampler.last_batch(LastBatch::Drop).unwrap();
-        assert_eq!(dropping.shard(1, 2).unwrap().batches(), 1);
-        for error in [refused(dropping.shard(0, 3)), refused(sampler.shard(0, 3).unwrap().last_batch(LastBatch::Drop))]
+        let dropping = sampler.clone().last_batch(LastBatch::Drop).unwrap();
+        assert_eq!(dropping.clone().shard(1, 2).unwrap().batches(), 1);
+        for error in
+            [refused(dropping.shard(0, 3)), refused(sampler.clone().shard(0, 3).unwrap().last_batch(LastBatch::Drop))]
         {
             for part in ["last_batch: ", "11 samples", "world 3", "3 a shard", "batch_size 4"] {
                 assert!(error.contains(part), "{error}");
@@ -255,7 +302,7 @@ mod tests {
             (9, 1, 4, [3, 2, 3]),
         ] {
             let sampler = Sampler::new(len, batch_size).unwrap().shard(world - 1, world).unwrap();
-            let batches = |last| sampler.last_batch(last).unwrap().batches();
+            let batches = |last| sampler.clone().last_batch(last).unwrap().batches();
             assert_eq!(batches(LastBatch::Partial), partial);
             assert_eq!(batches(LastBatch::Drop), drop);
             assert_eq!(batches(LastBatch::Pad), pad);

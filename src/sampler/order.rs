@@ -2,6 +2,7 @@
 
 use super::Sampler;
 use super::shuffle::permutation;
+use super::weights::Drawn;
 
 /// One place in a batch: which sample, and for the how-manieth time in the epoch.
 ///
@@ -21,7 +22,8 @@ use super::shuffle::permutation;
 pub struct Slot {
     /// The sample's index in the data set.
     pub index: usize,
-    /// How often the epoch has had this sample before: 0, and more for padding.
+    /// How often the epoch has had this sample before: 0, and more for padding and where samples are drawn by
+    /// [weight](super::Sampler::weights).
     pub occurrence: u32,
     /// The place in the epoch's order before sharding: a sample's first one is the same in any world.
     /// Padding comes after all samples, from position `len` on.
@@ -55,11 +57,14 @@ enum Order {
     Sequential,
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
+    Weighted(Drawn),
 }
 
 impl EpochOrder {
     pub(super) fn new(sampler: Sampler, epoch: u64) -> Self {
-        let order = if !sampler.shuffle {
+        let order = if let Some(weights) = &sampler.weights {
+            Order::Weighted(weights.epoch(sampler.seed, epoch))
+        } else if !sampler.shuffle {
             Order::Sequential
         } else if let Ok(len) = u32::try_from(sampler.len) {
             Order::Narrow(permutation((0..len).collect(), sampler.seed, epoch))
@@ -82,7 +87,7 @@ impl EpochOrder {
     /// The slots of batch `batch` in order; its `len()` is the batch's size, and skipping to a slot with
     /// `nth` takes one step. None from [`batches`](Self::batches) on.
     pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Slot> + Clone + '_ {
-        let Sampler { batch_size, rank, world, .. } = self.sampler;
+        let &Sampler { batch_size, rank, world, .. } = &self.sampler;
         let end = self.sampler.slots();
         let first = batch.saturating_mul(batch_size).min(end);
         let last = first.saturating_add(batch_size).min(end);
@@ -91,14 +96,18 @@ impl EpochOrder {
 
     fn slot(&self, position: usize) -> Slot {
         let len = self.sampler.len;
-        let (occurrence, place) = (position / len, position % len);
-        let index = match &self.order {
-            Order::Sequential => place,
-            Order::Narrow(order) => order[place] as usize,
-            Order::Wide(order) => order[place] as usize,
+        let (round, place) = (position / len, position % len);
+        // No cast loses anything: Sampler::checked bounds positions, rounds and occurrences.
+        let (index, occurrence) = match &self.order {
+            Order::Sequential => (place, round as u32),
+            Order::Narrow(order) => (order[place] as usize, round as u32),
+            Order::Wide(order) => (order[place] as usize, round as u32),
+            Order::Weighted(drawn) => {
+                let index = drawn.indices[place] as usize;
+                (index, drawn.occurrences[place] + round as u32 * drawn.counts[index])
+            }
         };
-        // Neither cast loses anything: Sampler::checked bounds positions and occurrences.
-        Slot { index, occurrence: occurrence as u32, position: position as u64, padding: occurrence > 0 }
+        Slot { index, occurrence, position: position as u64, padding: round > 0 }
     }
 }
 
@@ -133,8 +142,8 @@ mod tests {
     #[test]
     fn padding_wraps_as_often_as_needed() {
         let sampler = Sampler::new(3, 8).unwrap().last_batch(LastBatch::Pad).unwrap();
-        let occurrences: Vec<u32> = slots(sampler, 0).iter().map(|slot| slot.occurrence).collect();
-        assert_eq!(indices(sampler, 0), [0, 1, 2, 0, 1, 2, 0, 1]);
+        let occurrences: Vec<u32> = slots(sampler.clone(), 0).iter().map(|slot| slot.occurrence).collect();
+        assert_eq!(indices(sampler.clone(), 0), [0, 1, 2, 0, 1, 2, 0, 1]);
         assert_eq!(occurrences, [0, 0, 0, 1, 1, 1, 2, 2]);
         // More shards than samples: the last ones have padding alone.
         assert!(slots(sampler.shard(3, 4).unwrap(), 0).iter().all(|slot| slot.padding));
@@ -154,10 +163,16 @@ mod tests {
     #[test]
     fn epochs_and_seeds_differ_and_repeat() {
         let sampler = Sampler::new(100, 10).unwrap().shuffle(true);
-        let orders: HashSet<Vec<usize>> =
-            (0..4).flat_map(|n| (0..4).map(move |epoch| indices(sampler.seed(n), epoch))).collect();
+        let orders: HashSet<Vec<usize>> = (0..4)
+            .flat_map(|n| {
+                (0..4).map({
+                    let sampler = sampler.clone();
+                    move |epoch| indices(sampler.clone().seed(n), epoch)
+                })
+            })
+            .collect();
         assert_eq!(orders.len(), 16);
-        assert!(orders.contains(&indices(sampler.seed(3), 1)));
+        assert!(orders.contains(&indices(sampler.clone().seed(3), 1)));
         assert!(!orders.contains(&indices(sampler.shuffle(false), 0)));
     }
 
@@ -196,6 +211,48 @@ mod tests {
         assert!(check_union(&unmarked, 9, LastBatch::Partial).is_err());
     }
 
+    #[test]
+    fn weighted_shards_are_slices_of_one_order_without_a_repeated_draw() {
+        let weights: Vec<f64> = (0..23).map(|sample| f64::from(sample % 5)).collect();
+        for (world, last) in [1, 2, 3, 7].into_iter().flat_map(|world| LAST.map(|last| (world, last))) {
+            let sampler = Sampler::new(23, 3).unwrap().seed(4).weights(&weights).unwrap();
+            let whole = slots(sampler.clone(), 8);
+            assert_eq!(whole, slots(sampler.clone().shuffle(true), 8), "shuffling changes nothing");
+            assert_ne!(whole, slots(sampler.clone(), 9));
+            assert!(whole.iter().any(|slot| slot.occurrence > 0 && !slot.padding));
+            let mut times = HashSet::new();
+            for rank in 0..world {
+                let shard = sampler.clone().shard(rank, world).unwrap().last_batch(last).unwrap();
+                let (order, all) = (shard.epoch(8), slots(shard.clone(), 8));
+                assert_eq!(order.batch(1).collect::<Vec<_>>(), all[3..all.len().min(6)], "resumed");
+                for (place, slot) in all.iter().enumerate() {
+                    assert_eq!(slot.position as usize, rank + place * world);
+                    assert_eq!(slot.padding, slot.position >= 23);
+                    assert!(weights[slot.index] > 0.0);
+                    match whole.get(slot.position as usize) {
+                        Some(same) => assert_eq!(slot, same),
+                        None => assert_eq!(slot.index, whole[slot.position as usize % 23].index),
+                    }
+                    assert!(times.insert((slot.index, slot.occurrence)), "{slot:?} of world {world}, {last:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn weighted_padding_goes_round_as_often_as_needed() {
+        let sampler =
+            Sampler::new(3, 20).unwrap().weights(&[1.0, 0.0, 1.0]).unwrap().last_batch(LastBatch::Pad).unwrap();
+        let all = slots(sampler, 0);
+        let distinct: HashSet<_> = all.iter().map(|slot| (slot.index, slot.occurrence)).collect();
+        assert_eq!((all.len(), distinct.len()), (20, 20));
+        // None is left out: the n-th time of a sample is its n-th place.
+        for index in [0, 2] {
+            let times = all.iter().filter(|slot| slot.index == index).map(|slot| slot.occurrence);
+            assert!(times.eq(0..all.iter().filter(|slot| slot.index == index).count() as u32));
+        }
+    }
+
     proptest! {
         #[test]
         fn shards_are_equal_disjoint_and_whole(
@@ -208,15 +265,15 @@ mod tests {
             last in prop::sample::select(&LAST[..]),
         ) {
             let sampler = Sampler::new(len, batch_size).unwrap().shuffle(shuffle).seed(seed);
-            let Ok(sampler) = sampler.shard(0, world).unwrap().last_batch(last) else {
+            let Ok(sampler) = sampler.clone().shard(0, world).unwrap().last_batch(last) else {
                 prop_assert_eq!(last, LastBatch::Drop);
                 prop_assert!(len / world < batch_size);
                 return Ok(());
             };
-            let whole = indices(sampler.last_batch(LastBatch::Partial).unwrap().shard(0, 1).unwrap(), epoch);
+            let whole = indices(sampler.clone().last_batch(LastBatch::Partial).unwrap().shard(0, 1).unwrap(), epoch);
             let mut shards = Vec::new();
             for rank in 0..world {
-                let shard = sampler.shard(rank, world).unwrap();
+                let shard = sampler.clone().shard(rank, world).unwrap();
                 prop_assert_eq!(shard.batches(), sampler.batches());
                 let order = shard.epoch(epoch);
                 let expected = match last {

@@ -11,8 +11,12 @@ use crate::random::Numbers;
 const DOMAIN: [u8; 16] = *b"gpufeed.shuffle1";
 
 /// `values` in the random order of (`seed`, `epoch`).
-pub(super) fn permutation<T>(mut values: Vec<T>, seed: u64, epoch: u64) -> Vec<T> {
-    let mut random = Numbers::new(key(seed, epoch), 0);
+pub(super) fn permutation<T>(values: Vec<T>, seed: u64, epoch: u64) -> Vec<T> {
+    shuffled(values, &mut Numbers::new(key(seed, epoch), 0))
+}
+
+/// `values` in a random order.
+pub(crate) fn shuffled<T>(mut values: Vec<T>, random: &mut Numbers) -> Vec<T> {
     for place in (1..values.len()).rev() {
         let other = random.below(place as u64 + 1);
         values.swap(place, other as usize);

@@ -40,6 +40,7 @@ fn offset(side: u32, target: u32) -> u32 {
 
 impl Operator for CenterCrop {
     const NAME: &'static str = "CenterCrop";
+    const FIXED: bool = true;
 
     fn validate(&self) -> Result<()> {
         self.size.validate()

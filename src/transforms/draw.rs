@@ -5,6 +5,7 @@
 //! its stream (`random.rs`).
 
 use super::op::Op;
+use crate::decode::Scale;
 use crate::error::{Error, ErrorKind, Result};
 pub(crate) use crate::random::Numbers;
 use serde::{Deserialize, Serialize};
@@ -65,8 +66,11 @@ pub struct Drawn {
     pub width: u32,
     /// The source image's height, EXIF orientation applied.
     pub height: u32,
-    /// The ops in the order in which they apply.
+    /// The ops in the order in which they apply, at full size whatever the scale.
     pub ops: Vec<DrawnOp>,
+    /// The size at which the image was decoded for the batch; no number that is drawn depends on it.
+    #[serde(default, skip_serializing_if = "Scale::is_full")]
+    pub scale: Scale,
 }
 
 /// An op and the place in the plan that it belongs to.

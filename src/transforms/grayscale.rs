@@ -35,6 +35,7 @@ impl Default for Grayscale {
 
 impl Operator for Grayscale {
     const NAME: &'static str = "Grayscale";
+    const FIXED: bool = true;
 
     fn validate(&self) -> Result<()> {
         match self.num_output_channels {

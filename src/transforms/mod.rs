@@ -60,6 +60,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) trait Operator {
     /// The operator's name, as torchvision spells it.
     const NAME: &'static str;
+    /// Whether it does the same to every image of a size, in every epoch.
+    const FIXED: bool = false;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
     /// Lists every op that `draw` may emit, in the order in which it emits those that move pixels.
@@ -161,6 +163,11 @@ macro_rules! transforms {
             /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and what would work.
             pub fn validate(&self) -> Result<()> {
                 match self { $(Transform::$name(t) => t.validate()),+ }
+            }
+
+            /// Whether it does the same to every image of a size, in every epoch.
+            pub(crate) fn is_fixed(&self) -> bool {
+                match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
             }
 
             pub(crate) fn slots(&self, slots: &mut Slots) {

@@ -34,6 +34,7 @@ impl Normalize {
 
 impl Operator for Normalize {
     const NAME: &'static str = "Normalize";
+    const FIXED: bool = true;
 
     fn validate(&self) -> Result<()> {
         if self.std.iter().any(|s| *s == 0.0 || !s.is_finite()) {

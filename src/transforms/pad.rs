@@ -104,6 +104,7 @@ impl Pad {
 
 impl Operator for Pad {
     const NAME: &'static str = "Pad";
+    const FIXED: bool = true;
 
     fn validate(&self) -> Result<()> {
         self.padding.validate()?;

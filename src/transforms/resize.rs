@@ -108,6 +108,7 @@ impl Resize {
 
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
+    const FIXED: bool = true;
 
     fn validate(&self) -> Result<()> {
         match (self.size, self.max_size) {

@@ -6,7 +6,8 @@ Run (CPU, no network, seconds; needs cjpeg, Debian's libjpeg-turbo-progs, for sa
     python3 -m venv v && v/bin/pip install pillow==13.0.0
     v/bin/python tests/golden/jpeg_files.py            # rewrites tests/golden/jpeg_files.bin and .txt
 
-The .bin holds the files one behind the other. Each line of the .txt: the file's length in bytes, FNV-1a 64 of its RGB, what it is.
+The .bin holds the files one behind the other. Each line of the .txt: the file's length in bytes, FNV-1a 64 of its RGB at full size and at 1/2, 1/4
+and 1/8 (- where Pillow cannot be asked for it), what it is.
 The tests are in src/decode/jpeg/files.rs.
 """
 import io
@@ -82,10 +83,19 @@ def fnv(data):
     return value
 
 
+def at_scale(data, scale):
+    image = Image.open(io.BytesIO(data))
+    if scale > 1:
+        # Pillow picks the scale by the size that it is asked for: small images cannot have every one.
+        image.draft(None, tuple(max(1, side // scale) for side in image.size))
+        if not image.decoderconfig or image.decoderconfig[0] != scale:
+            return "-"
+    return f"{fnv(image.convert('RGB').tobytes()):016x}"
+
+
 packed, lines = b"", ""
 for name, data in files():
-    rgb = Image.open(io.BytesIO(data)).convert("RGB").tobytes()
     packed += data
-    lines += f"{len(data)} {fnv(rgb):016x} {name}\n"
+    lines += " ".join([str(len(data)), *(at_scale(data, scale) for scale in (1, 2, 4, 8)), name]) + "\n"
 (HERE / "jpeg_files.bin").write_bytes(packed)
 (HERE / "jpeg_files.txt").write_text(lines)

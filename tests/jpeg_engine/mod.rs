@@ -7,7 +7,7 @@
 #![allow(unreachable_pub)] // a test program's own module
 
 use gpufeed::ErrorKind;
-use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
+use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scale, Scratch, Truncated, decode, probe};
 use gpufeed::measure::{JpegEngine, JpegIndex, JpegSeek};
 
 use crate::counting::peak_of;
@@ -32,7 +32,7 @@ pub enum Verdict {
 
 /// The last bytes of an input.
 struct Control {
-    /// 1: fill what is cut; 2: leave EXIF alone; 4: the public API, too.
+    /// 1: fill what is cut; 2: leave EXIF alone; 4: the public API, too; 8 and 16: at a half, a quarter, an eighth, too.
     flags: u8,
     /// Bytes at the file's end that are taken for an index.
     forged: u8,
@@ -57,6 +57,10 @@ impl Control {
         options.truncated = if self.flags & 1 == 0 { Truncated::Error } else { Truncated::Fill };
         options.exif = if self.flags & 2 == 0 { Orientation::Apply } else { Orientation::Ignore };
         options
+    }
+
+    fn scale(&self) -> Scale {
+        [Scale::Full, Scale::Half, Scale::Quarter, Scale::Eighth][usize::from(self.flags >> 3 & 3)]
     }
 
     fn region(&self, (width, height): (u32, u32)) -> Rect {
@@ -121,9 +125,13 @@ impl File<'_> {
     }
 
     fn decode(&self, engine: &mut JpegEngine, region: Rect, seek: JpegSeek<'_>) -> Answer {
+        self.decode_at(Scale::Full, engine, region, seek)
+    }
+
+    fn decode_at(&self, scale: Scale, engine: &mut JpegEngine, region: Rect, seek: JpegSeek<'_>) -> Answer {
         let length = 4 * region.width as usize * region.height as usize;
         let answer = limited(engines(self.size(), self.bytes.len()), || {
-            engine.decode(self.bytes, &self.probe, region, &self.options, seek)
+            engine.decode(self.bytes, &self.probe, (region, scale), &self.options, seek)
         });
         answer.map(|(pixels, index)| {
             assert_eq!(pixels.len(), length);
@@ -169,6 +177,7 @@ pub fn check(input: &[u8]) -> Verdict {
             by_index(&control, &file, index, plain, engine);
         }
     }
+    scaled(&control, &file, whole.as_ref().ok().and_then(|(_, index)| index.as_ref()), engine);
     let forged = &bytes[bytes.len() - bytes.len().min(control.forged.into())..];
     if let Some(forged) = JpegIndex::from_bytes(forged) {
         let _ = file.decode(fresh, region, JpegSeek::By(&forged));
@@ -180,6 +189,30 @@ pub fn check(input: &[u8]) -> Verdict {
         (_, true) => Verdict::Whole,
         (true, false) => Verdict::Part,
         (false, false) => Verdict::Declined,
+    }
+}
+
+/// The file at a scale: a region is that part of the whole, from the start and by the index that was built at full size.
+fn scaled(control: &Control, file: &File<'_>, index: Option<&JpegIndex>, engine: &mut JpegEngine) {
+    let scale = control.scale();
+    if scale == Scale::Full {
+        return;
+    }
+    let (width, height) = file.size();
+    let (width, height) = (width.div_ceil(scale.divisor()), height.div_ceil(scale.divisor()));
+    let region = control.region((width, height));
+    let plain = file.decode_at(scale, engine, region, JpegSeek::None);
+    let all = Rect { left: 0, top: 0, width, height };
+    let whole = file.decode_at(scale, engine, all, JpegSeek::Build);
+    assert!(index.is_none() || whole.is_ok(), "what is served at full size is served at every other");
+    if let Ok((pixels, built)) = whole {
+        let (plain, _) = plain.expect("a part of what was decoded");
+        assert!(plain == part(&pixels, width, region), "{region:?} of {width}x{height}, {scale:?}");
+        assert!(index.is_none() || index == built.as_ref(), "the index is the same at every size");
+        if let Some(index) = index {
+            let (sought, _) = file.decode_at(scale, engine, region, JpegSeek::By(index)).expect("what was decoded");
+            assert!(sought == plain, "{region:?} of {width}x{height}, {scale:?}, by the index");
+        }
     }
 }
 

@@ -6,23 +6,9 @@ use gpufeed::transforms::{
     RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 
-/// SplitMix64 (Steele, Lea and Flood 2014): the tests' own numbers, independent of the crate's.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) use super::dice::Dice;
 
 impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// In `low ..= high`.
-    pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
-        low + (self.next() % u64::from(high - low + 1)) as u32
-    }
-
     pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.between(1, 100) <= percent
     }

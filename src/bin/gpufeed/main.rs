@@ -1,6 +1,6 @@
 //! The command `gpufeed`: measures the line on any machine, looks at data sets, shows what recipes do.
 //!
-//! Exit codes: 0 done; 1 it could not be done; 2 wrong arguments; 3 done, and there is something to look at (`doctor`, `index`:
+//! Exit codes: 0 done; 1 it could not be done; 2 wrong arguments; 3 done, and there is something to look at (`doctor`, `index`, `pack`:
 //! files that cannot be used; `compare`: a difference larger than the noise).
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -17,6 +17,7 @@ mod bench;
 mod compare;
 mod doctor;
 mod index;
+mod pack;
 mod preview;
 mod report;
 
@@ -65,6 +66,7 @@ enum Command {
     Compare(compare::Arguments),
     Doctor(doctor::Arguments),
     Index(index::Arguments),
+    Pack(pack::Arguments),
     Preview(preview::Arguments),
     Report(report::command::Arguments),
 }
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
+        Command::Pack(arguments) => pack::run(&arguments),
         Command::Preview(arguments) => preview::run(&arguments),
         Command::Report(arguments) => report::command::run(&arguments),
     };

@@ -29,12 +29,13 @@ const NAMED: usize = 8;
 pub struct ImageFolderBuilder {
     extensions: Vec<String>,
     allow_empty: bool,
+    unlabelled: bool,
 }
 
 impl ImageFolderBuilder {
     pub(super) fn new() -> Self {
         let extensions = ImageFolder::EXTENSIONS.map(String::from).to_vec();
-        ImageFolderBuilder { extensions, allow_empty: false }
+        ImageFolderBuilder { extensions, allow_empty: false, unlabelled: false }
     }
 
     /// What an image's name ends in, in upper or lower case (ASCII), with or without the leading dot.
@@ -53,6 +54,14 @@ impl ImageFolderBuilder {
         self
     }
 
+    /// Whether folders are no classes: all images at any depth below the root are samples, those directly in it too, with
+    /// [`Label::None`](crate::Label::None); folders whose names begin with a dot are passed over. Default: `false`.
+    #[must_use]
+    pub fn unlabelled(mut self, unlabelled: bool) -> Self {
+        self.unlabelled = unlabelled;
+        self
+    }
+
     /// Lists the images below `root`.
     ///
     /// # Errors
@@ -66,6 +75,18 @@ impl ImageFolderBuilder {
             return Err(Error::argument("extensions", reason));
         }
 
+        let mut found = ImageFolder { root, classes: Vec::new(), paths: Vec::new(), targets: Vec::new() };
+        let root = found.root.clone();
+        if self.unlabelled {
+            files_below(&root, &self.extensions, false, &mut found.paths)?;
+            if found.paths.is_empty() {
+                let hint = format!("looked for {} at any depth", self.extensions.join(" "));
+                return Err(ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into());
+            }
+            found.paths.shrink_to_fit();
+            return Ok(found);
+        }
+
         let entries = fs::read_dir(&root)
             .and_then(Iterator::collect::<std::io::Result<Vec<DirEntry>>>)
             .map_err(|source| Error::io(&root, source))?;
@@ -75,12 +96,11 @@ impl ImageFolderBuilder {
         }
         folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
 
-        let mut found = ImageFolder { root, classes: Vec::new(), paths: Vec::new(), targets: Vec::new() };
         let mut empty = Vec::new();
         for (folder, class) in folders.iter().zip(0u32..) {
             let name = folder.file_name().to_string_lossy().into_owned();
             let before = found.paths.len();
-            files_below(&folder.path(), &self.extensions, &mut found.paths)?;
+            files_below(&folder.path(), &self.extensions, true, &mut found.paths)?;
             if found.paths.len() == before {
                 empty.push(name.clone());
             }
@@ -100,7 +120,7 @@ impl ImageFolderBuilder {
             0 => "the folder is empty; each class is a folder in it".to_owned(),
             _ => format!(
                 "there are {files} files directly in it, but no folder; each class is a folder in it, \
-                 even if there is only one"
+                 even if there is only one; ImageFolder::flat() reads images without classes"
             ),
         };
         ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into()
@@ -166,6 +186,21 @@ mod tests {
             let error = ImageFolder::builder().extensions(bad).open(root.path()).unwrap_err();
             assert!(error.to_string().starts_with("extensions: "), "{error}");
         }
+    }
+
+    #[test]
+    fn without_classes_every_image_counts() {
+        let root = tree(&["b/2.jpg", "1.png", "a/deep/3.jpg", "a/notes.txt", "b.gif", "a/.thumbnails/3.jpg"]);
+        let data = ImageFolder::flat(root.path()).unwrap();
+        let below: Vec<_> = (0..3).map(|i| data.path(i).unwrap().strip_prefix(root.path()).unwrap()).collect();
+        assert_eq!(below, ["1.png", "a/deep/3.jpg", "b/2.jpg"].map(Path::new));
+        assert_eq!((data.len(), data.classes().len(), data.targets().len()), (3, 0, 0));
+        assert_eq!(data.read(1, &mut Vec::new()).unwrap().label, crate::Label::None);
+        let animated = ImageFolder::builder().unlabelled(true).extensions(["gif"]).open(root.path()).unwrap();
+        assert_eq!(animated.len(), 1);
+        let error = ImageFolder::flat(tree(&["a/1.txt"]).path()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::EmptyDataset { hint, .. } if hint.ends_with(".webp at any depth")));
+        assert!(matches!(ImageFolder::flat("/no/such/folder").unwrap_err().kind(), ErrorKind::Io { .. }));
     }
 
     #[test]

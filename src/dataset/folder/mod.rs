@@ -72,6 +72,25 @@ impl ImageFolder {
         Self::builder().open(root)
     }
 
+    /// Lists all images below `root`, in it and in its folders that are not hidden, as samples without a label.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, ImageFolder, Label};
+    ///
+    /// let root = tempfile::tempdir()?;
+    /// std::fs::write(root.path().join("1.jpg"), b"the file")?;
+    /// let images = ImageFolder::flat(root.path())?;
+    /// assert_eq!(images.read(0, &mut Vec::new())?.label, Label::None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), except that no class folder is needed.
+    pub fn flat(root: impl Into<PathBuf>) -> Result<Self> {
+        Self::builder().unlabelled(true).open(root)
+    }
+
     /// Settings other than those of [`open`](Self::open).
     pub fn builder() -> ImageFolderBuilder {
         ImageFolderBuilder::new()
@@ -87,7 +106,7 @@ impl ImageFolder {
         self.paths.get(index).map(|path| &**path)
     }
 
-    /// The class of every sample, in order.
+    /// The class of every sample, in order; empty if [unlabelled](ImageFolderBuilder::unlabelled).
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
@@ -103,7 +122,8 @@ impl Dataset for ImageFolder {
         buffer.clear();
         // `File::read_to_end` asks for the file's length and reserves that much before it reads.
         File::open(path).and_then(|mut file| file.read_to_end(buffer)).map_err(|source| Error::io(path, source))?;
-        Ok(Sample { data: SampleData::Encoded(buffer), label: Label::Class(self.targets[index]) })
+        let label = self.targets.get(index).map_or(Label::None, |&class| Label::Class(class));
+        Ok(Sample { data: SampleData::Encoded(buffer), label })
     }
 
     fn name(&self, index: usize) -> String {

@@ -15,14 +15,15 @@ struct Folder {
     files: Vec<OsString>,
 }
 
-/// Adds to `paths` the files at any depth below `start` whose name ends in one of `extensions`.
+/// Adds to `paths` the files at any depth below `start` whose name ends in one of `extensions`; those in hidden folders only if `hidden`.
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others, so that
 /// "a-b" comes between "a" and "a/c": walking depth first would not do.
-pub(super) fn files_below(start: &Path, extensions: &[String], paths: &mut Vec<Box<Path>>) -> Result<()> {
+pub(super) fn files_below(start: &Path, extensions: &[String], hidden: bool, paths: &mut Vec<Box<Path>>) -> Result<()> {
     let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
     let mut folders = Vec::new();
     walk(start.to_owned(), OsString::new(), &mut vec![real], extensions, &mut folders)?;
+    folders.retain(|folder: &Folder| hidden || !folder.key.to_string_lossy().contains("/."));
     folders.sort_unstable_by(|a, b| python_order(&a.key, &b.key));
     for mut folder in folders {
         folder.files.sort_unstable_by(|a, b| python_order(a, b));
@@ -165,7 +166,7 @@ mod tests {
             symlink(at("nowhere"), at("cat/dangling.jpg")).unwrap();
 
             let mut paths = Vec::new();
-            files_below(&at("cat"), &[".jpg".to_owned()], &mut paths).unwrap();
+            files_below(&at("cat"), &[".jpg".to_owned()], true, &mut paths).unwrap();
             let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
             let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));

@@ -12,24 +12,27 @@ use proptest::prelude::*;
 use super::index::SeekIndex;
 use super::markers::Declined;
 use super::{Scratch, Seek, decode};
-use crate::decode::{DecodeOptions, Rect, probe};
+use crate::decode::{DecodeOptions, Rect, Scale, probe};
 
-/// A golden file, its size, its pixels' hash, what it is.
+/// A golden file, its pixels' hash at each of [`SCALES`] that Pillow has, what it is.
 struct File {
     bytes: Vec<u8>,
-    hash: u64,
+    hashes: [Option<u64>; 4],
     name: String,
 }
+
+const SCALES: [Scale; 4] = [Scale::Full, Scale::Half, Scale::Quarter, Scale::Eighth];
 
 fn files() -> Vec<File> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let packed = std::fs::read(golden.join("jpeg_files.bin")).unwrap();
     let mut rest = packed.as_slice();
     let mut file = |line: &str| {
-        let [length, hash, name] = line.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
+        let [length, hashes @ .., name]: [&str; 6] = line.splitn(6, ' ').collect::<Vec<_>>().try_into().unwrap();
         let bytes;
         (bytes, rest) = rest.split_at(length.parse().unwrap());
-        File { bytes: bytes.to_vec(), hash: u64::from_str_radix(hash, 16).unwrap(), name: name.to_owned() }
+        let hashes = hashes.map(|hash| (hash != "-").then(|| u64::from_str_radix(hash, 16).unwrap()));
+        File { bytes: bytes.to_vec(), hashes, name: name.to_owned() }
     };
     let files = std::fs::read_to_string(golden.join("jpeg_files.txt")).unwrap().lines().map(&mut file).collect();
     assert!(rest.is_empty());
@@ -41,15 +44,29 @@ fn size_of(bytes: &[u8]) -> (u32, u32) {
 }
 
 fn whole(bytes: &[u8]) -> Rect {
-    let (width, height) = size_of(bytes);
+    whole_at(bytes, Scale::Full)
+}
+
+fn whole_at(bytes: &[u8], scale: Scale) -> Rect {
+    let (width, height) = scale.size(size_of(bytes));
     Rect { left: 0, top: 0, width, height }
 }
 
 /// RGBA of a region, and the index.
-fn region(bytes: &[u8], region: Rect, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Declined> {
+fn region(bytes: &[u8], wanted: Rect, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Declined> {
+    region_at(bytes, wanted, Scale::Full, seek)
+}
+
+fn region_at(
+    bytes: &[u8],
+    region: Rect,
+    scale: Scale,
+    seek: Seek<'_>,
+) -> Result<(Vec<u8>, Option<SeekIndex>), Declined> {
     let (mut scratch, mut target) = (Scratch::default(), Vec::new());
     let options = DecodeOptions::default();
-    let (placed, index) = decode(bytes, size_of(bytes), region, &options, seek, &mut scratch, &mut target)?;
+    let wanted = (region, scale);
+    let (placed, index) = decode(bytes, size_of(bytes), wanted, &options, seek, &mut scratch, &mut target)?;
     assert_eq!((placed.offset, placed.stride), (0, 4 * region.width as usize));
     target.truncate(placed.stride * region.height as usize);
     Ok((target, index))
@@ -67,31 +84,39 @@ fn part(pixels: &[u8], width: u32, region: Rect) -> Vec<u8> {
 fn files_are_as_libjpeg_turbo_has_them() {
     let files = files();
     assert!(files.len() > 100);
-    for File { bytes, hash, name } in files {
-        let (pixels, _) = region(&bytes, whole(&bytes), Seek::default()).unwrap();
-        let (pixels, _) = pixels.as_chunks::<4>();
-        assert!(pixels.iter().all(|pixel| pixel[3] == 255), "{name}");
-        let fnv = pixels
-            .iter()
-            .flat_map(|pixel| &pixel[..3])
-            .fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-        assert_eq!(fnv, hash, "{name}");
+    let mut compared = [0; 4];
+    for File { bytes, hashes, name } in files {
+        for (i, (scale, hash)) in SCALES.into_iter().zip(hashes).enumerate() {
+            let (pixels, _) = region_at(&bytes, whole_at(&bytes, scale), scale, Seek::default()).unwrap();
+            let (pixels, _) = pixels.as_chunks::<4>();
+            assert!(pixels.iter().all(|pixel| pixel[3] == 255), "{name}");
+            let fnv = pixels
+                .iter()
+                .flat_map(|pixel| &pixel[..3])
+                .fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+            if let Some(hash) = hash {
+                assert_eq!(fnv, hash, "{name} {scale:?}");
+                compared[i] += 1;
+            }
+        }
     }
+    assert!(compared.iter().all(|count| *count > 80), "{compared:?}");
 }
 
-/// Every way to a region gives the whole image's pixels there.
-fn check_regions(bytes: &[u8], name: &str, regions: impl IntoIterator<Item = Rect>) {
-    let (pixels, index) = region(bytes, whole(bytes), BUILD).unwrap();
+/// Every way to a region gives the whole image's pixels there, at every scale. The index is the same at all of them.
+fn check_regions(bytes: &[u8], name: &str, scale: Scale, regions: impl IntoIterator<Item = Rect>) {
+    let name = format!("{name} {scale:?}");
+    let (pixels, index) = region_at(bytes, whole_at(bytes, scale), scale, BUILD).unwrap();
     let index = index.unwrap();
     assert_eq!(SeekIndex::from_bytes(&index.to_bytes()).as_ref(), Some(&index), "{name}");
-    let (width, _) = size_of(bytes);
+    let Rect { width, .. } = whole_at(bytes, scale);
     for wanted in regions {
         let expected = part(&pixels, width, wanted);
-        assert!(region(bytes, wanted, Seek::default()).unwrap().0 == expected, "{name}: {wanted:?}");
-        let (built, again) = region(bytes, wanted, BUILD).unwrap();
+        assert!(region_at(bytes, wanted, scale, Seek::default()).unwrap().0 == expected, "{name}: {wanted:?}");
+        let (built, again) = region_at(bytes, wanted, scale, BUILD).unwrap();
         assert!(built == expected && again.as_ref() == Some(&index), "{name}: {wanted:?}, with an index to build");
         let seek = Seek { index: Some(&index), build: false };
-        assert!(region(bytes, wanted, seek).unwrap().0 == expected, "{name}: {wanted:?} by the index");
+        assert!(region_at(bytes, wanted, scale, seek).unwrap().0 == expected, "{name}: {wanted:?} by the index");
     }
 }
 
@@ -101,11 +126,12 @@ proptest! {
     #[test]
     fn a_region_is_that_part_of_the_whole(
         which in any::<prop::sample::Index>(),
+        scale in prop::sample::select(&SCALES[..]),
         places in prop::collection::vec((0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0), 12),
     ) {
         let files = files();
         let File { bytes, name, .. } = which.get(&files);
-        let (width, height) = size_of(bytes);
+        let Rect { width, height, .. } = whole_at(bytes, scale);
         let pick = |all: u32, start: f64, part: f64| {
             let start = (f64::from(all) * start) as u32;
             (start, 1 + (f64::from(all - start - 1) * part) as u32)
@@ -114,7 +140,7 @@ proptest! {
             let ((left, width), (top, height)) = (pick(width, x, across), pick(height, y, down));
             Rect { left, top, width, height }
         });
-        check_regions(bytes, name, regions);
+        check_regions(bytes, name, scale, regions);
     }
 
     #[test]
@@ -122,11 +148,13 @@ proptest! {
         which in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
         in_index in any::<bool>(),
+        scale in prop::sample::select(&SCALES[..]),
         corner in (0.0_f64..1.0, 0.0_f64..1.0),
     ) {
         let files = files();
         let File { mut bytes, .. } = files.into_iter().nth(which.index(100)).unwrap();
-        let (width, height) = size_of(&bytes);
+        let size = size_of(&bytes);
+        let Rect { width, height, .. } = whole_at(&bytes, scale);
         let (left, top) = ((f64::from(width) * corner.0) as u32, (f64::from(height) * corner.1) as u32);
         let wanted = Rect { left, top, width: width - left, height: height - top };
         let mut index = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
@@ -137,8 +165,8 @@ proptest! {
         }
         let index = SeekIndex::from_bytes(&index);
         let options = DecodeOptions { max_pixels: 1 << 20, ..DecodeOptions::default() };
-        if probe(&bytes, &options).is_ok_and(|found| found.stored == (width, height)) {
-            let _ = region(&bytes, wanted, Seek { index: index.as_ref(), build: true });
+        if probe(&bytes, &options).is_ok_and(|found| found.stored == size) {
+            let _ = region_at(&bytes, wanted, scale, Seek { index: index.as_ref(), build: true });
         }
     }
 }
@@ -266,7 +294,7 @@ fn regions_of_the_corpus() {
                 served += 1;
                 let (left, top) = (width / 3, height / 3);
                 let middle = Rect { left, top, width: (width - left).div_ceil(2), height: (height - top).div_ceil(2) };
-                check_regions(&bytes, &path.display().to_string(), [middle]);
+                check_regions(&bytes, &path.display().to_string(), Scale::Full, [middle]);
             }
         }
     }

@@ -4,14 +4,16 @@
 //! pass ends in saturation, the sums of two coefficients wrap, and a block whose rows below the first are zero takes a
 //! way of its own. Valid images never come near these limits, broken ones do, and then they equal libjpeg-turbo's too.
 
+#[cfg(test)]
 use multiversion::multiversion;
 
 /// Samples on a block's side after the inverse DCT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum IdctSize {
     One = 1,
     Two = 2,
     Four = 4,
+    #[default]
     Eight = 8,
 }
 
@@ -26,12 +28,13 @@ impl IdctSize {
 ///
 /// `coefficients` are dequantised (16-bit wrapping products), row by row; `last` is the zigzag index of the last one that is
 /// not zero. With blocks of 8, `stride` is a multiple of 8.
+#[cfg(test)]
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn idct(size: IdctSize, coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     sized(size, coefficients, last, target, stride);
 }
 
-/// [`idct`] with the vectors of whichever function it becomes a part of.
+/// As [`idct`], with the vectors of whichever function it becomes a part of.
 #[inline(always)]
 pub(super) fn sized(size: IdctSize, coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: usize) {
     match size {

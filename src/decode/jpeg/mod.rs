@@ -1,7 +1,7 @@
 //! JPEG by our own engine: of a file only what a region needs is decoded, and with a [`SeekIndex`] only that is read.
 //!
 //! Bit for bit libjpeg-turbo's default result: accurate integer inverse DCT, interpolated ("fancy") chroma. Served are 8-bit Huffman-coded sequential
-//! files of one or three components in one scan, which is nearly all; anything else, anything unusual in the headers and any corruption in what a region
+//! files of one or three components in one scan, which is nearly all, at full size or scaled down as its draft mode does; anything else, anything unusual in the headers and any corruption in what a region
 //! needs is declined, and zune-jpeg (`zune.rs`) decides what becomes of it.
 //!
 //! | step | file |
@@ -20,11 +20,8 @@ mod exactness;
 #[cfg(test)]
 mod files;
 mod huffman;
-#[allow(dead_code)] // scaled decoding will use the small transforms
 mod idct;
-#[allow(dead_code)] // the store of indexes will use their bytes
 mod index;
-#[allow(dead_code)] // as idct
 mod layout;
 mod markers;
 mod scan;
@@ -42,7 +39,7 @@ use stuffing::Destuffed;
 use upsample::{Plane, Rows};
 
 use super::zune::PIXELS_PER_BYTE;
-use super::{DecodeOptions, PIXEL, Placed, Rect, Truncated, grow, probe};
+use super::{DecodeOptions, PIXEL, Placed, Rect, Scale, Truncated, grow, probe};
 
 /// How a seek index takes part in decoding.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,20 +80,13 @@ impl Scratch {
     }
 }
 
-/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `target`; the index if one was to be built.
-///
-/// # Errors
-///
-/// Why the file was declined.
-pub(super) fn decode(
-    bytes: &[u8],
+/// The headers of a file that the engine serves, and its layout at `scale`. `size` = (columns, rows) is the stored image's.
+fn open<'a>(
+    bytes: &'a [u8],
     size: (u32, u32),
-    stored: Rect,
+    scale: Scale,
     options: &DecodeOptions,
-    seek: Seek<'_>,
-    scratch: &mut Scratch,
-    target: &mut Vec<u8>,
-) -> Result<(Placed, Option<SeekIndex>), Declined> {
+) -> Result<(Frame<'a>, Layout), Declined> {
     if options.truncated != Truncated::Fill && !probe::jpeg_has_end(bytes) {
         return Err("no end-of-image marker");
     }
@@ -109,8 +99,39 @@ pub(super) fn decode(
     }
     let components = frame.components();
     let factors = [0, 1, 2].map(|i| components.get(i).map_or((1, 1), |one| (one.across as u8, one.down as u8)));
-    let layout = Layout::new(size, &factors[..components.len()], IdctSize::Eight)
+    let block = match scale {
+        Scale::Full => IdctSize::Eight,
+        Scale::Half => IdctSize::Four,
+        Scale::Quarter => IdctSize::Two,
+        Scale::Eighth => IdctSize::One,
+    };
+    let layout = Layout::new(size, &factors[..components.len()], block)
         .ok_or("sampling factors that do not divide each other")?;
+    Ok((frame, layout))
+}
+
+/// Whether the engine would decode a file by what its headers say. The scan may still be corrupt.
+pub(super) fn serves(bytes: &[u8], size: (u32, u32), options: &DecodeOptions) -> bool {
+    open(bytes, size, Scale::Full, options).is_ok()
+}
+
+/// Decodes `stored`, a part of the stored image at `scale`, into `target`; the index if one was to be built. `size` = (columns, rows) is the
+/// stored image's full size.
+///
+/// # Errors
+///
+/// Why the file was declined.
+pub(super) fn decode(
+    bytes: &[u8],
+    size: (u32, u32),
+    (stored, scale): (Rect, Scale),
+    options: &DecodeOptions,
+    seek: Seek<'_>,
+    scratch: &mut Scratch,
+    target: &mut Vec<u8>,
+) -> Result<(Placed, Option<SeekIndex>), Declined> {
+    let (frame, layout) = open(bytes, size, scale, options)?;
+    let components = frame.components();
 
     // Whatever the region: the next one of this image may be larger.
     let (across, down) = frame.mcus();
@@ -124,15 +145,17 @@ pub(super) fn decode(
     let mut parts: [Part<'_>; 3] = Default::default();
     for (part, component) in parts.iter_mut().zip(&layout.components) {
         let window = component.window(stored);
-        part.columns = (window.left / 8, (window.left + window.width).div_ceil(8));
-        part.rows = (window.top / 8, (window.top + window.height).div_ceil(8));
-        let length = part.stride() * 8 * (part.rows.1 - part.rows.0);
+        let side = component.size.samples();
+        part.size = component.size;
+        part.columns = (window.left / side, (window.left + window.width).div_ceil(side));
+        part.rows = (window.top / side, (window.top + window.height).div_ceil(side));
+        let length = part.stride() * side * (part.rows.1 - part.rows.0);
         let (samples, behind) = rest.split_at_mut_checked(length).ok_or("a region beyond its planes")?;
         (part.samples, rest) = (samples, behind);
     }
 
     // Blocks outside the region are stepped over by tables of their own, which take as long to make as some hundred blocks to read.
-    let everything = (0, 0, size.0, size.1) == (stored.left, stored.top, stored.width, stored.height);
+    let everything = (layout.width, layout.height) == (stored.width as usize, stored.height as usize);
     let skips = seek.index.is_none() && !everything;
     let Tables { dc, ac } = &mut *scratch.tables;
     let mut slots = [0; 3];
@@ -145,8 +168,7 @@ pub(super) fn decode(
         }
     }
     let coders = [0, 1, 2].map(|i| {
-        let (across, down) = factors[i];
-        let (across, down) = (usize::from(across), usize::from(down));
+        let (across, down) = components.get(i).map_or((1, 1), |component| (component.across, component.down));
         let steps = components.get(i).map_or([0; 64], |component| scan::in_rows(&component.steps));
         Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], steps }
     });
@@ -160,7 +182,8 @@ pub(super) fn decode(
 
     let plane = |i: usize| {
         let (part, component): (&Part<'_>, _) = (&parts[i], layout.components[i]);
-        let (left, top) = (8 * part.columns.0, 8 * part.rows.0);
+        let side = part.size.samples();
+        let (left, top) = (side * part.columns.0, side * part.rows.0);
         Plane { component, samples: &*part.samples, stride: part.stride(), left, top }
     };
     let row = stored.width as usize * PIXEL;

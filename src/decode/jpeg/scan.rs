@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 use super::bits::{Bits, Block, NATURAL};
 use super::huffman::{Ac, Dc};
-use super::idct;
+use super::idct::{self, IdctSize};
 use super::index::{Entry, GROUP, SeekIndex};
 use super::markers::{Declined, Frame, MCU_BLOCKS};
 use super::stuffing::{Cut, Destuffed};
@@ -38,12 +38,14 @@ pub(super) struct Part<'a> {
     pub(super) rows: (usize, usize),
     /// Rows of the wanted blocks' samples, without gaps.
     pub(super) samples: &'a mut [u8],
+    /// What a block becomes.
+    pub(super) size: IdctSize,
 }
 
 impl Part<'_> {
     /// Samples in a row.
     pub(super) fn stride(&self) -> usize {
-        8 * (self.columns.1 - self.columns.0)
+        self.size.samples() * (self.columns.1 - self.columns.0)
     }
 }
 
@@ -81,13 +83,15 @@ struct Unit<'a> {
     columns: usize,
     /// Where the row's samples begin.
     at: usize,
+    /// Samples of a block in a row.
+    side: usize,
 }
 
 /// The blocks of an MCU in their order, for the MCUs from `run.from` on; how many there are.
 #[inline(always)]
 fn units<'a>(coders: &'a [Coder<'a>], parts: &[Part<'_>], run: Run) -> Option<([Unit<'a>; MCU_BLOCKS], usize)> {
     let Coder { dc, ac, .. } = coders.first()?;
-    let mut units = [Unit { component: 0, dc, ac, column: 0, step: 0, columns: 0, at: 0 }; MCU_BLOCKS];
+    let mut units = [Unit { component: 0, dc, ac, column: 0, step: 0, columns: 0, at: 0, side: 0 }; MCU_BLOCKS];
     let mut count = 0;
     for (component, (coder, part)) in coders.iter().zip(parts).enumerate() {
         for block in 0..coder.down * coder.across {
@@ -101,7 +105,8 @@ fn units<'a>(coders: &'a [Coder<'a>], parts: &[Part<'_>], run: Run) -> Option<([
                 column: (run.from * coder.across + across).wrapping_sub(part.columns.0),
                 step: coder.across,
                 columns: if wanted { part.columns.1 - part.columns.0 } else { 0 },
-                at: row.wrapping_mul(8 * part.stride()),
+                at: row.wrapping_mul(part.size.samples() * part.stride()),
+                side: part.size.samples(),
             };
             count += 1;
         }
@@ -131,7 +136,7 @@ fn decode_run(
             let predictor = &mut predictors[unit.component];
             *predictor = predictor.wrapping_add(difference as i16);
             block[0] = *predictor;
-            let at = unit.at.wrapping_add(unit.column.wrapping_mul(8));
+            let at = unit.at.wrapping_add(unit.column.wrapping_mul(unit.side));
             places[waiting % WAITING] = Place { component: unit.component, at, last };
             waiting += usize::from(unit.column < unit.columns);
             unit.column = unit.column.wrapping_add(unit.step);
@@ -149,6 +154,9 @@ fn decode_run(
 /// Coefficients to samples.
 #[multiversion(targets("x86_64+avx2"))]
 fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
+    if parts.iter().any(|part| part.size != IdctSize::Eight) {
+        return transform_scaled(blocks, places, coders, parts);
+    }
     for (block, place) in blocks.iter().zip(places) {
         let (coder, part) = (&coders[place.component], &mut parts[place.component]);
         let stride = part.stride();
@@ -157,6 +165,21 @@ fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &m
             *to = level.wrapping_mul(step);
         }
         idct::eight(&coefficients, place.last, part.samples.get_mut(place.at..)?, stride);
+    }
+    Some(())
+}
+
+/// [`transform`] to blocks of any size: apart, so that the usual one chooses no size for each block.
+#[multiversion(targets("x86_64+avx2"))]
+fn transform_scaled(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
+    for (block, place) in blocks.iter().zip(places) {
+        let (coder, part) = (&coders[place.component], &mut parts[place.component]);
+        let stride = part.stride();
+        let mut coefficients = [0; 64];
+        for ((to, &level), &step) in coefficients.iter_mut().zip(block).zip(&coder.steps) {
+            *to = level.wrapping_mul(step);
+        }
+        idct::sized(part.size, &coefficients, place.last, part.samples.get_mut(place.at..)?, stride);
     }
     Some(())
 }

@@ -2,7 +2,7 @@
 
 use super::{SeekIndexes, Store, unpoisoned};
 use crate::dataset::{Dataset, SampleData};
-use crate::decode::{self, DecodeOptions, ImageFormat, Rect, Way};
+use crate::decode::{self, DecodeOptions, ImageFormat, Rect, Scale, Way};
 use crate::error::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -41,12 +41,15 @@ pub struct IndexSummary {
 }
 
 impl SeekIndexes {
-    /// Builds the indexes that are missing of all samples of `dataset`, on so many threads, and writes the file. `progress` is called with the number of samples that are done; where it returns `false`
-    /// the work ends early, and what is built is written.
+    /// Builds the indexes that are missing of all samples of `dataset`, on so many threads, and writes the file. `progress` is
+    /// called with the number of samples that are done; where it returns `false` the work ends early, and what is built is
+    /// written.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no file to write, as for `Memory` and `Off`, or `Beside` where the data set has no folder, and for 0 threads;
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be written. Samples that fail are no error, but listed.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no file to write, as for `Memory` and `Off`, or `Beside`
+    /// where the data set has no folder, and for 0 threads; [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be
+    /// written; [`ErrorKind::Panic`](crate::ErrorKind::Panic) if the data set or `progress` panics, after what was built is
+    /// written. Samples that fail are no error, but listed.
     pub fn build(
         &self,
         dataset: &dyn Dataset,
@@ -87,10 +90,15 @@ impl SeekIndexes {
             total.bytes_read += summary.bytes_read;
             total.failed.extend(summary.failed);
         };
-        std::thread::scope(|scope| {
-            (0..threads.min(dataset.len())).for_each(|_| drop(scope.spawn(work)));
+        let panicked = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads.min(dataset.len())).map(|_| scope.spawn(work)).collect();
+            let ends = threads.into_iter().map(|thread| thread.join());
+            ends.filter_map(|end| end.err().map(|payload| Error::panic("index", payload.as_ref()))).last()
         });
         store.save()?;
+        if let Some(error) = panicked {
+            return Err(error);
+        }
         let mut total = unpoisoned(total.into_inner());
         total.failed.sort();
         total.bytes = std::fs::metadata(path).map_or(0, |file| file.len());
@@ -128,7 +136,8 @@ impl Builder {
         // The scan is read to its end, but of the pixels as good as none.
         let corner = Rect { left: 0, top: 0, width: 1, height: 1 };
         let seek = decode::Seek { index: None, build: true };
-        let (_, (way, built)) = decode::seeking(bytes, &probe, corner, &options, seek, &mut self.scratch)?;
+        let (_, (way, built)) =
+            decode::seeking(bytes, &probe, (corner, Scale::Full), &options, seek, &mut self.scratch)?;
         *if built.is_some() && way != Way::Other { &mut summary.built } else { &mut summary.without } += 1;
         store.put(key, built.map_or(Vec::new(), |index| index.to_bytes()));
         Ok(())

@@ -9,8 +9,9 @@
 //! All numbers are little-endian. Nothing is read when the file is opened but its header, and nothing is mapped: a file that another
 //! process cuts short gives an error, where a mapping would end the process. A lookup reads a place and a record, about 2 µs.
 
+use crate::{positioned, replace};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -128,7 +129,7 @@ impl IndexFile {
         let mut place = key as u64 & (self.places - 1);
         for _ in 0..self.places {
             let mut bytes = [0; PLACE];
-            if read_at(&self.file, &mut bytes, HEADER as u64 + place * PLACE as u64).is_err() {
+            if positioned::read_exact(&self.file, &mut bytes, HEADER as u64 + place * PLACE as u64).is_err() {
                 return false;
             }
             let found = Place::read(&bytes);
@@ -149,7 +150,7 @@ impl IndexFile {
         }
         buffer.clear();
         buffer.resize(CHECKSUM + place.length as usize, 0);
-        if read_at(&self.file, buffer, place.offset).is_err() {
+        if positioned::read_exact(&self.file, buffer, place.offset).is_err() {
             return false;
         }
         let sum = number(buffer, 0);
@@ -184,53 +185,35 @@ pub(super) fn write<'a>(
     old: Option<&IndexFile>,
     new: impl ExactSizeIterator<Item = (&'a u128, &'a Box<[u8]>)>,
 ) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = tempfile::Builder::new().prefix(".gpufeed-").suffix(".part").tempfile_in(folder)?;
     let most = old.map_or(0, IndexFile::len) + new.len() as u64;
     let mut table = Table::new(most);
     let mut offset = HEADER as u64 + table.bytes();
-    let mut out = BufWriter::with_capacity(1 << 20, temporary.as_file_mut());
-    out.seek(SeekFrom::Start(offset))?;
-    let mut add = |key: u128, record: &[u8]| {
-        let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
-        if length <= LONGEST && table.put(Place { key, offset, length }) {
-            out.write_all(&checksum(key, record).to_le_bytes())?;
-            out.write_all(record)?;
-            offset += (CHECKSUM + record.len()) as u64;
+    replace::replace(path, |out| {
+        out.seek(SeekFrom::Start(offset))?;
+        let mut add = |key: u128, record: &[u8]| {
+            let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
+            if length <= LONGEST && table.put(Place { key, offset, length }) {
+                out.write_all(&checksum(key, record).to_le_bytes())?;
+                out.write_all(record)?;
+                offset += (CHECKSUM + record.len()) as u64;
+            }
+            Ok(())
+        };
+        // The new ones first: of two with the same key the first stays.
+        for (key, record) in new {
+            add(*key, record)?;
+        }
+        if let Some(old) = old {
+            old.each(&mut add)?;
+        }
+        let records = table.taken;
+        out.seek(SeekFrom::Start(0))?;
+        out.write_all(&header(records, table.places.len() as u64, offset))?;
+        for place in &table.places {
+            out.write_all(&place.write())?;
         }
         Ok(())
-    };
-    // The new ones first: of two with the same key the first stays.
-    for (key, record) in new {
-        add(*key, record)?;
-    }
-    if let Some(old) = old {
-        old.each(&mut add)?;
-    }
-    let records = table.taken;
-    out.seek(SeekFrom::Start(0))?;
-    out.write_all(&header(records, table.places.len() as u64, offset))?;
-    for place in &table.places {
-        out.write_all(&place.write())?;
-    }
-    out.flush()?;
-    drop(out);
-    temporary.as_file().sync_all()?;
-    readable_by_all(temporary.as_file())?;
-    temporary.persist(path)?;
-    Ok(())
-}
-
-/// Temporary files are their owner's alone; the finished one is as readable as what it lies beside.
-#[cfg(unix)]
-fn readable_by_all(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable_by_all(_: &File) -> io::Result<()> {
-    Ok(())
+    })
 }
 
 /// A table while it is filled.
@@ -264,23 +247,6 @@ impl Table {
         self.taken += 1;
         true
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
-    use std::os::windows::fs::FileExt;
-    while !buffer.is_empty() {
-        match file.seek_read(buffer, offset)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where the seek indexes of a data set's JPEGs are kept, so that from the second epoch on a crop is decoded from inside its file.
 //!
-//! An index is found by its file's content ([xxh3](https://xxhash.com) of all of it: 5 µs for 110 KB, which are in memory anyway), never by name or time: what was
-//! replaced, renamed or cut has no index, and gets its own.
+//! An index is found by its file's content ([xxh3](https://xxhash.com) of all of it: 5 µs for 110 KB, which are in memory
+//! anyway), never by name or time: what was replaced or cut has no index, and gets its own.
 
 mod build;
 mod file;
@@ -9,7 +9,7 @@ mod file;
 pub use build::IndexSummary;
 
 use super::jpeg::SeekIndex;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use file::IndexFile;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ const OVERHEAD: usize = 64;
 
 /// Where seek indexes are kept: places inside each JPEG from which decoding can start.
 ///
-/// They come from the first decoding of a file, take about 2 % of its size, and let later epochs decode little more than the crop. Pixels are the same with
-/// and without.
+/// They come from the first decoding of a file, take about 2 % of its size, and let later epochs decode little more than
+/// the crop. Pixels are the same with and without.
 ///
 /// ```
 /// use gpufeed::decode::SeekIndexes;
@@ -37,8 +37,8 @@ const OVERHEAD: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SeekIndexes {
-    /// In the file `.gpufeed-seek-index` in the data set's folder ([`Dataset::folder`](crate::Dataset::folder)), written at the end of the first epoch. In
-    /// memory where the data set has no folder, or one that cannot be written to.
+    /// In the file `.gpufeed-seek-index` in the data set's folder ([`Dataset::folder`](crate::Dataset::folder)), written at
+    /// the end of the first epoch. In memory where the data set has no folder, or one that cannot be written to.
     #[default]
     Beside,
     /// In this file, which is made at the end of the first epoch. Data sets may share it.
@@ -98,8 +98,8 @@ fn unpoisoned<T>(result: std::result::Result<T, PoisonError<T>>) -> T {
 }
 
 impl Store {
-    /// `None` where none are wanted. A file that cannot be used counts as none: it is reported, and replaced when there is something to write, unless
-    /// it is something else.
+    /// `None` where none are wanted. A file that cannot be used counts as none: it is reported, and replaced when there is
+    /// something to write, unless it is something else.
     pub(crate) fn open(place: &SeekIndexes, folder: Option<&Path>, budget: u64) -> Option<Store> {
         let path = match place {
             SeekIndexes::Beside => folder.map(|folder| folder.join(NAME)),
@@ -173,12 +173,12 @@ impl Store {
     /// Writes what is new to the file. Without a file it stays in memory, and that is no error.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the file cannot be written; what was new stays in memory, and no further attempt is made.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be written; what was new stays in memory, and no further attempt is made.
     pub(crate) fn save(&self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         if !self.can_write() {
             let source = std::io::Error::new(file::FOREIGN, "it cannot be written, or is not a file of seek indexes");
-            return Err(ErrorKind::Io { path: path.clone(), source }.into());
+            return Err(Error::io(path, source));
         }
         let _alone = unpoisoned(self.saving.lock());
         let leaving = {
@@ -211,7 +211,7 @@ impl Store {
                     fresh.bytes += (record.len() + OVERHEAD) as u64;
                     fresh.records.insert(key, record);
                 }
-                let error: Error = ErrorKind::Io { path: path.clone(), source }.into();
+                let error = Error::io(path, source);
                 tracing::warn!(%error, "seek indexes stay in memory (SeekIndexes::File puts them elsewhere)");
                 Err(error)
             }

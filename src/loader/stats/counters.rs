@@ -22,8 +22,9 @@ pub(in crate::loader) struct Counters {
     batches: AtomicU64,
     failed: AtomicU64,
     reduced: AtomicU64,
-    indexed: AtomicU64,
-    left: AtomicU64,
+    index_hits: AtomicU64,
+    other_decoders: AtomicU64,
+    kept: AtomicU64,
     latency: Histogram,
     running: Running,
     pub(in crate::loader) gpu: Times,
@@ -35,6 +36,8 @@ pub(in crate::loader) struct Capacities {
     pub(in crate::loader) jobs: usize,
     pub(in crate::loader) inbox: usize,
     pub(in crate::loader) ready: usize,
+    /// Batches between their announcement and the queue of ready ones.
+    pub(in crate::loader) announced: usize,
 }
 
 impl Counters {
@@ -50,8 +53,9 @@ impl Counters {
             batches: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             reduced: AtomicU64::new(0),
-            indexed: AtomicU64::new(0),
-            left: AtomicU64::new(0),
+            index_hits: AtomicU64::new(0),
+            other_decoders: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
             latency: Histogram::default(),
             running: Running::default(),
             gpu: Times::default(),
@@ -108,10 +112,15 @@ impl Counters {
     /// A file was decoded, in this way.
     pub(in crate::loader) fn decoded(&self, way: Way) {
         match way {
-            Way::Indexed => self.indexed.fetch_add(1, Relaxed),
+            Way::Indexed => self.index_hits.fetch_add(1, Relaxed),
             Way::FromStart => 0,
-            Way::Other => self.left.fetch_add(1, Relaxed),
+            Way::Other => self.other_decoders.fetch_add(1, Relaxed),
         };
+    }
+
+    /// Samples came from the cache.
+    pub(in crate::loader) fn kept(&self, samples: usize) {
+        self.kept.fetch_add(samples as u64, Relaxed);
     }
 
     pub(in crate::loader) fn begin(&self) {
@@ -123,7 +132,8 @@ impl Counters {
     }
 
     pub(in crate::loader) fn read(&self, capacities: Capacities) -> Stats {
-        let lanes = || self.workers.iter().chain([&self.upload, &self.consumer]);
+        // The feeder draws for samples that lie in GPU memory.
+        let lanes = || self.workers.iter().chain([&self.feed, &self.upload, &self.consumer]);
         let stages: Vec<StageStats> = Stage::ALL.map(|stage| stage_stats(stage, lanes())).into();
         let (running, cpu) = self.running.read();
         let bytes = |stage: Stage| stages[stage as usize].bytes;
@@ -134,8 +144,9 @@ impl Counters {
             batches: self.batches.load(Relaxed),
             failed: self.failed.load(Relaxed),
             reduced: self.reduced.load(Relaxed),
-            index_hits: self.indexed.load(Relaxed),
-            other_decoders: self.left.load(Relaxed),
+            index_hits: self.index_hits.load(Relaxed),
+            other_decoders: self.other_decoders.load(Relaxed),
+            cache_hits: self.kept.load(Relaxed),
             bytes_read: bytes(Stage::Read),
             bytes_uploaded: bytes(Stage::Upload),
             bytes_written: bytes(Stage::Consume),

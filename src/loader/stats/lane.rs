@@ -297,7 +297,7 @@ mod tests {
         }
         clock.before();
         let all = start.elapsed();
-        let stats = counters.read(Capacities { jobs: 1, inbox: 1, ready: 1 });
+        let stats = counters.read(Capacities { jobs: 1, inbox: 1, ready: 1, announced: 1 });
         let stage = |stage| stats.stages[stage as usize].clone();
         ([stage(Stage::Decode), stage(Stage::Augment)], stats.pools[1].busy, all)
     }

@@ -53,6 +53,8 @@ pub struct Stats {
     pub index_hits: u64,
     /// Files that another decoder than the JPEG engine has decoded: other formats, and progressive, CMYK or damaged JPEGs.
     pub other_decoders: u64,
+    /// Samples that came from the [cache](crate::Cache), unread and undecoded.
+    pub cache_hits: u64,
     /// Bytes of the samples, as the data set gave them.
     pub bytes_read: u64,
     /// Bytes that went where the GPU reads them: source pixels where it augments, finished batches where the CPU does.
@@ -320,6 +322,7 @@ impl Stats {
             reduced: less(self.reduced, earlier.reduced),
             index_hits: less(self.index_hits, earlier.index_hits),
             other_decoders: less(self.other_decoders, earlier.other_decoders),
+            cache_hits: less(self.cache_hits, earlier.cache_hits),
             bytes_read: less(self.bytes_read, earlier.bytes_read),
             bytes_uploaded: less(self.bytes_uploaded, earlier.bytes_uploaded),
             bytes_written: less(self.bytes_written, earlier.bytes_written),

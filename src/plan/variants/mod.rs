@@ -18,6 +18,8 @@
 
 mod translate;
 
+#[path = "../../../tests/dice/mod.rs"]
+mod dice;
 #[path = "../../../tests/lists/mod.rs"]
 mod lists;
 

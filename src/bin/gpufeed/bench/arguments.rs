@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Measures the whole line and each of its parts on this machine.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A folder of class folders, or pictures drawn in memory
-    #[arg(long, value_name = "FOLDER|procedural", default_value = super::data::PROCEDURAL)]
+    /// A data set in any format, or pictures drawn in memory
+    #[arg(long, value_name = "PATH|procedural", default_value = super::data::PROCEDURAL)]
     pub(super) data: String,
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
@@ -29,6 +29,12 @@ pub(crate) struct Arguments {
     /// What is kept between epochs
     #[arg(long, value_enum, default_value = "none")]
     pub(super) cache: Cache,
+    /// Bytes of that, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    pub(super) cache_mib: u64,
+    /// Decodes JPEGs at 1/2, 1/4 or 1/8 where the recipe reduces them by as much; pixels differ a little
+    #[arg(long)]
+    pub(super) scaled_decode: bool,
     /// Where seek indexes of JPEGs are kept; `beside` writes a file into the data's folder
     #[arg(long, value_enum, default_value = "memory")]
     pub(super) seek_index: SeekIndex,
@@ -101,9 +107,22 @@ impl SeekIndex {
 pub(super) enum Cache {
     /// Nothing but what the system keeps.
     None,
+    /// Samples, in RAM.
+    Host,
+    /// Samples, in GPU memory; in RAM where the CPU augments.
+    Device,
 }
 
 impl Cache {
+    pub(super) fn of(self, mib: u64) -> gpufeed::Cache {
+        let bytes = mib.saturating_mul(1 << 20);
+        match self {
+            Cache::None => gpufeed::Cache::Off,
+            Cache::Host => gpufeed::Cache::Host(bytes),
+            Cache::Device => gpufeed::Cache::Device(bytes),
+        }
+    }
+
     /// As the report has it.
     pub(super) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -132,6 +151,9 @@ impl Arguments {
             }
             Arguments { backend: BackendChoice::Cpu, shaders: true, .. } => {
                 "--shaders cannot be used with --backend cpu"
+            }
+            Arguments { scaled_decode: true, cache: Cache::Host | Cache::Device, .. } => {
+                "--scaled-decode cannot be used with --cache"
             }
             _ => return,
         };

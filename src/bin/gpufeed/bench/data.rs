@@ -2,8 +2,9 @@
 
 use super::photographs::Texture;
 use bytes::Bytes;
+use gpufeed::dataset::{self, Format};
 use gpufeed::transforms::{Grayscale, Resize};
-use gpufeed::{Backend, DType, DataLoader, Dataset, ImageFolder, InMemory, Label, Layout, PixelFormat};
+use gpufeed::{Backend, DType, DataLoader, Dataset, ImageFolder, InMemory, Label, Layout, PixelFormat, SampleData};
 use image::ExtendedColorType;
 use image::codecs::jpeg::JpegEncoder;
 use std::error::Error;
@@ -20,6 +21,8 @@ const TIMES: usize = 8;
 /// Sizes of ImageNet's photographs, by turns.
 const SIZES: [(u32, u32); 4] = [(500, 375), (500, 375), (375, 500), (500, 333)];
 const CLASSES: u32 = 10;
+/// Most samples whose bytes are counted.
+const MEASURED: usize = 1024;
 
 /// The samples of a run.
 pub(super) struct Source {
@@ -50,10 +53,18 @@ fn resident(recipe: &str) -> Option<Resident> {
     }
 }
 
-/// Opens `data`, a folder or `procedural`, as `recipe` (a name or a file) wants it.
+/// As a report has it: the folder's own name, for reports are shown to others, and where the folder lies is nobody's business.
+pub(super) fn name(data: &str) -> String {
+    let folder = std::path::absolute(data).ok();
+    let last = folder.as_deref().and_then(std::path::Path::file_name);
+    last.map_or_else(|| data.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Opens `data`, a path or `procedural`, as `recipe` (a name or a file) wants it.
 pub(super) fn open(data: &str, recipe: &str) -> Result<Source, Box<dyn Error>> {
     match (resident(recipe), data) {
         (None, PROCEDURAL) => files(),
+        (None, path) if Format::detect(path) != Format::Folder => whole(path),
         (None, folder) => {
             let folder = ImageFolder::open(folder)?;
             let mut bytes = 0;
@@ -73,6 +84,28 @@ pub(super) fn open(data: &str, recipe: &str) -> Result<Source, Box<dyn Error>> {
             pixels(resident, images, &format!("the first photographs of {folder}, resized beforehand"))
         }
     }
+}
+
+/// A data set of another format, all of it.
+fn whole(path: &str) -> Result<Source, Box<dyn Error>> {
+    let dataset: Arc<dyn Dataset> = Arc::from(dataset::open(path)?.train);
+    let (bytes, measured) = bytes(&*dataset)?;
+    let note = (measured < dataset.len())
+        .then(|| format!("data: the bytes of an epoch are estimated from {measured} of {} samples", dataset.len()));
+    Ok(Source { dataset, bytes, note })
+}
+
+/// What an epoch reads, by samples from all over the data set: to read all of it would take as long as an epoch. Also how many were read.
+fn bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
+    let (mut buffer, mut bytes, mut measured) = (Vec::new(), 0, 0);
+    for index in (0..dataset.len()).step_by(dataset.len().div_ceil(MEASURED).max(1)) {
+        measured += 1;
+        bytes += match dataset.read(index, &mut buffer)?.data {
+            SampleData::Encoded(file) => file.len() as u64,
+            SampleData::Pixels(pixels) => pixels.bytes().len() as u64,
+        };
+    }
+    Ok(((bytes as f64 * dataset.len() as f64 / measured.max(1) as f64).round() as u64, measured))
 }
 
 /// JPEG files in memory.
@@ -186,6 +219,14 @@ mod tests {
         shapes.dedup();
         assert_eq!(shapes.len(), 1, "{shapes:?}");
         (shapes[0], first)
+    }
+
+    #[test]
+    fn the_bytes_of_an_epoch_are_counted_or_estimated() {
+        let files = |count: usize| (0..count).map(|i| (vec![0; 1 + i % 2 * 200], Label::None)).collect::<InMemory>();
+        assert_eq!(bytes(&files(1000)).unwrap(), (101_000, 1000));
+        assert_eq!(bytes(&files(5000)).unwrap(), (505_000, 1000), "every fifth");
+        assert!(bytes(&files(1025)).unwrap().1 < 1025);
     }
 
     #[test]

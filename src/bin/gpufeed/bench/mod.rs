@@ -234,7 +234,11 @@ fn describe(arguments: &Arguments, setup: &Setup, workers: usize) -> Result<Repo
         executor: setup.executor().to_owned(),
         recipe: arguments.recipe.clone(),
         recipe_toml: recipe::to_toml(&setup.recipe)?,
-        data: Data { name: arguments.data.clone(), samples: setup.source.dataset.len(), bytes: setup.source.bytes },
+        data: Data {
+            name: data::name(&arguments.data),
+            samples: setup.source.dataset.len(),
+            bytes: setup.source.bytes,
+        },
         cache: arguments.cache.name(),
         workers,
         batch_size: setup.batch_size,

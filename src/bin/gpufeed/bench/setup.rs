@@ -4,7 +4,7 @@ use super::data::{self, Source};
 use super::{Arguments, BackendChoice};
 use gpufeed::decode::{Orientation, SeekIndexes};
 use gpufeed::recipe::Recipe;
-use gpufeed::{Backend, DataLoader, Execute, Gpu};
+use gpufeed::{Backend, Cache, DataLoader, Execute, Gpu};
 use std::error::Error;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ pub(super) struct Setup {
     pub(super) source: Source,
     pub(super) recipe: Recipe,
     pub(super) seek_indexes: SeekIndexes,
+    pub(super) cache: Cache,
+    pub(super) scaled_decode: bool,
     pub(super) batch_size: usize,
     /// How long the consumer works on a batch.
     pub(super) step: Duration,
@@ -29,6 +31,8 @@ impl Setup {
             source: data::open(&arguments.data, &arguments.recipe)?,
             recipe,
             seek_indexes: arguments.seek_index.place(),
+            cache: arguments.cache.of(arguments.cache_mib),
+            scaled_decode: arguments.scaled_decode,
             batch_size: arguments.batch_size,
             step: arguments.step(),
             backend,
@@ -44,6 +48,8 @@ impl Setup {
             // As torchvision decodes.
             .exif(Orientation::Ignore)
             .seek_indexes(self.seek_indexes.clone())
+            .cache(self.cache)
+            .scaled_decode(self.scaled_decode)
             .execute(self.execute)
             .build(&self.backend)
     }

@@ -1,0 +1,254 @@
+//! What of a pack is done: a journal while it is made, a manifest when it is whole.
+
+use gpufeed::Dataset;
+use gpufeed::dataset::UNFINISHED;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::To;
+use super::recode::Recoding;
+
+/// The name of a finished pack's manifest.
+pub(super) const MANIFEST: &str = "gpufeed-pack.json";
+
+/// What is packed, and how: another pack has another job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Job {
+    /// Samples of the source.
+    pub(super) samples: usize,
+    /// Of their names and classes. Not of their labels, for which all would have to be read: who edits a list between two runs mixes
+    /// labels, which `--verify` finds.
+    names: String,
+    pub(super) to: To,
+    pub(super) shard_bytes: u64,
+    prefix: String,
+    #[serde(flatten)]
+    pub(super) recoding: Recoding,
+}
+
+impl Job {
+    pub(super) fn new(
+        data: &dyn Dataset,
+        source: &Path,
+        (to, shard_bytes, prefix): (To, u64, &str),
+        recoding: Recoding,
+    ) -> Job {
+        let mut hash = Xxh3::new();
+        let root = data.folder().unwrap_or(source).display().to_string();
+        for class in data.classes() {
+            hash.update(class.as_bytes());
+            hash.update(b"\0");
+        }
+        for index in 0..data.len() {
+            // However the path of the source's folder was written.
+            let name = data.name(index);
+            hash.update(name.strip_prefix(&root).unwrap_or(&name).trim_start_matches(['/', '\\']).as_bytes());
+            hash.update(b"\0");
+        }
+        let names = format!("{:016x}", hash.digest());
+        Job { samples: data.len(), names, to, shard_bytes, prefix: prefix.to_owned(), recoding }
+    }
+
+    /// What of another job differs.
+    fn unlike(&self, other: &Job) -> Option<String> {
+        let Recoding { max_side, quality } = other.recoding;
+        if (self.samples, &self.names) != (other.samples, &other.names) {
+            return Some(format!("another source ({} samples)", other.samples));
+        }
+        (self != other).then(|| {
+            let side = max_side.map_or(String::new(), |side| format!(" --max-side {side}"));
+            let quality = quality.map_or(String::new(), |quality| format!(" --quality {quality}"));
+            let (to, bytes) = (other.to.name(), other.shard_bytes);
+            format!("other settings: --to {to} --shard-bytes {bytes} --prefix {}{side}{quality}", other.prefix)
+        })
+    }
+}
+
+/// A shard that is whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Shard {
+    pub(super) file: String,
+    pub(super) first: usize,
+    pub(super) samples: usize,
+    pub(super) bytes: u64,
+    /// Of its content, in hexadecimal digits.
+    pub(super) xxh3: String,
+}
+
+impl Shard {
+    /// Whether its file is there, and as long as it was.
+    pub(super) fn is_in(&self, folder: &Path) -> bool {
+        fs::metadata(folder.join(&self.file)).is_ok_and(|file| file.len() == self.bytes)
+    }
+}
+
+/// A finished pack.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// The version of gpufeed that wrote it.
+    pub(super) gpufeed: String,
+    pub(super) job: Job,
+    pub(super) classes: usize,
+    pub(super) shards: Vec<Shard>,
+}
+
+impl Manifest {
+    /// Whether the files are there, and as long as they were.
+    fn is_in(&self, folder: &Path) -> bool {
+        match self.job.to {
+            To::Tar => {
+                let named = self.classes == 0 || folder.join("classes.json").exists();
+                named && self.shards.iter().all(|shard| shard.is_in(folder))
+            }
+            #[cfg(feature = "lmdb")]
+            To::Lmdb => folder.join("data.mdb").exists(),
+        }
+    }
+}
+
+/// An error that names the file.
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> String + '_ {
+    |error| format!("{}: {error}", path.display())
+}
+
+fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
+    let bytes = fs::read(path).map_err(failed(path))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display()))
+}
+
+/// What a folder holds before anything is done.
+pub(super) enum Found {
+    Whole(Box<Manifest>),
+    /// The shards that are done, or were until something happened to the files.
+    Part(Vec<Shard>),
+}
+
+/// Looks at the folder to be packed into.
+///
+/// # Errors
+/// If it holds another pack, or a data set that is none of ours.
+pub(super) fn look(folder: &Path, job: &Job) -> Result<Found, String> {
+    let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", folder.display()));
+    let unfinished = folder.join(UNFINISHED);
+    if unfinished.exists() {
+        let (known, shards) = read_journal(&unfinished)?;
+        return match known.map(|known| job.unlike(&known)) {
+            Some(Some(what)) => there(format!("an unfinished pack of {what}")),
+            _ => Ok(Found::Part(shards)),
+        };
+    }
+    let manifest = folder.join(MANIFEST);
+    if manifest.exists() {
+        let found: Manifest = read_json(&manifest)?;
+        return match job.unlike(&found.job) {
+            Some(what) => there(format!("a pack of {what}")),
+            None if found.is_in(folder) => Ok(Found::Whole(Box::new(found))),
+            None => Ok(Found::Part(found.shards)),
+        };
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
+        // `classes.txt` would be read instead of the `classes.json` that is written.
+        if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
+            return there(format!("{name}, of which nothing is known"));
+        }
+    }
+    Ok(Found::Part(Vec::new()))
+}
+
+/// The job, if its line is whole, and the shards.
+fn read_journal(path: &Path) -> Result<(Option<Job>, Vec<Shard>), String> {
+    let text = fs::read_to_string(path).map_err(failed(path))?;
+    // A line without its end was being written when the process ended.
+    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display());
+    let job = lines.next().map(serde_json::from_str).transpose().map_err(wrong)?;
+    let shards = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(wrong)?;
+    Ok((job, shards))
+}
+
+/// Where each shard that is done is noted; the folder is no data set while it is there.
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Begins it, or goes on behind the shards that are in it.
+    pub(super) fn open(folder: &Path, job: &Job, shards: &[Shard]) -> Result<Journal, String> {
+        let path = folder.join(UNFINISHED);
+        // Written whole, so that no half line stays in it.
+        let mut text = serde_json::to_vec(job).map_err(|error| error.to_string())?;
+        for shard in shards {
+            text.push(b'\n');
+            text.extend(serde_json::to_vec(shard).map_err(|error| error.to_string())?);
+        }
+        text.push(b'\n');
+        write_whole(&path, &text)?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(failed(&path))?;
+        Ok(Journal { path, file })
+    }
+
+    pub(super) fn add(&mut self, shard: &Shard) -> Result<(), String> {
+        let mut line = serde_json::to_vec(shard).map_err(|error| error.to_string())?;
+        line.push(b'\n');
+        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(failed(&self.path))
+    }
+
+    /// Writes the manifest; now the folder is a data set.
+    pub(super) fn finish(self, folder: &Path, manifest: &Manifest) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(manifest).map_err(|error| error.to_string())?;
+        write_whole(&folder.join(MANIFEST), &text)?;
+        drop(self.file);
+        fs::remove_file(&self.path).map_err(failed(&self.path))
+    }
+}
+
+/// Keeps other runs out of a folder as long as it lives; the system frees it when the process ends, however that is.
+pub(super) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(folder: &Path) -> Result<Lock, String> {
+        let path = folder.join(".gpufeed-pack-lock");
+        let file = File::create(&path).map_err(failed(&path))?;
+        match fs4::FileExt::try_lock(&file) {
+            Err(fs4::TryLockError::WouldBlock) => Err(format!(
+                "{}: another `gpufeed pack` is at work there; wait for its end, or pack elsewhere",
+                folder.display()
+            )),
+            // Some file systems have no locks.
+            Ok(()) | Err(fs4::TryLockError::Error(_)) => Ok(Lock { path, _file: file }),
+        }
+    }
+
+    /// When nothing is left to be done: who has the old file open already finds that, too.
+    pub(super) fn remove(self) {
+        let _ = fs::remove_file(self.path);
+    }
+}
+
+/// Writes a small file, whole or not at all.
+pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
+    let part = part_of(path);
+    let write = || {
+        let mut file = File::create(&part)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    };
+    write().map_err(failed(path))
+}
+
+/// The name that a file has until it is whole.
+pub(super) fn part_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{}.part", name.trim_start_matches('.')))
+}

@@ -1,0 +1,296 @@
+//! What a sample is packed as: its file as it is, or decoded, reduced and encoded anew.
+
+use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
+use gpufeed::transforms::{Key, Resize};
+use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
+use image::ImageEncoder as _;
+use image::codecs::png::PngEncoder;
+use serde::{Deserialize, Serialize};
+
+/// Whether and how images are encoded anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Recoding {
+    /// The longest side that stays as it is.
+    pub(super) max_side: Option<u32>,
+    /// Of JPEG; with it all images are encoded anew.
+    pub(super) quality: Option<u8>,
+}
+
+/// JPEG quality where only a side is given.
+const QUALITY: u8 = 90;
+
+/// A sample, ready to be written.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub(super) file: Vec<u8>,
+    pub(super) label: Label,
+    pub(super) extension: &'static str,
+    pub(super) how: How,
+    /// Bytes of the source.
+    pub(super) read: usize,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum How {
+    /// Byte for byte.
+    Kept,
+    /// As JPEG; pixels that had no file as PNG, or as JPEG.
+    Encoded,
+    /// Byte for byte, although it should have been decoded, or is no image at all: the reason.
+    Undecodable(String),
+}
+
+/// One thread's memory.
+#[derive(Default)]
+pub(super) struct Recoder {
+    file: Vec<u8>,
+    scratch: Scratch,
+    picture: Picture,
+}
+
+/// RGB, rows without gaps.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) rgb: Vec<u8>,
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Recoder {
+    /// # Errors
+    /// If the sample cannot be read, or has float pixels. What cannot be decoded is no error: it is packed as it is.
+    pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed, Failure> {
+        self.picture.rgb.clear();
+        let mut file = std::mem::take(&mut self.file);
+        let packed = self.sample(data, index, recoding, &mut file);
+        self.file = file;
+        packed
+    }
+
+    /// The picture of the last sample, before it was encoded as JPEG; without pixels if it was not.
+    pub(super) fn picture(&self) -> &Picture {
+        &self.picture
+    }
+
+    pub(super) fn picture_mut(&mut self) -> &mut Picture {
+        &mut self.picture
+    }
+
+    fn sample(
+        &mut self,
+        data: &dyn Dataset,
+        index: usize,
+        recoding: Recoding,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Packed, Failure> {
+        let sample = data.read(index, buffer)?;
+        let label = sample.label;
+        match sample.data {
+            SampleData::Encoded(bytes) => {
+                let read = bytes.len();
+                let kept =
+                    |how| Packed { file: bytes.to_vec(), label: label.clone(), extension: extension(bytes), how, read };
+                if ImageFormat::recognise(bytes).is_none() {
+                    return Ok(kept(How::Undecodable("no image of a known format".into())));
+                }
+                match self.encoded(bytes, recoding) {
+                    Ok(None) => Ok(kept(How::Kept)),
+                    Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", how: How::Encoded, read }),
+                    Err(reason) => Ok(kept(How::Undecodable(reason.to_string()))),
+                }
+            }
+            SampleData::Pixels(pixels) => {
+                let read = pixels.bytes().len();
+                let file = self.pixels(pixels, recoding).map_err(|error| format!("{}: {error}", data.name(index)))?;
+                let extension = extension(&file);
+                Ok(Packed { file, label, extension, how: How::Encoded, read })
+            }
+        }
+    }
+
+    /// The file of an image to be encoded anew; `None` if it stays as it is.
+    fn encoded(&mut self, bytes: &[u8], recoding: Recoding) -> Result<Option<Vec<u8>>, Failure> {
+        if recoding == Recoding::default() {
+            return Ok(None);
+        }
+        let found = probe(bytes, &DecodeOptions::default())?;
+        if recoding.quality.is_none() && recoding.size(found.width, found.height).is_none() {
+            return Ok(None);
+        }
+        self.decode(bytes)?;
+        self.jpeg(recoding).map(Some)
+    }
+
+    /// Decodes a whole file into the picture.
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> gpufeed::Result<&Picture> {
+        let options = DecodeOptions::default();
+        let found = probe(bytes, &options)?;
+        let (width, height) = (found.width, found.height);
+        let whole = Rect { left: 0, top: 0, width, height };
+        let decoded = decode(bytes, &found, whole, &options, &mut self.scratch)?;
+        let Picture { rgb, .. } = &mut self.picture;
+        rgb.clear();
+        for row in decoded.pixels.chunks(decoded.stride).take(height as usize) {
+            rgb.extend(row.as_chunks::<4>().0.iter().take(width as usize).flat_map(|&[r, g, b, _]| [r, g, b]));
+        }
+        (self.picture.width, self.picture.height) = (width, height);
+        Ok(&self.picture)
+    }
+
+    fn pixels(&mut self, pixels: Pixels<'_>, recoding: Recoding) -> Result<Vec<u8>, Failure> {
+        let (width, height) = (pixels.width(), pixels.height());
+        let bytes = pixels.bytes();
+        let color = match pixels.format() {
+            PixelFormat::R8 => image::ExtendedColorType::L8,
+            PixelFormat::Rgb8 => image::ExtendedColorType::Rgb8,
+            PixelFormat::Rgba8 => image::ExtendedColorType::Rgba8,
+            PixelFormat::F32 { .. } => {
+                return Err("float pixels fit no image file without loss; pack 8-bit ones".into());
+            }
+        };
+        if recoding.quality.is_none() && recoding.size(width, height).is_none() {
+            let mut file = Vec::new();
+            PngEncoder::new(&mut file).write_image(bytes, width, height, color)?;
+            return Ok(file);
+        }
+        let rgb = match pixels.format() {
+            PixelFormat::R8 => bytes.iter().flat_map(|&v| [v, v, v]).collect(),
+            PixelFormat::Rgba8 => bytes.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, _]| [r, g, b]).collect(),
+            _ => bytes.to_vec(),
+        };
+        self.picture = Picture { width, height, rgb };
+        self.jpeg(recoding)
+    }
+
+    /// Reduces the picture to what the recoding says, and encodes it.
+    fn jpeg(&mut self, recoding: Recoding) -> Result<Vec<u8>, Failure> {
+        let Picture { width, height, .. } = self.picture;
+        if let Some((width, height)) = recoding.size(width, height) {
+            self.picture = reduced(&self.picture, width, height)?;
+        }
+        let Picture { width, height, rgb } = &self.picture;
+        let (Ok(width), Ok(height)) = (u16::try_from(*width), u16::try_from(*height)) else {
+            return Err(format!("{width}x{height} pixels are more than a JPEG has; --max-side reduces them").into());
+        };
+        let mut file = Vec::new();
+        let mut encoder = jpeg_encoder::Encoder::new(&mut file, recoding.quality.unwrap_or(QUALITY));
+        let gray = rgb.as_chunks::<3>().0.iter().all(|[r, g, b]| r == g && g == b);
+        if gray {
+            let luma: Vec<u8> = rgb.iter().step_by(3).copied().collect();
+            encoder.encode(&luma, width, height, jpeg_encoder::ColorType::Luma)?;
+        } else {
+            // What most photographs have: half the chroma costs half of what decoding it takes.
+            encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
+            encoder.encode(rgb, width, height, jpeg_encoder::ColorType::Rgb)?;
+        }
+        Ok(file)
+    }
+}
+
+impl Recoding {
+    /// The size to reduce to, where the image is larger than it may be.
+    fn size(&self, width: u32, height: u32) -> Option<(u32, u32)> {
+        let longest = width.max(height);
+        let max = self.max_side.filter(|max| *max < longest)?;
+        let side = |side: u32| {
+            let (side, max, longest) = (u64::from(side), u64::from(max), u64::from(longest));
+            ((2 * side * max + longest) / (2 * longest)).max(1) as u32
+        };
+        Some((side(width), side(height)))
+    }
+}
+
+/// Bilinear, antialiased: what torchvision's `Resize` makes of it.
+fn reduced(picture: &Picture, width: u32, height: u32) -> gpufeed::Result<Picture> {
+    let output = Output { layout: Layout::Nhwc, dtype: DType::U8 };
+    let plan = Plan::compile(&[Resize::new((height, width)).into()], &output)?;
+    let pixels = Pixels::new(picture.width, picture.height, PixelFormat::Rgb8, &picture.rgb)?;
+    let drawn = plan.draw(picture.width, picture.height, &Key::default())?;
+    let rgb = Processor::new(&plan, &Backend::Cpu)?.run(&[(pixels, &drawn)])?;
+    Ok(Picture { width, height, rgb })
+}
+
+/// What files of this content are called; JPEG where that is unknown, as it is with most.
+fn extension(bytes: &[u8]) -> &'static str {
+    match ImageFormat::recognise(bytes) {
+        Some(ImageFormat::Png) => "png",
+        Some(ImageFormat::WebP) => "webp",
+        Some(ImageFormat::Gif) => "gif",
+        Some(ImageFormat::Bmp) => "bmp",
+        Some(ImageFormat::Tiff) => "tif",
+        Some(ImageFormat::Pnm) => "pnm",
+        Some(ImageFormat::Jpeg) | None => "jpg",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use gpufeed::InMemory;
+
+    fn pack(format: PixelFormat, recoding: Recoding) -> Result<(Packed, Picture), Failure> {
+        let mut data = InMemory::new();
+        let bytes: Vec<u8> = (0..40 * 30 * format.bytes_per_pixel()).map(|i| (i / 40) as u8).collect();
+        data.push_pixels(40, 30, format, bytes, Label::Class(5))?;
+        let mut recoder = Recoder::default();
+        let packed = recoder.pack(&data, 0, recoding)?;
+        recoder.decode(&packed.file)?;
+        Ok((packed, recoder.picture))
+    }
+
+    #[test]
+    fn pixels_become_files() {
+        for (format, rgb) in [
+            (PixelFormat::R8, [0, 0, 0].map(|c| c as usize)),
+            (PixelFormat::Rgb8, [0, 1, 2]),
+            (PixelFormat::Rgba8, [0, 1, 2]),
+        ] {
+            let (packed, picture) = pack(format, Recoding::default()).unwrap();
+            assert_eq!((packed.extension, &packed.how, packed.label), ("png", &How::Encoded, Label::Class(5)));
+            let size = format.bytes_per_pixel();
+            let expected: Vec<u8> =
+                (0..40 * 30).flat_map(|pixel| rgb.map(|channel| ((pixel * size + channel) / 40) as u8)).collect();
+            assert!(picture.rgb == expected, "{format:?}");
+
+            let (packed, picture) = pack(format, Recoding { max_side: Some(20), quality: Some(95) }).unwrap();
+            assert_eq!((packed.extension, picture.width, picture.height), ("jpg", 20, 15));
+        }
+        let refused = pack(PixelFormat::F32 { channels: 1 }, Recoding::default()).unwrap_err().to_string();
+        assert!(refused.contains("sample 0: float pixels"), "{refused}");
+    }
+
+    #[test]
+    fn gray_and_color_are_what_they_were() {
+        let quality = Recoding { max_side: None, quality: Some(98) };
+        let (gray, _) = pack(PixelFormat::R8, quality).unwrap();
+        let (color, picture) = pack(PixelFormat::Rgb8, quality).unwrap();
+        // Components in the frame header.
+        let components = |file: &[u8]| {
+            let at = file.windows(2).position(|marker| marker == [0xFF, 0xC0]).unwrap();
+            (file[at + 9], file.get(at + 11).copied())
+        };
+        assert_eq!(components(&gray.file).0, 1);
+        assert_eq!(components(&color.file), (3, Some(0x22)), "4:2:0");
+        let far = picture.rgb.iter().enumerate().filter(|(i, v)| v.abs_diff((i / 40) as u8) > 12).count();
+        assert!(far < picture.rgb.len() / 20, "{far}");
+    }
+
+    #[test]
+    fn the_longest_side_decides() {
+        let recoding = Recoding { max_side: Some(256), quality: None };
+        for (size, expected) in [
+            ((256, 256), None),
+            ((100, 256), None),
+            ((512, 256), Some((256, 128))),
+            ((300, 400), Some((192, 256))),
+            ((500, 333), Some((256, 170))), // 170.496
+            ((10_000, 3), Some((256, 1))),
+        ] {
+            assert_eq!(recoding.size(size.0, size.1), expected, "{size:?}");
+        }
+        assert_eq!(Recoding::default().size(1000, 1000), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! Writing tar shards.
+
+use gpufeed::Label;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tar::{Builder, Header};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::journal::{Journal, Shard, failed, part_of};
+use super::recode::Packed;
+
+/// Of an archive.
+const BLOCK: u64 = 512;
+/// What ends an archive.
+const END: u64 = 2 * BLOCK;
+
+/// Writes samples into one shard after the other. A shard has a temporary name until it is whole and on the disk.
+pub(super) struct ShardWriter<'a> {
+    folder: &'a Path,
+    prefix: &'a str,
+    limit: u64,
+    journal: &'a mut Journal,
+    /// Those that are whole.
+    shards: Vec<Shard>,
+    open: Option<Open>,
+}
+
+struct Open {
+    name: String,
+    part: PathBuf,
+    archive: Builder<Hashed>,
+    first: usize,
+    samples: usize,
+    bytes: u64,
+}
+
+/// A file whose content is hashed on its way.
+struct Hashed {
+    file: BufWriter<File>,
+    hash: Xxh3,
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Bytes that a member takes.
+fn size(content: usize) -> u64 {
+    BLOCK + (content as u64).next_multiple_of(BLOCK)
+}
+
+impl<'a> ShardWriter<'a> {
+    pub(super) fn new(
+        folder: &'a Path,
+        (prefix, limit): (&'a str, u64),
+        journal: &'a mut Journal,
+        shards: Vec<Shard>,
+    ) -> Self {
+        ShardWriter { folder, prefix, limit, journal, shards, open: None }
+    }
+
+    /// Adds sample `index`, in a new shard where it does not fit into the open one.
+    pub(super) fn put(&mut self, index: usize, sample: &Packed) -> Result<(), String> {
+        let label = label_member(&sample.label)
+            .ok_or_else(|| format!("sample {index} has a label with numbers that JSON lacks (NaN, infinity)"))?;
+        let bytes = size(sample.file.len()) + label.as_ref().map_or(0, |(_, text)| size(text.len()));
+        if self.open.as_ref().is_some_and(|open| open.bytes + bytes + END > self.limit) {
+            self.close()?;
+        }
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin(index)?,
+        };
+        let key = format!("{index:09}");
+        let written = open
+            .member(&format!("{key}.{}", sample.extension), &sample.file)
+            .and_then(|()| label.map_or(Ok(()), |(kind, text)| open.member(&format!("{key}.{kind}"), text.as_bytes())))
+            .map_err(failed(&self.folder.join(&open.name)));
+        open.samples += 1;
+        open.bytes += bytes;
+        self.open = Some(open);
+        written
+    }
+
+    fn begin(&self, first: usize) -> Result<Open, String> {
+        let name = format!("{}-{:06}.tar", self.prefix, self.shards.len());
+        let part = part_of(&self.folder.join(&name));
+        let file = File::create(&part).map_err(failed(&part))?;
+        let archive = Builder::new(Hashed { file: BufWriter::with_capacity(1 << 20, file), hash: Xxh3::new() });
+        Ok(Open { name, part, archive, first, samples: 0, bytes: 0 })
+    }
+
+    /// Puts the open shard in its place.
+    fn close(&mut self) -> Result<(), String> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let Open { name, part, archive, first, samples, .. } = open;
+        let path = self.folder.join(&name);
+        let write = || {
+            let Hashed { file, hash } = archive.into_inner()?;
+            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.sync_all()?;
+            let bytes = file.metadata()?.len();
+            fs::rename(&part, &path)?;
+            Ok((bytes, hash.digest()))
+        };
+        let (bytes, hash) = write().map_err(|error| {
+            let _ = fs::remove_file(&part);
+            failed(&path)(error)
+        })?;
+        let shard = Shard { file: name, first, samples, bytes, xxh3: format!("{hash:016x}") };
+        self.journal.add(&shard)?;
+        self.shards.push(shard);
+        Ok(())
+    }
+
+    /// Closes the last shard and returns all.
+    pub(super) fn finish(mut self) -> Result<Vec<Shard>, String> {
+        self.close()?;
+        Ok(std::mem::take(&mut self.shards))
+    }
+}
+
+/// After an error: the shard that is not whole is packed again, and on a full disk its room is wanted.
+impl Drop for ShardWriter<'_> {
+    fn drop(&mut self) {
+        if let Some(Open { part, archive, .. }) = self.open.take() {
+            drop(archive);
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+impl Open {
+    /// The same bytes whoever packs, and whenever.
+    fn member(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let mut header = Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        self.archive.append_data(&mut header, name, content)
+    }
+}
+
+/// The member that holds a label: its extension and content, nothing for none. `None` if it cannot be written.
+fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
+    match label {
+        Label::None => Some(None),
+        Label::Class(class) => Some(Some(("cls", class.to_string()))),
+        Label::Multi(values) => {
+            // As doubles, whose digits are read back exactly by anyone.
+            let values: Vec<_> = values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();
+            let values = values.into_iter().collect::<Option<Vec<f64>>>()?;
+            serde_json::to_string(&values).ok().map(|text| Some(("json", text)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pack::To;
+    use crate::pack::journal::Job;
+    use crate::pack::recode::{Recoder, Recoding};
+    use gpufeed::dataset::TarShards;
+    use gpufeed::{Dataset, InMemory};
+
+    fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
+        let job = Job::new(data, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
+        let mut journal = Journal::open(folder, &job, &[])?;
+        let mut writer = ShardWriter::new(folder, ("s", 4096), &mut journal, Vec::new());
+        for index in 0..data.len() {
+            let sample = Recoder::default().pack(data, index, Recoding::default()).map_err(|e| e.to_string())?;
+            writer.put(index, &sample)?;
+        }
+        writer.finish()
+    }
+
+    #[test]
+    fn every_kind_of_label_comes_back() {
+        let labels = [
+            Label::Class(u32::MAX),
+            Label::None,
+            Label::from(vec![0.1, -1.0e-38, 16_777_217.0, f32::MAX]),
+            Label::from(vec![]),
+            Label::Class(0),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let data: InMemory = labels.iter().map(|label| (vec![0xFF, 0xD8, 0xFF, 0], label.clone())).collect();
+        let shards = write(&data, folder.path()).unwrap();
+        // Samples with a label take 2 KiB, without one 1 KiB, the end 1 KiB: the first two fill a shard to its last byte.
+        let firsts: Vec<_> = shards.iter().map(|shard| (shard.first, shard.samples)).collect();
+        assert_eq!(firsts, [(0, 2), (2, 1), (3, 1), (4, 1)]);
+        let paths = shards.iter().map(|shard| folder.path().join(&shard.file));
+        let read = TarShards::builder().allow_unlabelled(true).open_list(paths).unwrap();
+        let mut buffer = Vec::new();
+        let found: Vec<_> = (0..read.len()).map(|index| read.read(index, &mut buffer).unwrap().label).collect();
+        assert_eq!(found, labels);
+    }
+
+    #[test]
+    fn what_json_lacks_is_refused_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let data: InMemory = [Label::Class(1), Label::from(vec![f32::NAN])]
+            .into_iter()
+            .map(|label| (vec![0xFF, 0xD8, 0xFF], label))
+            .collect();
+        let error = write(&data, folder.path()).unwrap_err();
+        assert!(error.contains("sample 1 has a label with numbers that JSON lacks"), "{error}");
+        assert!(
+            !fs::read_dir(folder.path()).unwrap().any(|entry| entry
+                .unwrap()
+                .path()
+                .to_string_lossy()
+                .ends_with(".part"))
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! Several data sets, one after the other.
+
+use std::fmt;
+use std::path::Path;
+
+use super::ids::shift;
+use crate::dataset::{Dataset, Sample, out_of_range};
+use crate::error::{Error, Result};
+
+/// Data sets one after the other: torch's `ConcatDataset`.
+///
+/// A part keeps the ids of its samples, unless a part before it has one of them: then a number that depends on the ids alone is
+/// added to all of its ids. So the first part's draws are the same as without the others.
+///
+/// Where one part has [weights](Dataset::weights), samples of parts without any weigh 1.
+///
+/// ```
+/// use gpufeed::dataset::Concat;
+/// use gpufeed::{Dataset, InMemory, Label};
+///
+/// let part = |class| -> Box<dyn Dataset> { Box::new(InMemory::from_iter([(vec![0xff], Label::Class(class))])) };
+/// let three = Concat::new((0..3).map(part))?;
+/// assert_eq!(three.read(2, &mut Vec::new())?.label, Label::Class(2));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub struct Concat {
+    parts: Vec<Part>,
+    len: usize,
+    weights: Option<Vec<f64>>,
+}
+
+struct Part {
+    data: Box<dyn Dataset>,
+    /// Index of its first sample.
+    first: usize,
+    /// What is added to its ids.
+    shift: u64,
+}
+
+impl Concat {
+    /// `parts` in their order. Takes 8 bytes a sample while it compares ids, and nothing a sample afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no part, or if parts differ in
+    /// [`channels`](Dataset::channels) or in [`classes`](Dataset::classes).
+    pub fn new(parts: impl IntoIterator<Item = Box<dyn Dataset>>) -> Result<Self> {
+        let (mut found, mut len, mut taken) = (Vec::<Part>::new(), 0usize, Vec::new());
+        for data in parts {
+            if let Some(first) = found.first() {
+                same(&*first.data, &*data, found.len())?;
+            }
+            let shift = shift((0..data.len()).map(|index| data.id(index)), &mut taken)
+                .ok_or_else(|| Error::argument("concat", format!("part {} has no ids left", found.len())))?;
+            let first = len;
+            len = len
+                .checked_add(data.len())
+                .ok_or_else(|| Error::argument("concat", "more samples than can be counted"))?;
+            found.push(Part { data, first, shift });
+        }
+        if found.is_empty() {
+            return Err(Error::argument("concat", "no data set; give at least one"));
+        }
+        let weights = found.iter().any(|part| part.data.weights().is_some()).then(|| {
+            let mut all = Vec::with_capacity(len);
+            for part in &found {
+                match part.data.weights() {
+                    Some(weights) => all.extend_from_slice(weights),
+                    None => all.resize(all.len() + part.data.len(), 1.0),
+                }
+            }
+            all
+        });
+        Ok(Concat { parts: found, len, weights })
+    }
+
+    /// The part that has sample `index`, and the sample's index in it.
+    fn part(&self, index: usize) -> Option<(&Part, usize)> {
+        if index >= self.len {
+            return None;
+        }
+        // The last part that begins at or before the sample: empty ones begin where the next one does.
+        let part = self.parts.partition_point(|part| part.first <= index).checked_sub(1)?;
+        let part = &self.parts[part];
+        Some((part, index - part.first))
+    }
+}
+
+/// An error unless part `number` can follow `first`.
+fn same(first: &dyn Dataset, part: &dyn Dataset, number: usize) -> Result<()> {
+    let (a, b) = (first.channels(), part.channels());
+    if a != b {
+        let reason = format!(
+            "part 0 has {a} channels and part {number} has {b}; a batch has one number of channels: make them alike, \
+             or a loader of each"
+        );
+        return Err(Error::argument("concat", reason));
+    }
+    let (a, b) = (first.classes(), part.classes());
+    if a != b {
+        let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+        let name = |classes: &[String]| classes.get(at).map_or("nothing".to_owned(), |class| format!("{class:?}"));
+        let reason = format!(
+            "part 0 has {} classes and part {number} has {}; class {at} is {} in one and {} in the other, so that labels \
+             would mean different things; give both one list of classes",
+            a.len(),
+            b.len(),
+            name(a),
+            name(b),
+        );
+        return Err(Error::argument("concat", reason));
+    }
+    Ok(())
+}
+
+impl Dataset for Concat {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        let (part, index) = self.part(index).ok_or_else(|| out_of_range(index, self.len))?;
+        part.data.read(index, buffer)
+    }
+
+    fn name(&self, index: usize) -> String {
+        match self.part(index) {
+            Some((part, index)) => part.data.name(index),
+            None => format!("sample {index}"),
+        }
+    }
+
+    fn id(&self, index: usize) -> u64 {
+        match self.part(index) {
+            Some((part, index)) => part.data.id(index).wrapping_add(part.shift),
+            None => index as u64,
+        }
+    }
+
+    fn channels(&self) -> u32 {
+        self.parts.first().map_or(3, |part| part.data.channels())
+    }
+
+    fn classes(&self) -> &[String] {
+        self.parts.first().map_or(&[], |part| part.data.classes())
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.parts.iter().all(|part| part.data.is_in_memory())
+    }
+
+    /// That of the first part that has one: what is learnt of files is kept in one place.
+    fn folder(&self) -> Option<&Path> {
+        self.parts.iter().find_map(|part| part.data.folder())
+    }
+
+    fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+}
+
+impl fmt::Debug for Concat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lengths: Vec<usize> = self.parts.iter().map(|part| part.data.len()).collect();
+        f.debug_struct("Concat").field("lengths", &lengths).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{InMemory, Label, PixelFormat, SampleData};
+    use std::collections::HashSet;
+
+    fn files(bytes: std::ops::Range<u8>) -> InMemory {
+        bytes.map(|byte| (vec![byte], Label::Class(byte.into()))).collect()
+    }
+
+    fn bytes(data: &dyn Dataset) -> Vec<u8> {
+        let mut buffer = Vec::new();
+        let mut byte = |index| match data.read(index, &mut buffer).unwrap().data {
+            SampleData::Encoded(bytes) => bytes[0],
+            SampleData::Pixels(_) => panic!("pixels"),
+        };
+        (0..data.len()).map(&mut byte).collect()
+    }
+
+    #[test]
+    fn parts_follow_each_other_with_ids_of_their_own() {
+        let all = files(0..3).concat(files(0..0)).unwrap().concat(files(3..5)).unwrap();
+        assert_eq!(bytes(&all), [0, 1, 2, 3, 4]);
+        assert_eq!((all.name(3), all.name(9)), ("sample 0".to_owned(), "sample 9".to_owned()));
+        assert_eq!((0..3).map(|index| all.id(index)).collect::<Vec<_>>(), [0, 1, 2], "the first part keeps its ids");
+        assert_eq!((0..5).map(|index| all.id(index)).collect::<HashSet<_>>().len(), 5);
+        let refused = all.read(5, &mut Vec::new()).unwrap_err().to_string();
+        assert_eq!(refused, "index: 5 is not below the data set's length, 5");
+        assert_eq!(format!("{all:?}"), "Concat { lengths: [3, 2], .. }");
+    }
+
+    #[test]
+    fn ids_that_do_not_meet_are_kept() {
+        let whole = std::sync::Arc::new(files(0..10));
+        let back = whole.clone().subset([7, 8]).unwrap().concat(whole.subset([0, 1]).unwrap()).unwrap();
+        assert_eq!((0..4).map(|index| back.id(index)).collect::<Vec<_>>(), [7, 8, 0, 1]);
+    }
+
+    #[test]
+    fn concats_of_concats_have_distinct_ids() {
+        let two = || files(0..9).concat(files(0..9)).unwrap();
+        let all = two().concat(two()).unwrap().concat(two()).unwrap();
+        assert_eq!((0..54).map(|index| all.id(index)).collect::<HashSet<_>>().len(), 54);
+    }
+
+    #[test]
+    fn parts_without_weights_weigh_1() {
+        assert_eq!(files(0..2).concat(files(0..2)).unwrap().weights(), None);
+        let all = files(0..2).concat(files(0..2).with_weights([0.5, 3.0]).unwrap()).unwrap();
+        assert_eq!(all.weights(), Some(&[1.0, 1.0, 0.5, 3.0][..]));
+    }
+
+    #[test]
+    fn refuses_parts_that_are_unlike() {
+        let refused = |result: Result<Concat>| result.unwrap_err().to_string();
+        assert_eq!(refused(Concat::new([])), "concat: no data set; give at least one");
+        let mut gray = InMemory::new();
+        gray.push_pixels(1, 1, PixelFormat::R8, vec![0], Label::None).unwrap();
+        let message = refused(files(0..1).concat(gray));
+        assert!(message.starts_with("concat: part 0 has 3 channels and part 1 has 1"), "{message}");
+
+        let named = |names: &[&str]| files(0..1).with_classes(names.iter().copied());
+        let message = refused(named(&["a", "b"]).concat(named(&["a", "c"])));
+        assert!(message.contains(r#"class 1 is "b" in one and "c" in the other"#), "{message}");
+        let message = refused(named(&["a"]).concat(named(&[])));
+        assert!(message.contains(r#"class 0 is "a" in one and nothing in the other"#), "{message}");
+        let named = named(&["a"]).concat(named(&["a"])).unwrap();
+        assert_eq!((named.classes(), named.channels()), (&["a".to_owned()][..], 3));
+    }
+}

@@ -1,0 +1,90 @@
+//! Data sets made of others: parts of them, several in a row, weighted, repeated.
+//!
+//! They change no sample, and forward names, classes, channels, folders and weights. Two samples of one epoch must not share
+//! their random draws, so where a sample can come twice its later places have ids of their own (`ids.rs`).
+
+mod concat;
+mod ids;
+mod repeat;
+mod split;
+mod subset;
+mod weights;
+
+pub use concat::Concat;
+pub use repeat::Repeat;
+pub use split::SplitPart;
+pub(super) use split::split;
+pub use subset::Subset;
+pub use weights::Weighted;
+
+#[cfg(test)]
+mod tests {
+    use crate::dataset::{Dataset, Label, Sample, SampleData};
+    use crate::error::Result;
+    use std::path::Path;
+
+    /// Overrides every method, so that one that is not forwarded shows as a default.
+    #[derive(Clone)]
+    struct Odd(Vec<String>);
+
+    impl Dataset for Odd {
+        fn len(&self) -> usize {
+            2
+        }
+
+        fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+            buffer.clear();
+            buffer.push(index as u8 + 50);
+            Ok(Sample { data: SampleData::Encoded(buffer), label: Label::Class(7) })
+        }
+
+        fn name(&self, index: usize) -> String {
+            format!("odd {index}")
+        }
+
+        fn id(&self, index: usize) -> u64 {
+            index as u64 + 100
+        }
+
+        fn channels(&self) -> u32 {
+            1
+        }
+
+        fn classes(&self) -> &[String] {
+            &self.0
+        }
+
+        fn is_in_memory(&self) -> bool {
+            true
+        }
+
+        fn folder(&self) -> Option<&Path> {
+            Some(Path::new("odd"))
+        }
+
+        fn weights(&self) -> Option<&[f64]> {
+            Some(&[1.0, 3.0])
+        }
+    }
+
+    #[test]
+    fn every_adaptor_forwards_every_method() {
+        let odd = || Odd(vec!["a".to_owned()]);
+        let all: [Box<dyn Dataset>; 5] = [
+            Box::new(odd().concat(odd()).unwrap()),
+            Box::new(odd().subset([0, 1]).unwrap()),
+            Box::new(odd().split(1.0, 0).unwrap().0),
+            Box::new(odd().with_weights([1.0, 3.0]).unwrap()),
+            Box::new(odd().repeat(2).unwrap()),
+        ];
+        for (number, data) in all.iter().enumerate() {
+            assert_eq!((data.name(1), data.id(1), data.channels()), ("odd 1".to_owned(), 101, 1), "{number}");
+            assert_eq!((data.classes(), data.folder()), (&["a".to_owned()][..], Some(Path::new("odd"))), "{number}");
+            assert_eq!(data.weights().unwrap()[..2], [1.0, 3.0], "{number}");
+            assert_eq!(data.weights().unwrap().len(), data.len(), "{number}");
+            let mut buffer = Vec::new();
+            let sample = data.read(1, &mut buffer).unwrap();
+            assert!(matches!(sample.data, SampleData::Encoded([51])) && sample.label == Label::Class(7), "{number}");
+        }
+    }
+}

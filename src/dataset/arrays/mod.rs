@@ -1,0 +1,350 @@
+//! Images of one size in one array.
+
+mod values;
+
+use bytes::Bytes;
+
+use super::labels::Labels;
+use super::{Dataset, PixelFormat, Pixels, Sample, SampleData, out_of_range};
+use crate::error::{Error, Result};
+use values::interleaved;
+
+pub use values::ArrayValues;
+
+/// Equally large images in one array, with labels: the case of torch's `TensorDataset`.
+///
+/// Values are bytes, or floats from 0 for black to 1 for white. Images have 1 channel (gray), 3 (red, green, blue), or as bytes 4, of
+/// which the last, alpha, is dropped when they are used. An array of [`nhwc`](Self::nhwc) is moved in, not copied; reading a sample
+/// copies and allocates nothing.
+///
+/// ```
+/// use gpufeed::{Arrays, Dataset, Label};
+///
+/// // Two RGB images of 4x3 pixels (width x height) and their classes.
+/// let images = Arrays::nhwc([2, 3, 4, 3], vec![128u8; 2 * 3 * 4 * 3])?.with_labels([7, 1])?;
+/// assert_eq!((images.len(), images.width(), images.height()), (2, 4, 3));
+/// assert_eq!(images.read(1, &mut Vec::new())?.label, Label::Class(1));
+///
+/// // As torch has them: channels first, floats; two targets for each.
+/// let tensors = Arrays::nchw([2, 3, 4, 4], vec![0.5f32; 2 * 3 * 4 * 4])?.with_targets(vec![0.0, 1.0, 1.0, 0.0])?;
+/// assert_eq!(tensors.read(1, &mut Vec::new())?.label, Label::from(vec![1.0, 0.0]));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Arrays {
+    /// All images, one after the other.
+    bytes: Bytes,
+    len: usize,
+    width: u32,
+    height: u32,
+    format: PixelFormat,
+    labels: Labels,
+    classes: Vec<String>,
+    /// Where the images are from, for names.
+    source: Option<String>,
+}
+
+impl Arrays {
+    /// `shape` is the number of images, their height, their width and their channels, the last changing fastest. Nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many values as the shape says, if height or width is 0 or
+    /// above 2^32 - 1, or if channels are not 1 or 3, or 4 of bytes.
+    pub fn nhwc(shape: [usize; 4], values: impl Into<ArrayValues>) -> Result<Self> {
+        let values = values.into();
+        let [len, height, width, channels] = shape;
+        let needed = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+        if needed.is_none_or(|needed| needed.checked_mul(values.size()) != Some(values.bytes.len())) {
+            let reason = format!("{shape:?} (images, height, width, channels), but there are {} values", values.len());
+            return Err(Error::argument("shape", reason));
+        }
+        let format = match (channels, values.float) {
+            (1, false) => PixelFormat::R8,
+            (3, false) => PixelFormat::Rgb8,
+            (4, false) => PixelFormat::Rgba8,
+            (1, true) => PixelFormat::F32 { channels: 1 },
+            (3, true) => PixelFormat::F32 { channels: 3 },
+            _ => {
+                let reason = format!(
+                    "{channels} channels in {shape:?} (images, height, width, channels), but an image has 1 or 3, or 4 of \
+                     bytes; if channels come before height and width, that is Arrays::nchw"
+                );
+                return Err(Error::argument("shape", reason));
+            }
+        };
+        let side = |size: usize, name: &str| match u32::try_from(size) {
+            Ok(side @ 1..) => Ok(side),
+            _ => Err(Error::argument("shape", format!("{name} {size} in {shape:?}, but it is 1 to {}", u32::MAX))),
+        };
+        let (height, width) = (side(height, "height")?, side(width, "width")?);
+        Ok(Arrays {
+            bytes: values.bytes,
+            len,
+            width,
+            height,
+            format,
+            labels: Labels::None,
+            classes: Vec::new(),
+            source: None,
+        })
+    }
+
+    /// `shape` is the number of images, their channels, their height and their width, the last changing fastest. Where there is more than
+    /// one channel, values are copied once, into the order of [`nhwc`](Self::nhwc).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`nhwc`](Self::nhwc).
+    pub fn nchw(shape: [usize; 4], values: impl Into<ArrayValues>) -> Result<Self> {
+        let values = values.into();
+        let [len, channels, height, width] = shape;
+        let plane = height.saturating_mul(width);
+        if channels > 1 && plane > 0 && !matches!(channels, 3 | 4) {
+            let reason = format!(
+                "{channels} channels in {shape:?} (images, channels, height, width), but an image has 1 or 3, or 4 of bytes; \
+                 if channels come last, that is Arrays::nhwc"
+            );
+            return Err(Error::argument("shape", reason));
+        }
+        let ordered = [len, height, width, channels];
+        if channels < 2 || plane == 0 {
+            return Self::nhwc(ordered, values);
+        }
+        let whole = channels.checked_mul(plane).and_then(|size| size.checked_mul(len));
+        if whole.is_none_or(|whole| whole != values.len()) {
+            let reason = format!("{shape:?} (images, channels, height, width), but there are {} values", values.len());
+            return Err(Error::argument("shape", reason));
+        }
+        let values = match values.float {
+            false => ArrayValues::from(interleaved::<1>(&values.bytes, channels, plane)),
+            true => ArrayValues::floats(interleaved::<4>(&values.bytes, channels, plane)),
+        };
+        Self::nhwc(ordered, values)
+    }
+
+    /// One class for each image.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are more or fewer than images.
+    pub fn with_labels(mut self, classes: impl Into<Vec<u32>>) -> Result<Self> {
+        let classes = classes.into();
+        if classes.len() != self.len {
+            let reason = format!("{} for {} images; give one for each", classes.len(), self.len);
+            return Err(Error::argument("labels", reason));
+        }
+        self.labels = Labels::Classes(classes);
+        Ok(self)
+    }
+
+    /// Equally many numbers for each image, image by image: soft labels, several classes, regression.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `values` are not a multiple of the number of images, or none.
+    pub fn with_targets(mut self, values: impl AsRef<[f32]>) -> Result<Self> {
+        let values = values.as_ref();
+        let each = values.len().checked_div(self.len).unwrap_or(0);
+        if each * self.len != values.len() || (each == 0 && self.len > 0) {
+            let reason = format!("{} values for {} images; give equally many for each", values.len(), self.len);
+            return Err(Error::argument("targets", reason));
+        }
+        self.labels = Labels::Multi(values.chunks_exact(each.max(1)).map(Into::into).collect());
+        Ok(self)
+    }
+
+    /// Names the classes that labels count; none by default.
+    #[must_use]
+    pub fn with_classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.classes = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Where the images are from: image 7 is then called "source, image 7", and else "sample 7".
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<String>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Every image with its rows as columns; labels stay. What EMNIST needs to be upright.
+    ///
+    /// ```
+    /// use gpufeed::Arrays;
+    ///
+    /// let turned = Arrays::nhwc([1, 2, 3, 1], vec![1u8, 2, 3, 4, 5, 6])?.transposed();
+    /// assert_eq!(turned.pixels(), [1, 4, 2, 5, 3, 6]);
+    /// assert_eq!((turned.width(), turned.height()), (2, 3));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    #[must_use]
+    pub fn transposed(mut self) -> Self {
+        let (size, width) = (self.format.bytes_per_pixel(), self.width as usize);
+        let mut turned = Vec::with_capacity(self.bytes.len());
+        for image in self.bytes.chunks_exact(self.image_bytes()) {
+            for x in 0..width {
+                for row in image.chunks_exact(size * width) {
+                    turned.extend_from_slice(&row[size * x..size * (x + 1)]);
+                }
+            }
+        }
+        self.bytes = turned.into();
+        (self.width, self.height) = (self.height, self.width);
+        self
+    }
+
+    /// Width of every image.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Height of every image.
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// How the pixels of every image are stored.
+    pub fn format(&self) -> PixelFormat {
+        self.format
+    }
+
+    /// All images, one after the other, each [`image_bytes`](Self::image_bytes) long.
+    pub fn pixels(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Bytes of one image.
+    pub fn image_bytes(&self) -> usize {
+        // It fits: `nhwc` has compared it with the length of the bytes, unless there is no image.
+        (self.width as usize).saturating_mul(self.height as usize).saturating_mul(self.format.bytes_per_pixel())
+    }
+
+    /// The class of every image, in order; `None` without classes.
+    pub fn targets(&self) -> Option<&[u32]> {
+        match &self.labels {
+            Labels::Classes(classes) => Some(classes),
+            Labels::None | Labels::Multi(_) => None,
+        }
+    }
+}
+
+impl Dataset for Arrays {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        if index >= self.len {
+            return Err(out_of_range(index, self.len));
+        }
+        let size = self.image_bytes();
+        let bytes = &self.bytes[index * size..(index + 1) * size];
+        let pixels = Pixels::new(self.width, self.height, self.format, bytes)?;
+        Ok(Sample { data: SampleData::Pixels(pixels), label: self.labels.get(index) })
+    }
+
+    fn name(&self, index: usize) -> String {
+        match &self.source {
+            Some(source) => format!("{source}, image {index}"),
+            None => format!("sample {index}"),
+        }
+    }
+
+    fn channels(&self) -> u32 {
+        self.format.channels()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn is_in_memory(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Label;
+
+    fn pixels(data: &Arrays, index: usize) -> (u32, u32, PixelFormat, Vec<u8>) {
+        let mut buffer = Vec::new();
+        let sample = data.read(index, &mut buffer).unwrap();
+        let SampleData::Pixels(pixels) = sample.data else { panic!("encoded") };
+        (pixels.width(), pixels.height(), pixels.format(), pixels.bytes().to_vec())
+    }
+
+    #[test]
+    fn bytes_and_floats_are_moved_in() {
+        let bytes: Vec<u8> = (0..24).collect();
+        let at = bytes.as_ptr();
+        let data = Arrays::nhwc([2, 2, 2, 3], bytes).unwrap();
+        assert_eq!(data.pixels().as_ptr(), at);
+        assert_eq!(pixels(&data, 1), (2, 2, PixelFormat::Rgb8, (12..24).collect()));
+
+        let floats = vec![0.5f32; 6];
+        let at: *const u8 = floats.as_ptr().cast();
+        let data = Arrays::nchw([2, 1, 1, 3], floats).unwrap();
+        assert_eq!(data.pixels().as_ptr(), at);
+        assert_eq!(pixels(&data, 0).2, PixelFormat::F32 { channels: 1 });
+        assert_eq!(pixels(&data, 1).3, bytemuck::cast_slice::<f32, u8>(&[0.5; 3]));
+        assert_eq!((data.channels(), data.name(1)), (1, "sample 1".into()));
+        assert_eq!(data.with_source("x.npy").name(1), "x.npy, image 1");
+    }
+
+    #[test]
+    fn channels_first_is_put_in_order() {
+        // Value 100 n + 10 c + pixel.
+        let value = |i: usize| (100 * (i / 18) + 10 * (i / 6 % 3) + i % 6) as u8;
+        let expected = [100, 110, 120, 101, 111, 121, 102, 112, 122, 103, 113, 123, 104, 114, 124, 105, 115, 125];
+        let bytes = Arrays::nchw([2, 3, 2, 3], (0..36).map(value).collect::<Vec<u8>>()).unwrap();
+        assert_eq!(pixels(&bytes, 1), (3, 2, PixelFormat::Rgb8, expected.to_vec()));
+        let floats = Arrays::nchw([2, 3, 2, 3], (0..36).map(|i| value(i).into()).collect::<Vec<f32>>()).unwrap();
+        assert_eq!(floats.format(), PixelFormat::F32 { channels: 3 });
+        assert_eq!(pixels(&floats, 1).3, bytemuck::cast_slice::<f32, u8>(&expected.map(f32::from)));
+        let alpha = Arrays::nchw([1, 4, 1, 2], (0..8).collect::<Vec<u8>>()).unwrap();
+        assert_eq!(pixels(&alpha, 0), (2, 1, PixelFormat::Rgba8, vec![0, 2, 4, 6, 1, 3, 5, 7]));
+    }
+
+    #[test]
+    fn labels_of_every_kind() {
+        let data = || Arrays::nhwc([2, 1, 1, 1], vec![0u8; 2]).unwrap();
+        let label = |data: &Arrays, index| data.read(index, &mut Vec::new()).unwrap().label;
+        assert_eq!(label(&data(), 1), Label::None);
+        let classes = data().with_labels(vec![3, 4]).unwrap().with_classes(["a", "b"]);
+        assert_eq!(
+            (label(&classes, 1), classes.classes().len(), classes.targets()),
+            (Label::Class(4), 2, Some(&[3, 4][..]))
+        );
+        let targets = data().with_targets([0.1, 0.2, 0.3, 0.4]).unwrap();
+        assert_eq!(label(&targets, 1), Label::from(vec![0.3, 0.4]));
+        let refused = |result: Result<Arrays>| result.unwrap_err().to_string();
+        assert_eq!(refused(data().with_labels([1])), "labels: 1 for 2 images; give one for each");
+        assert!(refused(data().with_targets([0.5; 3])).starts_with("targets: 3 values for 2 images"));
+        assert!(refused(data().with_targets([])).starts_with("targets: 0 values for 2 images"));
+    }
+
+    #[test]
+    fn refuses_shapes_that_do_not_fit() {
+        let refused = |shape, values: usize| Arrays::nhwc(shape, vec![0u8; values]).unwrap_err().to_string();
+        assert!(refused([2, 2, 2, 1], 9).contains("[2, 2, 2, 1] (images, height, width, channels), but there are 9"));
+        assert!(refused([usize::MAX, 2, 2, 1], 8).contains("there are 8 values"));
+        assert!(refused([1, 0, 2, 1], 0).starts_with("shape: height 0"));
+        assert!(refused([1, 2, 0, 1], 0).starts_with("shape: width 0"));
+        assert!(refused([1, 3, 2, 2], 12).contains("2 channels") && refused([1, 3, 2, 2], 12).contains("Arrays::nchw"));
+        assert!(refused([0, 1 << 40, 1, 1], 0).starts_with("shape: height 1099511627776"));
+        let refused = |shape, values: usize| Arrays::nchw(shape, vec![0.0f32; values]).unwrap_err().to_string();
+        assert!(refused([1, 3, 2, 2], 11).contains("(images, channels, height, width), but there are 11 values"));
+        assert!(refused([1, 3, usize::MAX, usize::MAX], 12).contains("there are 12 values"));
+        assert!(refused([1, 5, 2, 2], 20).contains("Arrays::nhwc"));
+        assert!(refused([1, 4, 2, 2], 16).contains("4 channels"), "floats have no alpha");
+        assert!(refused([1, 0, 2, 2], 0).contains("0 channels"));
+        // Half a float.
+        assert!(Arrays::nhwc([1, 1, 1, 1], ArrayValues::floats(vec![0; 6])).is_err());
+        let empty = Arrays::nhwc([0, 2, 2, 1], vec![0u8; 0]).unwrap();
+        assert!(empty.is_empty() && empty.read(0, &mut Vec::new()).is_err());
+        assert!(Arrays::nhwc([0, 1 << 31, 1 << 31, 4], vec![0u8; 0]).unwrap().transposed().is_empty());
+    }
+}

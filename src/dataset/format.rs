@@ -1,0 +1,296 @@
+//! Which data set a path names.
+
+use std::fs;
+use std::path::Path;
+
+#[cfg(feature = "lmdb")]
+use super::Lmdb;
+use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
+#[cfg(not(feature = "lmdb"))]
+use crate::error::Error;
+use crate::error::Result;
+
+/// How the samples at a path are stored, as its name and the names of its files tell.
+///
+/// | path | is |
+/// |---|---|
+/// | a file `.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json` | [`List`](Self::List) |
+/// | a file `.npy`, `.npz` | [`Numpy`](Self::Numpy) |
+/// | a file `.tar`, a brace list of them, a folder with some and without folders | [`Tar`](Self::Tar) |
+/// | a file `.mdb`, a folder with `data.mdb` | [`Lmdb`](Self::Lmdb) |
+/// | a folder with `train-images-idx3-ubyte` and its like (MNIST's, or one part of EMNIST), or with a folder `raw` of these | [`Idx`](Self::Idx) |
+/// | a folder with CIFAR's files, or with the folder that they come in | [`Cifar`](Self::Cifar) |
+/// | another folder with folders | [`Folder`](Self::Folder) |
+/// | another folder | [`Images`](Self::Images) |
+///
+/// Folders whose names begin with a dot say nothing. As the files of Fashion-MNIST and KMNIST are called as MNIST's, classes of [`Idx`](Self::Idx) have names
+/// only where the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as torchvision does.
+///
+/// ```
+/// use gpufeed::dataset::Format;
+///
+/// assert_eq!(Format::detect("train-{000..099}.tar"), Format::Tar);
+/// assert_eq!(Format::detect("labels.csv"), Format::List);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// A folder for each class: [`ImageFolder`].
+    Folder,
+    /// Images without classes: [`ImageFolder::flat`].
+    Images,
+    /// [`ImageList`].
+    List,
+    /// [`Numpy`].
+    Numpy,
+    /// [`TarShards`].
+    Tar,
+    /// `Lmdb`, with the feature `lmdb`.
+    Lmdb,
+    /// MNIST and its like: [`Idx`].
+    Idx,
+    /// [`Cifar`].
+    Cifar,
+}
+
+/// What [`open`] has found.
+///
+/// ```no_run
+/// let opened = gpufeed::dataset::open("MNIST")?;
+/// println!("{} to train on, {} to test with", opened.train.len(), opened.test.map_or(0, |test| test.len()));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub struct Opened {
+    /// All samples, or those to train on.
+    pub train: Box<dyn Dataset>,
+    /// Those to test with, of a data set that comes in two (MNIST, CIFAR, an `.npz` that says `train` and `test`) and has them there.
+    pub test: Option<Box<dyn Dataset>>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lengths = (self.train.len(), self.test.as_ref().map(|test| test.len()));
+        f.debug_struct("Opened").field("lengths", &lengths).finish_non_exhaustive()
+    }
+}
+
+/// Opens the data set at a path, in whatever [`Format`].
+///
+/// ```
+/// use gpufeed::dataset;
+///
+/// # let root = tempfile::tempdir()?;
+/// std::fs::write(root.path().join("pets.csv"), "path,label\n1.jpg,dog\n2.jpg,cat\n")?;
+/// let pets = dataset::open(root.path().join("pets.csv"))?;
+/// assert_eq!(pets.train.classes(), ["cat", "dog"]);
+/// assert!(pets.test.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of the format's type; [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an LMDB without the feature `lmdb`.
+pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
+    let path = path.as_ref();
+    Format::detect(path).open(path)
+}
+
+impl Format {
+    /// By names alone: nothing is read but the lists of folders.
+    pub fn detect(path: impl AsRef<Path>) -> Format {
+        let path = path.as_ref();
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("mdb") => return Format::Lmdb,
+            Some("tar") => return Format::Tar,
+            Some("csv" | "tsv" | "jsonl" | "ndjson" | "json") if !path.is_dir() => return Format::List,
+            Some("npy" | "npz") if !path.is_dir() => return Format::Numpy,
+            _ => {}
+        }
+        // What `gpufeed pack` has not finished is no folder of images: opening it says so.
+        if ["data.mdb", ".data.mdb.part"].iter().any(|file| path.join(file).is_file()) {
+            return Format::Lmdb;
+        }
+        let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let (folders, files): (Vec<_>, Vec<_>) =
+            entries.filter(|path| !is_hidden(path)).partition(|path| path.is_dir());
+        let shards = folders.is_empty() && files.iter().any(|file| file.extension().is_some_and(|end| end == "tar"));
+        let list = !path.exists() && path.to_string_lossy().contains('{');
+        if shards || list || path.join(UNFINISHED).exists() {
+            Format::Tar
+        } else if Idx::is_in(path) {
+            Format::Idx
+        } else if Cifar::is_in(path) {
+            Format::Cifar
+        } else if !folders.is_empty() || !path.is_dir() {
+            Format::Folder
+        } else {
+            Format::Images
+        }
+    }
+
+    /// Opens the path in this format.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Opened> {
+        fn whole(data: impl Dataset + 'static) -> Opened {
+            Opened { train: Box::new(data), test: None }
+        }
+        let path = path.as_ref();
+        Ok(match self {
+            Format::Folder => whole(ImageFolder::open(path)?),
+            Format::Images => whole(ImageFolder::flat(path)?),
+            Format::List => whole(ImageList::open(path)?),
+            Format::Numpy => parts(Numpy::parts(path, true)?),
+            Format::Tar => whole(TarShards::open(path)?),
+            #[cfg(feature = "lmdb")]
+            Format::Lmdb => whole(Lmdb::open(path)?),
+            #[cfg(not(feature = "lmdb"))]
+            Format::Lmdb => {
+                let reason = format!("{} is an LMDB: build with the feature lmdb to read it", path.display());
+                return Err(Error::argument("path", reason));
+            }
+            Format::Idx => parts(Idx::parts(path)?),
+            Format::Cifar => parts(Cifar::parts(path)?),
+        })
+    }
+}
+
+fn parts((train, test): (Arrays, Option<Arrays>)) -> Opened {
+    Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_is_known_by_its_names() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for (file, folder, format) in [
+            ("tars/1.tar", "tars", Format::Tar),
+            ("lmdb/data.mdb", "lmdb", Format::Lmdb),
+            ("mnist/train-images-idx3-ubyte.gz", "mnist", Format::Idx),
+            ("MNIST/raw/t10k-images-idx3-ubyte", "MNIST", Format::Idx),
+            ("c10/cifar-10-batches-py/data_batch_1", "c10", Format::Cifar),
+            ("c100/test.bin", "c100", Format::Cifar),
+            ("folder/cat/1.jpg", "folder", Format::Folder),
+            ("images/1.jpg", "images", Format::Images),
+            ("list.jsonl", "list.jsonl", Format::List),
+            ("x.npz", "x.npz", Format::Numpy),
+            ("x.mdb", "x.mdb", Format::Lmdb),
+        ] {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), b"not read").unwrap();
+            assert_eq!(Format::detect(at(folder)), format, "{folder}");
+        }
+        assert_eq!(Format::detect(at("no-{0..3}.tar")), Format::Tar);
+        // What is not there is no folder of images: the error says so.
+        assert!(open(at("nothing")).unwrap_err().to_string().contains("nothing"));
+    }
+
+    #[test]
+    fn folders_with_something_else_in_them() {
+        let root = tempfile::tempdir().unwrap();
+        let detect = |folder: &str, files: &[&str]| {
+            for file in files {
+                let path = root.path().join(folder).join(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, b"not read").unwrap();
+            }
+            Format::detect(root.path().join(folder))
+        };
+        assert_eq!(detect("classes", &["cat/1.jpg", "dog/2.jpg", "download.tar"]), Format::Folder);
+        assert_eq!(detect("images", &["1.jpg", ".thumbnails/1.png", ".git/HEAD"]), Format::Images);
+        assert_eq!(detect("shards", &["1.tar", ".git/HEAD"]), Format::Tar);
+        assert_eq!(detect("hidden", &["1.jpg", ".1.tar"]), Format::Images);
+        // The images are those that show.
+        assert_eq!(open(root.path().join("images")).unwrap().train.len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_finished_says_so() {
+        for (mark, feature) in [(UNFINISHED, true), (".data.mdb.part", cfg!(feature = "lmdb"))] {
+            let root = tempfile::tempdir().unwrap();
+            fs::write(root.path().join(mark), b"").unwrap();
+            fs::write(root.path().join("1.jpg"), b"").unwrap();
+            let error = open(root.path()).unwrap_err().to_string();
+            let says = if feature { "finished" } else { "the feature lmdb" };
+            assert!(error.contains(says), "{mark}: {error}");
+        }
+    }
+
+    /// So many images of 1x1 pixels, all of class `label`, in the files of a part.
+    fn idx(folder: &Path, stem: &str, count: u8, label: u8) {
+        let images = [&[0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 1, 0, 0, 0, 1][..], &vec![9; count.into()]].concat();
+        let labels = [&[0, 0, 8, 1, 0, 0, 0, count][..], &vec![label; count.into()]].concat();
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join(format!("{stem}-images-idx3-ubyte")), images).unwrap();
+        fs::write(folder.join(format!("{stem}-labels-idx1-ubyte")), labels).unwrap();
+    }
+
+    #[test]
+    fn names_of_classes_are_those_of_the_data_set() {
+        let root = tempfile::tempdir().unwrap();
+        for (folder, names) in [("MNIST", Some("9 - nine")), ("FashionMNIST", Some("Ankle boot")), ("other", None)] {
+            let folder = root.path().join(folder);
+            idx(&folder.join("raw"), "train", 2, 9);
+            for folder in [&folder, &folder.join("raw")] {
+                let opened = open(folder).unwrap();
+                assert_eq!(opened.train.classes().get(9).map(String::as_str), names, "{}", folder.display());
+            }
+        }
+        // More classes than digits.
+        idx(&root.path().join("symbols"), "train", 2, 30);
+        assert!(open(root.path().join("symbols")).unwrap().train.classes().is_empty());
+    }
+
+    #[test]
+    fn a_part_of_emnist_is_known_by_its_names() {
+        let root = tempfile::tempdir().unwrap();
+        idx(&root.path().join("raw"), "emnist-letters-train", 3, 26);
+        assert_eq!(Format::detect(root.path()), Format::Idx);
+        let opened = open(root.path()).unwrap();
+        assert_eq!((opened.train.len(), opened.train.classes().len(), opened.test.is_some()), (3, 27, false));
+        idx(root.path(), "emnist-letters-test", 2, 1);
+        assert_eq!(open(root.path()).unwrap().test.unwrap().len(), 2);
+        idx(root.path(), "emnist-digits-test", 2, 1);
+        let error = open(root.path()).unwrap_err().to_string();
+        assert!(error.contains("the parts letters, digits of EMNIST"), "{error}");
+    }
+
+    #[test]
+    fn a_set_in_two_parts_may_lack_the_second() {
+        let root = tempfile::tempdir().unwrap();
+        let image = |class: u8| [&[class][..], &[9; 3072]].concat();
+        fs::write(root.path().join("data_batch_1.bin"), image(3)).unwrap();
+        for batch in 2..6 {
+            fs::write(root.path().join(format!("data_batch_{batch}.bin")), image(4)).unwrap();
+        }
+        let opened = open(root.path()).unwrap();
+        assert_eq!((opened.train.len(), opened.test.is_some()), (5, false));
+        // That of another data set is none of it.
+        fs::create_dir(root.path().join("cifar-100-binary")).unwrap();
+        fs::write(root.path().join("cifar-100-binary/test.bin"), [&[0][..], &image(5)].concat()).unwrap();
+        assert!(open(root.path()).unwrap().test.is_none());
+        fs::write(root.path().join("test_batch.bin"), image(5)).unwrap();
+        assert_eq!(open(root.path()).unwrap().test.map(|test| test.len()), Some(1));
+        // One that is there and damaged is not passed over.
+        fs::write(root.path().join("test_batch.bin"), b"cut short").unwrap();
+        assert!(open(root.path()).is_err());
+        // Nor one of which a file is missing.
+        let mnist = tempfile::tempdir().unwrap();
+        idx(mnist.path(), "train", 2, 1);
+        idx(mnist.path(), "t10k", 1, 1);
+        assert_eq!(open(mnist.path()).unwrap().test.map(|test| test.len()), Some(1));
+        fs::remove_file(mnist.path().join("t10k-labels-idx1-ubyte")).unwrap();
+        assert!(open(mnist.path()).unwrap_err().to_string().contains("t10k-labels-idx1-ubyte"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Opening an [`ImageList`]: its format and settings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::ImageList;
+use super::rows::{Settings, csv, json, labels};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Settings of an [`ImageList`], from [`ImageList::builder`].
+///
+/// ```
+/// use gpufeed::{Dataset, ImageList};
+///
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("train.tsv"), "1.jpg\t10\n2.jpg\t9\n")?;
+///
+/// let list = ImageList::builder().root("/data/images").class_names(true).open(folder.path().join("train.tsv"))?;
+/// assert_eq!(list.name(0), "/data/images/1.jpg");
+/// assert_eq!(list.classes(), ["10", "9"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageListBuilder {
+    root: Option<PathBuf>,
+    settings: Settings,
+}
+
+impl ImageListBuilder {
+    pub(super) fn new() -> Self {
+        ImageListBuilder { root: None, settings: Settings { header: None, names: false } }
+    }
+
+    /// The folder that paths are relative to. Default: the list's own.
+    #[must_use]
+    pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// Whether the first line of a CSV file names the columns. Default: if one of its fields is `path`, `file`, `filename`, `file_name` or
+    /// `image`.
+    #[must_use]
+    pub fn header(mut self, header: bool) -> Self {
+        self.settings.header = Some(header);
+        self
+    }
+
+    /// Whether labels of one column are names even if they look like numbers; classes are then sorted as texts. Default: `false`.
+    #[must_use]
+    pub fn class_names(mut self, names: bool) -> Self {
+        self.settings.names = names;
+        self
+    }
+
+    /// Reads the list at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ImageList::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<ImageList> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|source| Error::io(path, source))?;
+        let failed = |(line, reason)| Error::data_file(path, format!("line {line}"), reason);
+        let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+        let rows = match extension.to_str() {
+            Some("jsonl" | "ndjson" | "json") => {
+                let text = std::str::from_utf8(&bytes).map_err(|error| {
+                    let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() as u64;
+                    failed((line, "no UTF-8".to_owned()))
+                })?;
+                json(text, self.settings)
+            }
+            Some("tsv") => csv(&bytes[..], b'\t', self.settings),
+            _ => csv(&bytes[..], b',', self.settings),
+        };
+        let rows = rows.map_err(failed)?;
+        if rows.is_empty() {
+            let hint = "no line with a path".to_owned();
+            return Err(ErrorKind::EmptyDataset { what: path.display().to_string(), hint }.into());
+        }
+        let (labels, classes) = labels(&rows).map_err(failed)?;
+        let root = match self.root {
+            Some(root) => root,
+            None => path.parent().map(Path::to_owned).unwrap_or_default(),
+        };
+        let paths = rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
+        Ok(ImageList { root, paths, labels, classes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dataset, Label, SampleData};
+
+    #[test]
+    fn files_of_every_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("images")).unwrap();
+        fs::write(at("images/1.jpg"), b"one").unwrap();
+        fs::write(at("list.csv"), "images/1.jpg,4\n/absolute.jpg,5\n").unwrap();
+        fs::write(at("list.tsv"), "images/1.jpg\t4\r\n/absolute.jpg\t5\r\n").unwrap();
+        let lines = "{\"path\": \"images/1.jpg\", \"label\": 4}\r\n{\"path\": \"/absolute.jpg\", \"label\": 5}\r\n";
+        fs::write(at("list.JSONL"), lines).unwrap();
+        for name in ["list.csv", "list.tsv", "list.JSONL"] {
+            let list = ImageList::open(at(name)).unwrap();
+            let mut buffer = b"left over".to_vec();
+            let sample = list.read(0, &mut buffer).unwrap();
+            assert!(matches!(sample.data, SampleData::Encoded(b"one")));
+            assert_eq!(sample.label, Label::Class(4));
+            assert_eq!((list.len(), list.name(1), list.path(2)), (2, "/absolute.jpg".into(), None));
+            assert_eq!((list.root(), list.folder()), (folder.path(), Some(folder.path())));
+            let missing = list.read(1, &mut Vec::new()).unwrap_err();
+            assert!(matches!(missing.kind(), ErrorKind::Io { path, .. } if path == Path::new("/absolute.jpg")));
+            assert!(list.read(2, &mut Vec::new()).is_err());
+        }
+        let elsewhere = ImageList::builder().root(at("images")).open(at("list.csv")).unwrap();
+        assert_eq!(elsewhere.path(0), Some(at("images/images/1.jpg").as_path()));
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            ImageList::open(path).unwrap_err()
+        };
+        assert!(matches!(open("empty.csv", b"path,label\n").kind(), ErrorKind::EmptyDataset { .. }));
+        let error = open("bad.csv", b"a,1\nb\xff,2\n").to_string();
+        assert!(error.contains("bad.csv, line 2: "), "{error}");
+        let error = open("bad.jsonl", b"{\"path\": \"a\"}\n{\"path\": \"\xff\"}\n").to_string();
+        assert!(error.ends_with("bad.jsonl, line 2: no UTF-8"), "{error}");
+        assert!(matches!(ImageList::open(folder.path().join("none")).unwrap_err().kind(), ErrorKind::Io { .. }));
+    }
+}

@@ -1,0 +1,105 @@
+//! A file that lists images and their labels.
+
+mod builder;
+mod rows;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::labels::Labels;
+use super::{Dataset, Sample, SampleData, out_of_range};
+use crate::error::{Error, Result};
+
+pub use builder::ImageListBuilder;
+
+/// Images and labels from a CSV or JSON-lines file.
+///
+/// A file that ends in `.jsonl`, `.ndjson` or `.json` has an object a line: `{"path": "a.jpg", "label": 3}`, the label also
+/// as `class` or `cls`. Any other is CSV, or with
+/// tabs if it ends in `.tsv`: the path comes first, or in the column called `path`, `file`, `filename`, `file_name` or `image`, and every
+/// other column is part of the label. The first line is one of names, not of a sample, if it has one of those.
+///
+/// | label | becomes |
+/// |---|---|
+/// | one whole number from 0 to 2^32 - 1 | [`Label::Class`](crate::Label::Class), without class names |
+/// | one text | `Label::Class`: classes are the texts that occur, sorted |
+/// | one other number, several numbers (columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
+/// | nothing | [`Label::None`](crate::Label::None) |
+///
+/// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened only when they are read.
+///
+/// ```
+/// use gpufeed::{Dataset, ImageList, Label};
+///
+/// let root = tempfile::tempdir()?;
+/// std::fs::write(root.path().join("list.csv"), "path,label\nb/1.jpg,dog\nc.png,cat\n")?;
+///
+/// let pets = ImageList::open(root.path().join("list.csv"))?;
+/// assert_eq!(pets.classes(), ["cat", "dog"]);
+/// assert_eq!(pets.path(0), Some(root.path().join("b/1.jpg").as_path()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageList {
+    root: PathBuf,
+    paths: Vec<Box<Path>>,
+    labels: Labels,
+    classes: Vec<String>,
+}
+
+impl ImageList {
+    /// Reads the list at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the list cannot be read, [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) with the
+    /// line if it is not understood or its label is of another kind than the first one's, and
+    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if it lists nothing.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().open(path)
+    }
+
+    /// Settings other than those of [`open`](Self::open).
+    pub fn builder() -> ImageListBuilder {
+        ImageListBuilder::new()
+    }
+
+    /// What paths are relative to.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of sample `index`; `None` if out of range.
+    pub fn path(&self, index: usize) -> Option<&Path> {
+        self.paths.get(index).map(|path| &**path)
+    }
+}
+
+impl Dataset for ImageList {
+    fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
+        buffer.clear();
+        File::open(path).and_then(|mut file| file.read_to_end(buffer)).map_err(|source| Error::io(path, source))?;
+        Ok(Sample { data: SampleData::Encoded(buffer), label: self.labels.get(index) })
+    }
+
+    fn name(&self, index: usize) -> String {
+        match self.path(index) {
+            Some(path) => path.display().to_string(),
+            None => format!("sample {index}"),
+        }
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
+}

@@ -1,0 +1,132 @@
+//! Which key is a sample, and what its value holds.
+
+use crate::dataset::Label;
+use crate::decode::ImageFormat;
+
+/// How the samples of an [`Lmdb`](super::Lmdb) are stored.
+///
+/// ```
+/// assert_eq!(gpufeed::dataset::LmdbLayout::default(), gpufeed::dataset::LmdbLayout::Auto);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LmdbLayout {
+    /// What the file shows: [`Numbered`](Self::Numbered) if it has the key `num-samples`, else what fits the first value.
+    #[default]
+    Auto,
+    /// `num-samples`: how many, in decimal digits; `image-000000001` and so on: the image files; `label-000000001`: a class in decimal digits, or
+    /// a list of numbers (JSON, or with spaces or commas between).
+    Numbered,
+    /// Any key: the class as 4 bytes, little-endian, and behind it the image file. Samples are in the keys' order.
+    ClassAndImage,
+    /// Any key: the image file. No labels. Samples are in the keys' order.
+    Image,
+}
+
+/// Of the layout [`LmdbLayout::Numbered`].
+pub(super) const COUNT: &[u8] = b"num-samples";
+/// Names of the classes, a JSON list.
+pub(super) const CLASSES: &[u8] = b"classes";
+/// How many samples a file that is not finished has.
+pub(super) const WRITTEN: &[u8] = b"gpufeed-written";
+
+pub(super) fn image_key(number: u64) -> String {
+    format!("image-{number:09}")
+}
+
+pub(super) fn label_key(number: u64) -> String {
+    format!("label-{number:09}")
+}
+
+impl LmdbLayout {
+    /// The layout whose samples have values that begin like this one.
+    ///
+    /// # Errors
+    /// What the value is instead.
+    pub(super) fn of(value: &[u8]) -> Result<LmdbLayout, &'static str> {
+        let [plain, behind] = [0, 4].map(|at| value.get(at..).and_then(ImageFormat::recognise));
+        match (plain, behind) {
+            // The other formats' first bytes could be a class.
+            (Some(format), _) if !matches!(format, ImageFormat::Bmp | ImageFormat::Pnm) => Ok(LmdbLayout::Image),
+            (_, Some(_)) => Ok(LmdbLayout::ClassAndImage),
+            (Some(_), None) => Ok(LmdbLayout::Image),
+            (None, None) => Err(match value {
+                [0x80, 2..=5, ..] => "a Python pickle, of which only Python knows what it holds",
+                _ => "no image file, neither at its start nor behind 4 bytes",
+            }),
+        }
+    }
+}
+
+/// Whether a key is none of a sample: what writers put beside them.
+pub(super) fn is_no_sample(key: &[u8]) -> bool {
+    key.starts_with(b"__") || key == CLASSES || key == COUNT
+}
+
+/// A label as text.
+///
+/// # Errors
+/// The text is none.
+pub(super) fn parse(text: &[u8]) -> Result<Label, ()> {
+    let text = std::str::from_utf8(text).map_err(|_| ())?.trim();
+    if let Ok(class) = text.parse() {
+        return Ok(Label::Class(class));
+    }
+    let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    if inside.is_none() && !text.contains([' ', ',']) {
+        return Err(());
+    }
+    let words = inside.unwrap_or(text).split([' ', ',']).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().map_err(|_| ())).collect::<Result<Vec<f32>, ()>>().map(Label::from)
+}
+
+/// The text of a label.
+pub(super) fn to_text(label: &Label) -> Option<String> {
+    match label {
+        Label::None => None,
+        Label::Class(class) => Some(class.to_string()),
+        Label::Multi(values) => {
+            let words: Vec<_> = values.iter().map(f32::to_string).collect();
+            Some(format!("[{}]", words.join(",")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_read_as_they_are_written() {
+        let odd = vec![0.1, -1.5e-30, 3.0, f32::MAX, f32::INFINITY];
+        for label in [Label::Class(0), Label::Class(u32::MAX), Label::from(odd), Label::from(vec![])] {
+            let text = to_text(&label).unwrap();
+            assert_eq!(parse(text.as_bytes()), Ok(label), "{text}");
+        }
+        assert_eq!(to_text(&Label::None), None);
+        assert_eq!(parse(b" 12\n"), Ok(Label::Class(12)));
+        assert_eq!(parse(b"0.5 1"), Ok(Label::from(vec![0.5, 1.0])));
+        assert_eq!(parse(b"[0.5, 1]"), Ok(Label::from(vec![0.5, 1.0])));
+        for text in ["", "cat", "a cat", "-1", "1.5", "[a]", "[1", "\u{fffd}"] {
+            assert_eq!(parse(text.as_bytes()), Err(()), "{text}");
+        }
+        assert_eq!(parse(b"\xff"), Err(()));
+    }
+
+    #[test]
+    fn the_layout_shows_in_a_value() {
+        let (jpeg, png) = (b"\xff\xd8\xff\xe0\0\x10JFIF".as_slice(), b"\x89PNG\r\n\x1a\n".as_slice());
+        let bmp = b"BM\x36\0\0\0\0\0\0\0\0\0";
+        for (value, layout) in [
+            (jpeg.to_vec(), LmdbLayout::Image),
+            (bmp.to_vec(), LmdbLayout::Image),
+            ([b"\x07\0\0\0", jpeg].concat(), LmdbLayout::ClassAndImage),
+            // A class that looks like a bitmap.
+            ([b"BM\0\0", png].concat(), LmdbLayout::ClassAndImage),
+        ] {
+            assert_eq!(LmdbLayout::of(&value), Ok(layout));
+        }
+        assert!(LmdbLayout::of(b"\x80\x04\x95...").unwrap_err().contains("pickle"));
+        assert!(LmdbLayout::of(b"").is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! Layouts, slips and cut files.
+
+use super::*;
+use std::fs;
+use tempfile::TempDir;
+
+const JPEG: &[u8] = b"\xff\xd8\xff\xe0 not all of it";
+
+/// An LMDB of these pairs and no others.
+fn stored(pairs: &[(&[u8], &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    writer.write(pairs, &[]).unwrap();
+    writer.close().unwrap();
+    folder
+}
+
+fn refused(pairs: &[(&[u8], &[u8])]) -> String {
+    let error = Lmdb::open(stored(pairs).path()).unwrap_err().to_string();
+    assert!(error.contains("data.mdb"), "{error}");
+    error
+}
+
+fn samples(data: &Lmdb) -> Vec<(Vec<u8>, Label)> {
+    let mut buffer = b"left over".to_vec();
+    let mut read = |index| {
+        let sample = data.read(index, &mut buffer).unwrap();
+        let SampleData::Encoded(bytes) = sample.data else { panic!("pixels") };
+        (bytes.to_vec(), sample.label)
+    };
+    (0..data.len()).map(&mut read).collect()
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let labels = [Label::Class(1), Label::from(vec![0.1, 1e-30]), Label::Class(0)];
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    writer.put(b"one", &labels[0]).unwrap();
+    writer.put(&[7; 100_000], &labels[1]).unwrap();
+    writer.commit().unwrap();
+    writer.put(b"lost, as it is not committed", &Label::None).unwrap();
+    assert_eq!(writer.len(), 3);
+    drop(writer);
+    let unfinished = Lmdb::open(folder.path()).unwrap_err().to_string();
+    assert!(unfinished.contains("not finished"), "{unfinished}");
+
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    assert_eq!(writer.len(), 2);
+    writer.put(b"", &labels[2]).unwrap();
+    writer.finish(&["cat".into(), "dog".into()]).unwrap();
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["data.mdb"]);
+    assert!(LmdbWriter::open(folder.path()).unwrap_err().to_string().contains("there already"));
+
+    let data = Lmdb::open(folder.path()).unwrap();
+    let [one, two, three] = labels;
+    assert_eq!(samples(&data), [(b"one".to_vec(), one), (vec![7; 100_000], two), (Vec::new(), three)]);
+    assert_eq!((data.classes(), data.folder()), (&["cat".to_owned(), "dog".to_owned()][..], Some(folder.path())));
+    assert!(data.name(1).ends_with("data.mdb: image-000000002"), "{}", data.name(1));
+    assert!(data.read(3, &mut Vec::new()).is_err());
+    // A second opening shares the first's map, also by another path, and outlives it.
+    let again = Lmdb::open(folder.path().join("./data.mdb")).unwrap();
+    drop(data);
+    assert_eq!(samples(&again).len(), 3);
+    drop(again);
+    assert_eq!(Lmdb::open(folder.path()).unwrap().len(), 3);
+}
+
+#[test]
+fn the_map_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    // Sparse is the file, not its map: 1.1 GiB in one transaction would not fit a test, so the map is made small.
+    writer.shrink_map(1 << 20);
+    for number in 0..60 {
+        writer.put(&[number; 100_000], &Label::Class(0)).unwrap();
+    }
+    writer.finish(&[]).unwrap();
+    let data = Lmdb::open(folder.path()).unwrap();
+    assert!(samples(&data).iter().zip(0..).all(|((bytes, _), number)| *bytes == [number; 100_000]));
+    assert_eq!(data.len(), 60);
+}
+
+#[test]
+fn samples_that_could_not_be_written_wait_for_the_next_try() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    writer.put(b"one", &Label::Class(0)).unwrap();
+    let other = stored(&[(b"k", JPEG)]);
+    let mut full = environment::map_to_read(&other.path().join("data.mdb")).unwrap();
+    writer.swap_env(&mut full);
+    assert!(writer.commit().is_err());
+    assert_eq!(writer.len(), 1);
+    writer.swap_env(&mut full);
+    writer.put(b"two", &Label::Class(1)).unwrap();
+    writer.finish(&[]).unwrap();
+    let expected = [(b"one".to_vec(), Label::Class(0)), (b"two".to_vec(), Label::Class(1))];
+    assert_eq!(samples(&Lmdb::open(folder.path()).unwrap()), expected);
+}
+
+#[test]
+fn long_labels_are_committed_as_long_files_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    // Some 10 MB of digits each.
+    let label = Label::from(vec![0.123_456_7; 1_000_000]);
+    (0..4).for_each(|_| writer.put(b"", &label).unwrap());
+    drop(writer);
+    assert_eq!(LmdbWriter::open(folder.path()).unwrap().len(), 4);
+}
+
+#[test]
+fn a_finished_file_that_only_lacks_its_name_is_not_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    writer.put(b"one", &Label::Class(0)).unwrap();
+    writer.commit().unwrap();
+    // All of `finish` but the new name.
+    writer.write(&[(COUNT, b"1")], &[layout::WRITTEN]).unwrap();
+    drop(writer);
+    let writer = LmdbWriter::open(folder.path()).unwrap();
+    assert_eq!(writer.len(), 1);
+    writer.finish(&["cat".into()]).unwrap();
+    assert_eq!(samples(&Lmdb::open(folder.path()).unwrap()), [(b"one".to_vec(), Label::Class(0))]);
+}
+
+#[test]
+fn keys_and_files_or_classes_and_files() {
+    let folder = stored(&[(b"b", JPEG), (b"a", JPEG), (b"\xff\x01", JPEG), (b"__len__", b"3")]);
+    let data = Lmdb::open(folder.path()).unwrap();
+    assert_eq!(samples(&data), vec![(JPEG.to_vec(), Label::None); 3]);
+    let path = folder.path().join("data.mdb");
+    let names: Vec<_> = (0..4).map(|index| data.name(index)).collect();
+    let expected = ["a", "b", "0xff01"].map(|key| format!("{}: {key}", path.display()));
+    assert_eq!((&names[..3], names[3].as_str()), (&expected[..], "sample 3"));
+
+    let with_class = |class: u32| [&class.to_le_bytes()[..], JPEG].concat();
+    let folder = stored(&[(b"a", &with_class(7)), (b"b", &with_class(1)), (b"classes", b"[\"x\"]")]);
+    let wrong = Lmdb::open(folder.path()).unwrap_err().to_string();
+    assert!(wrong.contains("of class 7, but only 1 have names"), "{wrong}");
+    let data = Lmdb::builder().classes(["?"; 8]).open(folder.path()).unwrap();
+    let labels: Vec<_> = samples(&data).into_iter().map(|(bytes, label)| (bytes == JPEG, label)).collect();
+    assert_eq!(labels, [(true, Label::Class(7)), (true, Label::Class(1))]);
+    let forced = Lmdb::builder().layout(LmdbLayout::Image).open(folder.path()).unwrap();
+    assert_eq!(samples(&forced)[0], (with_class(7), Label::None));
+}
+
+#[test]
+fn sets_that_contradict_themselves_are_refused() {
+    let image = (image_key(1), label_key(1));
+    let (image, label) = (image.0.as_bytes(), image.1.as_bytes());
+    let count = (COUNT, b"1".as_slice());
+    for (pairs, says) in [
+        (&[count, (image, JPEG)][..], "there is no label label-000000001; LmdbBuilder::allow_unlabelled"),
+        (&[count, (image, JPEG), (label, b"a word")], "\"a word\", is neither a class nor a list"),
+        (
+            &[count, (image, JPEG), (label, "long word ".repeat(9).as_bytes())],
+            "\"long word long word long word long word ...\", is neither",
+        ),
+        (&[count, (label, b"1")], "there is no image-000000001"),
+        (&[(COUNT, b"2"), (image, JPEG), (label, b"1")], "there is no image-000000002"),
+        (&[(COUNT, b"1000"), (image, JPEG)], "num-samples is 1000, but there are only 1 other keys"),
+        (&[(COUNT, b"many"), (image, JPEG)], "num-samples is no number"),
+        (&[(COUNT, b"0")], "no samples"),
+        (&[], "no samples"),
+        (&[(b"k", b"\x80\x04\x95\x10")], "a Python pickle"),
+        (&[(b"k", b"text")], "the value of the key k is no image file"),
+        (&[count, (image, JPEG), (label, b"1"), (b"classes", b"cat")], "no list of names"),
+    ] {
+        let error = refused(pairs);
+        assert!(error.contains(says), "{error}");
+    }
+    let folder = stored(&[count, (image, JPEG), (label, b"a word")]);
+    let words = Lmdb::builder().allow_unlabelled(true).open(folder.path()).unwrap();
+    assert_eq!(samples(&words), [(JPEG.to_vec(), Label::None)]);
+    let wrong = Lmdb::builder().layout(LmdbLayout::Numbered).open(stored(&[(b"k", JPEG)]).path()).unwrap_err();
+    assert!(wrong.to_string().contains("no key num-samples"), "{wrong}");
+}
+
+#[test]
+fn what_is_no_whole_lmdb_is_refused() {
+    let folder = stored(&[(b"a", &[JPEG, &[1; 50_000]].concat()), (b"b", JPEG)]);
+    let whole = fs::read(folder.path().join("data.mdb")).unwrap();
+    assert!(whole.len() > 50_000);
+    for length in (0..whole.len()).step_by(500) {
+        let cut = tempfile::tempdir().unwrap();
+        fs::write(cut.path().join("data.mdb"), &whole[..length]).unwrap();
+        let error = Lmdb::open(cut.path()).unwrap_err().to_string();
+        assert!(error.contains("cut short"), "{length}: {error}");
+    }
+    let cut = tempfile::tempdir().unwrap();
+    let file = cut.path().join("words.txt");
+    fs::write(&file, "my thesis ".repeat(1000)).unwrap();
+    let error = Lmdb::open(&file).unwrap_err().to_string();
+    assert!(error.contains("words.txt: not an LMDB file"), "{error}");
+    assert!(Lmdb::open(cut.path()).unwrap_err().to_string().contains("data.mdb"));
+    assert!(Lmdb::open("/no/such/folder").is_err());
+    assert_eq!(fs::read_dir(cut.path()).unwrap().count(), 1, "opening leaves files");
+}

@@ -1,0 +1,186 @@
+//! Writing an [`Lmdb`](super::Lmdb).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use heed::types::Bytes;
+use heed::{Database, Env, MdbError, WithoutTls};
+
+use super::FILE;
+use super::environment::{broken, failed, grow, map_to_write};
+use super::layout::{CLASSES, COUNT, WRITTEN, image_key, label_key, to_text};
+use crate::dataset::Label;
+use crate::error::{Error, Result};
+
+/// Bytes that wait in memory to be committed at once.
+const WAITING: usize = 32 << 20;
+
+/// Writes samples into an LMDB, in the layout [`Numbered`](super::LmdbLayout::Numbered).
+///
+/// Until [`finish`](Self::finish) it lies in `.data.mdb.part` in the folder, which is no data set; whoever asks to write there again goes on
+/// behind the last sample that was committed.
+///
+/// ```
+/// use gpufeed::dataset::{Lmdb, LmdbWriter};
+/// use gpufeed::{Dataset, Label};
+///
+/// let folder = tempfile::tempdir()?;
+/// let mut writer = LmdbWriter::open(folder.path())?;
+/// writer.put(b"\xff\xd8\xff the file", &Label::Class(1))?;
+/// writer.finish(&["cat".into(), "dog".into()])?;
+///
+/// let data = Lmdb::open(folder.path())?;
+/// assert_eq!((data.len(), data.classes()), (1, &["cat".to_owned(), "dog".to_owned()][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LmdbWriter {
+    env: Env<WithoutTls>,
+    database: Database<Bytes, Bytes>,
+    folder: PathBuf,
+    part: PathBuf,
+    written: u64,
+    waiting: Vec<(Vec<u8>, Option<String>)>,
+    bytes: usize,
+}
+
+impl LmdbWriter {
+    /// Begins, or goes on with, an LMDB in `folder`, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be written to, or has an LMDB already.
+    pub fn open(folder: impl AsRef<Path>) -> Result<LmdbWriter> {
+        let folder = folder.as_ref().to_owned();
+        fs::create_dir_all(&folder).map_err(|source| Error::io(&folder, source))?;
+        let done = folder.join(FILE);
+        if done.exists() {
+            return Err(broken(&done, "it is there already; remove it, or write elsewhere"));
+        }
+        let part = folder.join(format!(".{FILE}.part"));
+        let wrong = |error| failed(&part, error);
+        let number = |digits| std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        let env = map_to_write(&part).map_err(wrong)?;
+        let mut transaction = env.write_txn().map_err(wrong)?;
+        let database: Database<Bytes, Bytes> = env.create_database(&mut transaction, None).map_err(wrong)?;
+        let written = match database.get(&transaction, WRITTEN).map_err(wrong)? {
+            Some(count) => number(count),
+            // A process that was killed in `finish` has left a file that only lacks its name.
+            None => match database.get(&transaction, COUNT).map_err(wrong)? {
+                Some(count) => number(count),
+                None => Some(0),
+            },
+        };
+        transaction.commit().map_err(wrong)?;
+        let written = written.ok_or_else(|| broken(&part, "it is not what this program has written; remove it"))?;
+        Ok(LmdbWriter { env, database, folder, part, written, waiting: Vec::new(), bytes: 0 })
+    }
+
+    /// Samples that are written, or wait to be.
+    pub fn len(&self) -> u64 {
+        self.written + self.waiting.len() as u64
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds an image file with its label.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) as for a full disk.
+    pub fn put(&mut self, image: &[u8], label: &Label) -> Result<()> {
+        let label = to_text(label);
+        self.bytes += image.len() + label.as_ref().map_or(0, String::len);
+        self.waiting.push((image.to_vec(), label));
+        if self.bytes >= WAITING { self.commit() } else { Ok(()) }
+    }
+
+    /// Puts all samples so far on the disk. After an error they still wait: another call tries again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) as for a full disk.
+    pub fn commit(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let written = self.written + waiting.len() as u64;
+        let count = written.to_string();
+        let mut pairs = vec![(WRITTEN, count.as_bytes())];
+        let keys = waiting.iter().zip(self.written + 1..);
+        let keys: Vec<_> = keys.map(|(_, number)| (image_key(number), label_key(number))).collect();
+        for ((image, label), (image_key, label_key)) in waiting.iter().zip(&keys) {
+            pairs.push((image_key.as_bytes(), image));
+            pairs.extend(label.as_ref().map(|label| (label_key.as_bytes(), label.as_bytes())));
+        }
+        if let Err(error) = self.write(&pairs, &[]) {
+            self.waiting = waiting;
+            return Err(error);
+        }
+        (self.written, self.bytes) = (written, 0);
+        Ok(())
+    }
+
+    /// Writes and removes in one transaction; the map grows until it fits.
+    pub(super) fn write(&mut self, pairs: &[(&[u8], &[u8])], remove: &[&[u8]]) -> Result<()> {
+        loop {
+            match self.attempt(pairs, remove) {
+                Err(heed::Error::Mdb(MdbError::MapFull)) => grow(&mut self.env).map_err(|e| failed(&self.part, e))?,
+                done => return done.map_err(|error| failed(&self.part, error)),
+            }
+        }
+    }
+
+    /// As if the file were larger.
+    #[cfg(test)]
+    pub(super) fn shrink_map(&mut self, size: usize) {
+        super::environment::resize(&mut self.env, size).unwrap();
+    }
+
+    /// As if the disk were full, with an environment that takes nothing.
+    #[cfg(test)]
+    pub(super) fn swap_env(&mut self, env: &mut Env<WithoutTls>) {
+        std::mem::swap(&mut self.env, env);
+    }
+
+    fn attempt(&self, pairs: &[(&[u8], &[u8])], remove: &[&[u8]]) -> heed::Result<()> {
+        let mut transaction = self.env.write_txn()?;
+        for (key, value) in pairs {
+            self.database.put(&mut transaction, key, value)?;
+        }
+        for key in remove {
+            self.database.delete(&mut transaction, key)?;
+        }
+        transaction.commit()
+    }
+
+    /// Writes what waits, the class names and the number of samples, then gives the file its name: only now it is a data set.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) as for a full disk.
+    pub fn finish(mut self, classes: &[String]) -> Result<()> {
+        self.commit()?;
+        let (count, names) = (self.written.to_string(), serde_json::to_vec(classes).unwrap_or_default());
+        let mut pairs: Vec<(&[u8], &[u8])> = vec![(COUNT, count.as_bytes())];
+        if !classes.is_empty() {
+            pairs.push((CLASSES, &names));
+        }
+        self.write(&pairs, &[WRITTEN])?;
+        self.close()
+    }
+
+    /// Closes the file and gives it its name.
+    pub(super) fn close(self) -> Result<()> {
+        self.env.force_sync().map_err(|error| failed(&self.part, error))?;
+        let LmdbWriter { env, folder, part, .. } = self;
+        // Windows renames no file that is mapped.
+        env.prepare_for_closing().wait();
+        let done = folder.join(FILE);
+        fs::rename(&part, &done).map_err(|source| Error::io(&done, source))?;
+        // The lock file of a file that is closed is of no use, and its absence no harm.
+        let _ = fs::remove_file(folder.join(format!(".{FILE}.part-lock")));
+        Ok(())
+    }
+}

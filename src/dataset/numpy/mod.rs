@@ -1,0 +1,241 @@
+//! numpy's files: `.npy` and `.npz`.
+
+mod header;
+mod labels;
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use zip::ZipArchive;
+
+use self::header::Header;
+use self::labels::labelled;
+use super::Arrays;
+use super::arrays::ArrayValues;
+use super::source::Source;
+use crate::error::{Error, Result};
+use crate::plan::Layout;
+
+/// Reads numpy's `.npy` and `.npz` as [`Arrays`].
+///
+/// Images are `uint8`, or `float32` from 0 for black to 1 for white, of 3 dimensions (images, height, width) or 4. Of 4, the last are the
+/// channels if there are 1, 3 or 4 of them and the second dimension cannot be channels as well, and vice versa; where both can,
+/// [`layout`](Self::layout) says which. Labels are classes, whole numbers of any type from 0 up with 1 dimension, or floats with 1 or 2:
+/// a number or a row of numbers for each image.
+///
+/// ```
+/// use gpufeed::{Dataset, Label, Numpy};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("labels.npy");
+/// # let images = folder.path().join("images.npy");
+/// # let npy = |header: &str, values: &[u8]| {
+/// #     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), values].concat()
+/// # };
+/// # std::fs::write(&images, npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 3)}", &[1, 2, 3, 4, 5, 6]))?;
+/// # std::fs::write(&path, npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,)}", &[7, 0, 8, 0]))?;
+/// // Two gray images of 3x1 pixels, and their classes: `numpy.save` has written both.
+/// let data = Numpy::new().npy(&images, Some(&path))?;
+/// assert_eq!((data.len(), data.channels(), data.width()), (2, 1, 3));
+/// assert_eq!(data.read(1, &mut Vec::new())?.label, Label::Class(8));
+///
+/// // Of an archive: Numpy::open("mnist.npz"), or by the names of the arrays in it.
+/// let missing = Numpy::new().npz("mnist.npz", "x_train", Some("y_train"));
+/// assert!(missing.is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numpy {
+    layout: Option<Layout>,
+}
+
+/// Names of images and labels that `open` looks for in an archive, in this order.
+const NAMES: [(&str, &str); 7] = [
+    ("x", "y"),
+    ("x_train", "y_train"),
+    ("X", "y"),
+    ("images", "labels"),
+    ("train_images", "train_labels"),
+    ("data", "labels"),
+    ("arr_0", "arr_1"),
+];
+
+impl Numpy {
+    /// Settings: the layout as the shape says.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether channels come before height and width or after them, for shapes that leave it open, such as (100, 3, 32, 3).
+    #[must_use]
+    pub fn layout(self, layout: Layout) -> Self {
+        Numpy { layout: Some(layout) }
+    }
+
+    /// An archive with images and labels called `x` and `y`, `x_train` and `y_train`, `X` and `y`, `images` and `labels`, `train_images` and
+    /// `train_labels`, `data` and `labels`, or `arr_0` and `arr_1`, the first of these that is there; or a `.npy` of images without labels.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`npy`](Self::npy) and [`npz`](Self::npz).
+    pub fn open(path: impl AsRef<Path>) -> Result<Arrays> {
+        Self::parts(path.as_ref(), false).map(|(data, _)| data)
+    }
+
+    /// What [`open`](Self::open) reads, and if wanted what to test with: arrays called as those, but `test` instead of `train`.
+    pub(super) fn parts(path: &Path, test: bool) -> Result<(Arrays, Option<Arrays>)> {
+        let io = |source| Error::io(path, source);
+        let mut magic = Vec::new();
+        File::open(path).map_err(io)?.take(4).read_to_end(&mut magic).map_err(io)?;
+        if !magic.starts_with(b"PK") {
+            return Ok((Self::new().npy(path, None::<&Path>)?, None));
+        }
+        let archive = archive(path)?;
+        let has = |name: &str| archive.index_for_name(&format!("{name}.npy")).is_some();
+        let Some((images, labels)) = NAMES.iter().find(|(images, labels)| has(images) && has(labels)) else {
+            let reason = format!("no images and labels of a known name; it has {}", listed(&archive));
+            return Err(Error::data_file(path, "names", reason + ": Numpy::new().npz(path, images, labels) takes any"));
+        };
+        let others = [images, labels].map(|name| name.replace("train", "test"));
+        let read = |images: &str, labels: &str| Self::new().npz(path, images, Some(labels));
+        let test = match &others {
+            [x, y] if test && x != images && has(x) && has(y) => Some(read(x, y)?),
+            _ => None,
+        };
+        Ok((read(images, labels)?, test))
+    }
+
+    /// Images in one file, and labels in another or none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read; [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is no
+    /// whole array, of another type or shape, in Fortran's order, or if there are not as many labels as images.
+    pub fn npy(self, images: impl AsRef<Path>, labels: Option<impl AsRef<Path>>) -> Result<Arrays> {
+        let path = images.as_ref();
+        let data = self.images(&mut Source::open(path)?)?.with_source(path.display().to_string());
+        match labels {
+            Some(path) => labelled(data, &mut Source::open(path.as_ref())?),
+            None => Ok(data),
+        }
+    }
+
+    /// The arrays called `images` and `labels` in the archive at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`npy`](Self::npy), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if `path` is no archive or has no array of
+    /// that name.
+    pub fn npz(self, path: impl AsRef<Path>, images: &str, labels: Option<&str>) -> Result<Arrays> {
+        let path = path.as_ref();
+        let mut archive = archive(path)?;
+        let source = format!("{}, {images}", path.display());
+        let data = self.images(&mut member(path, &mut archive, images)?)?.with_source(source);
+        match labels {
+            Some(labels) => labelled(data, &mut member(path, &mut archive, labels)?),
+            None => Ok(data),
+        }
+    }
+
+    fn images(self, source: &mut Source<'_>) -> Result<Arrays> {
+        let header = Header::read(source)?;
+        let refuse = |source: &Source<'_>, reason: String| Err(source.error(reason));
+        match (header.kind, header.size) {
+            ('u', 1) | ('f', 4) => {}
+            ('f', _) => {
+                let reason = format!("images of {}; save them as images.astype(numpy.float32)", header.type_name());
+                return refuse(source, reason);
+            }
+            _ => {
+                let reason = format!(
+                    "images of {}; bytes from 0 to 255 are saved as images.astype(numpy.uint8), floats from 0 to 1 as \
+                     images.astype(numpy.float32)",
+                    header.type_name()
+                );
+                return refuse(source, reason);
+            }
+        }
+        let float = header.kind == 'f';
+        let (shape, layout) = match self.arranged(&header.shape, float) {
+            Ok(arranged) => arranged,
+            Err(reason) => return refuse(source, format!("images of shape {:?}: {reason}", header.shape)),
+        };
+        let mut bytes = values(source, &header, "images")?;
+        if float && header.big_endian != cfg!(target_endian = "big") {
+            bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|float| float.reverse());
+        }
+        let values = if float { ArrayValues::floats(bytes) } else { ArrayValues::from(bytes) };
+        match layout {
+            Layout::Nchw => Arrays::nchw(shape, values),
+            Layout::Nhwc => Arrays::nhwc(shape, values),
+        }
+        .map_err(|error| source.error_at(0, error.to_string()))
+    }
+
+    /// The four dimensions, and which one the channels are.
+    fn arranged(self, shape: &[usize], float: bool) -> Result<([usize; 4], Layout), String> {
+        let channels = |count: usize| matches!(count, 1 | 3) || (count == 4 && !float);
+        match *shape {
+            [count, height, width] => Ok(([count, height, width, 1], Layout::Nhwc)),
+            [count, second, third, last] => {
+                let layout = match (self.layout, channels(second), channels(last)) {
+                    (Some(layout), ..) => layout,
+                    (None, false, true) => Layout::Nhwc,
+                    (None, true, false) => Layout::Nchw,
+                    (None, true, true) => {
+                        return Err("channels may be second or last; Numpy::new().layout(..) says which".to_owned());
+                    }
+                    (None, false, false) => {
+                        return Err("neither the second nor the last dimension can be channels, 1 or 3".to_owned());
+                    }
+                };
+                Ok(([count, second, third, last], layout))
+            }
+            _ => Err("they have 3 dimensions, or 4 with channels".to_owned()),
+        }
+    }
+}
+
+/// The values of the array whose header has been read, up to the end of the file.
+fn values(source: &mut Source<'_>, header: &Header, what: &str) -> Result<Vec<u8>> {
+    if header.fortran && header.shape.len() > 1 {
+        let reason = format!("{what} in Fortran's order; save them as numpy.ascontiguousarray({what})");
+        return Err(source.error(reason));
+    }
+    let what = format!("an array of {} {:?}", header.type_name(), header.shape);
+    let count = header.bytes().ok_or_else(|| source.error(format!("{what} is larger than any file")))?;
+    source.rest(count, &what)
+}
+
+type Archive = ZipArchive<BufReader<File>>;
+
+fn archive(path: &Path) -> Result<Archive> {
+    let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    ZipArchive::new(BufReader::new(file)).map_err(|error| Error::data_file(path, "archive", error.to_string()))
+}
+
+/// The arrays in an archive, as an error lists them.
+fn listed<R: Read + Seek>(archive: &ZipArchive<R>) -> String {
+    let names: Vec<String> = archive
+        .file_names()
+        .take(20)
+        .filter_map(|name| name.ok().map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()))
+        .collect();
+    if names.is_empty() { "no array".to_owned() } else { names.join(", ") }
+}
+
+fn member<'a>(path: &Path, archive: &'a mut Archive, name: &str) -> Result<Source<'a>> {
+    let file = format!("{name}.npy");
+    let Some(index) = archive.index_for_name(&file) else {
+        return Err(Error::data_file(path, "names", format!("no array {name}; it has {}", listed(archive))));
+    };
+    let length = path.metadata().map_err(|source| Error::io(path, source))?.len();
+    let member = archive.by_index(index).map_err(|error| Error::data_file(path, &file, error.to_string()))?;
+    // The archive says how long the packed member is; it is no longer than the archive.
+    let packed = member.compressed_size().min(length);
+    Ok(Source::member(path, &file, member, packed))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! A sample: its image and its label.
+
+use std::sync::Arc;
+
+use super::Pixels;
+
+/// One sample as a [`Dataset`](super::Dataset) hands it out: its data, still encoded or as pixels, and its label.
+///
+/// ```
+/// use gpufeed::{Label, Sample, SampleData};
+///
+/// let sample = Sample { data: SampleData::Encoded(b"\xff\xd8\xff"), label: Label::Class(4) };
+/// assert!(matches!(sample.data, SampleData::Encoded(bytes) if bytes.len() == 3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sample<'a> {
+    /// The image.
+    pub data: SampleData<'a>,
+    /// What it shows.
+    pub label: Label,
+}
+
+/// The image of a [`Sample`].
+///
+/// ```
+/// use gpufeed::{PixelFormat, Pixels, SampleData};
+///
+/// let data = SampleData::Pixels(Pixels::new(2, 1, PixelFormat::R8, &[0, 255])?);
+/// assert!(!matches!(data, SampleData::Encoded(_)));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum SampleData<'a> {
+    /// A whole image file, of a format that is recognised from the bytes.
+    Encoded(&'a [u8]),
+    /// Pixels that need no decoding.
+    Pixels(Pixels<'a>),
+}
+
+impl SampleData<'_> {
+    /// Bytes of the file or of the pixels.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            SampleData::Encoded(bytes) => bytes.len(),
+            SampleData::Pixels(pixels) => pixels.bytes().len(),
+        }
+    }
+}
+
+/// What a sample shows. Cheap to clone.
+///
+/// ```
+/// use gpufeed::Label;
+///
+/// assert_eq!(Label::default(), Label::None);
+/// assert_eq!(Label::from(3), Label::Class(3));
+/// assert_eq!(Label::from(vec![0.0, 1.0, 1.0]), Label::Multi([0.0, 1.0, 1.0].into()));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Label {
+    /// Nothing: unlabelled data.
+    #[default]
+    None,
+    /// A class, by its index.
+    Class(u32),
+    /// One number for each class or target: several classes at once, soft labels, regression.
+    Multi(Arc<[f32]>),
+}
+
+impl From<u32> for Label {
+    fn from(class: u32) -> Self {
+        Label::Class(class)
+    }
+}
+
+impl From<Vec<f32>> for Label {
+    fn from(values: Vec<f32>) -> Self {
+        Label::Multi(values.into())
+    }
+}

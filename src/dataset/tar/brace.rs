@@ -1,0 +1,146 @@
+//! Brace lists as shells and WebDataset have them: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
+
+use crate::error::{Error, Result};
+
+/// More names than any data set has shards: a slip like `{0..99999999999}`.
+const MOST: usize = 1_000_000;
+
+/// All names that `pattern` stands for, in the order of the lists, the last one turning fastest.
+///
+/// `{a,b}` is one of the alternatives, which may hold lists themselves; `{000..146}` counts up, or down, and fills with zeros to the width
+/// of the wider end if one of them starts with a zero. Braces with neither a comma nor `..` in them stand for themselves, as in a shell.
+///
+/// # Errors
+/// A brace without its partner, and more than a million names.
+pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
+    let Some(open) = pattern.find('{') else {
+        return match pattern.find('}') {
+            Some(at) => Err(refused(pattern, &format!("the '}}' at byte {at} has no '{{'"))),
+            None => Ok(vec![pattern.to_owned()]),
+        };
+    };
+    if let Some(at) = pattern[..open].find('}') {
+        return Err(refused(pattern, &format!("the '}}' at byte {at} has no '{{'")));
+    }
+    let (inside, after) = split(&pattern[open..]).ok_or_else(|| {
+        refused(pattern, &format!("the '{{' at byte {open} has no '}}'; write {{000..146}} or {{a,b}}"))
+    })?;
+    let rests = expand(after)?;
+    let mut choices = Vec::new();
+    match (alternatives(inside), range(inside)) {
+        (_, Some((first, last, width))) => {
+            if first.abs_diff(last) >= MOST as u64 {
+                return Err(refused(pattern, "it stands for more than a million names"));
+            }
+            let numbers: Box<dyn Iterator<Item = i64>> =
+                if first <= last { Box::new(first..=last) } else { Box::new((last..=first).rev()) };
+            choices.extend(numbers.map(|number| format!("{number:0width$}")));
+        }
+        (parts, None) if parts.len() > 1 => {
+            for part in parts {
+                choices.extend(expand(part)?);
+            }
+        }
+        _ => choices.extend(expand(inside)?.into_iter().map(|inside| format!("{{{inside}}}"))),
+    }
+    if choices.len().saturating_mul(rests.len()) > MOST {
+        return Err(refused(pattern, "it stands for more than a million names"));
+    }
+    let before = &pattern[..open];
+    let names = choices.iter().flat_map(|choice| rests.iter().map(move |rest| format!("{before}{choice}{rest}")));
+    Ok(names.collect())
+}
+
+fn refused(pattern: &str, reason: &str) -> Error {
+    Error::argument("shards", format!("{pattern}: {reason}"))
+}
+
+/// What is between the first character, a '{', and its partner; and what follows.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return Some((&text[1..at], &text[at + 1..])),
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parts between the commas that are in no inner brace.
+fn alternatives(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            b',' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// First, last, and digits to fill up to.
+fn range(text: &str) -> Option<(i64, i64, usize)> {
+    let (first, last) = text.split_once("..")?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(first) || !digits(last) {
+        return None;
+    }
+    let padded = |text: &str| text.len() > 1 && text.starts_with('0');
+    let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 1 };
+    Some((first.parse().ok()?, last.parse().ok()?, width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(pattern: &str) -> String {
+        expand(pattern).unwrap().join(" ")
+    }
+
+    #[test]
+    fn lists_are_those_of_a_shell() {
+        // The right side is what bash prints.
+        for (pattern, expected) in [
+            ("train.tar", "train.tar"),
+            ("t-{0..3}.tar", "t-0.tar t-1.tar t-2.tar t-3.tar"),
+            ("{8..11}", "8 9 10 11"),
+            ("{08..11}", "08 09 10 11"),
+            ("{8..011}", "008 009 010 011"),
+            ("{3..1}", "3 2 1"),
+            ("{0..0}", "0"),
+            ("{a,b}{0..1}", "a0 a1 b0 b1"),
+            ("{train,val-{0..1}}.tar", "train.tar val-0.tar val-1.tar"),
+            ("x{,y}", "x xy"),
+            ("{one}.tar", "{one}.tar"),
+            ("é{1,2}ü", "é1ü é2ü"),
+        ] {
+            assert_eq!(names(pattern), expected, "{pattern}");
+        }
+        assert_eq!(expand("{000000..099999}").unwrap().len(), 100_000);
+    }
+
+    #[test]
+    fn slips_are_refused() {
+        for (pattern, says) in [
+            ("a{0..9.tar", "the '{' at byte 1 has no '}'"),
+            ("a0..9}.tar", "the '}' at byte 5 has no '{'"),
+            ("a}{0..9}", "the '}' at byte 1 has no '{'"),
+            ("{0..9}}", "has no '{'"),
+            ("{0..99999999}", "more than a million"),
+            ("{0..9999}{0..9999}", "more than a million"),
+        ] {
+            let error = expand(pattern).unwrap_err().to_string();
+            assert!(error.starts_with("shards: ") && error.contains(says), "{pattern}: {error}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a sample's `.cls`, `.json` or `.txt` member says of its label.
+
+use serde_json::Value;
+
+use crate::dataset::Label;
+use crate::dataset::shown::shortened;
+
+/// Members that can hold a label, the one that counts first.
+pub(super) const KINDS: [&str; 3] = ["cls", "json", "txt"];
+
+/// The label in a member of this kind, an index into [`KINDS`]; `None` if it holds something else, like a caption.
+///
+/// # Errors
+/// The reason why a `.cls` is no label, or a `.json` cannot be understood.
+pub(super) fn parse(kind: usize, bytes: &[u8]) -> Result<Option<Label>, String> {
+    match KINDS.get(kind) {
+        Some(&"cls") => {
+            let text = String::from_utf8_lossy(bytes);
+            let class = text.trim().parse().map(|class| Some(Label::Class(class)));
+            class.map_err(|_| format!("{:?} is no class: a number from 0 to 4294967295", shortened(text.trim())))
+        }
+        Some(&"json") => {
+            let value = serde_json::from_slice(bytes).map_err(|error| format!("no JSON: {error}"))?;
+            from_json(&value)
+        }
+        _ => Ok(std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok()).map(Label::Class)),
+    }
+}
+
+/// An object's `label` or `cls`, or the value itself: a number is a class, a list of numbers one for each class or target.
+fn from_json(value: &Value) -> Result<Option<Label>, String> {
+    let value = match value {
+        Value::Object(object) => match object.get("label").or_else(|| object.get("cls")) {
+            Some(label) => label,
+            None => return Ok(None),
+        },
+        value => value,
+    };
+    let refused = || {
+        let text = shortened(&value.to_string());
+        format!("{text} is no label: a class (a number from 0 to 4294967295), a list of numbers, or null")
+    };
+    match value {
+        Value::Null => Ok(None),
+        Value::Array(values) => {
+            let numbers: Option<Vec<f32>> = values.iter().map(|value| value.as_f64().map(|v| v as f32)).collect();
+            numbers.map(|numbers| Some(Label::from(numbers))).ok_or_else(refused)
+        }
+        value => {
+            let class = value.as_u64().and_then(|class| u32::try_from(class).ok());
+            class.map(|class| Some(Label::Class(class))).ok_or_else(refused)
+        }
+    }
+}
+
+/// The names in a `classes.txt`, one a line (empty ones at the end are none), or a `classes.json`: a list of names, or an object of each name's
+/// index. Of `file` the end counts.
+///
+/// # Errors
+/// The reason why they cannot be understood.
+pub(super) fn class_names(file: &str, bytes: &[u8]) -> Result<Vec<String>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
+    if !file.ends_with("json") {
+        return Ok(text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect());
+    }
+    match serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))? {
+        Value::Array(names) => {
+            let names: Option<_> = names.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+            names.ok_or_else(|| "not all of the list are names".to_owned())
+        }
+        Value::Object(indices) => {
+            let mut names = vec![None; indices.len()];
+            for (name, index) in indices {
+                let place = index.as_u64().and_then(|index| names.get_mut(usize::try_from(index).ok()?));
+                match place {
+                    Some(place @ None) => *place = Some(name),
+                    _ => {
+                        return Err(format!("{name} has the index {index}; each of 0 to {} is one's", names.len() - 1));
+                    }
+                }
+            }
+            Ok(names.into_iter().flatten().collect())
+        }
+        _ => Err("neither a list of names nor an object of their indices".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLS: usize = 0;
+    const JSON: usize = 1;
+    const TXT: usize = 2;
+
+    #[test]
+    fn labels_of_each_kind() {
+        let multi = Label::from(vec![0.5, 1.0]);
+        for (kind, text, expected) in [
+            (CLS, "17", Some(Label::Class(17))),
+            (CLS, " 4294967295\n", Some(Label::Class(u32::MAX))),
+            (JSON, "{\"label\": 3, \"cls\": 4}", Some(Label::Class(3))),
+            (JSON, "{\"cls\": [0.5, 1]}", Some(multi.clone())),
+            (JSON, "[0.5, 1]", Some(multi)),
+            (JSON, "7", Some(Label::Class(7))),
+            (JSON, "{\"caption\": \"a cat\"}", None),
+            (JSON, "{\"label\": null}", None),
+            (TXT, "12\n", Some(Label::Class(12))),
+            (TXT, "a cat", None),
+            (TXT, "\u{ff}", None),
+        ] {
+            assert_eq!(parse(kind, text.as_bytes()).unwrap(), expected, "{text}");
+        }
+        for (kind, text) in [
+            (CLS, ""),
+            (CLS, "-1"),
+            (CLS, "4294967296"),
+            (CLS, "1.5"),
+            (CLS, "cat"),
+            (JSON, "{"),
+            (JSON, "{\"label\": \"cat\"}"),
+            (JSON, "{\"label\": -1}"),
+            (JSON, "{\"label\": 1.5}"),
+            (JSON, "[1, \"2\"]"),
+        ] {
+            assert!(parse(kind, text.as_bytes()).is_err(), "{text}");
+        }
+        let long = parse(CLS, &[b'x'; 1000]).unwrap_err();
+        assert!(long.len() < 120, "{long}");
+    }
+
+    #[test]
+    fn class_names_in_lines_lists_and_objects() {
+        let names = |file, text: &str| class_names(file, text.as_bytes());
+        assert_eq!(names("classes.txt", "cat\r\nwild dog\n").unwrap(), ["cat", "wild dog"]);
+        assert_eq!(names("classes.txt", "cat\n\ndog\r\n\r\n \n").unwrap(), ["cat", "", "dog"], "lines at the end");
+        assert_eq!(names("classes.json", "[\"cat\", \"dog\"]").unwrap(), ["cat", "dog"]);
+        assert_eq!(names("classes.json", "{\"dog\": 1, \"cat\": 0}").unwrap(), ["cat", "dog"]);
+        for text in ["{\"dog\": 1}", "{\"a\": 0, \"b\": 0}", "{\"a\": -1}", "3", "[1]", "["] {
+            assert!(names("classes.json", text).is_err(), "{text}");
+        }
+    }
+}

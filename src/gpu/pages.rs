@@ -1,0 +1,123 @@
+//! GPU memory for samples that stay: buffers of a binding's size, filled from front to back.
+
+use super::Gpu;
+use super::kernel::ALIGNMENT;
+
+/// A page that the GPU refuses is tried again at half its size, down to this.
+const SMALLEST: u64 = 64 << 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    gpu: Gpu,
+    pages: Vec<Page>,
+    /// Bytes of the last page that are taken.
+    used: u64,
+    /// Samples that have no range yet, and ranges that were taken so far with their bytes.
+    samples: u64,
+    taken: (u64, u64),
+    /// Bytes of all pages.
+    bytes: u64,
+    budget: u64,
+    /// Ranges that were given back.
+    free: Vec<Place>,
+    /// The GPU has refused a page, and would again.
+    full: bool,
+}
+
+/// A buffer with samples.
+#[derive(Clone, Debug)]
+pub(crate) struct Page(pub(super) wgpu::Buffer);
+
+/// A range of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The page's number.
+    pub(crate) page: usize,
+    /// In bytes, a multiple of 16.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Pages {
+    /// For so many samples.
+    pub(crate) fn new(gpu: &Gpu, samples: usize, budget: u64) -> Self {
+        let (gpu, samples) = (gpu.clone(), samples as u64);
+        Pages {
+            gpu,
+            pages: Vec::new(),
+            used: 0,
+            samples,
+            taken: (0, 0),
+            bytes: 0,
+            budget,
+            free: Vec::new(),
+            full: false,
+        }
+    }
+
+    /// A range, or `None` where the budget or the GPU has no room for it.
+    pub(crate) fn take(&mut self, bytes: u64) -> Option<Place> {
+        if let Some(free) = self.free.iter().position(|place| place.bytes == bytes) {
+            // The same sample again, or one of its size.
+            return Some(self.free.swap_remove(free));
+        }
+        let taken = bytes.next_multiple_of(16);
+        if self.pages.last().is_none_or(|Page(buffer)| self.used + taken > buffer.size()) {
+            self.add(taken)?;
+        }
+        let place = Place { page: self.pages.len() - 1, offset: self.used, bytes };
+        self.used += taken;
+        self.taken = (self.taken.0 + 1, self.taken.1 + taken);
+        Some(place)
+    }
+
+    /// A new page with room for `bytes`.
+    fn add(&mut self, bytes: u64) -> Option<()> {
+        let limits = self.gpu.device().limits();
+        let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        // As large as what is left to come, as far as that can be told, and as the budget leaves it.
+        let left = (self.samples.saturating_sub(self.taken.0)).max(1);
+        let a_sample = (self.taken.1 / self.taken.0.max(1)).max(bytes);
+        let left = left.saturating_mul(a_sample).next_multiple_of(ALIGNMENT);
+        let mut size = most.min(left).min(self.budget - self.bytes) / ALIGNMENT * ALIGNMENT;
+        if self.full || bytes > size {
+            return None;
+        }
+        loop {
+            let half = size / 2 / ALIGNMENT * ALIGNMENT;
+            match self.gpu.storage("gpufeed kept samples", size) {
+                Ok(buffer) => {
+                    self.pages.push(Page(buffer));
+                    self.bytes += size;
+                    self.used = 0;
+                    return Some(());
+                }
+                Err(_) if half >= SMALLEST.max(bytes) => size = half,
+                Err(error) => {
+                    tracing::warn!(%error, kept = self.bytes, "what is not kept yet streams (Cache::Device's budget is more than there is)");
+                    self.full = true;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// A range that was taken and is not needed.
+    pub(crate) fn give_back(&mut self, place: Place) {
+        self.free.push(place);
+    }
+
+    pub(crate) fn all(&self) -> &[Page] {
+        &self.pages
+    }
+
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// Bytes of GPU memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,148 @@
+//! How samples come into the cache: the first worker that has one decodes all that any epoch can read of it.
+//!
+//! What happens to a sample (which executor, whether it fails) does not depend on the cache: that is decided by the undivided
+//! plan, and by what the views of the epoch read.
+
+use super::{DeviceClaim, HostClaim, Known, Store};
+use crate::cpu;
+use crate::decode::Rect;
+use crate::error::Result;
+use crate::gpu::limits::is_for_cpu;
+use crate::loader::drafted::{Drafted, View, pixel_bytes};
+use crate::loader::line::Line;
+use crate::loader::prepare::Prepared;
+use crate::plan::program::Program;
+use crate::transforms::Drawn;
+
+/// What is to be kept of a drafted sample.
+#[derive(Debug)]
+pub(in crate::loader) struct Keeping {
+    known: Known,
+    /// The region of the source that it takes; of the head's result where that is rounded.
+    source: Rect,
+    /// Each view's, from there on, along the stages of the plan that keeps.
+    programs: Vec<Program>,
+}
+
+impl Line {
+    /// `None` where nothing is to be kept.
+    fn keeping(&self, prepared: &Prepared<'_>, drafted: &Drafted) -> Option<Keeping> {
+        let view = drafted.views.first().filter(|_| drafted.may_be_kept && !prepared.is_kept())?;
+        let size = (view.drawn.width, view.drawn.height);
+        let label = prepared.label.clone();
+        if let Some(head) = &drafted.head {
+            // The views begin behind it already.
+            let (width, height) = head.size();
+            let source = Rect { left: 0, top: 0, width, height };
+            let known = Known { size, region: source, float: false, from_floats: false, label };
+            let programs = drafted.views.iter().map(|view| view.program.clone()).collect();
+            return Some(Keeping { known, source, programs });
+        }
+        let source = self.plan.kept_region(&view.drawn).ok()?;
+        let programs = drafted.views.iter().map(|view| self.plan.program(&view.drawn)).collect::<Result<Vec<_>>>();
+        let programs = programs.ok()?;
+        let (region, float) = match self.plan.first_stage().checked_sub(1) {
+            None => (source, view.float),
+            Some(last) => {
+                let (width, height) = programs[0].stages[last].sampling.size();
+                (Rect { left: 0, top: 0, width, height }, true)
+            }
+        };
+        let known = Known { size, region, float, from_floats: view.float, label };
+        Some(Keeping { known, source, programs })
+    }
+
+    /// Room in host memory for a drafted sample, which then is decoded as far as it is kept.
+    pub(in crate::loader) fn claim_on_host(
+        &self,
+        prepared: &Prepared<'_>,
+        drafted: &mut Drafted,
+    ) -> Option<(HostClaim<'_>, Keeping)> {
+        let Store::Host(cache) = &self.cache else { return None };
+        // What the data set holds in memory anyway is not kept twice.
+        if !cache.is_free(prepared.index) || (self.plan.first_stage() == 0 && prepared.is_held(&*self.dataset)) {
+            return None;
+        }
+        let keeping = self.keeping(prepared, drafted)?;
+        let claim = cache.claim(prepared.index, &keeping.known)?;
+        drafted.claim(keeping.source);
+        Some((claim, keeping))
+    }
+
+    /// Keeps the decoded pixels of a claimed sample. Behind a resize it keeps the head's result instead, in `head`, and the
+    /// views go on from there.
+    pub(in crate::loader) fn keep<'a>(
+        &self,
+        (claim, keeping): (HostClaim<'_>, Keeping),
+        drafted: &mut Drafted,
+        pixels: cpu::Pixels<'a>,
+        head: &'a mut Vec<f32>,
+        scratch: &mut cpu::Scratch,
+    ) -> cpu::Pixels<'a> {
+        let Keeping { known, programs, .. } = keeping;
+        let first_stage = self.plan.first_stage();
+        if first_stage == 0 || self.plan.rounds() {
+            claim.keep(known, pixels);
+            return pixels;
+        }
+        let mut first = None;
+        for (view, program) in drafted.views.iter_mut().zip(programs) {
+            let (before, rest) = program.divided(first_stage);
+            (view.program, view.region, view.float) = (rest, known.region, true);
+            // The head is the same in every view.
+            first.get_or_insert(before);
+        }
+        if let Some(program) = first {
+            cpu::run_to_floats(&self.plan, &program, pixels, drafted.region, head, scratch);
+        }
+        drafted.region = known.region;
+        let pixels = cpu::Pixels::Floats { data: head, stride: 4 * known.region.width as usize };
+        claim.keep(known, pixels);
+        pixels
+    }
+
+    /// Keeps source pixels of a claimed sample that the GPU augments.
+    pub(in crate::loader) fn keep_source(&self, (claim, keeping): (HostClaim<'_>, Keeping), pixels: cpu::Pixels<'_>) {
+        claim.keep(keeping.known, pixels);
+    }
+
+    /// A place in GPU memory for a drafted sample, which then is decoded as far as it is kept, and each view's program. What
+    /// the CPU executor would finish has none: it streams.
+    pub(in crate::loader) fn claim_on_device(
+        &self,
+        prepared: &Prepared<'_>,
+        drafted: &mut Drafted,
+    ) -> Option<(DeviceClaim, Vec<Program>)> {
+        let Store::Device(cache) = &self.cache else { return None };
+        if !cache.is_free(prepared.index) || drafted.views.iter().any(View::reduce) {
+            return None;
+        }
+        let Keeping { known, source, programs } = self.keeping(prepared, drafted)?;
+        let bytes = pixel_bytes(source, known.from_floats);
+        if programs.iter().any(|program| is_for_cpu(program, bytes, known.from_floats)) {
+            return None;
+        }
+        let claim = cache.claim(prepared.index, known)?;
+        drafted.claim(source);
+        Some((claim, programs))
+    }
+
+    /// What the GPU runs for each view of a sample that is not kept: along the stages that its kernels have, reading no more
+    /// than without a cache.
+    pub(in crate::loader) fn streamed(&self, drafted: &Drafted) -> Result<Vec<Program>> {
+        let first_stage = self.plan.first_stage();
+        let program = |view: &View| match first_stage {
+            stage if stage == 0 || self.plan.rounds() => Ok(view.program.clone()),
+            _ => Ok(self.plan.program(&view.drawn)?.trimmed(first_stage)),
+        };
+        drafted.views.iter().map(program).collect()
+    }
+
+    /// What is left of a view's program where its sample is kept.
+    pub(in crate::loader) fn rest(&self, drawn: &Drawn, program: Program) -> Result<Program> {
+        match self.plan.first_stage() {
+            0 => Ok(program),
+            stage => Ok(self.plan.program(drawn)?.divided(stage).1),
+        }
+    }
+}

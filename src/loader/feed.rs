@@ -1,0 +1,160 @@
+//! The start of the line: announces each batch, and hands its places to the workers.
+//!
+//! Samples that lie in GPU memory take no worker: their numbers are drawn here, and the batch is announced with them.
+
+use super::assembly::{Announced, KeptPlace, Message};
+use super::cache::Store;
+use super::line::{Line, Runs};
+use super::prepare::Facts;
+use super::stats::{Clock, Stage};
+use super::worker::Job;
+use crate::error::{Error, ErrorKind, Result};
+use crate::gpu::limits::is_for_cpu;
+use crate::sampler::{Slot, State};
+use crossbeam_channel::Sender;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A larger sample is a job of its own: 64 of these are a quarter of a megabyte.
+pub(super) const SMALL: u64 = 4 << 10;
+/// Small samples of one job at the most.
+const MOST: usize = 64;
+
+/// Places whose samples lie in GPU memory, and the jobs with their first places.
+type Divided = (Vec<KeptPlace>, Vec<(usize, Vec<Slot>)>);
+
+pub(super) struct Feeder<'a> {
+    pub(super) line: &'a Line,
+    pub(super) runs: &'a Runs,
+    pub(super) jobs: &'a Sender<Job>,
+    pub(super) out: &'a Sender<Message>,
+    /// Takes one for each batch that is announced and not yet finished.
+    pub(super) announce: &'a Sender<()>,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Feeder<'_> {
+    /// Feeds from `state` to epoch `end`, or until the run stops.
+    pub(super) fn run(&self, state: State, end: u64) -> Result<()> {
+        let line = self.line;
+        let clock = line.stats.feed();
+        let (mut number, mut order) = (0, 0);
+        for epoch in state.epoch..end {
+            let samples = line.sampler.epoch(epoch);
+            let first = if epoch == state.epoch { state.batch } else { 0 };
+            for index in first as usize..samples.batches() {
+                let slots: Vec<Slot> = samples.batch(index).collect();
+                let places = slots.len();
+                let valid = slots.iter().filter(|slot| !slot.padding).count();
+                clock.other();
+                if clock.blocked(|| self.announce.send(()).is_err()) {
+                    return Ok(());
+                }
+                let (kept, groups) = self.divide(epoch, slots, &clock)?;
+                let Some(buffer) = clock.blocked(|| line.take_host_buffer(self.runs, self.stop))? else {
+                    return Ok(());
+                };
+                let mut pieces = Vec::new();
+                let buffer = buffer.map(|mut lease| {
+                    let bytes = groups.iter().map(|(_, slots)| slots.len() * line.sample_bytes());
+                    lease.with(|buffer| pieces = buffer.split(bytes));
+                    lease
+                });
+                let at = Instant::now();
+                let announced = Announced { number, epoch, index: index as u64, places, valid, at, buffer, kept };
+                if clock.blocked(|| self.out.send(Message::Batch(announced)).is_err()) {
+                    return Ok(());
+                }
+                let mut pieces = pieces.into_iter();
+                for (place, slots) in groups {
+                    let samples = slots.len() as u64;
+                    let job = Job { order, batch: number, place, epoch, slots, piece: pieces.next() };
+                    if self.stop.load(Ordering::Relaxed) || clock.send(self.jobs, job).is_err() {
+                        return Ok(());
+                    }
+                    order += samples;
+                }
+                number += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Divides a batch's places.
+    fn divide(&self, epoch: u64, slots: Vec<Slot>, clock: &Clock<'_>) -> Result<Divided> {
+        let line = self.line;
+        let (mut kept, mut groups): Divided = (Vec::new(), Vec::new());
+        if let Store::Device(_) = &line.cache {
+            for (place, slot) in slots.into_iter().enumerate() {
+                // A panic is an operator's, as in a worker.
+                let drawn = catch_unwind(AssertUnwindSafe(|| self.kept_place(epoch, place, &slot)));
+                let drawn = drawn.map_err(|payload| {
+                    let (index, key) = line.candidate(epoch, &slot, 0);
+                    let source = Error::panic(Stage::Draw.name(), payload.as_ref());
+                    ErrorKind::Sample { id: key.sample, name: line.dataset.name(index), source }
+                })?;
+                match drawn {
+                    Some(place) => kept.push(place),
+                    None => groups.push((place, vec![slot])),
+                }
+            }
+            let images = kept.len() * line.views;
+            clock.spent(Stage::Draw, images as u64);
+            line.stats.kept(kept.len());
+            line.stats.images(images);
+            return Ok((kept, groups));
+        }
+        // Every worker is to have several jobs of a batch.
+        let most = if line.augments_on_cpu() { (slots.len() / (4 * line.workers)).clamp(1, MOST) } else { 1 };
+        let mut open = false;
+        for (place, slot) in slots.into_iter().enumerate() {
+            let small = most > 1 && self.is_small(slot.index);
+            match groups.last_mut() {
+                Some((_, group)) if small && open && group.len() < most => group.push(slot),
+                _ => {
+                    let mut group = Vec::with_capacity(if small { most } else { 1 });
+                    group.push(slot);
+                    groups.push((place, group));
+                }
+            }
+            open = small;
+        }
+        Ok((kept, groups))
+    }
+
+    /// Whether the sample takes a worker so little time that handing it on would be felt.
+    fn is_small(&self, index: usize) -> bool {
+        match &self.line.cache {
+            Store::Host(cache) => cache.get(index).map_or(self.line.small_in_memory, |entry| entry.bytes() <= SMALL),
+            _ => self.line.small_in_memory,
+        }
+    }
+
+    /// A sample that lies in GPU memory, drawn; `None` where it takes a worker.
+    fn kept_place(&self, epoch: u64, place: usize, slot: &Slot) -> Option<KeptPlace> {
+        let line = self.line;
+        let Store::Device(cache) = &line.cache else { return None };
+        let entry = cache.get(slot.index)?;
+        let (_, key) = line.candidate(epoch, slot, 0);
+        // What cannot be drawn for this size is replaced as ever.
+        let views = line.draw(entry.known.size, &key).ok()?;
+        // Stages of the kernels that are left out.
+        let first_stage = if line.plan.rounds() { 0 } else { line.plan.first_stage() };
+        let (mut drawn, mut programs) = (Vec::with_capacity(views.len()), Vec::with_capacity(views.len()));
+        for (numbers, program) in views {
+            let program = if line.plan.rounds() { line.rest(&numbers, program).ok()? } else { program };
+            // The region is within what is kept, which is no more than a GPU may read.
+            if is_for_cpu(&program, 0, entry.known.from_floats) {
+                return None;
+            }
+            programs.push(if first_stage == 0 { program } else { line.plan.program(&numbers).ok()? });
+            drawn.push(numbers);
+        }
+        if first_stage == 0 {
+            programs = programs.into_iter().map(|program| program.relative_to(entry.known.region)).collect();
+        }
+        let facts = Facts { id: key.sample, label: entry.known.label.clone(), drawn };
+        Some(KeptPlace { place, facts, page: entry.place.page, source: entry.source(first_stage), programs })
+    }
+}

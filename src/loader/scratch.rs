@@ -1,0 +1,63 @@
+//! A worker's memory between samples and between runs.
+
+use crate::cpu;
+use crate::decode::{self, seek};
+
+/// A worker's memory: grows to the largest sample and stays.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    file: Vec<u8>,
+    decode: decode::Scratch,
+    seek: seek::Scratch,
+    bytes: Vec<u8>,
+    floats: Vec<f32>,
+    cpu: cpu::Scratch,
+    /// What the CPU executor makes of a sample for the GPU, or for a cache.
+    reduced: Vec<f32>,
+    /// The same in bytes.
+    rounded: Vec<u8>,
+}
+
+impl Scratch {
+    /// Brings each to the size of the largest. Which worker meets the largest image is chance: without this, a later run
+    /// would still allocate.
+    pub(super) fn level(all: &mut [Scratch]) {
+        fn most<const N: usize>(sizes: impl Iterator<Item = [usize; N]>) -> [usize; N] {
+            sizes.fold([0; N], |a, b| std::array::from_fn(|i| a[i].max(b[i])))
+        }
+        let ours = most(all.iter().map(|scratch| {
+            let Scratch { file, bytes, floats, reduced, rounded, .. } = scratch;
+            [file.capacity(), bytes.capacity(), floats.capacity(), reduced.capacity(), rounded.capacity()]
+        }));
+        let decoder = most(all.iter().map(|scratch| scratch.decode.sizes()));
+        let seek = most(all.iter().map(|scratch| scratch.seek.sizes()));
+        let executor = most(all.iter().map(|scratch| scratch.cpu.sizes()));
+        for scratch in all {
+            scratch.file.reserve_exact(ours[0].saturating_sub(scratch.file.len()));
+            scratch.bytes.reserve_exact(ours[1].saturating_sub(scratch.bytes.len()));
+            scratch.floats.reserve_exact(ours[2].saturating_sub(scratch.floats.len()));
+            scratch.reduced.reserve_exact(ours[3].saturating_sub(scratch.reduced.len()));
+            scratch.rounded.reserve_exact(ours[4].saturating_sub(scratch.rounded.len()));
+            scratch.decode.reserve(decoder);
+            scratch.seek.reserve(seek);
+            scratch.cpu.reserve(executor);
+        }
+    }
+
+    /// Splits the borrow: what reading fills, and the rest.
+    pub(super) fn parts(&mut self) -> (&mut Vec<u8>, Parts<'_>) {
+        let Scratch { file, decode, seek, bytes, floats, cpu, reduced, rounded } = self;
+        (file, Parts { decode, seek, bytes, floats, cpu, reduced, rounded })
+    }
+}
+
+/// See [`Scratch::parts`].
+pub(super) struct Parts<'a> {
+    pub(super) decode: &'a mut decode::Scratch,
+    pub(super) seek: &'a mut seek::Scratch,
+    pub(super) bytes: &'a mut Vec<u8>,
+    pub(super) floats: &'a mut Vec<f32>,
+    pub(super) cpu: &'a mut cpu::Scratch,
+    pub(super) reduced: &'a mut Vec<f32>,
+    pub(super) rounded: &'a mut Vec<u8>,
+}

@@ -1,0 +1,197 @@
+//! The head of a list: the transforms before the first random one, which every epoch does alike. A cache keeps what they
+//! give.
+//!
+//! Crops, flips and borders move pixels, so the source's own pixels are kept, those that the head leaves in sight, and
+//! the whole program runs on them. A resize is worth keeping: the list is then divided into stages behind the head's last
+//! crop or resize, and the f32 intermediate at that border is kept.
+
+use super::program::Program;
+use super::{Plan, fuse};
+use crate::decode::Rect;
+use crate::error::Result;
+use crate::transforms::{Drawn, Effect};
+use std::sync::Arc;
+
+/// What a loader keeps behind a resize.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Nothing: it keeps the source.
+    Nothing,
+    Floats,
+    /// Bytes, to which the head's result is rounded for every sample, kept or not. The workers run the head.
+    Bytes,
+}
+
+/// How much of a plan is its head.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Head {
+    /// Slots of the transforms before the first random one.
+    slots: u16,
+    /// The first stage that runs in every epoch: 0 where source pixels are kept.
+    stage: u16,
+    /// Transforms whose result is kept.
+    kept: usize,
+    /// It is rounded to bytes.
+    bytes: bool,
+}
+
+impl Plan {
+    /// The same plan for a loader that keeps the result of the head.
+    ///
+    /// Every image has the same bits as without, where it is not rounded: the border between two stages is exact, and none is
+    /// made where the stage behind it would be sampled another way.
+    pub(crate) fn with_head(mut self, behind: Behind) -> Plan {
+        let fixed = self.transforms.iter().take_while(|transform| transform.is_fixed()).count();
+        let slots = self.first_slots.get(fixed).map_or(self.slots.len(), |&slot| usize::from(slot));
+        self.head = Head { slots: slots as u16, ..Head::default() };
+        let mut of_head = self.slots[..slots].iter();
+        let end = match behind {
+            // Bytes hold nothing below 0 or above 1.
+            Behind::Bytes => of_head.position(|slot| leaves_range(slot.effect)).unwrap_or(slots),
+            Behind::Floats | Behind::Nothing => slots,
+        };
+        let effects = || self.slots[..end].iter().map(|slot| slot.effect);
+        let resizes = effects().any(|effect| matches!(effect, Effect::Resize { .. }));
+        let last = effects().rposition(|effect| matches!(effect, Effect::Crop | Effect::Resize { .. }));
+        let (Some(last), true) = (last, resizes && behind != Behind::Nothing) else { return self };
+        if behind == Behind::Floats && self.borders_and_resizes_around(last) {
+            return self;
+        }
+        self.undivided = Some(Arc::new(self.clone()));
+        (self.stages, self.places) = fuse::divide(&self.slots, &self.places, last + 1);
+        let stage = self.places.get(last + 1).map_or(self.stages.len() - 1, |place| usize::from(place.stage));
+        let kept = self.first_slots.partition_point(|&first| usize::from(first) <= last);
+        self.head = Head { stage: stage as u16, kept, bytes: behind == Behind::Bytes, ..self.head };
+        self
+    }
+
+    /// Whether the stage of slot `last` could not be divided there without other last bits: a border keeps an image from the strip
+    /// kernel, whose sums are in another order, and taps that a resize has beyond a border add up its colour one by one.
+    fn borders_and_resizes_around(&self, last: usize) -> bool {
+        let stage = self.places[last].stage;
+        let has = |slots: std::ops::Range<usize>, wanted: fn(Effect) -> bool| {
+            slots.into_iter().any(|i| self.places[i].stage == stage && wanted(self.slots[i].effect))
+        };
+        let pads: fn(Effect) -> bool = |effect| matches!(effect, Effect::Pad { .. });
+        let resizes: fn(Effect) -> bool = |effect| matches!(effect, Effect::Resize { .. });
+        let (before, behind) = (0..last + 1, last + 1..self.slots.len());
+        has(behind.clone(), pads) || (has(before, pads) && has(behind, resizes))
+    }
+
+    /// Whether the head's result is rounded to bytes, and the stages behind it read these.
+    pub(crate) fn rounds(&self) -> bool {
+        self.head.bytes
+    }
+
+    /// The plan of a GPU's kernels: where the head's result is rounded, the stages behind it.
+    pub(crate) fn for_kernels(&self) -> Plan {
+        let mut plan = self.clone();
+        if self.rounds() {
+            plan.stages.drain(..self.first_stage());
+            for place in &mut plan.places {
+                // Of the head: no stage of these kernels has it.
+                place.stage = place.stage.checked_sub(self.head.stage).unwrap_or(u16::MAX);
+            }
+            plan.head = Head::default();
+        }
+        plan
+    }
+
+    /// The plan before it was divided, for samples that are not kept.
+    pub(crate) fn undivided(&self) -> &Plan {
+        self.undivided.as_deref().unwrap_or(self)
+    }
+
+    /// The first stage that runs in every epoch; 0 where source pixels are kept.
+    pub(crate) fn first_stage(&self) -> usize {
+        usize::from(self.head.stage)
+    }
+
+    /// Which source pixels an image drawn like this can show, whatever is drawn behind the head.
+    ///
+    /// # Errors
+    /// As [`program`](Self::program).
+    pub(crate) fn kept_region(&self, drawn: &Drawn) -> Result<Rect> {
+        let ops = drawn.ops.partition_point(|op| op.slot < self.head.slots);
+        let program = Program::compose_ops(self, (drawn.width, drawn.height), &drawn.ops[..ops])?;
+        Ok(program.stages[0].sampling.hull())
+    }
+
+    /// Names of the transforms whose result is kept.
+    pub(crate) fn kept_names(&self) -> Vec<&'static str> {
+        self.transforms[..self.head.kept].iter().map(|transform| transform.name()).collect()
+    }
+}
+
+/// Whether values below 0 or above 1 may come out where none went in.
+fn leaves_range(effect: Effect) -> bool {
+    match effect {
+        Effect::Normalize | Effect::Custom | Effect::Erase(_) => true,
+        Effect::Pad { fill, .. } => fill.iter().any(|value| !(0.0..=1.0).contains(value)),
+        _ => false,
+    }
+}
+
+impl Program {
+    /// The stages before `stage`, and those from it on.
+    pub(crate) fn divided(mut self, stage: usize) -> (Program, Program) {
+        let tail = self.stages.split_off(stage);
+        (self, Program { stages: tail })
+    }
+
+    /// The same, where the stages before `stage` give no more than what it reads: what `stage` begins with a crop, they begin.
+    ///
+    /// Exact, as a crop of a resize is: no step of theirs depends on pixels beside it, or a crop would have begun a stage.
+    pub(crate) fn trimmed(mut self, stage: usize) -> Program {
+        let (head, tail) = self.stages.split_at_mut(stage);
+        if let (Some(last), Some(first)) = (head.last_mut(), tail.first_mut()) {
+            let seen = first.sampling.hull();
+            last.sampling = last.sampling.cropped(seen);
+            first.sampling = first.sampling.relative_to(seen);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Output;
+    use crate::transforms::*;
+
+    /// The first stage of every epoch, of how many.
+    fn stages(list: &[Transform], behind: Behind) -> (usize, usize) {
+        let plan = Plan::compile(list, &Output::default()).unwrap().with_head(behind);
+        (plan.first_stage(), plan.stages().len())
+    }
+
+    #[test]
+    fn where_a_list_is_divided() {
+        use Behind::{Bytes, Floats, Nothing};
+        let resize = || -> Transform { Resize::new(40).into() };
+        let crop = || -> Transform { RandomCrop::new(20).into() };
+        let behind_gray = [
+            resize(),
+            Grayscale::new(3).into(),
+            Pad::new(4).into(),
+            CenterCrop::new(44).into(),
+            RandomResizedCrop::new(16).into(),
+        ];
+        let early = [Normalize::IMAGENET.into(), resize(), crop()];
+        for (list, behind, expected) in [
+            (&[resize(), crop()][..], Floats, (1, 2)),
+            (&[resize(), crop()], Bytes, (1, 2)),
+            (&[resize(), crop()], Nothing, (0, 1)),
+            (&[crop(), resize()], Floats, (0, 1)),
+            // A border in front of a crop, and in front of another resize.
+            (&[resize(), Pad::new(2).into(), crop()], Floats, (0, 1)),
+            (&[resize(), Pad::new(2).into(), crop()], Bytes, (1, 2)),
+            (&behind_gray, Floats, (0, 2)),
+            (&behind_gray, Bytes, (2, 3)),
+            (&early, Floats, (2, 3)),
+            (&early, Bytes, (0, 2)),
+        ] {
+            assert_eq!(stages(list, behind), expected, "{list:?}, {behind:?}");
+        }
+    }
+}

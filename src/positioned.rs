@@ -1,0 +1,29 @@
+//! Reads at a place of a file that many threads share: none of them moves another's position.
+
+use std::fs::File;
+use std::io;
+
+/// Fills `buffer` from the bytes at `offset`.
+///
+/// # Errors
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before; what the system says.
+#[cfg(unix)]
+pub(crate) fn read_exact(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+/// Fills `buffer` from the bytes at `offset`.
+///
+/// # Errors
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before; what the system says.
+#[cfg(windows)]
+pub(crate) fn read_exact(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !buffer.is_empty() {
+        match file.seek_read(buffer, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+        }
+    }
+    Ok(())
+}
