@@ -132,7 +132,7 @@ fn a_slow_kernel() {
     let wgsl = "
         fn slow(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> {
             var sum = color;
-            for (var i = 0u; i < 20000u; i++) {
+            for (var i = 0u; i < 60000u; i++) {
                 sum = fract(sum * 1.7 + vec3(0.1, 0.2, 0.3));
             }
             return sum;
