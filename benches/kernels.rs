@@ -13,9 +13,9 @@ mod rows;
 #[path = "../src/bin/gpufeed/bench/timed.rs"]
 mod timed;
 
-use criterion::Criterion;
+use criterion::{Criterion, Throughput};
 use dispatches::{SIZE, copy_kernel, crop, naive, replaced};
-use gpufeed::measure::{Dispatch, Native, Rig, Ring, draw};
+use gpufeed::measure::{Dispatch, Native, Rig, Ring, draw, draw_many};
 use gpufeed::transforms::{
     ColorJitter, Drawn, Key, Normalize, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
@@ -216,7 +216,8 @@ fn overhead(adapter: &Adapter, rig: &mut Rig, pixels: &[u8], images: u64) -> Res
 }
 
 fn draw_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
-    let mut group = criterion.benchmark_group("draw, one image");
+    const AT_ONCE: u64 = 16;
+    let mut group = criterion.benchmark_group("draw");
     let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
     let lists = [
         ("crop, flip, Normalize", plan([Normalize::IMAGENET.into()], DType::F32)?),
@@ -224,10 +225,19 @@ fn draw_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
     ];
     for (name, plan) in lists {
         let mut sample = 0;
-        group.bench_function(name, |bencher| {
+        let mut next = || {
+            sample += 1;
+            Key { sample, ..Key::default() }
+        };
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(format!("{name}, one image"), |bencher| {
+            bencher.iter(|| black_box(draw(&plan, SIZE, &next())));
+        });
+        group.throughput(Throughput::Elements(AT_ONCE));
+        group.bench_function(format!("{name}, {AT_ONCE} images at once"), |bencher| {
             bencher.iter(|| {
-                sample += 1;
-                black_box(draw(&plan, SIZE, &Key { sample, ..Key::default() }))
+                let keys: Vec<Key> = (0..AT_ONCE).map(|_| next()).collect();
+                black_box(draw_many(&plan, SIZE, &keys))
             });
         });
     }

@@ -134,6 +134,6 @@ struct Readme;
 pub mod measure {
     pub use crate::cpu::measure::{Native, region};
     pub use crate::decode::measure::{JpegEngine, JpegIndex, JpegSeek};
-    pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw};
+    pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};
     pub use crate::loader::stats::measure::{recording, sections};
 }

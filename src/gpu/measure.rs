@@ -189,3 +189,18 @@ pub fn draw(plan: &Plan, (width, height): (u32, u32), key: &Key) -> Result<usize
     let program = plan.program(&plan.draw(width, height, key)?)?;
     Ok(program.stages.iter().map(|stage| stage.steps.len()).sum())
 }
+
+/// The same for images of one size at once, as for those that lie in GPU memory.
+///
+/// # Errors
+/// As `Plan::draw`.
+pub fn draw_many(plan: &Plan, size: (u32, u32), keys: &[Key]) -> Result<usize> {
+    let mut ahead = plan.ahead();
+    ahead.draw(keys);
+    let mut steps = 0;
+    for (image, key) in keys.iter().enumerate() {
+        let program = plan.program(&plan.draw_ahead(size, key, (&ahead, image))?)?;
+        steps += program.stages.iter().map(|stage| stage.steps.len()).sum::<usize>();
+    }
+    Ok(steps)
+}

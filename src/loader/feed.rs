@@ -1,17 +1,21 @@
 //! The start of the line: announces each batch, and hands its places to the workers.
 //!
-//! Samples that lie in GPU memory take no worker: their numbers are drawn here, and the batch is announced with them.
+//! Samples that lie in GPU memory take no worker: their numbers are drawn here, many at once, and the batch is announced with them.
 
 use super::assembly::{Announced, KeptPlace, Message};
-use super::cache::Store;
+use super::cache::{DeviceCache, DeviceEntry, Store};
 use super::line::{Line, Runs};
 use super::prepare::Facts;
 use super::stats::{Clock, Stage};
 use super::worker::Job;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::limits::is_for_cpu;
+use crate::random::lanes::LANES;
 use crate::sampler::{Slot, State};
+use crate::transforms::Key;
+use crate::transforms::ahead::Ahead;
 use crossbeam_channel::Sender;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -39,6 +43,7 @@ impl Feeder<'_> {
     pub(super) fn run(&self, state: State, end: u64) -> Result<()> {
         let line = self.line;
         let clock = line.stats.feed();
+        let mut ahead = line.plan.ahead();
         let (mut number, mut order) = (0, 0);
         for epoch in state.epoch..end {
             let samples = line.sampler.epoch(epoch);
@@ -51,7 +56,7 @@ impl Feeder<'_> {
                 if clock.blocked(|| self.announce.send(()).is_err()) {
                     return Ok(());
                 }
-                let (kept, groups) = self.divide(epoch, slots, &clock)?;
+                let (kept, groups) = self.divide(epoch, slots, &mut ahead, &clock)?;
                 let Some(buffer) = clock.blocked(|| line.take_host_buffer(self.runs, self.stop))? else {
                     return Ok(());
                 };
@@ -82,29 +87,12 @@ impl Feeder<'_> {
     }
 
     /// Divides a batch's places.
-    fn divide(&self, epoch: u64, slots: Vec<Slot>, clock: &Clock<'_>) -> Result<Divided> {
+    fn divide(&self, epoch: u64, slots: Vec<Slot>, ahead: &mut Ahead, clock: &Clock<'_>) -> Result<Divided> {
         let line = self.line;
-        let (mut kept, mut groups): Divided = (Vec::new(), Vec::new());
-        if let Store::Device(_) = &line.cache {
-            for (place, slot) in slots.into_iter().enumerate() {
-                // A panic is an operator's, as in a worker.
-                let drawn = catch_unwind(AssertUnwindSafe(|| self.kept_place(epoch, place, &slot)));
-                let drawn = drawn.map_err(|payload| {
-                    let (index, key) = line.candidate(epoch, &slot, 0);
-                    let source = Error::panic(Stage::Draw.name(), payload.as_ref());
-                    ErrorKind::Sample { id: key.sample, name: line.dataset.name(index), source }
-                })?;
-                match drawn {
-                    Some(place) => kept.push(place),
-                    None => groups.push((place, vec![slot])),
-                }
-            }
-            let images = kept.len() * line.views;
-            clock.spent(Stage::Draw, images as u64);
-            line.stats.kept(kept.len());
-            line.stats.images(images);
-            return Ok((kept, groups));
+        if let Store::Device(cache) = &line.cache {
+            return self.divide_by_cache(cache, epoch, slots, ahead, clock);
         }
+        let mut groups: Vec<(usize, Vec<Slot>)> = Vec::new();
         // Every worker is to have several jobs of a batch.
         let most = if line.augments_on_cpu() { (slots.len() / (4 * line.workers)).clamp(1, MOST) } else { 1 };
         let mut open = false;
@@ -120,6 +108,56 @@ impl Feeder<'_> {
             }
             open = small;
         }
+        Ok((Vec::new(), groups))
+    }
+
+    /// The same where samples are kept in GPU memory: theirs are drawn at once, the others are jobs.
+    fn divide_by_cache(
+        &self,
+        cache: &DeviceCache,
+        epoch: u64,
+        slots: Vec<Slot>,
+        ahead: &mut Ahead,
+        clock: &Clock<'_>,
+    ) -> Result<Divided> {
+        let line = self.line;
+        let (mut kept, mut groups, mut found): (_, _, Vec<_>) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, slot) in slots.into_iter().enumerate() {
+            match cache.get(slot.index) {
+                Some(entry) => found.push((place, slot, entry)),
+                None => groups.push((place, vec![slot])),
+            }
+        }
+        let at_once = (LANES / line.views).max(1);
+        let mut keys = Vec::with_capacity(at_once * line.views);
+        while !found.is_empty() {
+            let some: Vec<_> = found.drain(..at_once.min(found.len())).collect();
+            keys.clear();
+            for (_, slot, _) in &some {
+                let (_, key) = line.candidate(epoch, slot, 0);
+                keys.extend((0..line.views as u32).map(|view| Key { view, ..key }));
+            }
+            ahead.draw(&keys);
+            for ((place, slot, entry), first) in some.into_iter().zip((0..).step_by(line.views)) {
+                let views = first..first + line.views;
+                // A panic is an operator's, as in a worker.
+                let drawn =
+                    catch_unwind(AssertUnwindSafe(|| self.kept_place(place, entry, &keys, views.clone(), ahead)));
+                let drawn = drawn.map_err(|payload| {
+                    let source = Error::panic(Stage::Draw.name(), payload.as_ref());
+                    ErrorKind::Sample { id: keys[first].sample, name: line.dataset.name(slot.index), source }
+                })?;
+                match drawn {
+                    Some(place) => kept.push(place),
+                    None => groups.push((place, vec![slot])),
+                }
+            }
+        }
+        groups.sort_by_key(|(place, _)| *place);
+        let images = kept.len() * line.views;
+        clock.spent(Stage::Draw, images as u64);
+        line.stats.kept(kept.len());
+        line.stats.images(images);
         Ok((kept, groups))
     }
 
@@ -132,29 +170,35 @@ impl Feeder<'_> {
     }
 
     /// A sample that lies in GPU memory, drawn; `None` where it takes a worker.
-    fn kept_place(&self, epoch: u64, place: usize, slot: &Slot) -> Option<KeptPlace> {
-        let line = self.line;
-        let Store::Device(cache) = &line.cache else { return None };
-        let entry = cache.get(slot.index)?;
-        let (_, key) = line.candidate(epoch, slot, 0);
-        // What cannot be drawn for this size is replaced as ever.
-        let views = line.draw(entry.known.size, &key).ok()?;
+    fn kept_place(
+        &self,
+        place: usize,
+        entry: &DeviceEntry,
+        keys: &[Key],
+        views: Range<usize>,
+        ahead: &Ahead,
+    ) -> Option<KeptPlace> {
+        let (plan, known) = (&self.line.plan, &entry.known);
         // Stages of the kernels that are left out.
-        let first_stage = if line.plan.rounds() { 0 } else { line.plan.first_stage() };
+        let first_stage = if plan.rounds() { 0 } else { plan.first_stage() };
+        let id = keys[views.start].sample;
         let (mut drawn, mut programs) = (Vec::with_capacity(views.len()), Vec::with_capacity(views.len()));
-        for (numbers, program) in views {
-            let program = if line.plan.rounds() { line.rest(&numbers, program).ok()? } else { program };
+        for view in views {
+            // What cannot be drawn for this size is replaced as ever.
+            let numbers = plan.draw_ahead(known.size, &keys[view], (ahead, view)).ok()?;
+            let mut program = plan.program(&numbers).ok()?;
+            if plan.rounds() {
+                program = program.divided(plan.first_stage()).1;
+            }
+            let undivided = if first_stage == 0 { None } else { Some(plan.undivided().program(&numbers).ok()?) };
             // The region is within what is kept, which is no more than a GPU may read.
-            if is_for_cpu(&program, 0, entry.known.from_floats) {
+            if is_for_cpu(undivided.as_ref().unwrap_or(&program), 0, known.from_floats) {
                 return None;
             }
-            programs.push(if first_stage == 0 { program } else { line.plan.program(&numbers).ok()? });
+            programs.push(if first_stage == 0 { program.relative_to(known.region) } else { program });
             drawn.push(numbers);
         }
-        if first_stage == 0 {
-            programs = programs.into_iter().map(|program| program.relative_to(entry.known.region)).collect();
-        }
-        let facts = Facts { id: key.sample, label: entry.known.label.clone(), drawn };
+        let facts = Facts { id, label: known.label.clone(), drawn };
         Some(KeptPlace { place, facts, page: entry.place.page, source: entry.source(first_stage), programs })
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod wgsl;
 
 use crate::decode::Scale;
 use crate::error::{Error, Result};
+use crate::transforms::ahead::Ahead;
 use crate::transforms::draw::{Context, first_slots};
 use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform};
 use fuse::{Place, Stage};
@@ -218,8 +219,25 @@ impl Plan {
     /// # Errors
     /// [`ErrorKind::Transform`](crate::ErrorKind::Transform) if an operator cannot work on that size.
     pub fn draw(&self, width: u32, height: u32, key: &Key) -> Result<Drawn> {
+        self.draw_with((width, height), key, None)
+    }
+
+    /// For `draw_ahead`.
+    pub(crate) fn ahead(&self) -> Ahead {
+        Ahead::new(&self.transforms)
+    }
+
+    /// [`draw`](Self::draw) with the numbers that `ahead` has for the `image`-th of its keys, which is `key`.
+    ///
+    /// # Errors
+    /// As `draw`.
+    pub(crate) fn draw_ahead(&self, size: (u32, u32), key: &Key, ahead: (&Ahead, usize)) -> Result<Drawn> {
+        self.draw_with(size, key, Some(ahead))
+    }
+
+    fn draw_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<(&Ahead, usize)>) -> Result<Drawn> {
         let mut ops = Vec::with_capacity(self.slots.len());
-        let mut context = Context::new(*key, (width, height), self.input_channels, &mut ops);
+        let mut context = Context::new(*key, (width, height), self.input_channels, ahead, &mut ops);
         context.draw_list(&self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;

@@ -2,8 +2,9 @@
 //!
 //! Every number is a function of (seed, epoch, sample, occurrence, view, operator's path), so workers, shards, queues
 //! and restarts change nothing. The generator is ChaCha8 (`rand_chacha`): the first five make its 32-byte key, the path
-//! its stream (`random.rs`).
+//! its stream (`random/`).
 
+use super::ahead::Ahead;
 use super::op::Op;
 use crate::decode::Scale;
 use crate::error::{Error, ErrorKind, Result};
@@ -34,7 +35,7 @@ pub struct Key {
 
 impl Key {
     /// The 32 bytes that key the generator.
-    fn bytes(&self) -> [u8; 32] {
+    pub(super) fn bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[0..8].copy_from_slice(&self.seed.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.epoch.to_le_bytes());
@@ -97,16 +98,28 @@ pub(crate) struct Context<'a> {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) channels: u32,
+    ahead: Option<(&'a Ahead, usize)>,
     ops: &'a mut Vec<DrawnOp>,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(key: Key, (width, height): (u32, u32), channels: u32, ops: &'a mut Vec<DrawnOp>) -> Self {
-        Context { key, path: 0, base: 0, width, height, channels, ops }
+    /// `ahead`: numbers that are there already, and the image's place among those that they are for.
+    pub(crate) fn new(
+        key: Key,
+        (width, height): (u32, u32),
+        channels: u32,
+        ahead: Option<(&'a Ahead, usize)>,
+        ops: &'a mut Vec<DrawnOp>,
+    ) -> Self {
+        Context { key, path: 0, base: 0, width, height, channels, ahead, ops }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {
-        self.key.numbers(self.path)
+        let numbers = self.key.numbers(self.path);
+        match self.ahead.and_then(|(ahead, image)| ahead.first(self.path, image)) {
+            Some(first) => numbers.with_first(*first),
+            None => numbers,
+        }
     }
 
     /// Emits this transform's `slot`-th op and follows the image's size.
@@ -126,8 +139,7 @@ impl<'a> Context<'a> {
     pub(crate) fn draw_list(&mut self, transforms: &[super::Transform], first_slots: &[u16]) -> Result<()> {
         let (path, base) = (self.path, self.base);
         for (i, (transform, first)) in transforms.iter().zip(first_slots).enumerate() {
-            // Base 256 digits, each ≥ 1: distinct paths have distinct streams (Plan::compile checks width and depth).
-            self.path = path * 256 + i as u64 + 1;
+            self.path = child(path, i);
             self.base = base + first;
             transform.draw(self)?;
         }
@@ -138,6 +150,13 @@ impl<'a> Context<'a> {
     pub(crate) fn error(&self, transform: &'static str, reason: impl Into<String>) -> Error {
         ErrorKind::Transform { transform, width: self.width, height: self.height, reason: reason.into() }.into()
     }
+}
+
+/// The path of the `i`-th operator of the list of the operator at `path`; 0 is the plan's own list.
+///
+/// Base 256 digits, each ≥ 1: distinct paths have distinct streams (Plan::compile checks width and depth).
+pub(super) fn child(path: u64, i: usize) -> u64 {
+    path * 256 + i as u64 + 1
 }
 
 /// The first slot of each transform of a list, relative to the list's first.

@@ -6,6 +6,7 @@
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
+pub(crate) mod ahead;
 mod center_crop;
 mod color_jitter;
 mod custom_color;

@@ -9,7 +9,7 @@ mod host;
 mod round;
 mod table;
 
-pub(super) use device::{DeviceCache, DeviceClaim};
+pub(super) use device::{DeviceCache, DeviceClaim, DeviceEntry};
 pub(super) use host::{HostCache, HostClaim, HostEntry};
 pub(super) use round::round;
 

@@ -1,6 +1,9 @@
-//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`), and our own formulas from its integers to
-//! numbers.
+//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `lanes.rs` where many images draw at once), and our own
+//! formulas from its integers to numbers.
 
+pub(crate) mod lanes;
+
+use lanes::Block;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -20,19 +23,46 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// });
 /// ```
 #[derive(Debug)]
-pub struct Numbers(ChaCha8Rng);
+pub struct Numbers {
+    key: [u8; 32],
+    stream: u64,
+    /// The stream's first integers, where they are there already.
+    first: Option<Block>,
+    /// How many of them were drawn.
+    drawn: usize,
+    /// What goes on behind them; made when it is needed.
+    generator: Option<ChaCha8Rng>,
+}
 
 impl Numbers {
     /// Stream `stream` under `key`, from its start.
     pub(crate) fn new(key: [u8; 32], stream: u64) -> Self {
-        let mut generator = ChaCha8Rng::from_seed(key);
-        generator.set_stream(stream);
-        Numbers(generator)
+        Numbers { key, stream, first: None, drawn: 0, generator: None }
+    }
+
+    /// The same, of which the first integers are there already.
+    pub(crate) fn with_first(self, first: Block) -> Self {
+        Numbers { first: Some(first), ..self }
+    }
+
+    fn next(&mut self) -> u64 {
+        if let Some(&number) = self.first.as_ref().and_then(|first| first.get(self.drawn)) {
+            self.drawn += 1;
+            return number;
+        }
+        let generator = self.generator.get_or_insert_with(|| {
+            let mut generator = ChaCha8Rng::from_seed(self.key);
+            generator.set_stream(self.stream);
+            // In words of 32 bits.
+            generator.set_word_pos(2 * self.drawn as u128);
+            generator
+        });
+        generator.next_u64()
     }
 
     /// Uniform in \[0, 1): the top 53 bits of 64, the usual conversion to a double.
     pub fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// Uniform in \[low, high), up to rounding: that can give `high` itself.
@@ -42,7 +72,7 @@ impl Numbers {
 
     /// A whole number, uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        below(bound, || self.0.next_u64())
+        below(bound, || self.next())
     }
 
     /// True with probability `p`, as torchvision decides: applied unless `rand() >= p`.
@@ -87,8 +117,18 @@ mod tests {
         let fair = rests(|| numbers.below(bound));
         assert!(fair.iter().all(|&count| near(count, 10_000.0)), "{fair:?}");
         // The twin, which draws once: a half and two quarters.
-        let biased = rests(|| ((u128::from(numbers.0.next_u64()) * u128::from(bound)) >> 64) as u64);
+        let biased = rests(|| ((u128::from(numbers.next()) * u128::from(bound)) >> 64) as u64);
         assert!(near(biased[0], 15_000.0) && !near(biased[0], 10_000.0), "{biased:?}");
+    }
+
+    #[test]
+    fn a_stream_goes_on_behind_the_numbers_that_were_there() {
+        let (key, stream) = ([5; 32], 11);
+        let [first, ..] = lanes::first_blocks(&[key; lanes::LANES], stream);
+        let (mut plain, mut begun) = (Numbers::new(key, stream), Numbers::new(key, stream).with_first(first));
+        for number in 0..40 {
+            assert_eq!(plain.next(), begun.next(), "number {number}");
+        }
     }
 
     #[test]
