@@ -133,7 +133,8 @@ fn a_slow_kernel() {
         fn slow(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> {
             var sum = color;
             for (var i = 0u; i < 60000u; i++) {
-                sum = fract(sum * 1.7 + vec3(0.1, 0.2, 0.3));
+                sum = fract(sin(sum * 1.7 + vec3(0.1, 0.2, 0.3)) * 9.1);
+                sum = fract(sin(sum * 1.3 + vec3(0.3, 0.1, 0.2)) * 7.3);
             }
             return sum;
         }
@@ -141,7 +142,7 @@ fn a_slow_kernel() {
     let shaders = || places().iter().filter(|place| place.is_shaders());
     for place in shaders() {
         let step = CustomColor::new("slow", wgsl, |color: [f32; 3], _: [f32; 4]| color);
-        let loader = place.build(small(small_files(40)).transform(step).batch_size(16));
+        let loader = place.build(small(small_files(40)).transform(step));
         let (_, stats) = check(place, Resource::Gpu, || steady(&loader, || ()));
         let gpufeed::Backend::Gpu(gpu) = &place.backend else { panic!("{} has no device", place.name) };
         let has_clock = gpu.device().features().contains(gpufeed::wgpu::Features::TIMESTAMP_QUERY);
