@@ -4,6 +4,7 @@
 
 use super::assembly::{Announced, KeptPlace, Message};
 use super::cache::Store;
+use super::drafted::is_reduced;
 use super::line::{Line, Runs};
 use super::prepare::Facts;
 use super::stats::{Clock, Stage};
@@ -143,9 +144,10 @@ impl Feeder<'_> {
         let first_stage = if line.plan.rounds() { 0 } else { line.plan.first_stage() };
         let (mut drawn, mut programs) = (Vec::with_capacity(views.len()), Vec::with_capacity(views.len()));
         for (numbers, program) in views {
-            let program = if line.plan.rounds() { line.rest(&numbers, program).ok()? } else { program };
-            // The region is within what is kept, which is no more than a GPU may read.
-            if is_for_cpu(&program, 0, entry.known.from_floats) {
+            // The region is within what is kept, which is no more than a GPU may read; a source that is not may be more.
+            let of_source = line.plan.keeps_exact() && is_reduced(&program, entry.known.from_floats);
+            let program = if first_stage == 0 { line.rest(&numbers, program).ok()? } else { program };
+            if of_source || is_for_cpu(&program, 0, entry.known.from_floats) {
                 return None;
             }
             programs.push(if first_stage == 0 { program } else { line.plan.program(&numbers).ok()? });

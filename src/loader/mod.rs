@@ -268,6 +268,9 @@ impl DataLoader {
             store => {
                 let ((where_to, budget), (samples, bytes)) = (store.place(), store.kept());
                 let what = match line.plan.first_stage() {
+                    0 if line.plan.keeps_exact() => {
+                        format!("bytes, exact, behind {}", line.plan.kept_names().join(" + "))
+                    }
                     0 => "decoded pixels in bytes".to_owned(),
                     _ if line.plan.rounds() => format!("bytes, rounded, behind {}", line.plan.kept_names().join(" + ")),
                     _ => format!("f32 behind {}", line.plan.kept_names().join(" + ")),
