@@ -186,6 +186,8 @@ fn bytes_behind_a_nearest_resize_change_nothing() {
         let reflected: Transform = Pad::new(3).padding_mode(PaddingMode::Reflect).into();
         let gray = |fill: f32| -> Transform { Pad::new(2).fill([fill; 3]).into() };
         let jitter = || -> Transform { ColorJitter::new(0.4, 0.4, 0.4, 0.1).into() };
+        // A crop may show nothing else.
+        let aside: Transform = Pad::new([0, 0, 40, 0]).into();
         let at_times: Transform = RandomApply::new(0.5, [Resize::new((20, 22))]).into();
         for (list, exact) in [
             (vec![nearest((24, 24)), crop(), flip(), jitter(), Normalize::IMAGENET.into()], true),
@@ -196,6 +198,7 @@ fn bytes_behind_a_nearest_resize_change_nothing() {
             (vec![nearest(24), gray(0.5), center(26), RandomCrop::new(22).into()], false),
             (vec![nearest((33, 29)), nearest_exact((24, 24)), crop(), jitter()], true),
             (vec![nearest((24, 24)), at_times, crop()], true),
+            (vec![nearest((20, 20)), Pad::new(2).into(), center(24), aside, crop()], true),
         ] {
             let list: Vec<Transform> = list;
             let expected = epochs(&place.build(builder(&FILES, &list, Cache::Off)));

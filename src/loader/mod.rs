@@ -204,7 +204,7 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The plan, divided where a cache keeps what lies behind a resize. With `cache_in_bytes` it does not round there;
+    /// The plan, divided where a cache keeps what lies behind a resize in f32 or rounded. With `cache_in_bytes` it does not round there;
     /// [`replay`](Self::replay) does.
     pub fn plan(&self) -> &Plan {
         &self.line.plan
