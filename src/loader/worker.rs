@@ -265,7 +265,8 @@ impl Worker<'_> {
         }
         if let Some(claim) = on_host {
             let source = (pixels, drafted.region);
-            clock.work(Stage::Put, 0, || line.keep_beside(claim, source, (reduced, kept), executor));
+            let stage = if line.plan.keeps_exact() { Stage::Augment } else { Stage::Put };
+            clock.work(stage, 0, || line.keep_beside(claim, source, (reduced, kept), executor));
         }
         clock.bytes(Stage::Put, bytes);
         let copy = |pixels: cpu::Pixels<'_>, (width, height): (u32, u32), at: u64, views: usize| {

@@ -159,7 +159,8 @@ impl Line {
         claim.keep(known, kept);
     }
 
-    /// A place in GPU memory for a drafted sample, which then is decoded as far as it is kept. What the CPU executor would finish has none: it streams.
+    /// A place in GPU memory for a drafted sample, which then is decoded as far as it is kept. What the CPU executor would
+    /// finish has none: it streams.
     pub(in crate::loader) fn claim_on_device(
         &self,
         prepared: &Prepared<'_>,
