@@ -28,6 +28,10 @@ fn jitter() -> Transform {
     ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()
 }
 
+fn nearest(size: u32) -> Transform {
+    Resize::new(size).interpolation(Interpolation::Nearest).into()
+}
+
 /// Lists by what their heads leave to be kept.
 fn lists() -> Vec<(&'static str, Vec<Transform>)> {
     let crop = |size: u32| -> Transform { RandomCrop::new(size).into() };
@@ -57,13 +61,9 @@ fn lists() -> Vec<(&'static str, Vec<Transform>)> {
         ("one channel", vec![Resize::new(24).into(), Grayscale::new(1).into(), crop(16), jitter()]),
         (
             "bicubic and nearest",
-            vec![
-                Resize::new(30).interpolation(Interpolation::Bicubic).into(),
-                Resize::new(20).interpolation(Interpolation::Nearest).into(),
-                flip(),
-                crop(16),
-            ],
+            vec![Resize::new(30).interpolation(Interpolation::Bicubic).into(), nearest(20), flip(), crop(16)],
         ),
+        ("a nearest resize, in bytes", vec![nearest(26), CenterCrop::new(24).into(), crop(20), flip(), jitter()]),
     ]
 }
 
@@ -130,6 +130,8 @@ fn types_layouts_and_views_change_nothing_either() {
             (&lists[1].1, Layout::Nhwc, DType::U8, 2),
             (&lists[2].1, Layout::Nhwc, DType::F16, 1),
             (&lists[3].1, Layout::Nchw, DType::U8, 2),
+            (&lists[11].1, Layout::Nhwc, DType::U8, 2),
+            (&lists[11].1, Layout::Nchw, DType::F16, 1),
         ] {
             let builder = || builder(list).output(layout, dtype).views(views).last_batch(LastBatch::Pad).batch_size(5);
             let expected = epochs(&place.build(builder()));

@@ -4,7 +4,10 @@
 mod line;
 
 use gpufeed::decode::Truncated;
-use gpufeed::transforms::{CenterCrop, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform};
+use gpufeed::transforms::{
+    CenterCrop, ColorJitter, Interpolation, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, ResizeTo,
+    Transform,
+};
 use gpufeed::{Cache, DataLoader, Dataset, InMemory, Label, OnError, PixelFormat, Result, Sample};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use line::{Place, Seen, assert_same, places, seen, within};
@@ -23,7 +26,8 @@ fn compare(seconds: u64, build: impl Fn() -> gpufeed::DataLoaderBuilder + Send +
     within(seconds, "all places", move || {
         places().iter().for_each(|place: &Place| {
             let builder = || build().batch_size(4).shuffle(true).workers(2);
-            let expected = epochs(&place.build(builder()));
+            let plain = place.build(builder());
+            let expected = epochs(&plain);
             let mut images = expected.iter().flat_map(|batch| (0..batch.ids.len()).map(|place| batch.image(place)));
             let first = images.next().unwrap();
             assert!(images.any(|image| image != first), "the comparison cannot fail");
@@ -31,9 +35,14 @@ fn compare(seconds: u64, build: impl Fn() -> gpufeed::DataLoaderBuilder + Send +
                 let loader = place.build(builder().cache(cache));
                 assert_same(&expected, &epochs(&loader), &format!("{}, {cache:?}", place.name));
                 assert!(loader.cached().0 > 0, "{}, {cache:?}: nothing was kept", place.name);
+                assert_eq!(loader.stats().reduced, plain.stats().reduced, "{}, {cache:?}", place.name);
             }
         });
     });
+}
+
+fn nearest(size: impl Into<ResizeTo>) -> Transform {
+    Resize::new(size).interpolation(Interpolation::Nearest).into()
 }
 
 fn noise(number: u32, (width, height): (u32, u32), channels: u32) -> Vec<u8> {
@@ -84,17 +93,84 @@ fn views_of_a_border_alone() {
     compare(120, move || DataLoader::builder(Arc::clone(&data)).recipe(list()));
 }
 
-/// Of an image of five megapixels a crop of the resized image is within what a GPU reads; the whole is not.
+/// Of images of five megapixels a crop of the resized image is within what a GPU reads; the whole is not.
 #[test]
 fn large_images_stay_where_they_are_augmented() {
     let mut data = InMemory::new();
     for number in 0..5 {
-        let size = if number == 2 { (2560, 1920) } else { (150 + number, 130) };
+        let size = if number % 2 == 0 { (2560, 1920) } else { (150 + number, 130) };
         data.push_pixels(size.0, size.1, PixelFormat::Rgb8, noise(number, size, 3), Label::Class(number)).unwrap();
     }
     let data = Arc::new(Made(data));
-    let list = || -> Vec<Transform> { vec![Resize::new(64).into(), RandomCrop::new(40).into()] };
-    compare(300, move || DataLoader::builder(Arc::clone(&data)).recipe(list()));
+    for (views, list) in [
+        (1, vec![Resize::new(64).into(), RandomCrop::new(40).into()]),
+        // What is kept is small; of the source some crops show more than a GPU reads, others less.
+        (
+            2,
+            vec![
+                nearest((48, 48)),
+                RandomResizedCrop::new(32).scale(0.7, 1.0).ratio(1.0, 1.0).into(),
+                ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+            ],
+        ),
+    ] {
+        let list: Vec<Transform> = list;
+        let data = Arc::clone(&data);
+        compare(300, move || DataLoader::builder(Arc::clone(&data)).recipe(list.clone()).views(views));
+    }
+}
+
+/// A head's result may have more bytes than the source and than a slot, and resizes behind it may be the CPU executor's.
+#[test]
+fn heads_that_enlarge() {
+    let bytes = |of_floats: bool, size: u32| {
+        let mut data = InMemory::new();
+        for number in 0..5 {
+            let (format, pixels) = match of_floats {
+                true => {
+                    let levels = noise(number, (30, 20), 3).into_iter();
+                    let floats = levels.flat_map(|level| (f32::from(level) / 300.0).to_ne_bytes());
+                    (PixelFormat::F32 { channels: 3 }, floats.collect())
+                }
+                false => (PixelFormat::Rgb8, noise(number, (30, 20), 3)),
+            };
+            data.push_pixels(30, 20, format, pixels, Label::Class(number)).unwrap();
+        }
+        (data, size)
+    };
+    // 23 MB of floats, 5.8 of bytes; 17.6 MB of bytes.
+    for ((data, size), fits) in [(bytes(true, 1200), false), (bytes(false, 1200), true), (bytes(false, 2100), false)] {
+        within(300, "all places", move || {
+            places().iter().for_each(|place: &Place| {
+                let last: Transform = match size {
+                    1200 => RandomResizedCrop::new(16).scale(0.05, 0.5).into(),
+                    _ => RandomCrop::new(16).into(),
+                };
+                let list = [nearest((size, size)), last];
+                let builder =
+                    || DataLoader::builder(data.clone()).recipe(list.to_vec()).batch_size(5).views(2).workers(2);
+                let plain = place.build(builder());
+                let expected = epochs(&plain);
+                let reduced = plain.stats().reduced;
+                assert!(size != 1200 || !place.is_shaders() || (1..40).contains(&reduced), "{reduced} of 40");
+                for cache in [Cache::Host(ALL), Cache::Device(ALL)] {
+                    let what = format!("{}, {cache:?}, {size}", place.name);
+                    let loader = place.build(builder().cache(cache));
+                    assert_same(&expected, &epochs(&loader), &what);
+                    assert_eq!(loader.stats().reduced, reduced, "{what}");
+                    let kept = loader.cached().0;
+                    let right = match cache {
+                        _ if !place.is_shaders() => kept == 5,
+                        _ if !fits => kept == 0,
+                        // Not those that the CPU executor has finished in every epoch.
+                        Cache::Device(_) => (1..=5).contains(&kept),
+                        _ => kept == 5,
+                    };
+                    assert!(right, "{what}: {kept} samples");
+                }
+            });
+        });
+    }
 }
 
 /// Larger than an intermediate of a GPU may be.
@@ -137,6 +213,8 @@ fn damage_that_an_epoch_does_not_read() {
         for list in [
             vec![RandomResizedCrop::new(16).scale(0.02, 0.2).into()],
             vec![Resize::new(48).into(), RandomCrop::new(16).into()],
+            vec![nearest(48), RandomCrop::new(16).into()],
+            vec![nearest(48), CenterCrop::new((64, 40)).into(), RandomResizedCrop::new(16).scale(0.02, 0.2).into()],
         ] {
             let list: Vec<Transform> = list;
             let data = data.clone();

@@ -233,10 +233,12 @@ impl DataLoaderBuilder {
     ///
     /// What is kept is what every epoch does alike. Without a [`Resize`](crate::transforms::Resize) before the first random
     /// transform that is the image in bytes, as far as the transforms before leave it in sight: 3 bytes a pixel in RAM, 4 on
-    /// the GPU. Behind a `Resize` it is that transform's result (or a following `CenterCrop`'s) in f32, 16 bytes a pixel; but
-    /// in RAM for a GPU that augments it is the image in bytes, and also where the head cannot be divided there without other bits: a `Pad` that follows
+    /// the GPU. Behind a `Resize` it is that transform's result (or a following `CenterCrop`'s): in as few bytes where all that comes before is exact in
+    /// them (crops, borders of one of the 256 levels, nearest-neighbour resizes; pixels that are floats stay so), else in f32, 16 bytes a pixel. But f32
+    /// is not kept in RAM for a GPU that augments: there it is the image in bytes, and also where the head cannot be divided there without other bits: a `Pad` that follows
     /// the resize, or on a GPU an output of more than 4,194,304 pixels. [`DataLoader::explain`](crate::DataLoader::explain) says which. Batches have the same bits as without a cache. Samples that
-    /// have no room stream, in the same batches, and so do images that the CPU executor finishes for the GPU.
+    /// have no room stream, in the same batches, and so do images that the CPU executor finishes for the GPU, and on a GPU those of which a resize makes
+    /// more than 16 MiB.
     /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts, [`DataLoader::cached`](crate::DataLoader::cached) says what is kept.
     ///
     /// The budget is beside [`memory_budget`](Self::memory_budget). Pixels that the data set holds in RAM anyway
@@ -258,8 +260,8 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { cache, ..self }
     }
 
-    /// Whether a [`cache`](Self::cache) keeps what lies behind a [`Resize`](crate::transforms::Resize) in bytes, too: 3 instead of 16 bytes a
-    /// pixel in RAM, 4 on the GPU. Off by default.
+    /// Whether a [`cache`](Self::cache) keeps what lies behind any [`Resize`](crate::transforms::Resize) in bytes, not only where these hold it exactly: 3
+    /// instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default.
     ///
     /// The workers then run the head of the list, and round its result to the nearest of 256 levels, torchvision's way to keep a resized image: half
     /// a level of difference at most before the transforms that follow, none behind nearest-neighbour resizes of bytes. Values below 0 and above 1,

@@ -7,7 +7,7 @@ use crate::plan::program::Program;
 use crate::transforms::Drawn;
 
 /// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
-const ALIGNMENT: u64 = 16;
+pub(super) const ALIGNMENT: u64 = 16;
 
 /// What is known of a sample before it is decoded.
 #[derive(Debug)]
@@ -37,12 +37,19 @@ pub(super) struct View {
     pub(super) region: Rect,
     /// Four floats a pixel instead of four bytes.
     pub(super) float: bool,
+    /// What [`reduce`](Self::reduce) says where `program` has not decided it.
+    pub(super) reduced: Option<bool>,
 }
 
 impl View {
+    pub(super) fn new(drawn: Drawn, program: Program, region: Rect, float: bool) -> View {
+        View { drawn, program, region, float, reduced: None }
+    }
+
     /// Whether the GPU gets the result instead of the region.
     pub(super) fn reduce(&self) -> bool {
-        is_for_cpu(&self.program, pixel_bytes(self.region, self.float), self.float)
+        let bytes = || pixel_bytes(self.region, self.float);
+        self.reduced.unwrap_or_else(|| is_for_cpu(&self.program, bytes(), self.float))
     }
 
     /// Bytes that go into a slot, in whole `vec4<f32>`s.
@@ -78,7 +85,7 @@ impl Drafted {
         let view = |(drawn, program): (Drawn, Program)| {
             let program = scaled.iter().fold(program, Program::scaled_down);
             let region = program.stages[0].sampling.hull();
-            View { drawn: Drawn { scale, ..drawn }, program, region, float }
+            View::new(Drawn { scale, ..drawn }, program, region, float)
         };
         let views: Vec<_> = views.into_iter().map(view).collect();
         let region = read_by(&views);
@@ -135,6 +142,11 @@ impl Drafted {
     pub(super) fn slot_bytes(&self) -> u64 {
         self.views.iter().map(View::slot_bytes).sum()
     }
+}
+
+/// Whether the CPU executor finishes what `program` makes of a source of floats or bytes, for the GPU.
+pub(super) fn is_reduced(program: &Program, float: bool) -> bool {
+    is_for_cpu(program, pixel_bytes(program.stages[0].sampling.hull(), float), float)
 }
 
 /// What views together read.

@@ -4,6 +4,7 @@
 
 use super::assembly::{Announced, KeptPlace, Message};
 use super::cache::{DeviceCache, DeviceEntry, Store};
+use super::drafted::is_reduced;
 use super::line::{Line, Runs};
 use super::prepare::Facts;
 use super::stats::{Clock, Stage};
@@ -186,13 +187,18 @@ impl Feeder<'_> {
         for view in views {
             // What cannot be drawn for this size is replaced as ever.
             let numbers = plan.draw_ahead(known.size, &keys[view], (ahead, view)).ok()?;
-            let mut program = plan.program(&numbers).ok()?;
-            if plan.rounds() {
-                program = program.divided(plan.first_stage()).1;
-            }
-            let undivided = if first_stage == 0 { None } else { Some(plan.undivided().program(&numbers).ok()?) };
-            // The region is within what is kept, which is no more than a GPU may read.
-            if is_for_cpu(undivided.as_ref().unwrap_or(&program), 0, known.from_floats) {
+            let whole = || plan.undivided().program(&numbers).ok();
+            // What is kept is no more than a GPU may read; where the source is not, that may be more.
+            let (program, reduced) = if plan.rounds() {
+                (plan.program(&numbers).ok()?.divided(plan.first_stage()).1, false)
+            } else if let Some((_, rest)) = plan.around_head(&numbers).ok()? {
+                (rest, is_reduced(&whole()?, known.from_floats))
+            } else if first_stage > 0 {
+                (plan.program(&numbers).ok()?, is_for_cpu(&whole()?, 0, known.from_floats))
+            } else {
+                (whole()?, false)
+            };
+            if reduced || (first_stage == 0 && is_for_cpu(&program, 0, known.from_floats)) {
                 return None;
             }
             programs.push(if first_stage == 0 { program.relative_to(known.region) } else { program });

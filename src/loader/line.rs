@@ -126,6 +126,8 @@ impl Line {
     /// After a run, while its workers' memory is at rest.
     pub(super) fn level_scratch(&self) {
         let mut all: Vec<Scratch> = self.scratch.1.try_iter().collect();
+        // A worker that began when another had ended went on with its memory.
+        all.resize_with(self.workers, Scratch::default);
         Scratch::level(&mut all);
         all.into_iter().for_each(|scratch| self.return_scratch(scratch));
     }

@@ -204,7 +204,7 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The plan, divided where a cache keeps what lies behind a resize. With `cache_in_bytes` it does not round there;
+    /// The plan, divided where a cache keeps what lies behind a resize in f32 or rounded. With `cache_in_bytes` it does not round there;
     /// [`replay`](Self::replay) does.
     pub fn plan(&self) -> &Plan {
         &self.line.plan
@@ -268,6 +268,9 @@ impl DataLoader {
             store => {
                 let ((where_to, budget), (samples, bytes)) = (store.place(), store.kept());
                 let what = match line.plan.first_stage() {
+                    0 if line.plan.keeps_exact() => {
+                        format!("bytes, exact, behind {}", line.plan.kept_names().join(" + "))
+                    }
                     0 => "decoded pixels in bytes".to_owned(),
                     _ if line.plan.rounds() => format!("bytes, rounded, behind {}", line.plan.kept_names().join(" + ")),
                     _ => format!("f32 behind {}", line.plan.kept_names().join(" + ")),

@@ -1,7 +1,7 @@
 //! One sample: read, probe, draw; then decode the region that its taps read.
 
 use super::cache::{HostEntry, Known, Store};
-use super::drafted::{Drafted, View};
+use super::drafted::{Drafted, View, is_reduced};
 use super::line::{Execution, Line};
 use crate::cpu;
 use crate::dataset::{Dataset, Label, PixelFormat, SampleData};
@@ -128,7 +128,7 @@ impl Line {
         {
             // The CPU executor reads where the pixels lie.
             let region = Rect { left: 0, top: 0, width: size.0, height: size.1 };
-            let view = |(drawn, program)| View { drawn, program, region, float };
+            let view = |(drawn, program)| View::new(drawn, program, region, float);
             let views = views.into_iter().map(view).collect();
             return Ok(Drafted { views, region, float, head: None, probe, scale, may_be_kept: true, claimed: false });
         }
@@ -139,10 +139,12 @@ impl Line {
     fn draft_kept(&self, views: Vec<(Drawn, Program)>, known: &Known) -> Result<Drafted> {
         let on_gpu = matches!(self.execution, Execution::Gpu { .. });
         let view = |(drawn, program): (Drawn, Program)| {
+            // By what is run without a cache: the executors differ in last bits.
+            let reduced = (on_gpu && self.plan.keeps_exact()).then(|| is_reduced(&program, known.from_floats));
             let program = self.rest(&drawn, program)?;
             // The CPU executor reads where the pixels lie; a slot gets no more of them than the GPU reads.
             let region = if on_gpu { program.stages[0].sampling.hull() } else { known.region };
-            Ok(View { drawn, program, region, float: known.float })
+            Ok(View { reduced, ..View::new(drawn, program, region, known.float) })
         };
         let views = views.into_iter().map(view).collect::<Result<_>>()?;
         let (region, scale) = (known.region, Scale::Full);

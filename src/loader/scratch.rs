@@ -16,6 +16,8 @@ pub(super) struct Scratch {
     reduced: Vec<f32>,
     /// The same in bytes.
     rounded: Vec<u8>,
+    /// What is kept in bytes of a sample whose views read others.
+    kept: Vec<u8>,
 }
 
 impl Scratch {
@@ -26,8 +28,9 @@ impl Scratch {
             sizes.fold([0; N], |a, b| std::array::from_fn(|i| a[i].max(b[i])))
         }
         let ours = most(all.iter().map(|scratch| {
-            let Scratch { file, bytes, floats, reduced, rounded, .. } = scratch;
-            [file.capacity(), bytes.capacity(), floats.capacity(), reduced.capacity(), rounded.capacity()]
+            let Scratch { file, bytes, floats, reduced, rounded, kept, .. } = scratch;
+            let [file, bytes, rounded, kept] = [file, bytes, rounded, kept].map(Vec::capacity);
+            [file, bytes, floats.capacity(), reduced.capacity(), rounded, kept]
         }));
         let decoder = most(all.iter().map(|scratch| scratch.decode.sizes()));
         let seek = most(all.iter().map(|scratch| scratch.seek.sizes()));
@@ -38,6 +41,7 @@ impl Scratch {
             scratch.floats.reserve_exact(ours[2].saturating_sub(scratch.floats.len()));
             scratch.reduced.reserve_exact(ours[3].saturating_sub(scratch.reduced.len()));
             scratch.rounded.reserve_exact(ours[4].saturating_sub(scratch.rounded.len()));
+            scratch.kept.reserve_exact(ours[5].saturating_sub(scratch.kept.len()));
             scratch.decode.reserve(decoder);
             scratch.seek.reserve(seek);
             scratch.cpu.reserve(executor);
@@ -46,8 +50,8 @@ impl Scratch {
 
     /// Splits the borrow: what reading fills, and the rest.
     pub(super) fn parts(&mut self) -> (&mut Vec<u8>, Parts<'_>) {
-        let Scratch { file, decode, seek, bytes, floats, cpu, reduced, rounded } = self;
-        (file, Parts { decode, seek, bytes, floats, cpu, reduced, rounded })
+        let Scratch { file, decode, seek, bytes, floats, cpu, reduced, rounded, kept } = self;
+        (file, Parts { decode, seek, bytes, floats, cpu, reduced, rounded, kept })
     }
 }
 
@@ -60,4 +64,5 @@ pub(super) struct Parts<'a> {
     pub(super) cpu: &'a mut cpu::Scratch,
     pub(super) reduced: &'a mut Vec<f32>,
     pub(super) rounded: &'a mut Vec<u8>,
+    pub(super) kept: &'a mut Vec<u8>,
 }

@@ -198,7 +198,7 @@ impl Worker<'_> {
         parts: &mut Parts<'_>,
     ) -> Result<()> {
         let line = self.line;
-        let Parts { decode, seek, bytes, floats, cpu: executor, reduced, rounded } = parts;
+        let Parts { decode, seek, bytes, floats, cpu: executor, reduced, rounded, kept } = parts;
         let claim = line.claim_on_host(prepared, drafted);
         let mut pixels = self.clock.work(Stage::Decode, prepared.decodes(line.views), || {
             line.pixels(prepared, drafted, (decode, seek), (bytes, floats))
@@ -210,7 +210,8 @@ impl Worker<'_> {
             pixels = self.clock.work(Stage::Augment, 0, || line.round(drafted, pixels, reduced, rounded, executor));
         }
         if let Some(claim) = claim {
-            pixels = self.clock.work(Stage::Augment, 0, || line.keep(claim, drafted, pixels, reduced, executor));
+            pixels =
+                self.clock.work(Stage::Augment, 0, || line.keep(claim, drafted, pixels, (reduced, kept), executor));
         }
         self.clock.bytes(Stage::Augment, out.len() as u64);
         self.clock.work(Stage::Augment, line.views, || {
@@ -233,16 +234,15 @@ impl Worker<'_> {
         (order, batch): (&mut Option<u64>, u64),
     ) -> Outcome<Uploaded> {
         let (line, clock) = (self.line, &self.clock);
-        let Parts { decode, seek, bytes: gathered, floats, cpu: executor, reduced, rounded } = parts;
-        let (claim, programs) = match line.claim_on_device(prepared, drafted) {
-            Some((claim, programs)) => (Some(claim), programs),
-            None => match line.streamed(drafted) {
-                Ok(programs) => (None, programs),
-                Err(error) => return Ok(Err(error)),
-            },
+        let Parts { decode, seek, bytes: gathered, floats, cpu: executor, reduced, rounded, kept } = parts;
+        let on_device = line.claim_on_device(prepared, drafted);
+        let streamed = if on_device.is_some() { Ok(Vec::new()) } else { line.streamed(drafted) };
+        let programs = match streamed {
+            Ok(programs) => programs,
+            Err(error) => return Ok(Err(error)),
         };
         let on_host = line.claim_on_host(prepared, drafted);
-        let bytes = if claim.is_some() { drafted.whole_bytes() } else { drafted.slot_bytes() };
+        let bytes = on_device.as_ref().map_or_else(|| drafted.slot_bytes(), |(_, keeping)| keeping.slot_bytes(drafted));
         let (reply, grant) = bounded(1);
         // The number of bytes is known before decoding, so the grant is usually here when the pixels are.
         self.send(Message::Request(Request { order: order.take(), batch, bytes, reply }))?;
@@ -264,7 +264,9 @@ impl Worker<'_> {
             pixels = clock.work(Stage::Augment, 0, || line.round(drafted, pixels, reduced, rounded, executor));
         }
         if let Some(claim) = on_host {
-            clock.work(Stage::Put, 0, || line.keep_source(claim, pixels));
+            let source = (pixels, drafted.region);
+            let stage = if line.plan.keeps_exact() { Stage::Augment } else { Stage::Put };
+            clock.work(stage, 0, || line.keep_beside(claim, source, (reduced, kept), executor));
         }
         clock.bytes(Stage::Put, bytes);
         let copy = |pixels: cpu::Pixels<'_>, (width, height): (u32, u32), at: u64, views: usize| {
@@ -280,13 +282,14 @@ impl Worker<'_> {
             Source { offset: (offset / 4) as u32, stride, float }
         };
         let mut views = Vec::with_capacity(drafted.views.len());
-        if claim.is_some() {
-            let region = drafted.region;
+        if let Some((claim, keeping)) = on_device {
+            let (pixels, region, programs) = clock
+                .work(Stage::Augment, 0, || keeping.sent(line, (pixels, drafted.region), (reduced, kept), executor));
             copy(pixels, (region.width, region.height), 0, programs.len())?;
             for program in programs {
                 views.push((source(offset, region.width, pixels), program.relative_to(region)));
             }
-            return Ok(Ok(Uploaded { slot, views, claim }));
+            return Ok(Ok(Uploaded { slot, views, claim: Some(claim) }));
         }
         let mut at = 0;
         for (view, program) in drafted.views.iter().zip(programs) {

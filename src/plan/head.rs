@@ -3,13 +3,15 @@
 //!
 //! Crops, flips and borders move pixels, so the source's own pixels are kept, those that the head leaves in sight, and
 //! the whole program runs on them. A resize is worth keeping: the list is then divided into stages behind the head's last
-//! crop or resize, and the f32 intermediate at that border is kept.
+//! crop or resize, and the f32 intermediate at that border is kept. Where that holds nothing but levels of the source, as
+//! behind a nearest-neighbour resize, it is kept in bytes instead; samples that are not kept then run undivided.
 
-use super::program::Program;
+use super::program::{Program, StageProgram};
+use super::sampling::{Filter, Sampling};
 use super::{Plan, fuse};
 use crate::decode::Rect;
 use crate::error::Result;
-use crate::transforms::{Drawn, Effect};
+use crate::transforms::{Drawn, Effect, PaddingMode};
 use std::sync::Arc;
 
 /// What a loader keeps behind a resize.
@@ -17,6 +19,9 @@ use std::sync::Arc;
 pub(crate) enum Behind {
     /// Nothing: it keeps the source.
     Nothing,
+    /// Bytes, or floats of float pixels, where these are exactly the head's result; else nothing.
+    Exact,
+    /// The same; else floats.
     Floats,
     /// Bytes, to which the head's result is rounded for every sample, kept or not. The workers run the head.
     Bytes,
@@ -48,20 +53,27 @@ impl Plan {
         let end = match behind {
             // Bytes hold nothing below 0 or above 1.
             Behind::Bytes => of_head.position(|slot| leaves_range(slot.effect)).unwrap_or(slots),
-            Behind::Floats | Behind::Nothing => slots,
+            Behind::Floats | Behind::Exact | Behind::Nothing => slots,
         };
         let effects = || self.slots[..end].iter().map(|slot| slot.effect);
         let resizes = effects().any(|effect| matches!(effect, Effect::Resize { .. }));
         let last = effects().rposition(|effect| matches!(effect, Effect::Crop | Effect::Resize { .. }));
         let (Some(last), true) = (last, resizes && behind != Behind::Nothing) else { return self };
-        if behind == Behind::Floats && self.borders_and_resizes_around(last) {
+        let exact = behind != Behind::Bytes && self.slots[..=last].iter().all(|slot| keeps_levels(slot.effect));
+        if (behind == Behind::Exact && !exact) || (behind != Behind::Bytes && self.borders_and_resizes_around(last)) {
             return self;
         }
-        self.undivided = Some(Arc::new(self.clone()));
+        let mut undivided = self.clone();
         (self.stages, self.places) = fuse::divide(&self.slots, &self.places, last + 1);
         let stage = self.places.get(last + 1).map_or(self.stages.len() - 1, |place| usize::from(place.stage));
         let kept = self.first_slots.partition_point(|&first| usize::from(first) <= last);
         self.head = Head { stage: stage as u16, kept, bytes: behind == Behind::Bytes, ..self.head };
+        if exact {
+            undivided.head.kept = kept;
+            undivided.divided = Some(Arc::new(self));
+            return undivided;
+        }
+        self.undivided = Some(Arc::new(undivided));
         self
     }
 
@@ -81,6 +93,25 @@ impl Plan {
     /// Whether the head's result is rounded to bytes, and the stages behind it read these.
     pub(crate) fn rounds(&self) -> bool {
         self.head.bytes
+    }
+
+    /// Whether the head's result is kept as it is, in bytes, though every stage of this plan begins at the source.
+    pub(crate) fn keeps_exact(&self) -> bool {
+        self.divided.is_some()
+    }
+
+    /// Where [`keeps_exact`](Self::keeps_exact): the program of the head, and what is left behind it. That runs along this
+    /// plan's stages, on the kernels of samples that are not kept: what the head has of them passes pixels on as they are.
+    ///
+    /// # Errors
+    /// As [`program`](Self::program).
+    pub(crate) fn around_head(&self, drawn: &Drawn) -> Result<Option<(Program, Program)>> {
+        let Some(divided) = &self.divided else { return Ok(None) };
+        let (head, rest) = divided.program(drawn)?.divided(divided.first_stage());
+        let idle = self.stages.len() - rest.stages.len();
+        let mut stages = vec![StageProgram { sampling: Sampling::identity(head.size()), steps: Vec::new() }; idle];
+        stages.extend(rest.stages);
+        Ok(Some((head, Program { stages }.trimmed(idle))))
     }
 
     /// The plan of a GPU's kernels: where the head's result is rounded, the stages behind it.
@@ -121,6 +152,25 @@ impl Plan {
     pub(crate) fn kept_names(&self) -> Vec<&'static str> {
         self.transforms[..self.head.kept].iter().map(|transform| transform.name()).collect()
     }
+}
+
+/// Whether nothing but levels of a byte comes out where nothing else went in.
+fn keeps_levels(effect: Effect) -> bool {
+    match effect {
+        Effect::Never | Effect::Crop | Effect::Flip => true,
+        Effect::Resize { interpolation, antialias } => {
+            matches!(Filter::new(interpolation, antialias), Filter::Nearest | Filter::NearestExact)
+        }
+        Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
+        Effect::Pad { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether a byte becomes this very float, as both executors convert it.
+fn is_level(value: f32) -> bool {
+    let byte = (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8;
+    (f32::from(byte) * (1.0 / 255.0)).to_bits() == value.to_bits()
 }
 
 /// Whether values below 0 or above 1 may come out where none went in.
@@ -165,9 +215,17 @@ mod tests {
         (plan.first_stage(), plan.stages().len())
     }
 
+    fn nearest() -> Transform {
+        Resize::new(40).interpolation(Interpolation::Nearest).into()
+    }
+
+    fn exact() -> Transform {
+        Resize::new(40).interpolation(Interpolation::NearestExact).antialias(true).into()
+    }
+
     #[test]
     fn where_a_list_is_divided() {
-        use Behind::{Bytes, Floats, Nothing};
+        use Behind::{Bytes, Exact, Floats, Nothing};
         let resize = || -> Transform { Resize::new(40).into() };
         let crop = || -> Transform { RandomCrop::new(20).into() };
         let behind_gray = [
@@ -190,8 +248,79 @@ mod tests {
             (&behind_gray, Bytes, (2, 3)),
             (&early, Floats, (2, 3)),
             (&early, Bytes, (0, 2)),
+            // What bytes hold exactly leaves the plan as it is, but where all is to be rounded.
+            (&[nearest(), crop()], Floats, (0, 1)),
+            (&[nearest(), crop()], Bytes, (1, 2)),
+            (&[resize(), crop()], Exact, (0, 1)),
         ] {
             assert_eq!(stages(list, behind), expected, "{list:?}, {behind:?}");
+        }
+    }
+
+    /// What is kept exactly, in bytes.
+    fn kept(list: &[Transform], behind: Behind) -> Option<Vec<&'static str>> {
+        let plan = Plan::compile(list, &Output::default()).unwrap().with_head(behind);
+        plan.keeps_exact().then(|| plan.kept_names())
+    }
+
+    #[test]
+    fn what_bytes_hold_exactly() {
+        use Behind::{Bytes, Exact, Floats, Nothing};
+        let crop = || -> Transform { RandomCrop::new(20).into() };
+        let center = || -> Transform { CenterCrop::new(24).into() };
+        let pad = |fill: f32| -> Transform { Pad::new(2).fill([0.0, fill, 1.0]).into() };
+        let resized: &[&str] = &["Resize"];
+        for (list, expected) in [
+            (vec![nearest(), crop()], Some(resized)),
+            (vec![nearest(), Normalize::IMAGENET.into(), crop()], Some(resized)),
+            (vec![exact(), center(), crop()], Some(&["Resize", "CenterCrop"])),
+            (vec![exact(), nearest(), RandomResizedCrop::new(16).into()], Some(&["Resize", "Resize"])),
+            (vec![pad(51.0 * (1.0 / 255.0)), nearest(), crop()], Some(&["Pad", "Resize"])),
+            (vec![pad(0.5), nearest(), crop()], None),
+            (vec![pad(-0.0), nearest(), crop()], None),
+            (vec![pad(f32::from_bits(1.0_f32.to_bits() + 1)), nearest(), crop()], None),
+            (vec![Pad::new(2).padding_mode(PaddingMode::Reflect).into(), nearest(), crop()], Some(&["Pad", "Resize"])),
+            // A border that a crop behind the head would have to divide.
+            (vec![nearest(), Pad::new(2).into(), crop()], None),
+            (vec![nearest(), Grayscale::new(3).into(), center(), crop()], None),
+            (vec![nearest(), Resize::new(30).into(), crop()], None),
+            (vec![center(), crop()], None),
+        ] {
+            let expected = expected.map(<[_]>::to_vec);
+            for behind in [Exact, Floats] {
+                assert_eq!(kept(&list, behind), expected, "{list:?}");
+            }
+            assert!([Nothing, Bytes].iter().all(|&behind| kept(&list, behind).is_none()), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn every_level_is_one_and_no_number_between() {
+        for level in 0..=255_u8 {
+            let value = f32::from(level) * (1.0 / 255.0);
+            assert!(is_level(value), "{level}");
+            assert!(![value.next_down(), value.next_up(), value + 0.001].into_iter().any(is_level), "{level}");
+        }
+        assert!(!is_level(f32::NAN) && !is_level(f32::INFINITY) && !is_level(-0.0));
+    }
+
+    #[test]
+    fn what_lies_behind_runs_along_the_same_stages() {
+        let random: Transform = RandomApply::new(0.5, [Resize::new((30, 30))]).into();
+        for (list, head, idle) in [
+            (vec![nearest(), RandomCrop::new(20).into()], (53, 40), 0),
+            // Nothing else joins the head's stage.
+            (vec![nearest(), random, RandomCrop::new(20).into()], (53, 40), 1),
+            (vec![exact(), nearest(), RandomResizedCrop::new(16).into()], (53, 40), 1),
+            (vec![Resize::new((8, 9)).interpolation(Interpolation::Nearest).into()], (9, 8), 0),
+        ] {
+            let plan = Plan::compile(&list, &Output::default()).unwrap().with_head(Behind::Exact);
+            let drawn = plan.draw(64, 48, &Key::default()).unwrap();
+            let (before, rest) = plan.around_head(&drawn).unwrap().unwrap();
+            assert_eq!(before.size(), head, "{list:?}");
+            assert_eq!((rest.stages.len(), rest.size()), (plan.stages().len(), plan.program(&drawn).unwrap().size()));
+            let identity = |stage: &&StageProgram| stage.sampling.x.scale == 1.0 && stage.steps.is_empty();
+            assert_eq!(rest.stages[..idle].iter().take_while(identity).count(), idle, "{list:?}");
         }
     }
 }

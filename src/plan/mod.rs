@@ -112,6 +112,8 @@ pub struct Plan {
     head: Head,
     /// This plan before the head was divided from the rest.
     undivided: Option<Arc<Plan>>,
+    /// This plan divided behind the head, where it is not itself, though what lies there is kept.
+    divided: Option<Arc<Plan>>,
     input_channels: u32,
     channels: u32,
     output: Output,
@@ -162,6 +164,7 @@ impl Plan {
             size: slots.size,
             head: Head::default(),
             undivided: None,
+            divided: None,
             slots: slots.list,
             input_channels,
             channels,

@@ -86,6 +86,7 @@ impl DataLoaderBuilder {
             plan = plan.with_head(match self.cache_in_bytes {
                 true => Behind::Bytes,
                 false if !on_gpu || (device && fits) => Behind::Floats,
+                false if fits => Behind::Exact,
                 false => Behind::Nothing,
             });
         }

@@ -3,12 +3,14 @@
 //! What happens to a sample (which executor, whether it fails) does not depend on the cache: that is decided by the undivided
 //! plan, and by what the views of the epoch read.
 
+use super::round::{exactly, whole};
 use super::{DeviceClaim, HostClaim, Known, Store};
 use crate::cpu;
+use crate::dataset::Label;
 use crate::decode::Rect;
 use crate::error::Result;
-use crate::gpu::limits::is_for_cpu;
-use crate::loader::drafted::{Drafted, View, pixel_bytes};
+use crate::gpu::limits::{REGION_BYTES, is_for_cpu};
+use crate::loader::drafted::{ALIGNMENT, Drafted, View, pixel_bytes};
 use crate::loader::line::Line;
 use crate::loader::prepare::Prepared;
 use crate::plan::program::Program;
@@ -20,8 +22,36 @@ pub(in crate::loader) struct Keeping {
     known: Known,
     /// The region of the source that it takes; of the head's result where that is rounded.
     source: Rect,
+    /// What makes of that what is kept, where no other sample needs it of a worker.
+    head: Option<Program>,
     /// Each view's, from there on, along the stages of the plan that keeps.
     programs: Vec<Program>,
+}
+
+impl Keeping {
+    /// Bytes that go into a slot for a place in GPU memory, in whole `vec4<f32>`s.
+    pub(in crate::loader) fn slot_bytes(&self, drafted: &Drafted) -> u64 {
+        match &self.head {
+            Some(_) => pixel_bytes(self.known.region, self.known.float).next_multiple_of(ALIGNMENT),
+            None => drafted.whole_bytes(),
+        }
+    }
+
+    /// What goes there, of the decoded pixels or made of them, its region, and each view's program.
+    pub(in crate::loader) fn sent<'a>(
+        self,
+        line: &Line,
+        (pixels, region): (cpu::Pixels<'a>, Rect),
+        to: (&'a mut Vec<f32>, &'a mut Vec<u8>),
+        executor: &mut cpu::Scratch,
+    ) -> (cpu::Pixels<'a>, Rect, Vec<Program>) {
+        match self.head {
+            Some(head) => {
+                (exactly(&line.plan, &head, (pixels, region), to, executor), self.known.region, self.programs)
+            }
+            None => (pixels, region, self.programs),
+        }
+    }
 }
 
 impl Line {
@@ -32,24 +62,38 @@ impl Line {
         let label = prepared.label.clone();
         if let Some(head) = &drafted.head {
             // The views begin behind it already.
-            let (width, height) = head.size();
-            let source = Rect { left: 0, top: 0, width, height };
+            let source = whole(head.size());
             let known = Known { size, region: source, float: false, from_floats: false, label };
             let programs = drafted.views.iter().map(|view| view.program.clone()).collect();
-            return Some(Keeping { known, source, programs });
+            return Some(Keeping { known, source, head: None, programs });
+        }
+        if self.plan.keeps_exact() {
+            return self.keeping_exactly(view, drafted, label);
         }
         let source = self.plan.kept_region(&view.drawn).ok()?;
         let programs = drafted.views.iter().map(|view| self.plan.program(&view.drawn)).collect::<Result<Vec<_>>>();
         let programs = programs.ok()?;
         let (region, float) = match self.plan.first_stage().checked_sub(1) {
             None => (source, view.float),
-            Some(last) => {
-                let (width, height) = programs[0].stages[last].sampling.size();
-                (Rect { left: 0, top: 0, width, height }, true)
-            }
+            Some(last) => (whole(programs[0].stages[last].sampling.size()), true),
         };
         let known = Known { size, region, float, from_floats: view.float, label };
-        Some(Keeping { known, source, programs })
+        Some(Keeping { known, source, head: None, programs })
+    }
+
+    /// The head's result as it is; `None` where a slot might not hold it.
+    fn keeping_exactly(&self, view: &View, drafted: &Drafted, label: Label) -> Option<Keeping> {
+        let around = drafted.views.iter().map(|view| self.plan.around_head(&view.drawn).ok().flatten());
+        let (heads, programs): (Vec<_>, Vec<_>) = around.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        // The same in every view.
+        let head = heads.into_iter().next()?;
+        let (source, region, float) = (head.stages[0].sampling.hull(), whole(head.size()), view.float);
+        if !self.augments_on_cpu() && pixel_bytes(region, float) > REGION_BYTES {
+            return None;
+        }
+        let size = (view.drawn.width, view.drawn.height);
+        let known = Known { size, region, float, from_floats: float, label };
+        Some(Keeping { known, source, head: Some(head), programs })
     }
 
     /// Room in host memory for a drafted sample, which then is decoded as far as it is kept.
@@ -60,7 +104,8 @@ impl Line {
     ) -> Option<(HostClaim<'_>, Keeping)> {
         let Store::Host(cache) = &self.cache else { return None };
         // What the data set holds in memory anyway is not kept twice.
-        if !cache.is_free(prepared.index) || (self.plan.first_stage() == 0 && prepared.is_held(&*self.dataset)) {
+        let keeps_source = self.plan.first_stage() == 0 && !self.plan.keeps_exact();
+        if !cache.is_free(prepared.index) || (keeps_source && prepared.is_held(&*self.dataset)) {
             return None;
         }
         let keeping = self.keeping(prepared, drafted)?;
@@ -76,15 +121,15 @@ impl Line {
         (claim, keeping): (HostClaim<'_>, Keeping),
         drafted: &mut Drafted,
         pixels: cpu::Pixels<'a>,
-        head: &'a mut Vec<f32>,
+        (head, bytes): (&'a mut Vec<f32>, &mut Vec<u8>),
         scratch: &mut cpu::Scratch,
     ) -> cpu::Pixels<'a> {
-        let Keeping { known, programs, .. } = keeping;
         let first_stage = self.plan.first_stage();
         if first_stage == 0 || self.plan.rounds() {
-            claim.keep(known, pixels);
+            self.keep_beside((claim, keeping), (pixels, drafted.region), (head, bytes), scratch);
             return pixels;
         }
+        let Keeping { known, programs, .. } = keeping;
         let mut first = None;
         for (view, program) in drafted.views.iter_mut().zip(programs) {
             let (before, rest) = program.divided(first_stage);
@@ -101,30 +146,40 @@ impl Line {
         pixels
     }
 
-    /// Keeps source pixels of a claimed sample that the GPU augments.
-    pub(in crate::loader) fn keep_source(&self, (claim, keeping): (HostClaim<'_>, Keeping), pixels: cpu::Pixels<'_>) {
-        claim.keep(keeping.known, pixels);
+    /// Keeps the decoded pixels of a claimed sample, or what the head makes of them; its views go on from the pixels.
+    pub(in crate::loader) fn keep_beside(
+        &self,
+        (claim, keeping): (HostClaim<'_>, Keeping),
+        (pixels, region): (cpu::Pixels<'_>, Rect),
+        to: (&mut Vec<f32>, &mut Vec<u8>),
+        scratch: &mut cpu::Scratch,
+    ) {
+        let Keeping { known, head, .. } = keeping;
+        let kept = head.map_or(pixels, |head| exactly(&self.plan, &head, (pixels, region), to, scratch));
+        claim.keep(known, kept);
     }
 
-    /// A place in GPU memory for a drafted sample, which then is decoded as far as it is kept, and each view's program. What
-    /// the CPU executor would finish has none: it streams.
+    /// A place in GPU memory for a drafted sample, which then is decoded as far as it is kept. What the CPU executor would
+    /// finish has none: it streams.
     pub(in crate::loader) fn claim_on_device(
         &self,
         prepared: &Prepared<'_>,
         drafted: &mut Drafted,
-    ) -> Option<(DeviceClaim, Vec<Program>)> {
+    ) -> Option<(DeviceClaim, Keeping)> {
         let Store::Device(cache) = &self.cache else { return None };
         if !cache.is_free(prepared.index) || drafted.views.iter().any(View::reduce) {
             return None;
         }
-        let Keeping { known, source, programs } = self.keeping(prepared, drafted)?;
-        let bytes = pixel_bytes(source, known.from_floats);
+        let keeping = self.keeping(prepared, drafted)?;
+        let Keeping { known, source, head, programs } = &keeping;
+        let read = if head.is_some() { known.region } else { *source };
+        let bytes = pixel_bytes(read, known.from_floats);
         if programs.iter().any(|program| is_for_cpu(program, bytes, known.from_floats)) {
             return None;
         }
-        let claim = cache.claim(prepared.index, known)?;
-        drafted.claim(source);
-        Some((claim, programs))
+        let claim = cache.claim(prepared.index, known.clone())?;
+        drafted.claim(*source);
+        Some((claim, keeping))
     }
 
     /// What the GPU runs for each view of a sample that is not kept: along the stages that its kernels have, reading no more
@@ -140,6 +195,9 @@ impl Line {
 
     /// What is left of a view's program where its sample is kept.
     pub(in crate::loader) fn rest(&self, drawn: &Drawn, program: Program) -> Result<Program> {
+        if let Some((_, rest)) = self.plan.around_head(drawn)? {
+            return Ok(rest);
+        }
         match self.plan.first_stage() {
             0 => Ok(program),
             stage => Ok(self.plan.program(drawn)?.divided(stage).1),

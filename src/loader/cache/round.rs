@@ -1,4 +1,5 @@
-//! What lies behind a resize, in bytes: asked for by `DataLoaderBuilder::cache_in_bytes`.
+//! What lies behind a resize, in bytes: where it is nothing else (`Plan::keeps_exact`), for the samples that are kept; where
+//! `DataLoaderBuilder::cache_in_bytes` asks for it, rounded, for all.
 
 use crate::cpu;
 use crate::decode::{Probe, Rect};
@@ -23,7 +24,24 @@ pub(in crate::loader) fn round(
     bytes.extend(floats.iter().map(|value| (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8));
 }
 
-fn whole((width, height): (u32, u32)) -> Rect {
+/// The head's result as it is: bytes of bytes, floats of floats.
+pub(super) fn exactly<'a>(
+    plan: &Plan,
+    head: &Program,
+    source: (cpu::Pixels<'_>, Rect),
+    (floats, bytes): (&'a mut Vec<f32>, &'a mut Vec<u8>),
+    executor: &mut cpu::Scratch,
+) -> cpu::Pixels<'a> {
+    let stride = 4 * head.size().0 as usize;
+    if let (pixels @ cpu::Pixels::Floats { .. }, region) = source {
+        cpu::run_to_floats(plan, head, pixels, region, floats, executor);
+        return cpu::Pixels::Floats { data: floats, stride };
+    }
+    round(plan, head, source, (floats, bytes), executor);
+    cpu::Pixels::Bytes { data: bytes, stride, size: 4 }
+}
+
+pub(super) fn whole((width, height): (u32, u32)) -> Rect {
     Rect { left: 0, top: 0, width, height }
 }
 
@@ -43,7 +61,7 @@ impl Line {
             let region = if self.augments_on_cpu() { whole(before.size()) } else { program.stages[0].sampling.hull() };
             // The same in every view.
             head.get_or_insert(before);
-            views.push(View { drawn, program, region, float: false });
+            views.push(View::new(drawn, program, region, false));
         }
         Ok(Drafted::behind(views, head, source.unwrap_or(whole((1, 1))), probe, float))
     }
