@@ -66,3 +66,23 @@ pub(super) struct Parts<'a> {
     pub(super) rounded: &'a mut Vec<u8>,
     pub(super) kept: &'a mut Vec<u8>,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dataset::{InMemory, Label, PixelFormat};
+    use crate::{Backend, DataLoader};
+
+    #[test]
+    fn every_worker_of_the_next_run_finds_memory() {
+        let mut data = InMemory::new();
+        data.push_pixels(64, 64, PixelFormat::Rgb8, vec![7; 64 * 64 * 3], Label::Class(0)).unwrap();
+        let loader =
+            DataLoader::builder(data).batch_size(1).workers(3).transform(crate::transforms::Resize::new((64, 64)));
+        let loader = loader.build(&Backend::Cpu).unwrap();
+        loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
+        // As when a worker begins so late that another's is back.
+        drop(loader.line.take_scratch());
+        loader.line.level_scratch();
+        assert_eq!(loader.line.scratch.1.len(), 3);
+    }
+}
