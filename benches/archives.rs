@@ -1,5 +1,6 @@
-//! Sets of 100,000 samples in tar shards and, with the feature `lmdb`, in an LMDB: how long opening takes, the first time and later, and what memory
-//! ten epochs of shuffled reading take. `cargo bench --bench archives [-- SAMPLES [BYTES]]`; Linux shows the memory.
+//! Sets of 100,000 samples in tar shards and, with the feature `lmdb`, in an LMDB: how long opening takes, the first
+//! time and later, and what memory ten epochs of shuffled reading take.
+//! `cargo bench --bench archives [-- SAMPLES [BYTES]]`; Linux shows the memory.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 

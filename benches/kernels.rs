@@ -1,5 +1,5 @@
-//! The kernels on every adapter and the CPU executor on one thread, each against a copy in the same run: bytes moved, GB/s, share of
-//! the copy; the ways in; and what draw, put and submit take an image.
+//! The kernels on every adapter and the CPU executor on one thread, each against a copy in the same run: bytes moved,
+//! GB/s, share of the copy; the ways in; and what draw, put and submit take an image.
 //!
 //! `cargo bench --features bench-internals --bench kernels`; criterion's own arguments may follow, such as a part of a
 //! row's name. `NODEVICE_SELECT=1` keeps Mesa's layer quiet. Bytes are those that must move at least: each source pixel

@@ -24,7 +24,8 @@ const QUEUE_DEPTH: usize = 2;
 /// What to measure.
 #[derive(Parser)]
 struct Arguments {
-    /// A recipe of the crate, a TOML file, or one of the letters A to E (E: pixels in memory, compared with the reference first).
+    /// A recipe of the crate, a TOML file, or one of the letters A to E (E: pixels in memory, compared with the
+    /// reference first).
     #[arg(long, default_value = "A")]
     recipe: String,
     #[arg(long, default_value_t = 2)]

@@ -1,7 +1,9 @@
-//! Writes the fuzz target's seeds: `seeds GOLDEN CORPUS`, with tests/golden and the folder to fill. Plain Rust without a crate, so that `rustc` alone builds it.
+//! Writes the fuzz target's seeds: `seeds GOLDEN CORPUS`, with tests/golden and the folder to fill. Plain Rust without
+//! a crate, so that `rustc` alone builds it.
 //!
-//! Every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three times: as it is, with parts that
-//! it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of quantisation), and damaged. Behind each lies what the target is to do with it.
+//! Every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three
+//! times: as it is, with parts that it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of
+//! quantisation), and damaged. Behind each lies what the target is to do with it.
 
 #[path = "../tests/dice/mod.rs"]
 mod dice;

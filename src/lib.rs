@@ -66,8 +66,9 @@
 //! and with one that was asked for the CPU executor works and its batches are copied up, unless [`Execute::Gpu`] says
 //! otherwise. wgpu's backends are those of its default features.
 //!
-//! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a number of
-//! [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed too.
+//! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a
+//! number of [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed
+//! too.
 //!
 //! # Cargo features
 //!

@@ -45,8 +45,8 @@ impl Processor {
         Ok(Processor { plan: plan.clone(), kernels })
     }
 
-    /// Applies the plan to each image with its parameters; all results must have the same size. The images are whole and of full size, whatever
-    /// [`Drawn::scale`] says.
+    /// Applies the plan to each image with its parameters; all results must have the same size. The images are whole
+    /// and of full size, whatever [`Drawn::scale`] says.
     ///
     /// Returns the batch in the plan's layout and type.
     ///

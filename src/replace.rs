@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Has a file written beside `path`, then puts it in its place: whoever reads sees the old file or the new one, and a process that is
-/// killed leaves no file that looks whole.
+/// Has a file written beside `path`, then puts it in its place: whoever reads sees the old file or the new one, and a
+/// process that is killed leaves no file that looks whole.
 ///
 /// # Errors
 /// What the system says, as of a folder that cannot be written to or a full disk, or what `write` returns. The old file stays as it was.

@@ -1,6 +1,7 @@
-//! Each stage of the line is made slow in turn: the statistics must name it, on every backend that has it, and say what one more
-//! worker would bring. The slow stage takes at least ten times what the others take. Where other work takes the cores away, "unexplained"
-//! is a right answer, so then the test looks again; to name another resource is always wrong.
+//! Each stage of the line is made slow in turn: the statistics must name it, on every backend that has it, and say what
+//! one more worker would bring. The slow stage takes at least ten times what the others take. Where other work takes
+//! the cores away, "unexplained" is a right answer, so then the test looks again; to name another resource is always
+//! wrong.
 
 #![allow(clippy::print_stdout)]
 

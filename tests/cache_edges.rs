@@ -1,5 +1,5 @@
-//! What a cache could change by keeping more than an epoch reads: which samples fail, which executor serves an image, and how
-//! much of it is there. Batches have the bits of a loader without a cache.
+//! What a cache could change by keeping more than an epoch reads: which samples fail, which executor serves an image,
+//! and how much of it is there. Batches have the bits of a loader without a cache.
 
 mod line;
 

@@ -1,5 +1,5 @@
-//! What lies behind a resize in bytes: by itself where that changes no bit; where `cache_in_bytes` asks for it, rounded alike for
-//! every sample, kept or not.
+//! What lies behind a resize in bytes: by itself where that changes no bit; where `cache_in_bytes` asks for it, rounded
+//! alike for every sample, kept or not.
 
 mod line;
 

@@ -133,7 +133,8 @@ fn images_are_reduced_and_encoded() {
         .iter()
         .map(|(bytes, _)| gpufeed::decode::probe(bytes, &options).map_or((0, 0), |probe| (probe.width, probe.height)))
         .collect();
-    // 200, 207 and 214 pixels wide, 150 or 151 high; the PNG, the cut file (its header is whole) and the turned one are kept.
+    // 200, 207 and 214 pixels wide, 150 or 151 high; the PNG, the cut file (its header is whole) and the turned one are
+    // kept.
     let expected =
         [(100, 75), (100, 72), (100, 70), (300, 200), (40, 30), (60, 90), (100, 76), (100, 73), (100, 71), (40, 31)];
     assert_eq!(sizes, expected);

@@ -1,5 +1,5 @@
-//! Data sets that lie in memory, in one file or in a list, and adaptors: what torchvision's readers give for the same files, and loaders over
-//! weighted, repeated and concatenated sets.
+//! Data sets that lie in memory, in one file or in a list, and adaptors: what torchvision's readers give for the same
+//! files, and loaders over weighted, repeated and concatenated sets.
 
 #![expect(clippy::print_stdout, reason = "tests print what they skip")]
 

@@ -1,7 +1,7 @@
 //! Catches data that changes, vanishes or lies while a run reads it, and code of the user's that panics.
 //!
-//! A sample is read once; its header is probed, its numbers are drawn and its pixels decoded from those same bytes. So a file
-//! cannot change between probe and decode; it can between two epochs, and between a batch and its replay.
+//! A sample is read once; its header is probed, its numbers are drawn and its pixels decoded from those same bytes. So
+//! a file cannot change between probe and decode; it can between two epochs, and between a batch and its replay.
 
 mod line;
 mod watch;

@@ -1,4 +1,5 @@
-//! Catches a device that is lost, destroyed, full or misused and that ends in a hang, a panic, or a batch as if nothing were.
+//! Catches a device that is lost, destroyed, full or misused and that ends in a hang, a panic, or a batch as if nothing
+//! were.
 //!
 //! Memory that runs out is in `out_of_memory.rs`.
 

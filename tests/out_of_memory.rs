@@ -1,8 +1,8 @@
 //! Catches an allocation that the driver refuses and that ends in a panic, or in an error without the setting to change.
 //!
-//! The process's address space is limited, so the driver really has no memory to give. That reaches wgpu on Vulkan; its OpenGL
-//! backend does not ask whether an allocation went well, and memory budgets (`VK_EXT_memory_budget`) are no feature of the
-//! lavapipe that is tested here.
+//! The process's address space is limited, so the driver really has no memory to give. That reaches wgpu on Vulkan; its
+//! OpenGL backend does not ask whether an allocation went well, and memory budgets (`VK_EXT_memory_budget`) are no
+//! feature of the lavapipe that is tested here.
 #![cfg(target_os = "linux")]
 
 mod line;

@@ -1,5 +1,6 @@
-//! JPEGs decoded smaller than they are: the same places as at full size, whatever the orientation and the executor; nothing changes where nothing may.
-//! With GPUFEED_LARGE set to a folder of class folders with large photographs, their mean difference is printed, too.
+//! JPEGs decoded smaller than they are: the same places as at full size, whatever the orientation and the executor;
+//! nothing changes where nothing may. With GPUFEED_LARGE set to a folder of class folders with large photographs, their
+//! mean difference is printed, too.
 
 #![allow(clippy::print_stdout)] // what the photographs show
 

@@ -1,5 +1,5 @@
-//! Seek indexes through a loader: the same batches with and without, in every epoch; files that are replaced or cut; indexes that are
-//! damaged, foreign or cannot be written.
+//! Seek indexes through a loader: the same batches with and without, in every epoch; files that are replaced or cut;
+//! indexes that are damaged, foreign or cannot be written.
 
 mod dice;
 mod encoded;

@@ -158,8 +158,8 @@ fn sizes(size: (u32, u32), ops: &[Op]) -> (u32, u32) {
     })
 }
 
-/// Ops without arithmetic, or with one subtraction, whose bytes must be equal. Posterized bytes keep their upper bits, floats
-/// their level of 2^bits, so those differ.
+/// Ops without arithmetic, or with one subtraction, whose bytes must be equal. Posterized bytes keep their upper bits,
+/// floats their level of 2^bits, so those differ.
 const EXACT: [&str; 7] = ["crop", "hflip", "vflip", "pad", "pad_crop", "invert", "solarize"];
 
 /// The cases that can be compared, with their ops; prints how many others there are.

@@ -261,7 +261,8 @@ fn a_folder_is_split_by_class_and_seed() {
 #[test]
 fn data_of_other_formats_is_taken_by_its_path() {
     let folder = tempfile::tempdir().unwrap();
-    // Two gray images of 2x1 pixels for each part, classes 7 and 2, as MNIST has them; it is the folder that says whose files they are.
+    // Two gray images of 2x1 pixels for each part, classes 7 and 2, as MNIST has them; it is the folder that says whose
+    // files they are.
     let digits = folder.path().join("MNIST");
     std::fs::create_dir(&digits).unwrap();
     for stem in ["train", "t10k"] {

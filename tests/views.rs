@@ -41,7 +41,8 @@ fn views_differ_and_the_first_is_the_only_one_of_a_plain_loader() {
                         let key = Key { seed: 7, epoch: 2, sample: one.ids[sample], occurrence: 0, view };
                         let drawn = &three.drawn[at];
                         assert_eq!(drawn, &loader.plan().draw(drawn.width, drawn.height, &key).unwrap());
-                        // Decoded for all of them, and yet what this view alone would be. A replay compiles the shaders anew.
+                        // Decoded for all of them, and yet what this view alone would be. A replay compiles the shaders
+                        // anew.
                         if one.index == 0 && sample == 1 {
                             let alone = loader.replay(one.ids[sample] as usize, drawn).unwrap();
                             assert!(three.image(at) == alone, "{}: sample {sample}, view {view}", place.name);

@@ -1,4 +1,5 @@
-//! Criterion's rows of one group, and what they gave as a table: bytes moved, GB/s, share of the row whose name begins with `copy`.
+//! Criterion's rows of one group, and what they gave as a table: bytes moved, GB/s, share of the row whose name begins
+//! with `copy`.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Throughput};

@@ -1,9 +1,10 @@
-//! A data set that stays in memory: what an epoch takes when samples are drawn anew from where they lie, from a cache in RAM, and
-//! from GPU memory; with the feature `burn`, what that is of the time of training a small network.
+//! A data set that stays in memory: what an epoch takes when samples are drawn anew from where they lie, from a cache
+//! in RAM, and from GPU memory; with the feature `burn`, what that is of the time of training a small network.
 //!
-//! `cargo run --release --example resident [-- --data FOLDER]`: MNIST's or CIFAR's files in any of their layouts, or any other data
-//! set of small images (`gpufeed::dataset::open`). Without `--data` it writes pictures of its own in CIFAR's binary layout.
-//! `cargo run --release --features burn --example resident -- --data MNIST --batch 300 --plain` is the story of `README.md`.
+//! `cargo run --release --example resident [-- --data FOLDER]`: MNIST's or CIFAR's files in any of their layouts, or
+//! any other data set of small images (`gpufeed::dataset::open`). Without `--data` it writes pictures of its own in
+//! CIFAR's binary layout. `cargo run --release --features burn --example resident -- --data MNIST --batch 300 --plain`
+//! is the story of `README.md`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "train", args_override_self = true)]
 pub(crate) struct Options {
-    /// Folder with `train` and `val` below, or with one folder for each class, or MNIST's or CIFAR's files, tar shards, an LMDB, a
-    /// CSV list, numpy's arrays; a set of ten shapes and textures if not given
+    /// Folder with `train` and `val` below, or with one folder for each class, or MNIST's or CIFAR's files, tar shards,
+    /// an LMDB, a CSV list, numpy's arrays; a set of ten shapes and textures if not given
     #[arg(long, value_name = "PATH")]
     pub(crate) data: Option<PathBuf>,
     /// Share that validates, of each class in folders, else of all; where PATH is not divided already

@@ -6,8 +6,8 @@ use crate::plan::program::Step;
 use crate::transforms::opcode;
 use multiversion::multiversion;
 
-/// Runs `steps` on rows from `row` on, which are `channels` planes (3; 1 where `is_alike` holds for all steps); `means` are those
-/// of the contrast steps, or none where there is none.
+/// Runs `steps` on rows from `row` on, which are `channels` planes (3; 1 where `is_alike` holds for all steps); `means`
+/// are those of the contrast steps, or none where there is none.
 pub(super) fn steps(plan: &Plan, steps: &[Step], means: &[f32], row: usize, channels: usize, planes: &mut [f32]) {
     let mut i = 0;
     while let Some(first) = steps.get(i) {
@@ -160,8 +160,8 @@ fn solarize(threshold: f32, planes: &mut [f32]) {
     });
 }
 
-/// Clamped first, which is the same and bounds what is rounded down: `floor` is a library call on baseline x86, so the number
-/// is rounded to an integer by adding 2^23, then corrected.
+/// Clamped first, which is the same and bounds what is rounded down: `floor` is a library call on baseline x86, so the
+/// number is rounded to an integer by adding 2^23, then corrected.
 #[multiversion(targets("x86_64+avx2"))]
 fn posterize([levels, highest, share, _]: [f32; 4], planes: &mut [f32]) {
     const INTEGERS: f32 = 8_388_608.0;
@@ -214,7 +214,8 @@ fn erase(step: &Step, row: usize, planes: &mut [f32]) {
     }
 }
 
-/// The whole part of a number ≥ 0 below 2^22, without a conversion: `as i32` minds what is not a number, and one pixel at a time.
+/// The whole part of a number ≥ 0 below 2^22, without a conversion: `as i32` minds what is not a number, and one pixel
+/// at a time.
 #[inline(always)]
 fn whole(value: f32) -> f32 {
     // From here on floats have no fraction, so the sum is rounded to the nearest.
@@ -223,7 +224,8 @@ fn whole(value: f32) -> f32 {
     select(nearest > value, nearest - 1.0, nearest)
 }
 
-/// Without a branch, whatever the compiler thinks of it: behind branches it stores under masks, which took three times as long.
+/// Without a branch, whatever the compiler thinks of it: behind branches it stores under masks, which took three times
+/// as long.
 #[inline(always)]
 fn select(condition: bool, yes: f32, no: f32) -> f32 {
     let mask = u32::from(condition).wrapping_neg();

@@ -1,5 +1,6 @@
-//! What `gpufeed bench` and `benches/kernels.rs` measure of this executor: images one after the other on one thread, with memory that is kept as a
-//! worker keeps it. Exists only with the feature `bench-internals`, and comes without any promise.
+//! What `gpufeed bench` and `benches/kernels.rs` measure of this executor: images one after the other on one thread,
+//! with memory that is kept as a worker keeps it. Exists only with the feature `bench-internals`, and comes without any
+//! promise.
 
 use super::{Pixels, Scratch, run};
 use crate::decode::Rect;

@@ -207,8 +207,8 @@ fn add_floats(row: &[f32], weight: f32, begin: bool, out: &mut [f32]) {
     }
 }
 
-/// Outputs of which the four channels lie together before they go to their planes. With planes as the sums' own target the compiler
-/// computes each channel apart, which takes twice as long.
+/// Outputs of which the four channels lie together before they go to their planes. With planes as the sums' own target
+/// the compiler computes each channel apart, which takes twice as long.
 const TOGETHER: usize = 64;
 
 fn horizontal(table: &Table, left: usize, line: &[f32], planes: &mut [f32]) {

@@ -34,8 +34,8 @@ struct Span {
     mirror: bool,
 }
 
-/// Which of `0..len` a window of that length shows of a rectangle of `inside` pixels that lies at 0 where the window begins at
-/// `window`; mirrored, its last one comes first.
+/// Which of `0..len` a window of that length shows of a rectangle of `inside` pixels that lies at 0 where the window
+/// begins at `window`; mirrored, its last one comes first.
 fn visible(len: i32, window: i32, inside: i32, mirror: bool) -> Range<i32> {
     let start = (-window).clamp(0, len);
     let end = (inside - window).clamp(start, len);
@@ -113,7 +113,8 @@ impl<'a> Unscaled<'a> {
         [(0..start, outside), (start..inner.start, source), (inner.end..end, source), (end..*len, outside)]
     }
 
-    /// Writes the output rows from `first` on to `planes`, as many as there is room for: all their reds, all greens, all blues.
+    /// Writes the output rows from `first` on to `planes`, as many as there is room for: all their reds, all greens,
+    /// all blues.
     pub(super) fn rows(&self, first: usize, planes: &mut [f32]) {
         let width = self.x.len;
         let (red, rest) = planes.split_at_mut(planes.len() / 3);

@@ -23,8 +23,9 @@ use crate::error::Result;
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |
 ///
-/// Folders whose names begin with a dot say nothing. As the files of Fashion-MNIST and KMNIST are called as MNIST's, classes of [`Idx`](Self::Idx) have names
-/// only where the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as torchvision does.
+/// Folders whose names begin with a dot say nothing. As the files of Fashion-MNIST and KMNIST are called as MNIST's,
+/// classes of [`Idx`](Self::Idx) have names only where the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as
+/// torchvision does.
 ///
 /// ```
 /// use gpufeed::dataset::Format;
@@ -63,7 +64,8 @@ pub enum Format {
 pub struct Opened {
     /// All samples, or those to train on.
     pub train: Box<dyn Dataset>,
-    /// Those to test with, of a data set that comes in two (MNIST, CIFAR, an `.npz` that says `train` and `test`) and has them there.
+    /// Those to test with, of a data set that comes in two (MNIST, CIFAR, an `.npz` that says `train` and `test`) and
+    /// has them there.
     pub test: Option<Box<dyn Dataset>>,
 }
 

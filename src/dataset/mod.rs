@@ -135,8 +135,8 @@ pub trait Dataset: Send + Sync {
 
     /// The sample's stable identity, which keys its random draws: by default its index.
     ///
-    /// Override it when samples can be added or removed without the others changing their draws. Two samples that may come in
-    /// one epoch have different ids.
+    /// Override it when samples can be added or removed without the others changing their draws. Two samples that may
+    /// come in one epoch have different ids.
     fn id(&self, index: usize) -> u64 {
         index as u64
     }
@@ -159,7 +159,8 @@ pub trait Dataset: Send + Sync {
         false
     }
 
-    /// The folder beside whose files a loader keeps what it has learnt of them: [`SeekIndexes`](crate::decode::SeekIndexes). `None` by default.
+    /// The folder beside whose files a loader keeps what it has learnt of them:
+    /// [`SeekIndexes`](crate::decode::SeekIndexes). `None` by default.
     fn folder(&self) -> Option<&Path> {
         None
     }
@@ -212,8 +213,8 @@ pub trait Dataset: Send + Sync {
         Subset::new(self, indices)
     }
 
-    /// Two parts without a common sample: the first has `fraction` of the samples, rounded to the nearest number (halves up),
-    /// the second has the others.
+    /// Two parts without a common sample: the first has `fraction` of the samples, rounded to the nearest number
+    /// (halves up), the second has the others.
     ///
     /// Which samples those are depends on `seed`, `fraction` and the length alone, on every platform. Both parts keep the
     /// order of the data set, unlike torch's `random_split`.
@@ -238,8 +239,8 @@ pub trait Dataset: Send + Sync {
     }
 
     /// Samples come as often as their weights say: each place of an epoch draws one of all, independently, as torch's
-    /// `WeightedRandomSampler` with replacement does, whether the loader shuffles or not. An epoch still has as many places as there are
-    /// samples.
+    /// `WeightedRandomSampler` with replacement does, whether the loader shuffles or not. An epoch still has as many
+    /// places as there are samples.
     ///
     /// ```
     /// use gpufeed::{Backend, DataLoader, Dataset, InMemory, Label, PixelFormat};
@@ -265,7 +266,8 @@ pub trait Dataset: Send + Sync {
         Weighted::new(self, weights)
     }
 
-    /// All samples, `times` times over: an epoch of `times` epochs, in which each repetition of a sample draws numbers of its own.
+    /// All samples, `times` times over: an epoch of `times` epochs, in which each repetition of a sample draws numbers
+    /// of its own.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label};

@@ -1,10 +1,10 @@
 //! Every format but JPEG, through the `image` crate. The whole image is decoded; the region alone is converted.
 //!
-//! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are looked up.
-//! 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, NaN being 0.
-//! Here Pillow differs: it clips single-channel 16-bit and float images to 0..=255 instead of scaling them. And it turns a
-//! TIFF as tag 274 says even where EXIF is to be ignored; here `Orientation::Ignore` means every format.
-//! The crate refuses some TIFFs that Pillow reads: palettes, gray with alpha, single-channel floats.
+//! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are
+//! looked up. 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, NaN being 0. Here
+//! Pillow differs: it clips single-channel 16-bit and float images to 0..=255 instead of scaling them. And it turns a
+//! TIFF as tag 274 says even where EXIF is to be ignored; here `Orientation::Ignore` means every format. The crate
+//! refuses some TIFFs that Pillow reads: palettes, gray with alpha, single-channel floats.
 
 use std::io::{Cursor, ErrorKind as Io};
 

@@ -1,5 +1,5 @@
-//! The JPEG engine alone, for the fuzz target `fuzz/fuzz_targets/jpeg.rs`: what it declines is not handed on to another decoder. Exists only with
-//! the feature `bench-internals`, and comes without any promise.
+//! The JPEG engine alone, for the fuzz target `fuzz/fuzz_targets/jpeg.rs`: what it declines is not handed on to another
+//! decoder. Exists only with the feature `bench-internals`, and comes without any promise.
 
 use super::jpeg::{self, Seek, SeekIndex};
 use super::{DecodeOptions, Probe, Rect, Scale};
@@ -44,7 +44,8 @@ impl JpegEngine {
         probe.stored
     }
 
-    /// RGBA of a region that lies within the stored image (at the scale: its sides divided, rounded up), rows without gaps, and the index where one was to be built and could be.
+    /// RGBA of a region that lies within the stored image (at the scale: its sides divided, rounded up), rows without
+    /// gaps, and the index where one was to be built and could be.
     ///
     /// # Errors
     /// Why the engine leaves the file to another decoder.

@@ -1,9 +1,9 @@
 //! Bytes to pixels: what an encoded image is ([`probe`]), and the pixels of one of its regions ([`decode`]).
 //!
 //! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
-//! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words.
-//! JPEG goes through our own engine (`jpeg/`) and, what that declines, through `zune-jpeg` (`zune.rs`); everything else through the
-//! `image` crate (`fallback.rs`).
+//! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words. JPEG
+//! goes through our own engine (`jpeg/`) and, what that declines, through `zune-jpeg` (`zune.rs`); everything else
+//! through the `image` crate (`fallback.rs`).
 
 mod fallback;
 mod jpeg;
@@ -83,7 +83,8 @@ pub enum Truncated {
     /// Refuse it: [`ErrorKind::TruncatedImage`].
     #[default]
     Error,
-    /// Keep what there is. The rest is gray (128) in a JPEG and black in other formats; a file whose header is cut is still refused.
+    /// Keep what there is. The rest is gray (128) in a JPEG and black in other formats; a file whose header is cut is
+    /// still refused.
     Fill,
 }
 
@@ -226,13 +227,14 @@ pub(crate) enum Way {
     Other,
 }
 
-/// Whether [`decode_indexed`] would decode an image at another scale than [`Scale::Full`], by what its headers say: it has to be a JPEG for our own
-/// engine.
+/// Whether [`decode_indexed`] would decode an image at another scale than [`Scale::Full`], by what its headers say: it
+/// has to be a JPEG for our own engine.
 pub(crate) fn can_scale(bytes: &[u8], probe: &Probe, options: &DecodeOptions) -> bool {
     probe.format == ImageFormat::Jpeg && jpeg::serves(bytes, probe.stored, options)
 }
 
-/// [`decode`] at a scale, in whose coordinates the region is, with the seek indexes of `store`, which gets those that were missing.
+/// [`decode`] at a scale, in whose coordinates the region is, with the seek indexes of `store`, which gets those that
+/// were missing.
 ///
 /// # Errors
 ///

@@ -9,8 +9,8 @@ use super::{PIXEL, Rect};
 /// The tag's number.
 const TAG: u16 = 274;
 
-/// The orientation, 1..=8, that a TIFF structure (EXIF data without its "Exif\0\0") declares in its first directory; 1 where there
-/// is none, or none that makes sense.
+/// The orientation, 1..=8, that a TIFF structure (EXIF data without its "Exif\0\0") declares in its first directory; 1
+/// where there is none, or none that makes sense.
 pub(super) fn from_tiff(tiff: &[u8]) -> u8 {
     find(tiff).filter(|value| (1..=8).contains(value)).unwrap_or(1)
 }
@@ -71,8 +71,8 @@ pub(super) fn stored_region(orientation: u8, region: Rect, (width, height): (u32
     }
 }
 
-/// Writes the stored pixels of `stored`, whose first row starts `source` and whose rows are `stride` bytes apart, oriented and without
-/// gaps into `target`, which they fill exactly. Only the rectangle's size is used.
+/// Writes the stored pixels of `stored`, whose first row starts `source` and whose rows are `stride` bytes apart,
+/// oriented and without gaps into `target`, which they fill exactly. Only the rectangle's size is used.
 pub(super) fn turn(orientation: u8, source: &[u8], stride: usize, stored: Rect, target: &mut [u8]) {
     let (width, height) = (stored.width as usize, stored.height as usize);
     let (columns_back, rows_back) = backwards(orientation);

@@ -155,7 +155,8 @@ pub(super) struct Header {
     pub(super) orientation: u8,
 }
 
-/// The marker and the payload of the segments of a JPEG (ITU-T T.81, annex B), from `at` up to and including the next SOS or EOI.
+/// The marker and the payload of the segments of a JPEG (ITU-T T.81, annex B), from `at` up to and including the next
+/// SOS or EOI.
 ///
 /// Fill bytes (any number of 0xFF) before a marker and stray bytes between segments are skipped, as every decoder does.
 struct Segments<'a> {

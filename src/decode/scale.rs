@@ -1,4 +1,5 @@
-//! JPEGs decoded to a half, a quarter or an eighth of their size: the inverse DCT of each block gives 4, 2 or 1 samples a side instead of 8.
+//! JPEGs decoded to a half, a quarter or an eighth of their size: the inverse DCT of each block gives 4, 2 or 1 samples
+//! a side instead of 8.
 
 use super::Probe;
 use serde::{Deserialize, Serialize};
@@ -64,8 +65,8 @@ pub(crate) struct Scaled {
     pub(crate) divisor: u32,
     /// Columns and rows of the oriented result.
     pub(crate) size: (u32, u32),
-    /// Columns and rows by which its first pixel reaches beyond the full image, 0 to 7. In the file it is always the last one that may do so, but
-    /// orientation can turn an axis.
+    /// Columns and rows by which its first pixel reaches beyond the full image, 0 to 7. In the file it is always the
+    /// last one that may do so, but orientation can turn an axis.
     pub(crate) before: (u32, u32),
 }
 

@@ -159,8 +159,9 @@ fn convert(planes: Planes, raw: &[u8], width: usize, region: Rect, target: &mut 
     }
 }
 
-/// Pillow's way from a four-component JPEG to RGB, which torchvision's default loader shares: the samples are taken to be inverted, as
-/// Adobe writes them (with or without Adobe's marker), and r = k − (255 − c)·k / 255, the division rounded; g and b likewise.
+/// Pillow's way from a four-component JPEG to RGB, which torchvision's default loader shares: the samples are taken to
+/// be inverted, as Adobe writes them (with or without Adobe's marker), and r = k − (255 − c)·k / 255, the division
+/// rounded; g and b likewise.
 fn cmyk_to_rgba(c: u8, m: u8, y: u8, k: u8) -> [u8; 4] {
     let one = |ink: u8| {
         let product = u32::from(255 - ink) * u32::from(k) + 128;
@@ -169,8 +170,8 @@ fn cmyk_to_rgba(c: u8, m: u8, y: u8, k: u8) -> [u8; 4] {
     [one(c), one(m), one(y), 255]
 }
 
-/// JFIF's YCbCr → RGB: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y + 1.772 cb, with cb and cr around 128, in 16-bit fixed point,
-/// rounded and clamped.
+/// JFIF's YCbCr → RGB: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y + 1.772 cb, with cb and cr around
+/// 128, in 16-bit fixed point, rounded and clamped.
 fn ycc_to_rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
     let (y, cb, cr) = (i32::from(y) << 16, i32::from(cb) - 128, i32::from(cr) - 128);
     let byte = |value: i32| ((value + (1 << 15)) >> 16).clamp(0, 255) as u8;

@@ -1,10 +1,10 @@
 //! What can be wrong with a device, and how that becomes an error instead of a panic or a wait without end.
 //!
-//! wgpu has three ways to say so. Error scopes catch what a call does wrong ([`Gpu::checked`]). What no scope catches goes to
-//! one handler of the device, and that the device is lost to one callback; without them the former panics and the
-//! latter is silent: a lost device takes every call and does nothing. Both are installed on devices that gpufeed opened, and
-//! never on an adopted one, where they are the application's. There, and wherever wgpu has not spoken yet, [`Gpu::alive`]
-//! asks.
+//! wgpu has three ways to say so. Error scopes catch what a call does wrong ([`Gpu::checked`]). What no scope catches
+//! goes to one handler of the device, and that the device is lost to one callback; without them the former panics and
+//! the latter is silent: a lost device takes every call and does nothing. Both are installed on devices that gpufeed
+//! opened, and never on an adopted one, where they are the application's. There, and wherever wgpu has not spoken yet,
+//! [`Gpu::alive`] asks.
 
 use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
@@ -63,8 +63,8 @@ impl Gpu {
         }
     }
 
-    /// As [`healthy`](Self::healthy), and asks wgpu: a lost device takes every call without a word, but what it makes is void,
-    /// and a void buffer has no memory to map.
+    /// As [`healthy`](Self::healthy), and asks wgpu: a lost device takes every call without a word, but what it makes
+    /// is void, and a void buffer has no memory to map.
     ///
     /// No submission with a wait that has a timeout: where another thread's poll finishes that submission in between,
     /// wgpu-core 30.0.1 panics (`Device::maintain` asserts on a fence value that it has read before) and drops callbacks.
@@ -96,7 +96,8 @@ impl Gpu {
         self.alive(stage).err().unwrap_or_else(|| error(stage, "a buffer could not be mapped"))
     }
 
-    /// `Device::poll`, which panics if the driver loses the device while it waits, or if a callback of the application's does.
+    /// `Device::poll`, which panics if the driver loses the device while it waits, or if a callback of the
+    /// application's does.
     fn poll(&self, stage: &'static str, poll: wgpu::PollType) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.device().poll(poll)));
         polled.map_err(|_| self.alive(stage).err().unwrap_or_else(|| error(stage, "a poll of the device panicked")))

@@ -1,8 +1,8 @@
 //! What passes take, by the device's own timestamps.
 //!
-//! Every submission writes to a query set of its own; the next submission resolves it (some drivers give zeros within the same
-//! one, gfx-rs/wgpu#6406) and copies it to a buffer that is then mapped. Where no set is free, a submission is not timed: nobody
-//! waits for a clock.
+//! Every submission writes to a query set of its own; the next submission resolves it (some drivers give zeros within
+//! the same one, gfx-rs/wgpu#6406) and copies it to a buffer that is then mapped. Where no set is free, a submission is
+//! not timed: nobody waits for a clock.
 
 use super::Gpu;
 use crate::error::Result;

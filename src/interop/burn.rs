@@ -145,9 +145,10 @@ impl Gpu {
 impl Batch {
     /// The images as a tensor on `device`, of the batch's shape and type, as `Tensor::from_data` would make it.
     ///
-    /// On a GPU they are copied within its memory; the batch may be dropped at once. A batch on the CPU goes to any device
-    /// of Burn's. Call it on the thread that computes with the tensor: Burn keeps a pool of memory for each. Whether Burn can
-    /// compute with [`DType::F16`] on a GPU is the adapter's `shader-f16`; `Device::supports_dtype` tells.
+    /// On a GPU they are copied within its memory; the batch may be dropped at once. A batch on the CPU goes to any
+    /// device of Burn's. Call it on the thread that computes with the tensor: Burn keeps a pool of memory for each.
+    /// Whether Burn can compute with [`DType::F16`] on a GPU is the adapter's `shader-f16`; `Device::supports_dtype`
+    /// tells.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is

@@ -215,31 +215,39 @@ impl DataLoaderBuilder {
     /// Whether JPEGs are decoded at a half, a quarter or an eighth of their size where a resize reduces them by as much at
     /// least; off by default.
     ///
-    /// For data sets of large photographs. It changes pixels: of photographs of 12 megapixels by 0.8 levels of 255 on average
-    /// with `Resize(224)`, 1.1 with `RandomResizedCrop(224)`, 1.5 with `Resize(700)`; single ones by up to 40, at sharp edges.
-    /// The numbers that are drawn do not change, nor what they mean: they are those of the full size, and every output is
-    /// centred where it would be on the full image. Only where a crop ends is rounded, to whole pixels of the smaller image:
-    /// up to 1, 2 or 4 of the full one come in or stay out.
+    /// For data sets of large photographs. It changes pixels: of photographs of 12 megapixels by 0.8 levels of 255 on
+    /// average with `Resize(224)`, 1.1 with `RandomResizedCrop(224)`, 1.5 with `Resize(700)`; single ones by up to 40,
+    /// at sharp edges. The numbers that are drawn do not change, nor what they mean: they are those of the full size,
+    /// and every output is centred where it would be on the full image. Only where a crop ends is rounded, to whole
+    /// pixels of the smaller image: up to 1, 2 or 4 of the full one come in or stay out.
     ///
-    /// Scaled are files of our own JPEG engine (baseline and extended sequential), for lists whose first stage resizes with
-    /// antialiasing, such as `Resize` and `RandomResizedCrop`, after nothing but crops and flips, and reduces both sides by 2
-    /// or more; of several views of a sample, all. [`Drawn::scale`](crate::transforms::Drawn::scale) says what became of each
-    /// image.
+    /// Scaled are files of our own JPEG engine (baseline and extended sequential), for lists whose first stage resizes
+    /// with antialiasing, such as `Resize` and `RandomResizedCrop`, after nothing but crops and flips, and reduces both
+    /// sides by 2 or more; of several views of a sample, all. [`Drawn::scale`](crate::transforms::Drawn::scale) says
+    /// what became of each image.
     pub fn scaled_decode(self, scaled_decode: bool) -> Self {
         DataLoaderBuilder { scaled_decode, ..self }
     }
 
     /// Keeps samples in memory once they are decoded, in RAM or on the GPU; off by default.
     ///
-    /// What is kept is what every epoch does alike. Without a [`Resize`](crate::transforms::Resize) before the first random
-    /// transform that is the image in bytes, as far as the transforms before leave it in sight: 3 bytes a pixel in RAM, 4 on
-    /// the GPU. Behind a `Resize` it is that transform's result (or a following `CenterCrop`'s): in as few bytes where all that comes before is exact in
-    /// them (crops, borders of one of the 256 levels, nearest-neighbour resizes; pixels that are floats stay so), else in f32, 16 bytes a pixel. But f32
-    /// is not kept in RAM for a GPU that augments: there it is the image in bytes, and also where the head cannot be divided there without other bits: a `Pad` that follows
-    /// the resize, or on a GPU an output of more than 4,194,304 pixels. [`DataLoader::explain`](crate::DataLoader::explain) says which. Batches have the same bits as without a cache. Samples that
-    /// have no room stream, in the same batches, and so do images that the CPU executor finishes for the GPU, and on a GPU those of which a resize makes
-    /// more than 16 MiB.
-    /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts, [`DataLoader::cached`](crate::DataLoader::cached) says what is kept.
+    /// What is kept is what every epoch does alike: what the list's head gives, the transforms before the first random
+    /// one.
+    ///
+    /// - Without a [`Resize`](crate::transforms::Resize) there, the image in bytes, as far as the head leaves it in
+    ///   sight: 3 bytes a pixel in RAM, 4 on the GPU (floats stay floats, of 16 bytes a pixel).
+    /// - Behind a `Resize` that transform's result, or a following `CenterCrop`'s: in as few bytes where these hold it
+    ///   exactly (nearest-neighbour resizes, crops, flips, borders of one of the 256 levels), else in f32, 16 bytes a
+    ///   pixel.
+    /// - The image in bytes after all where that f32 would not have the bits that batches have without a cache: in RAM
+    ///   for a GPU that augments, where a `Pad` follows the resize, on a GPU also for outputs of more than 4,194,304
+    ///   pixels.
+    ///
+    /// [`DataLoader::explain`](crate::DataLoader::explain) says which. Batches have the same bits as without a cache.
+    /// Samples that have no room stream, in the same batches, and so do images that the CPU executor finishes for the
+    /// GPU, and on a GPU those of which a resize makes more than 16 MiB.
+    /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts, [`DataLoader::cached`](crate::DataLoader::cached) says
+    /// what is kept.
     ///
     /// The budget is beside [`memory_budget`](Self::memory_budget). Pixels that the data set holds in RAM anyway
     /// ([`Dataset::is_in_memory`](crate::Dataset::is_in_memory)) are not kept there twice.
@@ -260,14 +268,15 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { cache, ..self }
     }
 
-    /// Whether a [`cache`](Self::cache) keeps what lies behind any [`Resize`](crate::transforms::Resize) in bytes, not only where these hold it exactly: 3
-    /// instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default.
+    /// Whether a [`cache`](Self::cache) keeps what lies behind any [`Resize`](crate::transforms::Resize) in bytes, not
+    /// only where these hold it exactly: 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default.
     ///
-    /// The workers then run the head of the list, and round its result to the nearest of 256 levels, torchvision's way to keep a resized image: half
-    /// a level of difference at most before the transforms that follow, none behind nearest-neighbour resizes of bytes. Values below 0 and above 1,
-    /// which bicubic resizes and float pixels may have, are clamped, as torchvision does for bytes. All samples are rounded,
-    /// those that have no room too, so batches depend neither on the budget nor on which samples it keeps. What a `Normalize` gives is not rounded:
-    /// the head ends before it. Without a cache, or without a `Resize` in the head, it changes nothing.
+    /// The workers then run the head of the list, and round its result to the nearest of 256 levels, torchvision's way
+    /// to keep a resized image: half a level of difference at most before the transforms that follow, none behind
+    /// nearest-neighbour resizes of bytes. Values below 0 and above 1, which bicubic resizes and float pixels may have,
+    /// are clamped, as torchvision does for bytes. All samples are rounded, those that have no room too, so batches
+    /// depend neither on the budget nor on which samples it keeps. What a `Normalize` gives is not rounded: the head
+    /// ends before it. Without a cache, or without a `Resize` in the head, it changes nothing.
     ///
     /// ```
     /// use gpufeed::transforms::{RandomCrop, Resize};

@@ -1,6 +1,7 @@
 //! The start of the line: announces each batch, and hands its places to the workers.
 //!
-//! Samples that lie in GPU memory take no worker: their numbers are drawn here, many at once, and the batch is announced with them.
+//! Samples that lie in GPU memory take no worker: their numbers are drawn here, many at once, and the batch is
+//! announced with them.
 
 use super::assembly::{Announced, KeptPlace, Message};
 use super::cache::{DeviceCache, DeviceEntry, Store};

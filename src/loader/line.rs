@@ -97,8 +97,8 @@ impl Line {
 
     /// Of the queues of a run.
     pub(super) fn capacities(&self) -> Capacities {
-        // Deep enough that no worker waits for the next job, of which a thousand small ones take a millisecond, and short enough
-        // that little is announced ahead.
+        // Deep enough that no worker waits for the next job, of which a thousand small ones take a millisecond, and
+        // short enough that little is announced ahead.
         let jobs = (16 * self.workers).min(self.batch_size / 2).max(2 * self.workers);
         // As many as there are output buffers, and those that the jobs ahead belong to.
         let announced = self.queue_depth + 4 + (jobs + self.workers).div_ceil(self.batch_size);

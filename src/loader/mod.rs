@@ -204,8 +204,8 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The plan, divided where a cache keeps what lies behind a resize in f32 or rounded. With `cache_in_bytes` it does not round there;
-    /// [`replay`](Self::replay) does.
+    /// The plan, divided where a cache keeps what lies behind a resize in f32 or rounded. With `cache_in_bytes` it does
+    /// not round there; [`replay`](Self::replay) does.
     pub fn plan(&self) -> &Plan {
         &self.line.plan
     }
@@ -230,8 +230,9 @@ impl DataLoader {
         self.line.stats.read(self.line.capacities())
     }
 
-    /// Adds `time` to what `stage` takes for every image, from now on; zero ends it. To find out what the line is limited
-    /// by: a delay at the bottleneck is felt in full, elsewhere not at all. Reading and the consumer sleep, the others compute.
+    /// Adds `time` to what `stage` takes for every image, from now on; zero ends it. To find out what the line is
+    /// limited by: a delay at the bottleneck is felt in full, elsewhere not at all. Reading and the consumer sleep, the
+    /// others compute.
     pub fn delay(&self, stage: Stage, time: Duration) {
         self.line.stats.delay(stage, time);
     }

@@ -245,7 +245,8 @@ impl<T> Outputs<T> {
         Err(ErrorKind::OutputsHeld { held, budget: self.budget.limit }.into())
     }
 
-    /// Buffers that come back, for whoever waits for several things at once, [`Run::left`] among them; never any while the run is full.
+    /// Buffers that come back, for whoever waits for several things at once, [`Run::left`] among them; never any while
+    /// the run is full.
     pub(super) fn returns(&self, run: &Run) -> Receiver<T> {
         if self.is_full(run) { never() } else { self.returns.1.clone() }
     }

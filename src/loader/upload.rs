@@ -152,8 +152,8 @@ impl<'a> Uploader<'a> {
         }
     }
 
-    /// Waits for an output buffer, and hears what arrives meanwhile: `None` if that is no message, `Some(None)` if there will
-    /// be none any more.
+    /// Waits for an output buffer, and hears what arrives meanwhile: `None` if that is no message, `Some(None)` if
+    /// there will be none any more.
     fn for_output(&self, inbox: &Receiver<Message>) -> Option<Option<Message>> {
         select! {
             recv(inbox) -> message => Some(message.ok()),

@@ -88,7 +88,8 @@ pub(crate) fn fuse(slots: &[Slot]) -> (Vec<Stage>, Vec<Place>) {
     distribute(slots, |_| false)
 }
 
-/// The same with one border more, before slot `border`: stages that were apart stay apart, or they would be sampled another way.
+/// The same with one border more, before slot `border`: stages that were apart stay apart, or they would be sampled
+/// another way.
 pub(crate) fn divide(slots: &[Slot], places: &[Place], border: usize) -> (Vec<Stage>, Vec<Place>) {
     let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
     let (mut stages, places) = distribute(slots, |number| number == border || begins(number));

@@ -43,8 +43,8 @@ pub(crate) struct Head {
 impl Plan {
     /// The same plan for a loader that keeps the result of the head.
     ///
-    /// Every image has the same bits as without, where it is not rounded: the border between two stages is exact, and none is
-    /// made where the stage behind it would be sampled another way.
+    /// Every image has the same bits as without, where it is not rounded: the border between two stages is exact, and
+    /// none is made where the stage behind it would be sampled another way.
     pub(crate) fn with_head(mut self, behind: Behind) -> Plan {
         let fixed = self.transforms.iter().take_while(|transform| transform.is_fixed()).count();
         let slots = self.first_slots.get(fixed).map_or(self.slots.len(), |&slot| usize::from(slot));
@@ -77,8 +77,9 @@ impl Plan {
         self
     }
 
-    /// Whether the stage of slot `last` could not be divided there without other last bits: a border keeps an image from the strip
-    /// kernel, whose sums are in another order, and taps that a resize has beyond a border add up its colour one by one.
+    /// Whether the stage of slot `last` could not be divided there without other last bits: a border keeps an image
+    /// from the strip kernel, whose sums are in another order, and taps that a resize has beyond a border add up its
+    /// colour one by one.
     fn borders_and_resizes_around(&self, last: usize) -> bool {
         let stage = self.places[last].stage;
         let has = |slots: std::ops::Range<usize>, wanted: fn(Effect) -> bool| {
@@ -189,7 +190,8 @@ impl Program {
         (self, Program { stages: tail })
     }
 
-    /// The same, where the stages before `stage` give no more than what it reads: what `stage` begins with a crop, they begin.
+    /// The same, where the stages before `stage` give no more than what it reads: what `stage` begins with a crop, they
+    /// begin.
     ///
     /// Exact, as a crop of a resize is: no step of theirs depends on pixels beside it, or a crop would have begun a stage.
     pub(crate) fn trimmed(mut self, stage: usize) -> Program {

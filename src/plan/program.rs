@@ -14,8 +14,8 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) struct Step {
     /// An [`opcode`].
     pub(crate) opcode: u32,
-    /// Contrast: which statistic of the stage, 0, and 1 where the image has one channel. Noise: its key, and the same. Erase: the
-    /// colour's bits. Otherwise as for contrast, with statistic 0.
+    /// Contrast: which statistic of the stage, 0, and 1 where the image has one channel. Noise: its key, and the same.
+    /// Erase: the colour's bits. Otherwise as for contrast, with statistic 0.
     pub(crate) integers: [u32; 3],
     /// The step's numbers. Erase and noise: left, top, right, bottom.
     pub(crate) value: [f32; 4],

@@ -40,7 +40,8 @@ pub(crate) struct Axis {
     /// The rectangle that the source's border surrounds, in source pixels.
     pub(crate) source_start: i32,
     pub(crate) source_len: i32,
-    /// Where the grid begins in the view; 0, but for a source that was scaled down in decoding up to half a pixel before or behind.
+    /// Where the grid begins in the view; 0, but for a source that was scaled down in decoding up to half a pixel
+    /// before or behind.
     pub(crate) phase: f32,
     pub(crate) padding: [u32; 2],
 }
@@ -305,8 +306,9 @@ impl Axis {
         }
     }
 
-    /// The same reading from a source of `len` pixels, each `divisor` of the old ones' sides, the first of which begins `before` old pixels before the
-    /// old source. The view becomes the pixels whose centres lie in it, and `phase` keeps every output where it was.
+    /// The same reading from a source of `len` pixels, each `divisor` of the old ones' sides, the first of which begins
+    /// `before` old pixels before the old source. The view becomes the pixels whose centres lie in it, and `phase`
+    /// keeps every output where it was.
     fn scaled_down(mut self, divisor: u32, len: u32, before: u32) -> Self {
         let by = divisor as i32;
         let first = self.source_window + before as i32;
@@ -391,8 +393,8 @@ impl Sampling {
         self
     }
 
-    /// How many times smaller the source might be without being enlarged; 1 where another source would not do: what is not smoothed shows single
-    /// pixels, and a border is as wide as it is in pixels.
+    /// How many times smaller the source might be without being enlarged; 1 where another source would not do: what is
+    /// not smoothed shows single pixels, and a border is as wide as it is in pixels.
     pub(crate) fn reduction(&self) -> f32 {
         let smooth = matches!(self.filter, Filter::LinearAntialias | Filter::CubicAntialias);
         if smooth && self.source_border.is_none() { self.x.scale.min(self.y.scale).max(1.0) } else { 1.0 }

@@ -1,8 +1,10 @@
-//! The first integers of one stream under many keys: what the images of a batch draw for one operator, in vectors across the images.
+//! The first integers of one stream under many keys: what the images of a batch draw for one operator, in vectors
+//! across the images.
 //!
-//! `rand_chacha` makes four blocks at a time of *one* key, of which most operators use a few integers. Here the lanes are keys, each of
-//! which gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a variant of Salsa20" (2008), with 8
-//! rounds, a counter and a stream of 64 bits each, as `rand_chacha` has them: a test compares both.
+//! `rand_chacha` makes four blocks at a time of *one* key, of which most operators use a few integers. Here the lanes
+//! are keys, each of which gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a
+//! variant of Salsa20" (2008), with 8 rounds, a counter and a stream of 64 bits each, as `rand_chacha` has them: a test
+//! compares both.
 
 use multiversion::multiversion;
 

@@ -6,8 +6,8 @@
 //! sample `order[p % len]` for the `p / len`-th time. So all shards have equally many samples and batches,
 //! and no two of them ever have the same sample for the same time.
 //!
-//! With [weights](Sampler::weights) the epoch's order is drawn instead, with replacement: some samples come several times, others not at
-//! all. Everything else is the same.
+//! With [weights](Sampler::weights) the epoch's order is drawn instead, with replacement: some samples come several
+//! times, others not at all. Everything else is the same.
 //!
 //! ```
 //! use gpufeed::{LastBatch, Sampler};
@@ -171,8 +171,9 @@ impl Sampler {
         Sampler { last_batch, ..self }.checked()
     }
 
-    /// Draws the sample at each position by weight, with replacement, whether shuffled or not: an epoch still has as many positions as
-    /// there are samples. Each position's draw depends on the seed, the epoch and the position alone. Default: none, each sample once.
+    /// Draws the sample at each position by weight, with replacement, whether shuffled or not: an epoch still has as
+    /// many positions as there are samples. Each position's draw depends on the seed, the epoch and the position alone.
+    /// Default: none, each sample once.
     ///
     /// ```
     /// use gpufeed::Sampler;
@@ -184,8 +185,8 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`] if there are not as many weights as samples, if one of them is negative, infinite or not a number, if all
-    /// are 0, or if there are more than 2^32 - 1 positions.
+    /// [`ErrorKind::Argument`] if there are not as many weights as samples, if one of them is negative, infinite or not
+    /// a number, if all are 0, or if there are more than 2^32 - 1 positions.
     pub fn weights(self, weights: &[f64]) -> Result<Self> {
         let weights = Some(Weights::new(weights, self.len)?);
         Sampler { weights, ..self }.checked()

@@ -1,15 +1,15 @@
 //! Samples drawn by weight, with replacement: the same on every platform, for ever.
 //!
-//! Place `p` of an epoch takes the `p`-th number u of ChaCha8 under a key made of seed and epoch, and the first sample at which
-//! the sum of weights so far exceeds u times their total.
+//! Place `p` of an epoch takes the `p`-th number u of ChaCha8 under a key made of seed and epoch, and the first sample
+//! at which the sum of weights so far exceeds u times their total.
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::random::Numbers;
 
-/// Keeps these numbers apart from all others drawn with the same seed. Changing it, or anything else here, changes which samples
-/// every user of weights gets.
+/// Keeps these numbers apart from all others drawn with the same seed. Changing it, or anything else here, changes
+/// which samples every user of weights gets.
 const DOMAIN: [u8; 16] = *b"gpufeed.weights1";
 
 /// What samples are drawn from.
@@ -17,8 +17,8 @@ const DOMAIN: [u8; 16] = *b"gpufeed.weights1";
 pub(super) struct Weights {
     /// The sums of the weights up to and with each sample, in relation to the greatest weight.
     sums: Arc<[f64]>,
-    /// The total cut into as many parts as there are samples: the first sample whose sum lies in each part or beyond it. So a search has
-    /// one part to look at, that is one sample on average.
+    /// The total cut into as many parts as there are samples: the first sample whose sum lies in each part or beyond
+    /// it. So a search has one part to look at, that is one sample on average.
     starts: Arc<[u32]>,
     /// From a sum to its part.
     scale: f64,
@@ -88,9 +88,11 @@ impl Weights {
         self.beyond(numbers.unit() * self.sums.last().copied().unwrap_or_default())
     }
 
-    /// The first sample whose sum exceeds `point`. One of weight 0 adds nothing to the sum before it, and so is never the first.
+    /// The first sample whose sum exceeds `point`. One of weight 0 adds nothing to the sum before it, and so is never
+    /// the first.
     fn beyond(&self, point: f64) -> usize {
-        // Parts never decrease along the sums: the sample lies between the first one in the point's part and the first one in the next.
+        // Parts never decrease along the sums: the sample lies between the first one in the point's part and the first
+        // one in the next.
         let part = part(point, self.scale).min(self.starts.len().saturating_sub(1));
         let first = self.starts.get(part).map_or(0, |&first| first as usize);
         let last = self.starts.get(part + 1).map_or(self.sums.len(), |&last| last as usize + 1);

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Puts the channels in random order, each of the six equally likely: torchvision's `RandomChannelPermutation`.
 ///
-/// It always applies; one of the six leaves the image as it is. For a chance, wrap it in [`RandomApply`](super::RandomApply).
+/// It always applies; one of the six leaves the image as it is. For a chance, wrap it in
+/// [`RandomApply`](super::RandomApply).
 ///
 /// ```
 /// use gpufeed::transforms::{RandomApply, RandomChannelPermutation};

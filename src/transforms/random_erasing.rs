@@ -98,7 +98,8 @@ impl RandomErasing {
         for _ in 0..10 {
             let area = w * h * numbers.uniform(self.scale.0, self.scale.1);
             let ratio = libm::exp(numbers.uniform(log_low, log_high));
-            // Python's round: halves go to the even number. The ratio multiplies the height, other than in RandomResizedCrop.
+            // Python's round: halves go to the even number. The ratio multiplies the height, other than in
+            // RandomResizedCrop.
             let erased_h = libm::sqrt(area * ratio).round_ties_even();
             let erased_w = libm::sqrt(area / ratio).round_ties_even();
             if erased_h < h && erased_w < w {

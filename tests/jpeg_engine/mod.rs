@@ -1,8 +1,10 @@
-//! What must hold whatever a JPEG's bytes are; `tests/decode_mutants.rs` and the fuzz target `fuzz/fuzz_targets/jpeg.rs` check it.
+//! What must hold whatever a JPEG's bytes are; `tests/decode_mutants.rs` and the fuzz target
+//! `fuzz/fuzz_targets/jpeg.rs` check it.
 //!
-//! An input is a file and, behind it, 24 bytes that say what is done with it ([`Control`]). No panic; no more memory than the declared size and
-//! `max_pixels` allow; the region is that part of the whole image, whether an index is built, used or absent and whatever was decoded before in the
-//! same memory. A damaged index may give wrong pixels (its store has checksums), nothing worse.
+//! An input is a file and, behind it, 24 bytes that say what is done with it ([`Control`]). No panic; no more memory
+//! than the declared size and `max_pixels` allow; the region is that part of the whole image, whether an index is
+//! built, used or absent and whatever was decoded before in the same memory. A damaged index may give wrong pixels (its
+//! store has checksums), nothing worse.
 
 #![allow(unreachable_pub)] // a test program's own module
 
@@ -38,7 +40,8 @@ struct Control {
     forged: u8,
     /// Starts and lengths, horizontally and vertically; reduced to what the image has.
     region: [u16; 4],
-    /// Places in the index and what to change there; by the first two the file is changed, too, before it leaves its traces in the engine's memory.
+    /// Places in the index and what to change there; by the first two the file is changed, too, before it leaves its
+    /// traces in the engine's memory.
     damage: [(u16, u8); 4],
 }
 
@@ -103,7 +106,8 @@ fn covered((width, height): (u32, u32)) -> usize {
     width.next_multiple_of(32) as usize * height.next_multiple_of(32) as usize
 }
 
-/// Bytes that the engine may take for a file of `length` bytes: pixels, planes, a few rows, the scan with its list of places and the index, tables.
+/// Bytes that the engine may take for a file of `length` bytes: pixels, planes, a few rows, the scan with its list of
+/// places and the index, tables.
 fn engines((width, height): (u32, u32), length: usize) -> usize {
     let pixels = 4 * width as usize * height as usize;
     let index = covered((width, height)) / 16;
@@ -243,7 +247,8 @@ fn by_index(control: &Control, file: &File<'_>, index: &JpegIndex, expected: &[u
     }
 }
 
-/// `decode`, where zune-jpeg gets what the engine declines. `served` is what the engine has made of the region of a file that is not turned.
+/// `decode`, where zune-jpeg gets what the engine declines. `served` is what the engine has made of the region of a
+/// file that is not turned.
 fn by_the_public_api(file: &File<'_>, control: &Control, served: Option<Vec<u8>>) {
     let File { bytes, probe, options } = file;
     let region = control.region((probe.width, probe.height));

@@ -1,7 +1,7 @@
 //! Whether counted draws are of one distribution: Kolmogorov-Smirnov and chi², as probabilities that a difference is chance.
 //!
-//! Sources: W. H. Press et al., "Numerical Recipes", 3rd ed., 14.3 (both tests), 6.2 (the incomplete gamma function's series);
-//! the asymptotic law of Kolmogorov-Smirnov is an upper bound where values are tied or binned.
+//! Sources: W. H. Press et al., "Numerical Recipes", 3rd ed., 14.3 (both tests), 6.2 (the incomplete gamma function's
+//! series); the asymptotic law of Kolmogorov-Smirnov is an upper bound where values are tied or binned.
 
 #![allow(dead_code)] // each test program uses its own part
 

@@ -1,7 +1,7 @@
 //! The command `gpufeed`: measures the line on any machine, looks at data sets, shows what recipes do.
 //!
-//! Exit codes: 0 done; 1 it could not be done; 2 wrong arguments; 3 done, and there is something to look at (`doctor`, `index`, `pack`:
-//! files that cannot be used; `compare`: a difference larger than the noise).
+//! Exit codes: 0 done; 1 it could not be done; 2 wrong arguments; 3 done, and there is something to look at (`doctor`,
+//! `index`, `pack`: files that cannot be used; `compare`: a difference larger than the noise).
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 /// Data sets one after the other: torch's `ConcatDataset`.
 ///
-/// A part keeps the ids of its samples, unless a part before it has one of them: then a number that depends on the ids alone is
-/// added to all of its ids. So the first part's draws are the same as without the others.
+/// A part keeps the ids of its samples, unless a part before it has one of them: then a number that depends on the ids
+/// alone is added to all of its ids. So the first part's draws are the same as without the others.
 ///
 /// Where one part has [weights](Dataset::weights), samples of parts without any weigh 1.
 ///

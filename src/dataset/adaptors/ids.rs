@@ -9,8 +9,8 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Choices that are tried. One is enough but for adaptors of adaptors, or more samples than ids can be found for.
 const ATTEMPTS: u64 = 1000;
 
-/// A number to add `r` times to the `r`-th repetition's ids, so that all ids of `times` repetitions differ; `None` if there are
-/// too many. Equal ids count as one.
+/// A number to add `r` times to the `r`-th repetition's ids, so that all ids of `times` repetitions differ; `None` if
+/// there are too many. Equal ids count as one.
 pub(super) fn stride(ids: impl Iterator<Item = u64> + Clone, times: u64) -> Option<u64> {
     (0..ATTEMPTS).find_map(|attempt| {
         // Times `factor`, the r-th repetition of an id is r further: repetitions stay apart if ids are `times` apart.
@@ -33,7 +33,8 @@ fn inverse(odd: u64) -> u64 {
     (0..5).fold(odd, |guess, _| guess.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(guess))))
 }
 
-/// A number to add to `ids`, 0 if possible, so that none is among `taken`, which is sorted and gets them; `None` if there is none.
+/// A number to add to `ids`, 0 if possible, so that none is among `taken`, which is sorted and gets them; `None` if
+/// there is none.
 pub(super) fn shift(ids: impl Iterator<Item = u64>, taken: &mut Vec<u64>) -> Option<u64> {
     let ids: Vec<u64> = ids.collect();
     let free = |shift: u64| ids.iter().all(|id| taken.binary_search(&id.wrapping_add(shift)).is_err());

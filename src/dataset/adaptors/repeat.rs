@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 
 /// All samples of a data set, several times over, as for long epochs of a small set.
 ///
-/// The first repetition keeps the ids of the samples. A later one adds to each a multiple of a number that depends on the ids and on
-/// the number of repetitions alone, so that each repetition draws numbers of its own.
+/// The first repetition keeps the ids of the samples. A later one adds to each a multiple of a number that depends on
+/// the ids and on the number of repetitions alone, so that each repetition draws numbers of its own.
 ///
 /// ```
 /// use gpufeed::dataset::Repeat;
@@ -28,13 +28,13 @@ pub struct Repeat<D> {
 }
 
 impl<D: Dataset> Repeat<D> {
-    /// `data`, `times` times. Takes 8 bytes a sample of `data` while it compares ids, and nothing a sample afterwards (8 bytes for each of
-    /// the `times` if there are weights).
+    /// `data`, `times` times. Takes 8 bytes a sample of `data` while it compares ids, and nothing a sample afterwards
+    /// (8 bytes for each of the `times` if there are weights).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `times` is 0, or so large that the samples cannot be counted or told
-    /// apart.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `times` is 0, or so large that the samples cannot be
+    /// counted or told apart.
     pub fn new(data: D, times: usize) -> Result<Self> {
         if times == 0 {
             return Err(Error::argument("repeat", "0 times leaves no samples; at least 1"));

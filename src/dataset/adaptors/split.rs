@@ -14,8 +14,8 @@ const DOMAIN: [u8; 24] = *b"gpufeed.dataset.split.01";
 /// One part of a data set that [`split`](Dataset::split) has split; both share it.
 pub type SplitPart<D> = Subset<Arc<D>>;
 
-/// `fraction` of the samples, drawn with `seed`, and the others; both in the data set's order, which is the one in which files lie
-/// together.
+/// `fraction` of the samples, drawn with `seed`, and the others; both in the data set's order, which is the one in
+/// which files lie together.
 pub(in crate::dataset) fn split<D: Dataset>(data: D, fraction: f64, seed: u64) -> Result<(SplitPart<D>, SplitPart<D>)> {
     if !(0.0..=1.0).contains(&fraction) {
         return Err(Error::argument(

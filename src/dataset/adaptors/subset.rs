@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 
 /// Samples of a data set by their indices: torch's `Subset`.
 ///
-/// Samples keep their ids, and so their random draws. An index that comes again gets another id from its second time on, which
-/// depends on the ids alone: draws are distinct. [Weights](Dataset::weights) follow the samples.
+/// Samples keep their ids, and so their random draws. An index that comes again gets another id from its second time
+/// on, which depends on the ids alone: draws are distinct. [Weights](Dataset::weights) follow the samples.
 ///
 /// ```
 /// use gpufeed::dataset::Subset;

@@ -9,8 +9,8 @@ use crate::sampler::check_weights;
 /// A data set with [weights](Dataset::weights), by which a loader draws its samples: torch's `WeightedRandomSampler` with
 /// replacement.
 ///
-/// Weights are in relation to each other: they need not add up to 1. A sample of weight 0 never comes. They replace weights that the
-/// data set has already.
+/// Weights are in relation to each other: they need not add up to 1. A sample of weight 0 never comes. They replace
+/// weights that the data set has already.
 ///
 /// ```
 /// use gpufeed::dataset::Weighted;
@@ -33,8 +33,8 @@ impl<D: Dataset> Weighted<D> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many weights as samples, if one of them is negative,
-    /// infinite or not a number, or if all are 0.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many weights as samples, if one of them
+    /// is negative, infinite or not a number, or if all are 0.
     pub fn new(data: D, weights: impl Into<Vec<f64>>) -> Result<Self> {
         let weights = weights.into();
         check_weights(&weights, data.len())?;

@@ -13,9 +13,9 @@ pub use values::ArrayValues;
 
 /// Equally large images in one array, with labels: the case of torch's `TensorDataset`.
 ///
-/// Values are bytes, or floats from 0 for black to 1 for white. Images have 1 channel (gray), 3 (red, green, blue), or as bytes 4, of
-/// which the last, alpha, is dropped when they are used. An array of [`nhwc`](Self::nhwc) is moved in, not copied; reading a sample
-/// copies and allocates nothing.
+/// Values are bytes, or floats from 0 for black to 1 for white. Images have 1 channel (gray), 3 (red, green, blue), or
+/// as bytes 4, of which the last, alpha, is dropped when they are used. An array of [`nhwc`](Self::nhwc) is moved in,
+/// not copied; reading a sample copies and allocates nothing.
 ///
 /// ```
 /// use gpufeed::{Arrays, Dataset, Label};
@@ -45,12 +45,13 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// `shape` is the number of images, their height, their width and their channels, the last changing fastest. Nothing is copied.
+    /// `shape` is the number of images, their height, their width and their channels, the last changing fastest.
+    /// Nothing is copied.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many values as the shape says, if height or width is 0 or
-    /// above 2^32 - 1, or if channels are not 1 or 3, or 4 of bytes.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many values as the shape says, if height
+    /// or width is 0 or above 2^32 - 1, or if channels are not 1 or 3, or 4 of bytes.
     pub fn nhwc(shape: [usize; 4], values: impl Into<ArrayValues>) -> Result<Self> {
         let values = values.into();
         let [len, height, width, channels] = shape;
@@ -90,8 +91,8 @@ impl Arrays {
         })
     }
 
-    /// `shape` is the number of images, their channels, their height and their width, the last changing fastest. Where there is more than
-    /// one channel, values are copied once, into the order of [`nhwc`](Self::nhwc).
+    /// `shape` is the number of images, their channels, their height and their width, the last changing fastest. Where
+    /// there is more than one channel, values are copied once, into the order of [`nhwc`](Self::nhwc).
     ///
     /// # Errors
     ///

@@ -15,9 +15,10 @@ use crate::error::{Error, Result};
 
 /// Reads CIFAR's files as [`Arrays`] of 32x32 RGB bytes.
 ///
-/// The folder is the data set's own, or the one in which that lies: `cifar-10-batches-py` or `cifar-100-python` as torchvision unpacks
-/// them, `cifar-10-batches-bin` or `cifar-100-binary`. Which data set it is and in which layout shows in the names of its files; of
-/// several, the first in this list counts. Images are in the order of torchvision's reader.
+/// The folder is the data set's own, or the one in which that lies: `cifar-10-batches-py` or `cifar-100-python` as
+/// torchvision unpacks them, `cifar-10-batches-bin` or `cifar-100-binary`. Which data set it is and in which layout
+/// shows in the names of its files; of several, the first in this list counts. Images are in the order of torchvision's
+/// reader.
 ///
 /// | files | |
 /// |---|---|
@@ -26,8 +27,8 @@ use crate::error::{Error, Result};
 /// | `data_batch_1.bin` to `data_batch_5.bin`, `test_batch.bin`, `batches.meta.txt` | CIFAR-10, binary |
 /// | `train.bin`, `test.bin`, `fine_label_names.txt`, `coarse_label_names.txt` | CIFAR-100, binary |
 ///
-/// Class names come from the file of names; without it classes have no names. Python's files are pickles, of which only plain data and
-/// arrays are read: no code in them is run.
+/// Class names come from the file of names; without it classes have no names. Python's files are pickles, of which only
+/// plain data and arrays are read: no code in them is run.
 ///
 /// ```
 /// use gpufeed::{Cifar, Dataset, Label, Split};

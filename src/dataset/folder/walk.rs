@@ -15,7 +15,8 @@ struct Folder {
     files: Vec<OsString>,
 }
 
-/// Adds to `paths` the files at any depth below `start` whose name ends in one of `extensions`; those in hidden folders only if `hidden`.
+/// Adds to `paths` the files at any depth below `start` whose name ends in one of `extensions`; those in hidden folders
+/// only if `hidden`.
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others, so that
 /// "a-b" comes between "a" and "a/c": walking depth first would not do.

@@ -15,8 +15,9 @@ pub use names::Emnist;
 
 /// Reads IDX files, the format of MNIST, Fashion-MNIST, KMNIST and EMNIST, as [`Arrays`] of gray bytes.
 ///
-/// Files have torchvision's names, lie in the folder given or in its folder `raw`, and are raw or gzip (`.gz`), which shows in their
-/// first bytes. A file that is not whole, or longer than its header says, is an error: nothing is half-read.
+/// Files have torchvision's names, lie in the folder given or in its folder `raw`, and are raw or gzip (`.gz`), which
+/// shows in their first bytes. A file that is not whole, or longer than its header says, is an error: nothing is
+/// half-read.
 ///
 /// ```
 /// use gpufeed::{Dataset, Idx, Label, Split};
@@ -41,7 +42,8 @@ impl Idx {
     ///
     /// # Errors
     ///
-    /// Those of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a label above 9.
+    /// Those of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a label
+    /// above 9.
     pub fn mnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         named(folder.as_ref(), split, &MNIST)
     }
@@ -71,8 +73,8 @@ impl Idx {
     ///
     /// # Errors
     ///
-    /// Those of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a label beyond the
-    /// classes.
+    /// Those of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a label
+    /// beyond the classes.
     pub fn emnist(folder: impl AsRef<Path>, part: Emnist, split: Split) -> Result<Arrays> {
         let split = match split {
             Split::Train => "train",
@@ -94,8 +96,9 @@ impl Idx {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read; [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is
-    /// no such array, not whole, longer than its header says, or if there are not as many labels as images.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read;
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is no such array, not whole, longer than its header
+    /// says, or if there are not as many labels as images.
     pub fn from_files(images: impl AsRef<Path>, labels: impl AsRef<Path>) -> Result<Arrays> {
         read(images.as_ref(), labels.as_ref(), Vec::new())
     }

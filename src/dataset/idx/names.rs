@@ -76,8 +76,9 @@ pub(super) const FASHION: [&str; 10] =
     ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"];
 pub(super) const KMNIST: [&str; 10] = ["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"];
 
-/// Of files called as MNIST's, which those of other data sets are, too: what torchvision's name for the folder says, `FashionMNIST` or
-/// `FashionMNIST/raw`, in small letters or not, with or without `-` and `_`. No names for another folder.
+/// Of files called as MNIST's, which those of other data sets are, too: what torchvision's name for the folder says,
+/// `FashionMNIST` or `FashionMNIST/raw`, in small letters or not, with or without `-` and `_`. No names for another
+/// folder.
 pub(super) fn of_folder(folder: &Path) -> &'static [&'static str] {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let own = if whole.ends_with("raw") { whole.parent() } else { Some(&*whole) };

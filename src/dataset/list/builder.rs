@@ -38,15 +38,16 @@ impl ImageListBuilder {
         self
     }
 
-    /// Whether the first line of a CSV file names the columns. Default: if one of its fields is `path`, `file`, `filename`, `file_name` or
-    /// `image`.
+    /// Whether the first line of a CSV file names the columns. Default: if one of its fields is `path`, `file`,
+    /// `filename`, `file_name` or `image`.
     #[must_use]
     pub fn header(mut self, header: bool) -> Self {
         self.settings.header = Some(header);
         self
     }
 
-    /// Whether labels of one column are names even if they look like numbers; classes are then sorted as texts. Default: `false`.
+    /// Whether labels of one column are names even if they look like numbers; classes are then sorted as texts.
+    /// Default: `false`.
     #[must_use]
     pub fn class_names(mut self, names: bool) -> Self {
         self.settings.names = names;

@@ -15,10 +15,10 @@ pub use builder::ImageListBuilder;
 
 /// Images and labels from a CSV or JSON-lines file.
 ///
-/// A file that ends in `.jsonl`, `.ndjson` or `.json` has an object a line: `{"path": "a.jpg", "label": 3}`, the label also
-/// as `class` or `cls`. Any other is CSV, or with
-/// tabs if it ends in `.tsv`: the path comes first, or in the column called `path`, `file`, `filename`, `file_name` or `image`, and every
-/// other column is part of the label. The first line is one of names, not of a sample, if it has one of those.
+/// A file that ends in `.jsonl`, `.ndjson` or `.json` has an object a line: `{"path": "a.jpg", "label": 3}`, the label
+/// also as `class` or `cls`. Any other is CSV, or with tabs if it ends in `.tsv`: the path comes first, or in the
+/// column called `path`, `file`, `filename`, `file_name` or `image`, and every other column is part of the label. The
+/// first line is one of names, not of a sample, if it has one of those.
 ///
 /// | label | becomes |
 /// |---|---|
@@ -27,7 +27,8 @@ pub use builder::ImageListBuilder;
 /// | one other number, several numbers (columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
 /// | nothing | [`Label::None`](crate::Label::None) |
 ///
-/// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened only when they are read.
+/// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened only when
+/// they are read.
 ///
 /// ```
 /// use gpufeed::{Dataset, ImageList, Label};
@@ -53,9 +54,10 @@ impl ImageList {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the list cannot be read, [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) with the
-    /// line if it is not understood or its label is of another kind than the first one's, and
-    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if it lists nothing.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the list cannot be read,
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) with the line if it is not understood or its label is of
+    /// another kind than the first one's, and [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if it lists
+    /// nothing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
     }

@@ -87,7 +87,8 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Begins a transaction, in which what is read stays where it is. It takes a fraction of a microsecond: there is no lock file to note it in.
+    /// Begins a transaction, in which what is read stays where it is. It takes a fraction of a microsecond: there is no
+    /// lock file to note it in.
     pub(super) fn read(&self) -> Result<RoTxn<'_, WithoutTls>> {
         self.env.read_txn().map_err(|error| failed(&self.path, error))
     }
@@ -97,14 +98,16 @@ impl Environment {
     }
 }
 
-/// Maps a file read-only, without a lock file: data sets lie on read-only disks, too. So a writer elsewhere would not know of the readers.
+/// Maps a file read-only, without a lock file: data sets lie on read-only disks, too. So a writer elsewhere would not
+/// know of the readers.
 #[allow(unsafe_code)]
 pub(super) fn map_to_read(file: &Path) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     // No more of the address space than the file has: others reserve a terabyte for it to grow.
     options.map_size((fs::metadata(file)?.len() as usize).next_multiple_of(ROUND));
-    // SAFETY: the pages are LMDB's as long as nobody writes to the file while it is mapped, and it is what LMDB has written; `Lmdb` says
-    // in its documentation that its caller sees to both, as for any memory map. NO_LOCK asks for the same. NO_TLS is set by the type.
+    // SAFETY: the pages are LMDB's as long as nobody writes to the file while it is mapped, and it is what LMDB has
+    // written; `Lmdb` says in its documentation that its caller sees to both, as for any memory map. NO_LOCK asks for
+    // the same. NO_TLS is set by the type.
     unsafe {
         options.flags(EnvFlags::READ_ONLY | EnvFlags::NO_LOCK | EnvFlags::NO_SUB_DIR | EnvFlags::NO_READ_AHEAD);
         options.open(file)
@@ -134,7 +137,7 @@ pub(super) fn grow(env: &mut Env<WithoutTls>) -> heed::Result<()> {
 
 #[allow(unsafe_code)]
 pub(super) fn resize(env: &mut Env<WithoutTls>, size: usize) -> heed::Result<()> {
-    // SAFETY: no transaction may be open, and none is: they borrow the environment, which is borrowed mutably here, and the writer that owns
-    // it never clones it.
+    // SAFETY: no transaction may be open, and none is: they borrow the environment, which is borrowed mutably here, and
+    // the writer that owns it never clones it.
     unsafe { env.resize(size) }
 }

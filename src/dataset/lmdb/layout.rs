@@ -14,8 +14,8 @@ pub enum LmdbLayout {
     /// What the file shows: [`Numbered`](Self::Numbered) if it has the key `num-samples`, else what fits the first value.
     #[default]
     Auto,
-    /// `num-samples`: how many, in decimal digits; `image-000000001` and so on: the image files; `label-000000001`: a class in decimal digits, or
-    /// a list of numbers (JSON, or with spaces or commas between).
+    /// `num-samples`: how many, in decimal digits; `image-000000001` and so on: the image files; `label-000000001`: a
+    /// class in decimal digits, or a list of numbers (JSON, or with spaces or commas between).
     Numbered,
     /// Any key: the class as 4 bytes, little-endian, and behind it the image file. Samples are in the keys' order.
     ClassAndImage,

@@ -31,17 +31,19 @@ const FILE: &str = "data.mdb";
 /// | `ClassAndImage` | any, in their order | the class, 4 bytes, little-endian, then the image file | in the value |
 /// | `Image` | any, in their order | the image file | none |
 ///
-/// Keys that begin with `__` are no samples. Class names are a JSON list under the key `classes`, or a `classes.txt` or `classes.json`
-/// ([`TarShards`](super::TarShards) says how) beside the file. Values that are Python pickles are refused.
+/// Keys that begin with `__` are no samples. Class names are a JSON list under the key `classes`, or a `classes.txt` or
+/// `classes.json` ([`TarShards`](super::TarShards) says how) beside the file. Values that are Python pickles are
+/// refused.
 ///
-/// A `Numbered` set is open at once, whatever its size; of others the keys are listed, some 20 ms for 100,000. Each read is a transaction of its
-/// own, and one copy. Clones share the file, and so do all that open it in one process.
+/// A `Numbered` set is open at once, whatever its size; of others the keys are listed, some 20 ms for 100,000. Each
+/// read is a transaction of its own, and one copy. Clones share the file, and so do all that open it in one process.
 ///
 /// # What LMDB asks for
 ///
-/// The file is mapped, without LMDB's lock file, so that it may lie on a read-only disk: **nobody must write to it, replace its content or cut it
-/// while it is open**, and as LMDB follows what it finds in its pages without checking, only files from writers that you trust should be opened.
-/// That the file is as long as it says is checked when it is opened.
+/// The file is mapped, without LMDB's lock file, so that it may lie on a read-only disk: **nobody must write to it,
+/// replace its content or cut it while it is open**, and as LMDB follows what it finds in its pages without checking,
+/// only files from writers that you trust should be opened. That the file is as long as it says is checked when it is
+/// opened.
 ///
 /// ```no_run
 /// use gpufeed::Dataset;
@@ -91,8 +93,8 @@ impl LmdbBuilder {
         self
     }
 
-    /// Whether samples of [`LmdbLayout::Numbered`] may be without a label, or with one that is no number, as in sets of words; they have
-    /// [`Label::None`]. Default: `false`.
+    /// Whether samples of [`LmdbLayout::Numbered`] may be without a label, or with one that is no number, as in sets of
+    /// words; they have [`Label::None`]. Default: `false`.
     #[must_use]
     pub fn allow_unlabelled(mut self, allow: bool) -> Self {
         self.allow_unlabelled = allow;
@@ -204,8 +206,9 @@ impl Lmdb {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) for what cannot be read, is no LMDB, is cut short, or holds something else than one of the layouts;
-    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no samples.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) for what cannot be read, is no LMDB, is cut short, or holds something
+    /// else than one of the layouts; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no
+    /// samples.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
     }

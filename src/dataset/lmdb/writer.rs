@@ -17,8 +17,8 @@ const WAITING: usize = 32 << 20;
 
 /// Writes samples into an LMDB, in the layout [`Numbered`](super::LmdbLayout::Numbered).
 ///
-/// Until [`finish`](Self::finish) it lies in `.data.mdb.part` in the folder, which is no data set; whoever asks to write there again goes on
-/// behind the last sample that was committed.
+/// Until [`finish`](Self::finish) it lies in `.data.mdb.part` in the folder, which is no data set; whoever asks to
+/// write there again goes on behind the last sample that was committed.
 ///
 /// ```
 /// use gpufeed::dataset::{Lmdb, LmdbWriter};
@@ -155,7 +155,8 @@ impl LmdbWriter {
         transaction.commit()
     }
 
-    /// Writes what waits, the class names and the number of samples, then gives the file its name: only now it is a data set.
+    /// Writes what waits, the class names and the number of samples, then gives the file its name: only now it is a
+    /// data set.
     ///
     /// # Errors
     ///

@@ -19,10 +19,10 @@ use crate::plan::Layout;
 
 /// Reads numpy's `.npy` and `.npz` as [`Arrays`].
 ///
-/// Images are `uint8`, or `float32` from 0 for black to 1 for white, of 3 dimensions (images, height, width) or 4. Of 4, the last are the
-/// channels if there are 1, 3 or 4 of them and the second dimension cannot be channels as well, and vice versa; where both can,
-/// [`layout`](Self::layout) says which. Labels are classes, whole numbers of any type from 0 up with 1 dimension, or floats with 1 or 2:
-/// a number or a row of numbers for each image.
+/// Images are `uint8`, or `float32` from 0 for black to 1 for white, of 3 dimensions (images, height, width) or 4. Of
+/// 4, the last are the channels if there are 1, 3 or 4 of them and the second dimension cannot be channels as well, and
+/// vice versa; where both can, [`layout`](Self::layout) says which. Labels are classes, whole numbers of any type from
+/// 0 up with 1 dimension, or floats with 1 or 2: a number or a row of numbers for each image.
 ///
 /// ```
 /// use gpufeed::{Dataset, Label, Numpy};
@@ -73,8 +73,9 @@ impl Numpy {
         Numpy { layout: Some(layout) }
     }
 
-    /// An archive with images and labels called `x` and `y`, `x_train` and `y_train`, `X` and `y`, `images` and `labels`, `train_images` and
-    /// `train_labels`, `data` and `labels`, or `arr_0` and `arr_1`, the first of these that is there; or a `.npy` of images without labels.
+    /// An archive with images and labels called `x` and `y`, `x_train` and `y_train`, `X` and `y`, `images` and
+    /// `labels`, `train_images` and `train_labels`, `data` and `labels`, or `arr_0` and `arr_1`, the first of these
+    /// that is there; or a `.npy` of images without labels.
     ///
     /// # Errors
     ///
@@ -83,7 +84,8 @@ impl Numpy {
         Self::parts(path.as_ref(), false).map(|(data, _)| data)
     }
 
-    /// What [`open`](Self::open) reads, and if wanted what to test with: arrays called as those, but `test` instead of `train`.
+    /// What [`open`](Self::open) reads, and if wanted what to test with: arrays called as those, but `test` instead of
+    /// `train`.
     pub(super) fn parts(path: &Path, test: bool) -> Result<(Arrays, Option<Arrays>)> {
         let io = |source| Error::io(path, source);
         let mut magic = Vec::new();
@@ -110,8 +112,9 @@ impl Numpy {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read; [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is no
-    /// whole array, of another type or shape, in Fortran's order, or if there are not as many labels as images.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read;
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is no whole array, of another type or shape, in
+    /// Fortran's order, or if there are not as many labels as images.
     pub fn npy(self, images: impl AsRef<Path>, labels: Option<impl AsRef<Path>>) -> Result<Arrays> {
         let path = images.as_ref();
         let data = self.images(&mut Source::open(path)?)?.with_source(path.display().to_string());
@@ -125,8 +128,8 @@ impl Numpy {
     ///
     /// # Errors
     ///
-    /// Those of [`npy`](Self::npy), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if `path` is no archive or has no array of
-    /// that name.
+    /// Those of [`npy`](Self::npy), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if `path` is no archive or
+    /// has no array of that name.
     pub fn npz(self, path: impl AsRef<Path>, images: &str, labels: Option<&str>) -> Result<Arrays> {
         let path = path.as_ref();
         let mut archive = archive(path)?;

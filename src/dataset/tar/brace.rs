@@ -7,8 +7,9 @@ const MOST: usize = 1_000_000;
 
 /// All names that `pattern` stands for, in the order of the lists, the last one turning fastest.
 ///
-/// `{a,b}` is one of the alternatives, which may hold lists themselves; `{000..146}` counts up, or down, and fills with zeros to the width
-/// of the wider end if one of them starts with a zero. Braces with neither a comma nor `..` in them stand for themselves, as in a shell.
+/// `{a,b}` is one of the alternatives, which may hold lists themselves; `{000..146}` counts up, or down, and fills with
+/// zeros to the width of the wider end if one of them starts with a zero. Braces with neither a comma nor `..` in them
+/// stand for themselves, as in a shell.
 ///
 /// # Errors
 /// A brace without its partner, and more than a million names.

@@ -26,7 +26,8 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
 /// Where the indexes of tar shards are kept: the places of all samples, by which a shard need not be scanned again.
 ///
-/// An index belongs to one shard: its length, its time and its first and last bytes. One that is stale or damaged is built anew.
+/// An index belongs to one shard: its length, its time and its first and last bytes. One that is stale or damaged is
+/// built anew.
 ///
 /// ```
 /// use gpufeed::dataset::ShardIndexes;
@@ -91,8 +92,8 @@ impl TarShardsBuilder {
         builder.extensions(TarShards::EXTENSIONS)
     }
 
-    /// What the name of a sample's image has after its first dot, in upper or lower case (ASCII), with or without that dot: `jpg`, or
-    /// `left.png` for one of several. Replaces the default, [`TarShards::EXTENSIONS`].
+    /// What the name of a sample's image has after its first dot, in upper or lower case (ASCII), with or without that
+    /// dot: `jpg`, or `left.png` for one of several. Replaces the default, [`TarShards::EXTENSIONS`].
     #[must_use]
     pub fn extensions<S: AsRef<str>>(mut self, extensions: impl IntoIterator<Item = S>) -> Self {
         let plain = |extension: S| extension.as_ref().trim_start_matches('.').to_ascii_lowercase();

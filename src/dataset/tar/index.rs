@@ -8,8 +8,8 @@
 //! | keys | UTF-8, one behind the other |
 //! | classes | the shard's own class names as a JSON list, or nothing |
 //!
-//! Numbers are in the machine's byte order; an index of another order has another magic number, and is built anew. So is one that is
-//! damaged, or made of another file: it is never trusted, only compared.
+//! Numbers are in the machine's byte order; an index of another order has another magic number, and is built anew. So
+//! is one that is damaged, or made of another file: it is never trusted, only compared.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,7 +26,8 @@ use crate::{positioned, replace};
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
 /// Changes with the layout, and with what the scan makes of an archive.
 const VERSION: u64 = 1;
-/// Bytes at a shard's start and at its end that are compared: the last members' headers are among the latter, as tar's padding is 10 KiB.
+/// Bytes at a shard's start and at its end that are compared: the last members' headers are among the latter, as tar's
+/// padding is 10 KiB.
 const START: u64 = 4 << 10;
 const END: u64 = 64 << 10;
 

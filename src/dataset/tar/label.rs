@@ -53,8 +53,8 @@ fn from_json(value: &Value) -> Result<Option<Label>, String> {
     }
 }
 
-/// The names in a `classes.txt`, one a line (empty ones at the end are none), or a `classes.json`: a list of names, or an object of each name's
-/// index. Of `file` the end counts.
+/// The names in a `classes.txt`, one a line (empty ones at the end are none), or a `classes.json`: a list of names, or
+/// an object of each name's index. Of `file` the end counts.
 ///
 /// # Errors
 /// The reason why they cannot be understood.

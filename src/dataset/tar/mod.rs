@@ -23,10 +23,12 @@ pub use builder::UNFINISHED;
 pub(super) use builder::class_names_beside;
 pub use builder::{ShardIndexes, TarShardsBuilder};
 
-/// Shards of a data set whose files stay open; the others are opened for each read. On some systems a process may hold 256, of several data sets.
+/// Shards of a data set whose files stay open; the others are opened for each read. On some systems a process may hold
+/// 256, of several data sets.
 const HELD: usize = 64;
 
-/// Samples in tar files, as WebDataset packs them: the members of a sample follow each other and share their name up to the first dot.
+/// Samples in tar files, as WebDataset packs them: the members of a sample follow each other and share their name up to
+/// the first dot.
 ///
 /// | member | is |
 /// |---|---|
@@ -36,16 +38,16 @@ const HELD: usize = 64;
 /// | `.txt` | the label, if there is none of these, where it is a number; else a caption, which is passed over |
 /// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file beside the shards comes first |
 ///
-/// Other members are passed over, folders and hidden files too. Plain tar files of any flavour are read (ustar, GNU and pax with their long
-/// names); compressed ones are not, for a sample in them cannot be reached.
+/// Other members are passed over, folders and hidden files too. Plain tar files of any flavour are read (ustar, GNU and
+/// pax with their long names); compressed ones are not, for a sample in them cannot be reached.
 ///
-/// The headers are read once, and the places of all samples kept in an index beside each shard ([`ShardIndexes`]): then a set of 100,000 samples
-/// opens in milliseconds. A sample is one positioned read of its header and image; the header must be the one that was indexed.
-/// No member is ever extracted, so a name such as `../../x` is only a name.
+/// The headers are read once, and the places of all samples kept in an index beside each shard ([`ShardIndexes`]): then
+/// a set of 100,000 samples opens in milliseconds. A sample is one positioned read of its header and image; the header
+/// must be the one that was indexed. No member is ever extracted, so a name such as `../../x` is only a name.
 ///
-/// Samples are in the order of the shards, and in each as they were packed. As any can be read at any time, `shuffle(true)` of a loader
-/// shuffles all of them, over the shards and within; no buffer of samples, and no order of shards, stands in for it. On a disk that seeks
-/// slowly, copy the shards to a faster one or to memory first.
+/// Samples are in the order of the shards, and in each as they were packed. As any can be read at any time,
+/// `shuffle(true)` of a loader shuffles all of them, over the shards and within; no buffer of samples, and no order of
+/// shards, stands in for it. On a disk that seeks slowly, copy the shards to a faster one or to memory first.
 ///
 /// ```no_run
 /// use gpufeed::dataset::TarShards;
@@ -83,11 +85,12 @@ impl TarShards {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io), with the shard and the place in it, for what cannot be read or is no plain, whole tar file; members that are
-    /// sparse, links, or claim more than there is; a key that comes twice, a sample without an image, with two, or with a label that is none; also one
-    /// without a label, unless [`allow_unlabelled`](TarShardsBuilder::allow_unlabelled).
-    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no samples, [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a
-    /// brace list that cannot be understood.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), with the shard and the place in it, for what cannot be read or is no
+    /// plain, whole tar file; members that are sparse, links, or claim more than there is; a key that comes twice, a
+    /// sample without an image, with two, or with a label that is none; also one without a label, unless
+    /// [`allow_unlabelled`](TarShardsBuilder::allow_unlabelled).
+    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no samples,
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a brace list that cannot be understood.
     pub fn open(shards: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(shards)
     }

@@ -252,8 +252,8 @@ impl Scan<'_> {
     }
 }
 
-/// WebDataset's rule: the key goes up to the first dot of the file's name, its folders included; the extension is the rest, in small letters.
-/// `None` for hidden files and names without a dot.
+/// WebDataset's rule: the key goes up to the first dot of the file's name, its folders included; the extension is the
+/// rest, in small letters. `None` for hidden files and names without a dot.
 fn split(name: &[u8]) -> Option<(&[u8], String)> {
     let base = name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let dot = base + name[base..].iter().position(|&byte| byte == b'.')?;

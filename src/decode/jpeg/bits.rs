@@ -1,7 +1,7 @@
 //! A scan's bits, block by block.
 //!
-//! A window of 64 bits is refilled without a branch, after as many looks as surely fit into 56 bits. The end is not looked for: behind the data lie zeros,
-//! and whoever reads compares positions.
+//! A window of 64 bits is refilled without a branch, after as many looks as surely fit into 56 bits. The end is not
+//! looked for: behind the data lie zeros, and whoever reads compares positions.
 
 use super::huffman::{Ac, Canonical, DC_LOOK, Dc, END, LOOK, MORE, extend};
 
@@ -182,7 +182,8 @@ impl View<'_> {
         }
     }
 
-    /// As [`coefficients`](Self::coefficients) without the coefficients, from looks that give as many symbols as they can tell apart.
+    /// As [`coefficients`](Self::coefficients) without the coefficients, from looks that give as many symbols as they
+    /// can tell apart.
     #[inline(always)]
     fn skip_coefficients(&mut self, ac: &Ac) -> Option<usize> {
         let mut at = 0;
@@ -245,8 +246,8 @@ impl<'a> Bits<'a> {
         (self.at * 8).wrapping_sub(self.held as usize & 63)
     }
 
-    /// Reads a block's coefficients, all but DC, into `block`; the result is DC's difference and the zigzag index of the last
-    /// coefficient. `None` for what no encoder writes.
+    /// Reads a block's coefficients, all but DC, into `block`; the result is DC's difference and the zigzag index of
+    /// the last coefficient. `None` for what no encoder writes.
     #[inline(always)]
     pub(super) fn block(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
         self.read::<false>(dc, ac, block)

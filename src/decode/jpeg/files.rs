@@ -1,7 +1,8 @@
 //! The engine on whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
 //!
-//! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every file beneath it that the engine decodes are
-//! compared, too; with GPUFEED_SHARED set as for `tests/shared_golden.rs`, every photograph with Pillow's pixels.
+//! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every
+//! file beneath it that the engine decodes are compared, too; with GPUFEED_SHARED set as for `tests/shared_golden.rs`,
+//! every photograph with Pillow's pixels.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
@@ -208,7 +209,8 @@ fn corruption_behind_the_region_costs_the_index_alone() {
 
 #[test]
 fn corruption_beside_the_region_costs_the_index_alone() {
-    // Three rows of MCUs, and the last one's end is cut: what lies left of it is the same whether an index is asked for or not.
+    // Three rows of MCUs, and the last one's end is cut: what lies left of it is the same whether an index is asked for
+    // or not.
     let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:4:4 16x16")).unwrap();
     let (width, height) = size_of(&bytes);
     let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();

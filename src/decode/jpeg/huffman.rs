@@ -1,7 +1,8 @@
-//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them; `bits.rs` looks.
+//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them;
+//! `bits.rs` looks.
 //!
-//! A look costs a fixed number of cycles, whatever it gives: on photographs, where a code and its value together take six bits on
-//! average, nearly half of the looks give two. Whether an entry holds one symbol or two takes no branch.
+//! A look costs a fixed number of cycles, whatever it gives: on photographs, where a code and its value together take
+//! six bits on average, nearly half of the looks give two. Whether an entry holds one symbol or two takes no branch.
 
 use super::markers::Declined;
 
@@ -30,7 +31,8 @@ fn meaning(dc: bool, symbol: u8) -> (usize, u32) {
     match (dc, run, bits) {
         (true, _, _) => (0, bits),
         (false, 15, 0) => (16, 0),
-        // With another run than 0 these are progressive files' runs of blocks; libjpeg's sequential decoder takes them for ends.
+        // With another run than 0 these are progressive files' runs of blocks; libjpeg's sequential decoder takes them
+        // for ends.
         (false, _, 0) => (END, 0),
         (false, _, _) => (run + 1, bits),
     }
@@ -118,7 +120,8 @@ impl Canonical {
 
 /// The code of DC differences. The value is read apart: half of them would not fit into a look, as no branch could foresee.
 ///
-/// An entry, from the lowest bit: 8 bits the code's length, 8 the number of the value's bits; 0 where the code is longer than a look.
+/// An entry, from the lowest bit: 8 bits the code's length, 8 the number of the value's bits; 0 where the code is
+/// longer than a look.
 #[derive(Debug)]
 pub(super) struct Dc {
     pub(super) fast: [u16; DC_ENTRIES],
@@ -127,21 +130,23 @@ pub(super) struct Dc {
 
 /// The code of AC coefficients.
 ///
-/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the advance of all symbols, 4 the first symbol's less 1, 4 the second value, 8 the first.
-/// With one symbol both places are the same; that of a lone end of block gets a 0 where there is one. `MORE` as in [`fill`].
+/// An entry, from the lowest bit: 6 bits consumed, 1 free, 1 [`MORE`], 8 the advance of all symbols, 4 the first
+/// symbol's less 1, 4 the second value, 8 the first. With one symbol both places are the same; that of a lone end of
+/// block gets a 0 where there is one. `MORE` as in [`fill`].
 #[derive(Debug)]
 pub(super) struct Ac {
     pub(super) fast: [u32; ENTRIES],
-    /// For stepping over blocks, as many symbols as a look can tell apart: 6 bits consumed, all values included, 1 free, 1 [`MORE`], 8 the advance of all.
+    /// For stepping over blocks, as many symbols as a look can tell apart: 6 bits consumed, all values included, 1
+    /// free, 1 [`MORE`], 8 the advance of all.
     pub(super) skip: [u16; ENTRIES],
     /// Whether `skip` is that of this code.
     pub(super) skips: bool,
     pub(super) canonical: Canonical,
 }
 
-/// Fills `fast` with entries of one symbol. From the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`], 8 the advance, 16 the value.
-/// Where the value does not fit into a look, `MORE` is set, the bits consumed are the code's alone and the value is the number of its bits;
-/// where the code does not, the bits consumed are 0.
+/// Fills `fast` with entries of one symbol. From the lowest bit: 6 bits consumed (code and value), 1 free, 1 [`MORE`],
+/// 8 the advance, 16 the value. Where the value does not fit into a look, `MORE` is set, the bits consumed are the
+/// code's alone and the value is the number of its bits; where the code does not, the bits consumed are 0.
 fn fill(fast: &mut [u32; ENTRIES], canonical: &Canonical) {
     let mut filled = 0;
     canonical.each_short(LOOK, |length, advance, bits| {

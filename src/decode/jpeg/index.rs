@@ -1,6 +1,7 @@
 //! Where decoding can start within a scan: every few MCUs the place in the file and the DC predictors.
 
-/// MCUs between entries, counted from the start of each row of MCUs. With 16 a crop decodes 7 % more, with 4 the index is twice as large.
+/// MCUs between entries, counted from the start of each row of MCUs. With 16 a crop decodes 7 % more, with 4 the index
+/// is twice as large.
 pub(super) const GROUP: usize = 8;
 
 /// The state of decoding before an MCU.
@@ -12,8 +13,9 @@ pub(super) struct Entry {
     pub(super) predictors: [i16; 3],
 }
 
-/// The places where decoding one JPEG's scan can start. It comes from decoding the whole scan once and belongs to exactly that file: what holds it
-/// has to see to that, for with another file it leads to an error or to wrong pixels, never to a panic.
+/// The places where decoding one JPEG's scan can start. It comes from decoding the whole scan once and belongs to
+/// exactly that file: what holds it has to see to that, for with another file it leads to an error or to wrong pixels,
+/// never to a panic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeekIndex {
     /// MCUs of the image, across and down.
@@ -33,8 +35,9 @@ impl SeekIndex {
         SeekIndex { mcus: (mcus.0 as u32, mcus.1 as u32), components, entries, end }
     }
 
-    /// The state before MCU `column` of a row (rounded down to the last entry, which is the second part of the result), and the file's bytes up to which
-    /// the MCUs before `end` may reach. `None` if the index is not one of an image like this.
+    /// The state before MCU `column` of a row (rounded down to the last entry, which is the second part of the result),
+    /// and the file's bytes up to which the MCUs before `end` may reach. `None` if the index is not one of an image
+    /// like this.
     pub(super) fn seek(
         &self,
         mcus: (usize, usize),
@@ -53,7 +56,8 @@ impl SeekIndex {
         Some((entry, group * GROUP, usize::try_from(until).ok()?))
     }
 
-    /// As bytes, one to two hundredths of the file: numbers of variable length, seven bits a byte, the lowest first. Without a checksum: what stores them has its own.
+    /// As bytes, one to two hundredths of the file: numbers of variable length, seven bits a byte, the lowest first.
+    /// Without a checksum: what stores them has its own.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16 + 6 * self.entries.len());
         let first = self.entries.first().map_or(0, |entry| entry.at);
@@ -71,7 +75,8 @@ impl SeekIndex {
         bytes
     }
 
-    /// Becomes the index that `bytes` hold, in the memory that it has; `None`, and of no use, for what [`to_bytes`](Self::to_bytes) never writes.
+    /// Becomes the index that `bytes` hold, in the memory that it has; `None`, and of no use, for what
+    /// [`to_bytes`](Self::to_bytes) never writes.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) -> Option<()> {
         self.mcus = (0, 0);
         let mut header = [0; 5];

@@ -1,7 +1,8 @@
-//! What a JPEG's segments say, up to its scan (ITU-T T.81 annex B): the frame, the tables that the scan uses, where its data starts.
+//! What a JPEG's segments say, up to its scan (ITU-T T.81 annex B): the frame, the tables that the scan uses, where its
+//! data starts.
 //!
-//! Nothing is allocated. Whatever the engine does not serve, and whatever is not quite as the standard has it, is declined with a
-//! reason: zune-jpeg then decides.
+//! Nothing is allocated. Whatever the engine does not serve, and whatever is not quite as the standard has it, is
+//! declined with a reason: zune-jpeg then decides.
 
 use super::color::ColorTransform;
 use super::huffman::Code;

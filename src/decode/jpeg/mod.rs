@@ -1,8 +1,9 @@
 //! JPEG by our own engine: of a file only what a region needs is decoded, and with a [`SeekIndex`] only that is read.
 //!
-//! Bit for bit libjpeg-turbo's default result: accurate integer inverse DCT, interpolated ("fancy") chroma. Served are 8-bit Huffman-coded sequential
-//! files of one or three components in one scan, which is nearly all, at full size or scaled down as its draft mode does; anything else, anything unusual in the headers and any corruption in what a region
-//! needs is declined, and zune-jpeg (`zune.rs`) decides what becomes of it.
+//! Bit for bit libjpeg-turbo's default result: accurate integer inverse DCT, interpolated ("fancy") chroma. Served are
+//! 8-bit Huffman-coded sequential files of one or three components in one scan, which is nearly all, at full size or
+//! scaled down as its draft mode does; anything else, anything unusual in the headers and any corruption in what a
+//! region needs is declined, and zune-jpeg (`zune.rs`) decides what becomes of it.
 //!
 //! | step | file |
 //! |---|---|
@@ -115,8 +116,8 @@ pub(super) fn serves(bytes: &[u8], size: (u32, u32), options: &DecodeOptions) ->
     open(bytes, size, Scale::Full, options).is_ok()
 }
 
-/// Decodes `stored`, a part of the stored image at `scale`, into `target`; the index if one was to be built. `size` = (columns, rows) is the
-/// stored image's full size.
+/// Decodes `stored`, a part of the stored image at `scale`, into `target`; the index if one was to be built. `size` =
+/// (columns, rows) is the stored image's full size.
 ///
 /// # Errors
 ///
@@ -154,7 +155,8 @@ pub(super) fn decode(
         (part.samples, rest) = (samples, behind);
     }
 
-    // Blocks outside the region are stepped over by tables of their own, which take as long to make as some hundred blocks to read.
+    // Blocks outside the region are stepped over by tables of their own, which take as long to make as some hundred
+    // blocks to read.
     let everything = (layout.width, layout.height) == (stored.width as usize, stored.height as usize);
     let skips = seek.index.is_none() && !everything;
     let Tables { dc, ac } = &mut *scratch.tables;

@@ -57,8 +57,8 @@ struct Run {
     end: usize,
 }
 
-/// Blocks that wait for their inverse DCT. Vectors read from a block whose single coefficients were just written would wait for these to
-/// reach the cache.
+/// Blocks that wait for their inverse DCT. Vectors read from a block whose single coefficients were just written would
+/// wait for these to reach the cache.
 const WAITING: usize = 16;
 
 /// Whose a block is, where its samples go, and its last coefficient.
@@ -280,7 +280,8 @@ impl Job<'_, '_> {
         (hull(|part| part.columns, |coder| coder.across), hull(|part| part.rows, |coder| coder.down))
     }
 
-    /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt behind gives no index.
+    /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt
+    /// behind gives no index.
     pub(super) fn read_whole(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
         let interval = (self.frame.restart > 0).then_some(0);
         data.read(&self.bytes[self.frame.scan..], Cut { interval, noted: build });
@@ -298,7 +299,8 @@ impl Job<'_, '_> {
         if !build {
             return Ok(None);
         }
-        // Pixels do not depend on whether an index is built: what lies behind the region, in its last row too, costs the index alone.
+        // Pixels do not depend on whether an index is built: what lies behind the region, in its last row too, costs
+        // the index alone.
         let last = Run { row: rows.1.saturating_sub(1), from: columns.1, end: mcus.0 };
         let behind = (rows.1..mcus.1).map(|row| Run { row, from: 0, end: mcus.0 });
         for run in std::iter::once(last).chain(behind) {

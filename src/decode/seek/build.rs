@@ -41,9 +41,9 @@ pub struct IndexSummary {
 }
 
 impl SeekIndexes {
-    /// Builds the indexes that are missing of all samples of `dataset`, on so many threads, and writes the file. `progress` is
-    /// called with the number of samples that are done; where it returns `false` the work ends early, and what is built is
-    /// written.
+    /// Builds the indexes that are missing of all samples of `dataset`, on so many threads, and writes the file.
+    /// `progress` is called with the number of samples that are done; where it returns `false` the work ends early, and
+    /// what is built is written.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no file to write, as for `Memory` and `Off`, or `Beside`

@@ -6,8 +6,9 @@
 //! | table | 32 a place: a record's key (16), offset (8), length (4), four zeros; a key's place is its lower bits, or the next free one |
 //! | records | as they were written, each behind a checksum of its key and content (8) |
 //!
-//! All numbers are little-endian. Nothing is read when the file is opened but its header, and nothing is mapped: a file that another
-//! process cuts short gives an error, where a mapping would end the process. A lookup reads a place and a record, about 2 µs.
+//! All numbers are little-endian. Nothing is read when the file is opened but its header, and nothing is mapped: a file
+//! that another process cuts short gives an error, where a mapping would end the process. A lookup reads a place and a
+//! record, about 2 µs.
 
 use crate::{positioned, replace};
 use std::fs::File;
@@ -175,8 +176,8 @@ impl IndexFile {
     }
 }
 
-/// Writes a file of `old`'s records and the new ones beside `path`, then puts it in its place: whoever reads sees the old file or the new one, and
-/// a process that is killed leaves no file that looks whole.
+/// Writes a file of `old`'s records and the new ones beside `path`, then puts it in its place: whoever reads sees the
+/// old file or the new one, and a process that is killed leaves no file that looks whole.
 ///
 /// # Errors
 /// What the system says: a folder that cannot be written to, a full disk. The old file stays as it was.

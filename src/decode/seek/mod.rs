@@ -1,4 +1,5 @@
-//! Where the seek indexes of a data set's JPEGs are kept, so that from the second epoch on a crop is decoded from inside its file.
+//! Where the seek indexes of a data set's JPEGs are kept, so that from the second epoch on a crop is decoded from
+//! inside its file.
 //!
 //! An index is found by its file's content ([xxh3](https://xxhash.com) of all of it: 5 µs for 110 KB, which are in memory
 //! anyway), never by name or time: what was replaced or cut has no index, and gets its own.

@@ -1,7 +1,7 @@
 //! How samples come into the cache: the first worker that has one decodes all that any epoch can read of it.
 //!
-//! What happens to a sample (which executor, whether it fails) does not depend on the cache: that is decided by the undivided
-//! plan, and by what the views of the epoch read.
+//! What happens to a sample (which executor, whether it fails) does not depend on the cache: that is decided by the
+//! undivided plan, and by what the views of the epoch read.
 
 use super::round::{exactly, whole};
 use super::{DeviceClaim, HostClaim, Known, Store};

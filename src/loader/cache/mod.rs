@@ -1,7 +1,8 @@
 //! What a loader keeps of its samples between epochs, so that each is read and decoded once.
 //!
-//! A sample is kept as the list's head leaves it (`plan/head.rs`): the source's pixels in bytes, or, behind a resize, in
-//! f32 (in bytes where that is exact, or asked for: `round.rs`). What does not fit streams as if there were no cache, in the same batches.
+//! A sample is kept as the list's head leaves it (`plan/head.rs`): the source's pixels in bytes, or, behind a resize,
+//! in f32 (in bytes where that is exact, or asked for: `round.rs`). What does not fit streams as if there were no
+//! cache, in the same batches.
 
 mod device;
 mod fill;

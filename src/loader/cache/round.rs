@@ -10,7 +10,8 @@ use crate::plan::Plan;
 use crate::plan::program::Program;
 use crate::transforms::Drawn;
 
-/// Runs the head of a program in `floats`, and rounds what it gives to RGBA8 in `bytes`: to the nearest level, as torchvision does when it resizes bytes.
+/// Runs the head of a program in `floats`, and rounds what it gives to RGBA8 in `bytes`: to the nearest level, as
+/// torchvision does when it resizes bytes.
 pub(in crate::loader) fn round(
     plan: &Plan,
     head: &Program,

@@ -1,9 +1,9 @@
 //! Which resource limits the line, and what a change would bring.
 //!
-//! The operational law: a resource that is in use for a share U of the time could do 1 / U of the present rate, and the line goes as
-//! fast as the least of them. So the one in use all the time limits. The queues must agree: full in front of it, empty behind it.
-//! Where nothing is in use all the time, or the queues say otherwise, the answer is "unexplained". The method follows
-//! Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
+//! The operational law: a resource that is in use for a share U of the time could do 1 / U of the present rate, and the
+//! line goes as fast as the least of them. So the one in use all the time limits. The queues must agree: full in front
+//! of it, empty behind it. Where nothing is in use all the time, or the queues say otherwise, the answer is
+//! "unexplained". The method follows Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
 
 use super::{GpuClock, Stage, Stats};
 use std::fmt;

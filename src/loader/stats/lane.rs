@@ -1,8 +1,8 @@
 //! What one thread of the line counts, and the clock that it counts with.
 //!
-//! Every thread writes to a lane of its own, on cache lines of its own, and reads the clock once where one section ends and the
-//! next begins: 46 ns a section on the machine of `benches/LOG.md`. Images so small that this would be felt are divided into
-//! stages one in eight; the other seven are timed as a whole.
+//! Every thread writes to a lane of its own, on cache lines of its own, and reads the clock once where one section ends
+//! and the next begins: 46 ns a section on the machine of `benches/LOG.md`. Images so small that this would be felt are
+//! divided into stages one in eight; the other seven are timed as a whole.
 
 use super::stage::{STAGES, Stage};
 use cpu_time::ThreadTime;

@@ -49,7 +49,8 @@ pub struct Stats {
     /// MiB of source pixels, have an intermediate above 64 MiB, or are reduced so much that a thread would loop 60,000
     /// times.
     pub reduced: u64,
-    /// Files that were decoded from inside by their seek index; the others of an epoch after the first were read whole, or are no JPEGs.
+    /// Files that were decoded from inside by their seek index; the others of an epoch after the first were read whole,
+    /// or are no JPEGs.
     pub index_hits: u64,
     /// Files that another decoder than the JPEG engine has decoded: other formats, and progressive, CMYK or damaged JPEGs.
     pub other_decoders: u64,

@@ -53,7 +53,8 @@ fn resident(recipe: &str) -> Option<Resident> {
     }
 }
 
-/// As a report has it: the folder's own name, for reports are shown to others, and where the folder lies is nobody's business.
+/// As a report has it: the folder's own name, for reports are shown to others, and where the folder lies is nobody's
+/// business.
 pub(super) fn name(data: &str) -> String {
     let folder = std::path::absolute(data).ok();
     let last = folder.as_deref().and_then(std::path::Path::file_name);
@@ -95,7 +96,8 @@ fn whole(path: &str) -> Result<Source, Box<dyn Error>> {
     Ok(Source { dataset, bytes, note })
 }
 
-/// What an epoch reads, by samples from all over the data set: to read all of it would take as long as an epoch. Also how many were read.
+/// What an epoch reads, by samples from all over the data set: to read all of it would take as long as an epoch. Also
+/// how many were read.
 fn bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
     let (mut buffer, mut bytes, mut measured) = (Vec::new(), 0, 0);
     for index in (0..dataset.len()).step_by(dataset.len().div_ceil(MEASURED).max(1)) {

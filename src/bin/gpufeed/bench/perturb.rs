@@ -1,5 +1,5 @@
-//! Stages made a little slower on purpose, in turn. Only the one that limits the line is felt in full: that is a test of what
-//! the statistics say which shares nothing with how they say it.
+//! Stages made a little slower on purpose, in turn. Only the one that limits the line is felt in full: that is a test
+//! of what the statistics say which shares nothing with how they say it.
 
 use super::line::Consumer;
 use super::spread::median;

@@ -4,8 +4,8 @@ use super::spread::median;
 use super::sweep::Step;
 use crate::report::Prediction;
 
-/// For each number of workers of the sweep and the next larger one: the prediction from the smaller one's statistics, and from
-/// what a core still does when so many are at work.
+/// For each number of workers of the sweep and the next larger one: the prediction from the smaller one's statistics,
+/// and from what a core still does when so many are at work.
 pub(super) fn of(steps: &[Step], notes: &mut Vec<String>) -> Vec<Prediction> {
     let mut predictions = Vec::new();
     for pair in steps.windows(2) {

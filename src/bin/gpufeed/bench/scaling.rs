@@ -1,5 +1,5 @@
-//! What a core does while the others work too. Two virtual cores may be one real one, a full machine clocks lower, and caches
-//! and memory are shared: a prediction that counts on every core doing what one does alone is too high.
+//! What a core does while the others work too. Two virtual cores may be one real one, a full machine clocks lower, and
+//! caches and memory are shared: a prediction that counts on every core doing what one does alone is too high.
 
 use super::alone;
 use super::photographs::hash;

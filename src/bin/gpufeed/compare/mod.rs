@@ -1,5 +1,5 @@
-//! `gpufeed compare`: two reports of `gpufeed bench`, as ratios with their spread. `rows.rs` says what is compared, `noise.rs` when
-//! a difference counts.
+//! `gpufeed compare`: two reports of `gpufeed bench`, as ratios with their spread. `rows.rs` says what is compared,
+//! `noise.rs` when a difference counts.
 
 mod noise;
 mod rows;
@@ -17,10 +17,10 @@ use std::process::ExitCode;
 
 /// Compares two reports: ratios with their spread, and whether a difference is larger than the noise.
 ///
-/// A difference counts where the ranges of the runs do not overlap, the medians differ by more than 2 %, and there are so many
-/// runs that two measurements of the same thing would hardly look like that: three on each side for images/s and for the CPU time
-/// of an image (1 in 10), five for the other rows (1 in 126), of which there are many. What was measured once is shown
-/// and never counts.
+/// A difference counts where the ranges of the runs do not overlap, the medians differ by more than 2 %, and there are
+/// so many runs that two measurements of the same thing would hardly look like that: three on each side for images/s
+/// and for the CPU time of an image (1 in 10), five for the other rows (1 in 126), of which there are many. What was
+/// measured once is shown and never counts.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Exit codes: 0 no difference larger than the noise; 3 there is one; 1 a file cannot be read; 2 wrong arguments"

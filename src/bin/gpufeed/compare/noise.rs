@@ -1,9 +1,10 @@
 //! When a difference is larger than the noise: a test of ranks in its simplest form.
 //!
-//! The runs of A and B are alike unless every run of the one is greater than every run of the other. Two sets of n and m runs of the
-//! same thing come out like that by chance with a probability of 2 n! m! / (n + m)!: 1 in 10 for 3 and 3, 1 in 126 for 5 and 5. It is
-//! the most extreme outcome of the Mann-Whitney test, and supposes nothing about how the noise is distributed; what it cannot
-//! see is what lasts for a whole measurement, such as a warmer machine. So differences of 2 % and less never count.
+//! The runs of A and B are alike unless every run of the one is greater than every run of the other. Two sets of n and
+//! m runs of the same thing come out like that by chance with a probability of 2 n! m! / (n + m)!: 1 in 10 for 3 and 3,
+//! 1 in 126 for 5 and 5. It is the most extreme outcome of the Mann-Whitney test, and supposes nothing about how the
+//! noise is distributed; what it cannot see is what lasts for a whole measurement, such as a warmer machine. So
+//! differences of 2 % and less never count.
 
 use serde::Serialize;
 

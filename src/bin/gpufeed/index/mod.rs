@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Builds the seek indexes of a folder's JPEGs, with which a crop is decoded from inside its file.
 ///
-/// A loader does this by itself in its first epoch. Files that have an index are only read; interrupted work goes on where it ended.
+/// A loader does this by itself in its first epoch. Files that have an index are only read; interrupted work goes on
+/// where it ended.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A folder of class folders

@@ -19,8 +19,8 @@ pub(super) const MANIFEST: &str = "gpufeed-pack.json";
 pub(super) struct Job {
     /// Samples of the source.
     pub(super) samples: usize,
-    /// Of their names and classes. Not of their labels, for which all would have to be read: who edits a list between two runs mixes
-    /// labels, which `--verify` finds.
+    /// Of their names and classes. Not of their labels, for which all would have to be read: who edits a list between
+    /// two runs mixes labels, which `--verify` finds.
     names: String,
     pub(super) to: To,
     pub(super) shard_bytes: u64,

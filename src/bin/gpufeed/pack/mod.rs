@@ -30,19 +30,20 @@ use workers::Workers;
 /// Interrupted work goes on where it ended: shards that were whole are kept. Until all is done the folder is no data set.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a brace list), an LMDB,
-    /// the files of MNIST, CIFAR or numpy
+    /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a
+    /// brace list), an LMDB, the files of MNIST, CIFAR or numpy
     source: PathBuf,
     /// The folder to pack into
     out: PathBuf,
     /// What is written [default: tar]
     #[arg(long, value_name = "FORMAT", default_value = "tar", hide_default_value = true)]
     to: To,
-    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or 32M. A killed run goes on
-    /// behind these. K, M, G are powers of 1024
+    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or 32M.
+    /// A killed run goes on behind these. K, M, G are powers of 1024
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     shard_bytes: u64,
-    /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test; train or test [default: train]
+    /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test; train or
+    /// test [default: train]
     #[arg(long, value_name = "PART", default_value = "train", hide_default_value = true, hide_possible_values = true)]
     split: source::Part,
     /// What the shards' names begin with: PREFIX-000000.tar

@@ -30,8 +30,9 @@ pub(super) struct Verified {
     pub(super) lowest_psnr: Option<f64>,
 }
 
-/// Compares the shards with their hashes, and each sample with what its source would be packed as now: the same bytes and the same label, or it
-/// is different. Those that were encoded anew are decoded on both sides; of the others the same bytes are the same pixels.
+/// Compares the shards with their hashes, and each sample with what its source would be packed as now: the same bytes
+/// and the same label, or it is different. Those that were encoded anew are decoded on both sides; of the others the
+/// same bytes are the same pixels.
 pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Path,

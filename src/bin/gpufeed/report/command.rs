@@ -15,11 +15,12 @@ pub(crate) struct Arguments {
     /// One self-contained page with charts.
     #[arg(long, value_name = "FILE", requires = "file")]
     html: Option<PathBuf>,
-    /// Tables between the lines `<!-- gpufeed bench: begin -->` and `end`; the rest of the file stays as it is, a missing one is
-    /// made.
+    /// Tables between the lines `<!-- gpufeed bench: begin -->` and `end`; the rest of the file stays as it is, a
+    /// missing one is made.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// What benches/peers/run.py printed: its tables go between `<!-- gpufeed peers: begin -->` and `end` of the markdown file.
+    /// What benches/peers/run.py printed: its tables go between `<!-- gpufeed peers: begin -->` and `end` of the
+    /// markdown file.
     #[arg(long, value_name = "PEERS.json", requires = "markdown")]
     peers: Option<PathBuf>,
 }

@@ -17,8 +17,8 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
     Section("bench").check(path)
 }
 
-/// Rewrites what stands between `<!-- gpufeed peers: begin -->` and `<!-- gpufeed peers: end -->` with the rows of a JSON file
-/// of `benches/peers/run.py`.
+/// Rewrites what stands between `<!-- gpufeed peers: begin -->` and `<!-- gpufeed peers: end -->` with the rows of a
+/// JSON file of `benches/peers/run.py`.
 pub(crate) fn update_peers(peers: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     let peers = Peers::read(peers)?;
     Ok(Section("peers").update(path, &peers_text(&peers))?)

@@ -1,5 +1,5 @@
-//! What other loaders did beside gpufeed, as `benches/peers/run.py` prints it and `gpufeed report --peers` reads it. One JSON
-//! object:
+//! What other loaders did beside gpufeed, as `benches/peers/run.py` prints it and `gpufeed report --peers` reads it.
+//! One JSON object:
 //!
 //! ```json
 //! {

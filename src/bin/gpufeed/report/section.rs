@@ -17,8 +17,8 @@ impl Section {
         format!("<!-- gpufeed {}: end -->", self.0)
     }
 
-    /// Puts `body` between the markers of a file and leaves every other byte as it is. A missing file is made, of the markers
-    /// and the body. The file's line ends are kept.
+    /// Puts `body` between the markers of a file and leaves every other byte as it is. A missing file is made, of the
+    /// markers and the body. The file's line ends are kept.
     pub(crate) fn update(self, path: &Path, body: &str) -> Result<(), String> {
         let old = match fs::read(path) {
             Ok(old) => Some(old),

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use super::{Array, Class, Id, Value};
 
-/// Most values in a file, of marks at a time, of values remembered, and of references to these; CIFAR's largest has 100,000 values.
+/// Most values in a file, of marks at a time, of values remembered, and of references to these; CIFAR's largest has
+/// 100,000 values.
 pub(super) const MOST_VALUES: usize = 1 << 22;
 
 /// The pickle machine between two opcodes.

@@ -1,9 +1,10 @@
 //! Python's pickle, as far as plain data and arrays of bytes go: what CIFAR's files hold.
 //!
-//! A general reader of pickles would do harm here: a hostile file can make one nest values until the stack overflows, or share them
-//! until they fill the memory, and one that ignores classes cannot tell an array of bytes from one of something else. This one keeps
-//! values in a list and refers to them by number, so that nothing recurses and nothing is copied; each opcode makes at most one
-//! value. Of classes it knows those that numpy's arrays are made of, and runs none.
+//! A general reader of pickles would do harm here: a hostile file can make one nest values until the stack overflows,
+//! or share them until they fill the memory, and one that ignores classes cannot tell an array of bytes from one of
+//! something else. This one keeps values in a list and refers to them by number, so that nothing recurses and nothing
+//! is copied; each opcode makes at most one value. Of classes it knows those that numpy's arrays are made of, and runs
+//! none.
 
 mod machine;
 

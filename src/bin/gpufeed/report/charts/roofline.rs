@@ -142,8 +142,8 @@ fn columns((x, _, label): &(i32, i32, String), left: bool) -> (i32, i32) {
     if left { (x - GAP - width, x - GAP) } else { (x + GAP, x + GAP + width) }
 }
 
-/// For each name its side (`true`: left of its point) and its height: no name hides a point or touches another name where there is
-/// room.
+/// For each name its side (`true`: left of its point) and its height: no name hides a point or touches another name
+/// where there is room.
 fn apart(spots: &[(i32, i32, String)]) -> Vec<(bool, i32)> {
     let mut order: Vec<usize> = (0..spots.len()).collect();
     order.sort_by_key(|&i| spots[i].1);
