@@ -132,15 +132,14 @@ impl Feeder<'_> {
         }
         let at_once = (LANES / line.views).max(1);
         let mut keys = Vec::with_capacity(at_once * line.views);
-        while !found.is_empty() {
-            let some: Vec<_> = found.drain(..at_once.min(found.len())).collect();
+        for some in found.chunks(at_once) {
             keys.clear();
-            for (_, slot, _) in &some {
+            for (_, slot, _) in some {
                 let (_, key) = line.candidate(epoch, slot, 0);
                 keys.extend((0..line.views as u32).map(|view| Key { view, ..key }));
             }
             ahead.draw(&keys);
-            for ((place, slot, entry), first) in some.into_iter().zip((0..).step_by(line.views)) {
+            for (&(place, slot, entry), first) in some.iter().zip((0..).step_by(line.views)) {
                 let views = first..first + line.views;
                 // A panic is an operator's, as in a worker.
                 let drawn =
@@ -155,6 +154,7 @@ impl Feeder<'_> {
                 }
             }
         }
+        // Jobs are handed out in the batch's order, those that were found here and went to a worker after all among them.
         groups.sort_by_key(|(place, _)| *place);
         let images = kept.len() * line.views;
         clock.spent(Stage::Draw, images as u64);

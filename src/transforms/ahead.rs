@@ -65,8 +65,8 @@ mod tests {
         let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
         let list: [Transform; 6] = [
             Pad::new(4).into(),
-            // Its tries need more numbers than there are ahead.
-            RandomResizedCrop::new(16).scale(0.9, 1.0).ratio(2.0, 2.1).into(),
+            // One try in three fits: some images need more numbers than there are ahead.
+            RandomResizedCrop::new(16).scale(0.6, 1.0).ratio(1.5, 2.1).into(),
             RandomApply::new(0.5, [Transform::from(jitter), RandomGrayscale::new(0.5).into()]).into(),
             RandomHorizontalFlip::new(0.5).into(),
             RandomErasing::new(0.5).into(),
@@ -86,6 +86,17 @@ mod tests {
                 assert_eq!(plan.draw_ahead((40, 30), key, (&ahead, image)).unwrap(), alone);
             }
             assert!(ahead.first(ahead.paths[0], images).is_none());
+        }
+        // They are what is drawn from: turned over, each operator's change some image.
+        let keys: Vec<Key> = (0..40).map(|sample| Key { sample, ..Key::default() }).collect();
+        for operator in 0..ahead.paths.len() {
+            ahead.draw(&keys);
+            let groups = keys.len().div_ceil(LANES);
+            ahead.blocks[operator * groups..][..groups].as_flattened_mut().iter_mut().flatten().for_each(|n| *n = !*n);
+            let changes = |(image, key): (usize, &Key)| {
+                plan.draw_ahead((40, 30), key, (&ahead, image)).unwrap() != plan.draw(40, 30, key).unwrap()
+            };
+            assert!(keys.iter().enumerate().any(changes), "operator {operator}");
         }
     }
 }
