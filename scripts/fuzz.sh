@@ -1,19 +1,57 @@
 #!/usr/bin/env bash
-# Fuzzes the JPEG engine: scripts/fuzz.sh [SECONDS], 60 by default (the builds before it take minutes). Then says how much of src/decode/jpeg
-# the corpus covers. What was found in earlier runs (fuzz/corpus) is where the next one begins; inputs that failed are in
-# fuzz/artifacts. Needs bash, rustup and a C++ compiler; installs nightly Rust with llvm-tools and cargo-fuzz where they are missing.
+# Fuzzes the JPEG engine and the readers of foreign files: scripts/fuzz.sh [TARGET] [SECONDS]. Without a target all of them, two at a
+# time; 60 seconds each by default (the builds before take minutes). Then says how much of each reader its corpus covers. What was
+# found in earlier runs (fuzz/corpus) is where the next one begins; inputs that failed are in fuzz/artifacts. Needs bash, rustup and
+# C and C++ compilers; installs nightly Rust with llvm-tools and cargo-fuzz where they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
 require_cargo
 
+all=(cifar idx jpeg list lmdb numpy pickle recipe seek_file tar tar_index)
+usage() {
+    printf 'usage: scripts/fuzz.sh [TARGET] [SECONDS], at least 1 second; targets: %s\n' "${all[*]}" >&2
+    exit 2
+}
+
+targets=("${all[@]}")
+if [ $# -gt 0 ] && ! [[ $1 =~ ^[0-9]+$ ]]; then
+    [[ " ${all[*]} " == *" $1 "* ]] || usage
+    targets=("$1")
+    shift
+fi
 seconds=${1:-60}
 if ! [[ $seconds =~ ^[1-9][0-9]*$ && $# -le 1 ]]; then
-    echo 'usage: scripts/fuzz.sh [SECONDS], at least 1' >&2
-    exit 2
+    usage
 fi
 
 step() { printf '\n== %s\n' "$*"; }
+
+# Longest input: room for a few records of each format.
+longest() {
+    case $1 in
+        tar | lmdb) echo 32768 ;;
+        tar_index | recipe | list) echo 4096 ;;
+        *) echo 8192 ;;
+    esac
+}
+
+# What a target is about.
+sources() {
+    case $1 in
+        cifar) echo src/dataset/cifar/mod.rs src/dataset/source.rs ;;
+        idx) echo src/dataset/idx src/dataset/source.rs ;;
+        jpeg) echo src/decode/jpeg ;;
+        list) echo src/dataset/list src/dataset/labels.rs ;;
+        lmdb) echo src/dataset/lmdb ;;
+        numpy) echo src/dataset/numpy src/dataset/arrays src/dataset/source.rs ;;
+        pickle) echo src/dataset/cifar/pickle ;;
+        recipe) echo src/recipe ;;
+        seek_file) echo src/decode/seek ;;
+        tar) echo src/dataset/tar ;;
+        tar_index) echo src/dataset/tar/index.rs src/dataset/tar/mod.rs ;;
+    esac
+}
 
 if ! command -v rustup >/dev/null; then
     echo 'rustup is missing (https://rustup.rs): fuzzing needs nightly Rust' >&2
@@ -23,8 +61,12 @@ if ! rustup run nightly rustc --version 2>/dev/null; then
     step 'No nightly Rust: installing it'
     rustup toolchain install nightly --profile minimal
 fi
+# Those of the same LLVM that a system has will do.
+version=$(rustup run nightly rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 tools=$(rustup run nightly rustc --print target-libdir)/../bin
-if [ ! -x "$tools/llvm-cov" ]; then
+if [ ! -x "$tools/llvm-cov" ] && [ -x "/usr/lib/llvm-$version/bin/llvm-cov" ]; then
+    tools=/usr/lib/llvm-$version/bin
+elif [ ! -x "$tools/llvm-cov" ]; then
     step 'No llvm-tools: installing them'
     rustup component add llvm-tools --toolchain nightly
 fi
@@ -37,38 +79,72 @@ if ! command -v c++ >/dev/null && ! install_packages g++ gcc-c++ gcc; then
     exit 1
 fi
 
+# The readers' files: in memory where the system has such a folder.
+if [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
 work=$(mktemp -d)
+export TMPDIR=$work
 trap 'rm -rf "$work"' EXIT
-corpus=fuzz/corpus/jpeg
 target=$(realpath -m "${CARGO_TARGET_DIR:-fuzz/target}")
 triple=$(rustup run nightly rustc -vV | sed -n 's/^host: //p')
 
+step 'Building'
+# Without a sanitizer: there is next to no unsafe code, and the targets watch their own memory. Overflows panic.
+only=()
+if [ ${#targets[@]} -eq 1 ]; then only=("${targets[0]}"); fi
+cargo +nightly fuzz build --sanitizer none --target-dir "$target" "${only[@]}"
+
 step 'Seeds'
-rustc --edition 2024 -o "$work/seeds" fuzz/seeds.rs
-"$work/seeds" tests/golden "$corpus"
-printf '%s files in %s\n' "$(find "$corpus" -type f | wc -l)" "$corpus"
+rustc --edition 2024 -o "$work/seeds" fuzz/seeds/main.rs
+for name in "${targets[@]}"; do
+    "$work/seeds" "$name" tests/golden "fuzz/corpus/$name"
+    printf '%s files in %s\n' "$(find "fuzz/corpus/$name" -type f | wc -l)" "fuzz/corpus/$name"
+done
 
-step "Fuzzing for $seconds s"
-# Without a sanitizer: the engine has no unsafe code, and the target limits its own memory. Overflows panic.
-failed=0
-cargo +nightly fuzz run --sanitizer none --target-dir "$target" jpeg "$corpus" -- \
-    -max_total_time="$seconds" -dict=fuzz/jpeg.dict -max_len=8192 -timeout=5 -report_slow_units=1 -rss_limit_mb=1024 \
-    -print_final_stats=1 2>&1 | tee "$work/log" | grep --line-buffered -v '^#.*\(NEW\|REDUCE\|RELOAD\) ' || failed=1
-
-step 'Coverage of src/decode/jpeg'
-# The corpus in its last state; what it reaches, no matter in which run it got there.
-cargo +nightly fuzz coverage --sanitizer none --target-dir "$target/coverage" jpeg "$corpus" >"$work/coverage" 2>&1 || {
-    tail -n 20 "$work/coverage" >&2
-    exit 1
+fuzz() {
+    local name=$1 dictionary=()
+    mkdir -p "fuzz/artifacts/$name"
+    if [ -f "fuzz/$name.dict" ]; then dictionary=("-dict=fuzz/$name.dict"); fi
+    "$target/$triple/release/$name" "fuzz/corpus/$name" -max_total_time="$seconds" "${dictionary[@]}" \
+        -max_len="$(longest "$name")" -timeout=5 -report_slow_units=1 -rss_limit_mb=1024 -print_final_stats=1 \
+        -artifact_prefix="fuzz/artifacts/$name/" >"$work/$name.log" 2>&1 || touch "$work/$name.failed"
+    echo "$name: $(grep -E '^Done' "$work/$name.log" || echo failed)"
 }
-"$tools/llvm-cov" report "$target/coverage/$triple/release/jpeg" \
-    -instr-profile=fuzz/coverage/jpeg/coverage.profdata -show-branch-summary=false \
-    -sources "$PWD/src/decode/jpeg"
+
+step "Fuzzing for $seconds s each"
+for name in "${targets[@]}"; do
+    while [ "$(jobs -pr | wc -l)" -ge 2 ]; do wait -n || true; done
+    fuzz "$name" &
+done
+wait
+
+step 'Coverage'
+# The corpus in its last state; what it reaches, no matter in which run it got there.
+for name in "${targets[@]}"; do
+    cargo +nightly fuzz coverage --sanitizer none --target-dir "$target/coverage" --llvm-path "$tools" "$name" "fuzz/corpus/$name" \
+        >"$work/coverage" 2>&1 || {
+        tail -n 20 "$work/coverage" >&2
+        exit 1
+    }
+    printf '\n%s\n' "$name"
+    read -ra files <<<"$(sources "$name")"
+    "$tools/llvm-cov" report "$target/coverage/$triple/release/$name" \
+        -instr-profile="fuzz/coverage/$name/coverage.profdata" -show-branch-summary=false \
+        -sources "${files[@]/#/$PWD/}"
+done
 
 step 'Summary'
-grep -E '^stat::|^Done' "$work/log" || true
-if [ "$failed" -ne 0 ]; then
-    echo 'Failed: the input is in fuzz/artifacts/jpeg, what it did is above' >&2
-    exit 1
-fi
+failed=0
+for name in "${targets[@]}"; do
+    printf '%s: ' "$name"
+    grep -E '^stat::(number_of_executed_units|average_exec|peak_rss)' "$work/$name.log" | tr -s ' \n' ' ' || true
+    grep -E '^#[0-9]+' "$work/$name.log" | tail -n 1 | grep -oE '(cov|ft|corp): [0-9/A-Za-z]+' | tr '\n' ' ' || true
+    printf '%s slow\n' "$(grep -c 'Slowest unit' "$work/$name.log" || true)"
+    if [ -e "$work/$name.failed" ]; then
+        failed=1
+        grep -A 1 ' panicked at ' "$work/$name.log" >&2 || true
+        tail -n 12 "$work/$name.log" >&2
+        echo "$name has failed: the input is in fuzz/artifacts/$name, what it did is above" >&2
+    fi
+done
+if [ "$failed" -ne 0 ]; then exit 1; fi
 echo 'No input failed'

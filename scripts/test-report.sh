@@ -40,8 +40,10 @@ picture=${1:-$(mktemp -d)/report.png}
 given=${2:-}
 
 step 'Building'
-cargo build --quiet --features cli,lmdb --bin gpufeed
-gpufeed() { cargo run --quiet --features cli,lmdb --bin gpufeed -- "$@"; }
+# With an example: its dependencies' features are then those of the tests, and wgpu is not built a second time.
+cargo build --quiet --features cli,lmdb --bin gpufeed --example adapters
+program=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/gpufeed
+gpufeed() { "$program" "$@"; }
 
 browser() {
     timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --user-data-dir="$folder/profile" \

@@ -1,5 +1,6 @@
 //! The crate's one error type: a boxed, non-exhaustive kind that carries numbers, paths and settings.
 
+use crate::shown::{Shown, ShownLines};
 use std::any::Any;
 use std::path::PathBuf;
 
@@ -8,7 +9,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, where, and which setting changes it.
 ///
-/// One pointer wide; [`kind`](Self::kind) tells the cases apart.
+/// One pointer wide; [`kind`](Self::kind) tells the cases apart. Its text is for people: what a terminal would obey in
+/// the names and texts of files is shown as an escape (`\u{1b}`), while the fields of the case hold them as they are.
 ///
 /// ```
 /// use gpufeed::{ErrorKind, ImageFolder};
@@ -95,7 +97,7 @@ impl From<ErrorKind> for Error {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A file or folder could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", Shown(path.display()), Shown(source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -103,7 +105,7 @@ pub enum ErrorKind {
         source: std::io::Error,
     },
     /// A data file that does not hold what its reader expects.
-    #[error("{}, {place}: {reason}", path.display())]
+    #[error("{}, {}: {}", Shown(path.display()), Shown(place), Shown(reason))]
     DataFile {
         /// The file.
         path: PathBuf,
@@ -113,7 +115,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// A setting or argument that cannot work.
-    #[error("{setting}: {reason}")]
+    #[error("{setting}: {}", Shown(reason))]
     Argument {
         /// The setting's name in the API.
         setting: &'static str,
@@ -121,15 +123,25 @@ pub enum ErrorKind {
         reason: String,
     },
     /// A data set with nothing in it.
-    #[error("{what}: no samples ({hint})")]
+    #[error("{}: no samples ({})", Shown(what), Shown(hint))]
     EmptyDataset {
         /// The folder or data set.
         what: String,
         /// What was looked for.
         hint: String,
     },
+    /// An encoded image of more bytes than allowed. It is not read.
+    #[error("{}: {bytes} bytes, more than max_file_bytes = {max_file_bytes} allows", Shown(name))]
+    FileTooLarge {
+        /// The file's path, or the archive's and the sample's key in it.
+        name: String,
+        /// Its bytes, or those that were read of a file that grew meanwhile.
+        bytes: u64,
+        /// The limit in force: of the data set's builder.
+        max_file_bytes: u64,
+    },
     /// Bytes that are no image that can be decoded.
-    #[error("cannot decode {format}: {reason}")]
+    #[error("cannot decode {format}: {}", Shown(reason))]
     Decode {
         /// The format as recognised from the bytes, or "image".
         format: &'static str,
@@ -137,7 +149,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The stream ends before the image does.
-    #[error("truncated {format}: {reason} (Truncated::Fill keeps such images)")]
+    #[error("truncated {format}: {} (Truncated::Fill keeps such images)", Shown(reason))]
     TruncatedImage {
         /// The format as recognised from the bytes.
         format: &'static str,
@@ -154,8 +166,32 @@ pub enum ErrorKind {
         /// The limit in force.
         max_pixels: u64,
     },
+    /// Decoding an image takes more memory than allowed.
+    #[error(
+        "decoding this {format} of {width}x{height} pixels takes {needed} bytes of memory, more than max_decode_bytes = {max_decode_bytes}"
+    )]
+    TooMuchMemory {
+        /// The format as recognised from the bytes.
+        format: &'static str,
+        /// Columns as stored.
+        width: u32,
+        /// Rows as stored.
+        height: u32,
+        /// Bytes that decoding takes, by the header.
+        needed: u64,
+        /// The limit in force.
+        max_decode_bytes: u64,
+    },
+    /// The system has no memory to decode an image.
+    #[error(
+        "there are no {bytes} bytes of memory to decode it; lower workers, or max_decode_bytes to refuse such images"
+    )]
+    NoMemory {
+        /// Bytes asked for at once.
+        bytes: u64,
+    },
     /// A transform cannot be applied to an image of this size.
-    #[error("{transform} on an image of {width}x{height}: {reason}")]
+    #[error("{transform} on an image of {width}x{height}: {}", Shown(reason))]
     Transform {
         /// The operator's name.
         transform: &'static str,
@@ -167,7 +203,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The WGSL of a [`CustomColor`](crate::transforms::CustomColor) cannot be used.
-    #[error("the WGSL of {transform}: {reason}")]
+    #[error("the WGSL of {transform}: {}", ShownLines(reason))]
     Snippet {
         /// The step's name.
         transform: &'static str,
@@ -175,7 +211,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// A sample of the data set failed.
-    #[error("sample {id} ({name}): {source}")]
+    #[error("sample {id} ({}): {source}", Shown(name))]
     Sample {
         /// The sample's id.
         id: u64,
@@ -199,13 +235,13 @@ pub enum ErrorKind {
         last: Error,
     },
     /// No adapter fits the request.
-    #[error("no GPU adapter: {reason} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)")]
+    #[error("no GPU adapter: {} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)", Shown(reason))]
     NoAdapter {
         /// What was asked for and what was found.
         reason: String,
     },
     /// The GPU or its driver refused or vanished.
-    #[error("GPU {stage}: {reason}")]
+    #[error("GPU {stage}: {}", ShownLines(reason))]
     Device {
         /// The stage in which it happened.
         stage: &'static str,
@@ -247,11 +283,50 @@ pub enum ErrorKind {
         budget: u64,
     },
     /// A thread of the line panicked.
-    #[error("stage {stage} panicked: {message}")]
+    #[error("stage {stage} panicked: {}", ShownLines(message))]
     Panic {
         /// The stage.
         stage: &'static str,
         /// The panic's message.
         message: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    /// Names, reasons and places of files are what somebody else wrote.
+    #[test]
+    fn no_error_shows_what_a_terminal_obeys() {
+        let text = || "a\u{1b}[2J\n\u{7}\u{202e}".to_owned();
+        let path = || PathBuf::from(text());
+        let failed = || Error::io(path(), io::Error::other(text()));
+        let kinds = [
+            failed().into_kind(),
+            ErrorKind::DataFile { path: path(), place: text(), reason: text() },
+            ErrorKind::Argument { setting: "shards", reason: text() },
+            ErrorKind::EmptyDataset { what: text(), hint: text() },
+            ErrorKind::Decode { format: "PNG", reason: text() },
+            ErrorKind::TruncatedImage { format: "PNG", reason: text() },
+            ErrorKind::Transform { transform: "Pad", width: 1, height: 1, reason: text() },
+            ErrorKind::Sample { id: 7, name: text(), source: failed() },
+            ErrorKind::TooManyFailures { failed: 1, seen: 1, max_share: 0.5, last: failed() },
+            ErrorKind::NoAdapter { reason: text() },
+        ];
+        for kind in kinds {
+            let shown = Error::from(kind).to_string();
+            assert!(shown.contains(r"a\u{1b}[2J\n\u{7}\u{202e}") && !shown.contains(['\u{1b}', '\n']), "{shown:?}");
+        }
+        // Compilers and drivers write several lines.
+        for kind in [
+            ErrorKind::Snippet { transform: "own", reason: text() },
+            ErrorKind::Device { stage: "submission", reason: text() },
+            ErrorKind::Panic { stage: "decode", message: text() },
+        ] {
+            let shown = Error::from(kind).to_string();
+            assert!(shown.contains("a\\u{1b}[2J\n\\u{7}\\u{202e}"), "{shown:?}");
+        }
+    }
 }

@@ -58,13 +58,13 @@ impl Processor {
     pub fn run(&self, images: &[(Pixels<'_>, &Drawn)]) -> Result<Vec<u8>> {
         let programs = images.iter().map(|(pixels, drawn)| {
             let program = program(&self.plan, drawn, (pixels.width(), pixels.height()))?;
-            Ok((*pixels, program))
+            Ok((Part::whole(*pixels), program))
         });
         self.run_programs(&programs.collect::<Result<Vec<_>>>()?)
     }
 
     /// [`run`](Self::run) with programs instead of drawn parameters.
-    pub(crate) fn run_programs(&self, images: &[(Pixels<'_>, Program)]) -> Result<Vec<u8>> {
+    pub(crate) fn run_programs(&self, images: &[(Part<'_>, Program)]) -> Result<Vec<u8>> {
         let size = match images.first() {
             Some((_, first)) if images.iter().all(|(_, program)| program.size() == first.size()) => first.size(),
             Some(_) => return Err(Error::argument("images", "the results have different sizes")),
@@ -76,9 +76,9 @@ impl Processor {
         }
         let mut out = vec![0; bytes * images.len()];
         let mut scratch = cpu::Scratch::default();
-        for ((pixels, program), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
+        for ((part, program), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
             let region = program.stages[0].sampling.hull();
-            let source = Source::new(*pixels, region);
+            let source = part.source(region);
             cpu::run(&self.plan, program, source.pixels(), region, out, &mut scratch);
         }
         Ok(out)
@@ -95,15 +95,15 @@ pub(crate) fn program(plan: &Plan, drawn: &Drawn, (width, height): (u32, u32)) -
 }
 
 /// Uploads the regions that are read of all images at once, runs the passes, reads the batch back.
-fn run_on_gpu(kernels: &Kernels, images: &[(Pixels<'_>, Program)], image_bytes: usize) -> Result<Vec<u8>> {
+fn run_on_gpu(kernels: &Kernels, images: &[(Part<'_>, Program)], image_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut sources = Vec::with_capacity(images.len());
     let (mut scratch, mut reduced) = (cpu::Scratch::default(), Vec::new());
-    for (pixels, program) in images {
+    for (part, program) in images {
         let offset = (bytes.len() / 4) as u32;
         // As the loader does, so that a replayed sample has the batch's bits: it judges and copies the region that is read.
         let region = program.stages[0].sampling.hull();
-        let source = Source::new(*pixels, region);
+        let source = part.source(region);
         let float = matches!(source, Source::Floats { .. });
         let a_pixel = if float { 16 } else { 4 };
         let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel, float);
@@ -150,6 +150,27 @@ fn run_on_gpu(kernels: &Kernels, images: &[(Pixels<'_>, Program)], image_bytes: 
     run_once(kernels, &bytes, items, total)
 }
 
+/// Pixels of an image: all of them, or those of a rectangle in which the program's region lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) pixels: Pixels<'a>,
+    /// The place of the first pixel in the image.
+    pub(crate) left: u32,
+    pub(crate) top: u32,
+}
+
+impl<'a> Part<'a> {
+    pub(crate) fn whole(pixels: Pixels<'a>) -> Self {
+        Part { pixels, left: 0, top: 0 }
+    }
+
+    /// The pixels of a region of the image.
+    pub(crate) fn source(&self, region: Rect) -> Source {
+        let (left, top) = (region.left.saturating_sub(self.left), region.top.saturating_sub(self.top));
+        Source::new(self.pixels, Rect { left, top, ..region })
+    }
+}
+
 /// A region of pixels of any format as four channels interleaved, which both executors read.
 pub(crate) enum Source {
     Bytes { data: Vec<u8>, width: usize },
@@ -157,7 +178,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub(crate) fn new(pixels: Pixels<'_>, region: Rect) -> Source {
+    fn new(pixels: Pixels<'_>, region: Rect) -> Source {
         let width = region.width as usize;
         match pixels.format() {
             PixelFormat::F32 { .. } => {

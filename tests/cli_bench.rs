@@ -20,7 +20,9 @@ fn said(output: &Output) -> String {
 fn report(arguments: &[&str]) -> Value {
     let output = gpufeed(&[arguments, &["--json", "-"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(said(&output).is_empty(), "progress is for terminals: {}", said(&output));
+    // These warnings are of the files that are not images.
+    let warned = |line: &str| line.starts_with("warning: sample failed");
+    assert!(said(&output).lines().all(warned), "progress is for terminals: {}", said(&output));
     serde_json::from_slice(&output.stdout).expect("standard output is one JSON document")
 }
 
@@ -122,6 +124,7 @@ fn a_quick_run_on_pictures_drawn_in_memory() {
     check(&report);
     assert_eq!((text(&report, "/backend"), text(&report, "/data/name")), ("cpu", "procedural"));
     assert!(report["adapter"].is_null());
+    assert_eq!(report["data"]["drawn"], true);
     assert_eq!((number(&report, "/batch_size"), number(&report, "/workers")), (16.0, 2.0));
     let a_file = number(&report, "/data/bytes") / number(&report, "/data/samples");
     assert!((40e3..110e3).contains(&a_file), "files of {a_file} bytes");
@@ -319,4 +322,128 @@ fn caches_and_other_formats_of_data() {
     let refused = gpufeed(&["--cache", "host", "--scaled-decode"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(said(&refused).contains("--scaled-decode"), "{}", said(&refused));
+}
+
+/// A run of half a second with the small recipe.
+fn small(data: &Path, recipe: &str) -> Value {
+    let data = data.to_str().expect("UTF-8");
+    let quick = ["--quick", "--seconds", "0.2", "--workers", "1", "--batch-size", "4", "--backend", "cpu"];
+    report(&[&["--data", data, "--recipe", recipe], &quick[..]].concat())
+}
+
+#[test]
+fn a_data_set_is_used_as_it_is_whatever_the_recipe() {
+    let root = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, parts: &[&[u8]]| {
+        let path = root.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, parts.concat()).expect("a file");
+    };
+    let be = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>();
+    write("MNIST/raw/train-images-idx3-ubyte", &[&[0, 0, 8, 3], &be(&[9, 28, 28]), &[7; 9 * 784]]);
+    write("MNIST/raw/train-labels-idx1-ubyte", &[&[0, 0, 8, 1], &be(&[9]), &[3; 9]]);
+    for batch in 1..6 {
+        write(&format!("cifar-10-batches-bin/data_batch_{batch}.bin"), &[&[1], &[9; 3072], &[2], &[8; 3072]]);
+    }
+    let photographs = folder();
+    for (data, recipe, samples, bytes) in [
+        (root.path().join("MNIST"), "mnist-train", 9.0, 9.0 * 784.0),
+        (root.path().join("cifar-10-batches-bin"), "cifar-train", 10.0, 10.0 * 3072.0),
+    ] {
+        let report = small(&data, recipe);
+        assert_eq!((number(&report, "/data/samples"), number(&report, "/data/bytes")), (samples, bytes), "{recipe}");
+        assert_eq!(report["data"]["drawn"], false, "{recipe}");
+        assert!(number(&report, "/images_per_second/median") > 0.0);
+    }
+    // Shards, from what `gpufeed pack` makes of the photographs.
+    let shards = root.path().join("shards");
+    let paths = [photographs.path(), &shards].map(|path| path.to_str().expect("UTF-8"));
+    let mut pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+    assert_eq!(
+        pack.arg("pack").args(paths).output().expect("the command starts").status.code(),
+        Some(3),
+        "one is none"
+    );
+    for data in [photographs.path(), &shards] {
+        let report = small(data, "cifar-train");
+        assert_eq!((number(&report, "/data/samples"), &report["data"]["drawn"]), (24.0, &Value::Bool(false)));
+        assert!(number(&report, "/data/bytes") < 1e6, "the files, and not 50,000 pictures");
+        let stages: Vec<&str> = rows(&report, "/stages").iter().map(|stage| text(stage, "/name")).collect();
+        assert!(stages.contains(&"decode"), "{stages:?}");
+    }
+}
+
+#[test]
+fn the_headline_says_what_is_drawn() {
+    let said = |data: &str| {
+        let output = gpufeed(&["--data", data, "--quick", "--seconds", "0.2", "--workers", "1", "--backend", "cpu"]);
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let drawn = said("procedural");
+    assert!(drawn.contains("procedural: 1,024 samples drawn in memory, no data set, "), "{drawn}");
+    let photographs = folder();
+    let there = said(photographs.path().to_str().expect("UTF-8"));
+    assert!(there.contains(": 24 samples, ") && !there.contains("drawn in memory"), "{there}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dangling_link_is_passed_over_and_counted() {
+    let photographs = folder();
+    std::os::unix::fs::symlink("nowhere", photographs.path().join("cats/gone.jpg")).expect("a link");
+    let report = small(photographs.path(), "imagenet-train");
+    assert_eq!(number(&report, "/data/samples"), 25.0);
+    assert!(number(&report, "/files_skipped") > 0.0);
+}
+
+#[test]
+fn a_data_set_without_samples_says_so() {
+    let root = tempfile::tempdir().expect("a folder");
+    let empty = [&[0u8, 0, 8, 3][..], &[0; 4], &28u32.to_be_bytes(), &28u32.to_be_bytes()].concat();
+    std::fs::write(root.path().join("train-images-idx3-ubyte"), empty).expect("a file");
+    std::fs::write(root.path().join("train-labels-idx1-ubyte"), [0, 0, 8, 1, 0, 0, 0, 0]).expect("a file");
+    let data = root.path().to_str().expect("UTF-8");
+    for command in [&["bench", "--data", data][..], &["preview", data], &["doctor", data], &["pack", data, "/no/such"]]
+    {
+        let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(command).output().expect("the command starts");
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {}", said(&output));
+        assert!(said(&output).contains("no samples"), "{command:?}: {}", said(&output));
+    }
+}
+
+/// The limit on the address space stands for a machine with less memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_does_not_fit_into_memory_is_refused_with_the_number() {
+    let limited = |arguments: &[&str]| {
+        let mut sh = Command::new("sh");
+        sh.args(["-c", "ulimit -v 3000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_gpufeed")]).args(arguments);
+        let output = sh.env("NODEVICE_SELECT", "1").output().expect("a shell");
+        (output.status.code(), said(&output))
+    };
+    let data = folder();
+    let data = data.path().to_str().expect("UTF-8");
+    let bench = ["bench", "--data", data, "--backend", "cpu", "--seconds", "0.2", "--quick", "--json", "-"];
+    let (code, error) = limited(&[&bench[..], &["--workers", "4000"]].concat());
+    assert!(code == Some(1) && error.contains("--workers 4000, at ") && error.contains(" GB, but "), "{error}");
+    assert!(error.contains("lower --workers"), "{error}");
+    let (code, error) = limited(&[&bench[..], &["--workers", "2", "--batch-size", "8"]].concat());
+    assert_eq!(code, Some(0), "{error}");
+
+    let out = tempfile::tempdir().expect("a folder");
+    let recipe = |size: u32| {
+        let path = out.path().join(format!("{size}.toml"));
+        std::fs::write(&path, format!("[[transform]]\ntype = \"Resize\"\nsize = [{size}, {size}]\n")).expect("a file");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let sheet = out.path().join("sheet.png");
+    let sheet = sheet.to_str().expect("UTF-8");
+    let preview = |size: u32| limited(&["preview", data, "--out", sheet, "--recipe", &recipe(size)]);
+    let (code, error) = preview(8000);
+    assert!(
+        code == Some(1) && error.contains("pictures of 8000x8000 take about ") && error.contains("size"),
+        "{error}"
+    );
+    let (code, error) = preview(200);
+    assert_eq!(code, Some(0), "{error}");
 }

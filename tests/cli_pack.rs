@@ -7,7 +7,7 @@ use gpufeed::dataset::TarShards;
 use gpufeed::{Backend, DataLoader, Dataset, ImageFolder, Images, Label, SampleData};
 use image::ImageFormat as Codec;
 #[cfg(unix)]
-use packing::{block, command, unblock, until};
+use packing::{block, command, until};
 use packing::{fails, folder, json, pack, text, visible};
 use serde_json::Value;
 use std::fs;
@@ -109,10 +109,16 @@ fn folder_to_shards_to_lmdb_to_shards() {
     }
     let (code, summary) = json(&[text(&shards), text(&lmdb), "--to", "lmdb"]);
     assert_eq!((code, &summary["resumed"]), (Some(0), &23.into()));
-    for number in 0..2 {
-        let [a, b] = [&shards, &back].map(|folder| fs::read(folder.join(format!("shard-{number:06}.tar"))).unwrap());
-        assert!(a == b, "shard {number}");
-    }
+    // The LMDB has no names, so those that come out of it have numbers.
+    let key = |folder: &Path, index| TarShards::open(folder).unwrap().key(index).unwrap().1.to_owned();
+    assert_eq!([key(&shards, 1), key(&back, 1)], ["cat/0001_x", "000000001"]);
+    let again = out.path().join("again");
+    assert_eq!(json(&[&[text(&shards), text(&again)], &small[..]].concat()).0, Some(0));
+    let keys = |folder: &Path| -> Vec<String> {
+        let data = TarShards::open(folder).unwrap();
+        (0..data.len()).map(|index| data.key(index).unwrap().1.to_owned()).collect()
+    };
+    assert_eq!(keys(&shards), keys(&again));
 }
 
 #[test]
@@ -159,16 +165,14 @@ fn a_killed_run_is_resumed_and_nothing_half_done_looks_whole() {
 
     let arguments = [&[text(source.path()), text(&killed)], &settings[..]].concat();
     let mut kept = 0;
-    for blocked in ["cat/0030.x.jpg", "wild dog/0030.x.jpg"] {
-        let blocked = source.path().join(blocked);
-        let bytes = block(&blocked);
+    for blocked in [3, 6] {
+        let part = block(&killed, blocked);
         let mut run = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        until("no shard appears", || visible(&killed, "tar").len() > kept);
+        until("no shard appears", || visible(&killed, "tar").len() == blocked);
         run.kill().unwrap();
         assert!(!run.wait().unwrap().success());
-        unblock(&blocked, &bytes);
-        kept = visible(&killed, "tar").len();
-        assert!(kept < all);
+        fs::remove_file(part).unwrap();
+        kept = blocked;
         assert!(!killed.join("gpufeed-pack.json").exists());
         let error = TarShards::open(&killed).unwrap_err().to_string();
         assert!(error.contains("has not finished"), "{error}");
@@ -177,7 +181,6 @@ fn a_killed_run_is_resumed_and_nothing_half_done_looks_whole() {
             assert!(fs::read(shard).unwrap() == fs::read(&visible(&whole, "tar")[number]).unwrap(), "{number}");
         }
     }
-    assert!(kept > 1);
     let error = fails(&[text(source.path()), text(&killed)]);
     assert!(error.contains("an unfinished pack of other settings"), "{error}");
     // A shard that was lost meanwhile is packed again.
@@ -203,17 +206,15 @@ fn a_killed_run_is_resumed_and_nothing_half_done_looks_whole() {
 fn a_killed_lmdb_is_resumed() {
     use gpufeed::dataset::Lmdb;
 
-    let (source, out) = (folder(60), tempfile::tempdir().unwrap());
+    let (source, out) = (folder(200), tempfile::tempdir().unwrap());
     let killed = out.path().join("killed");
-    let arguments = [text(source.path()), text(&killed), "--to", "lmdb", "--shard-bytes", "20K", "--workers", "1"];
-    let blocked = source.path().join("wild dog/0030.x.jpg");
-    let bytes = block(&blocked);
+    // Each sample is written to the disk by itself: that takes its time.
+    let arguments = [text(source.path()), text(&killed), "--to", "lmdb", "--shard-bytes", "1", "--workers", "1"];
     let part = killed.join(".data.mdb.part");
     let mut run = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("nothing is committed", || fs::metadata(&part).is_ok_and(|part| part.len() > 100 << 10));
     run.kill().unwrap();
     assert!(!run.wait().unwrap().success());
-    unblock(&blocked, &bytes);
     assert!(Lmdb::open(&killed).unwrap_err().to_string().contains("not finished"));
     let (code, summary) = json(&[&arguments[..], &["--verify"]].concat());
     assert_eq!((code, &summary["verified"]["different"]), (Some(0), &Value::Array(vec![])), "{summary}");
@@ -232,7 +233,7 @@ fn verify_finds_a_changed_byte() {
     let whole = fs::read(&shard).unwrap();
     // In the image of the first sample; in its label; in what fills it up; in a header; the end.
     let image = 512 + 100;
-    let label = whole.windows(13).position(|name| name == b"000000000.cls").unwrap() + 512;
+    let label = whole.windows(14).position(|name| name == b"cat/0000_x.cls").unwrap() + 512;
     for (at, samples, says) in [
         (image, 1, "another file"),
         (label, 1, "the label Class(1) instead of Class(0)"),
@@ -251,10 +252,148 @@ fn verify_finds_a_changed_byte() {
     }
     fs::write(&shard, &whole).unwrap();
     assert_eq!(json(&arguments).0, Some(0));
-    // A source that has changed is a difference, too.
+    // A source that has changed is a difference, too, and no pack of what it is now.
     fs::write(source.path().join("cat/p.png"), encoded::encode(encoded::picture(41, 30), Codec::Png)).unwrap();
+    let error = fails(&arguments[..2]);
+    assert!(error.contains("before its files changed") && error.contains("--verify"), "{error}");
     let (code, summary) = json(&arguments);
     assert_eq!((code, summary["verified"]["different"].as_array().unwrap().len()), (Some(3), 1), "{summary}");
+}
+
+/// The loader passes such samples over; so does everything else.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_is_left_out_and_said() {
+    let (source, out) = (folder(5), tempfile::tempdir().unwrap());
+    let dangling = source.path().join("cat/0002.gone.jpg");
+    std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    let formats: &[&str] = if cfg!(feature = "lmdb") { &["tar", "lmdb"] } else { &["tar"] };
+    for format in formats {
+        let packed = out.path().join(format);
+        let arguments = [text(source.path()), text(&packed), "--to", format, "--verify"];
+        // The second time all is there, and said again.
+        for resumed in [0, 13] {
+            let (code, summary) = json(&arguments);
+            assert_eq!((code, &summary["resumed"]), (Some(3), &resumed.into()), "{summary}");
+            let skipped = summary["skipped"].as_array().unwrap();
+            let name = skipped[0]["sample"].as_str().unwrap();
+            assert!(skipped.len() == 1 && name.ends_with("cat/0002.gone.jpg"), "{summary}");
+            assert_eq!(
+                (&summary["verified"]["samples"], &summary["verified"]["different"]),
+                (&13.into(), &Value::Array(vec![]))
+            );
+        }
+        let data = gpufeed::dataset::open(&packed).unwrap().train;
+        fs::remove_file(&dangling).unwrap();
+        assert_eq!(samples(&*data), samples(&ImageFolder::open(source.path()).unwrap()), "all the others");
+        std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    }
+    let text_of = pack(&[text(source.path()), text(&out.path().join("more"))]);
+    let said = String::from_utf8(text_of.stdout).unwrap();
+    assert!(said.contains("1 of 14 samples could not be read, and are left out"), "{said}");
+    assert!(said.contains("0002.gone.jpg"), "{said}");
+    // Without any sample there is nothing to pack.
+    let none = tempfile::tempdir().unwrap();
+    fs::create_dir(none.path().join("cat")).unwrap();
+    std::os::unix::fs::symlink("nowhere", none.path().join("cat/1.jpg")).unwrap();
+    let error = fails(&[text(none.path()), text(&out.path().join("none"))]);
+    assert!(error.contains("1 of 1 samples cannot be read") && !error.contains("the same command goes on"), "{error}");
+}
+
+/// A run that is resumed also begins after the samples that an earlier run has left out.
+#[cfg(unix)]
+#[test]
+fn what_was_left_out_is_left_out_by_the_next_run() {
+    let (source, out) = (folder(20), tempfile::tempdir().unwrap());
+    let dangling = source.path().join("cat/0001.gone.jpg");
+    std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    let packed = out.path().join("shards");
+    let arguments = [text(source.path()), text(&packed), "--shard-bytes", "40K"];
+    let part = block(&packed, 2);
+    let mut run = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("no shard appears", || visible(&packed, "tar").len() == 2);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    fs::remove_file(part).unwrap();
+    let (code, summary) = json(&[&arguments[..], &["--verify"]].concat());
+    assert_eq!((code, &summary["verified"]["different"]), (Some(3), &Value::Array(vec![])), "{summary}");
+    assert!(summary["resumed"].as_u64().unwrap() > 0 && summary["skipped"].as_array().unwrap().len() == 1, "{summary}");
+    assert_eq!(summary["verified"]["samples"], 43, "{summary}");
+}
+
+#[test]
+fn a_source_that_changes_while_it_is_packed_is_noticed() {
+    let (source, out) = (folder(20), tempfile::tempdir().unwrap());
+    let packed = out.path().join("shards");
+    let arguments = [text(source.path()), text(&packed), "--shard-bytes", "40K"];
+    assert_eq!(json(&arguments).0, Some(0));
+    // As after a kill.
+    let shards = visible(&packed, "tar");
+    fs::remove_file(&shards[1]).unwrap();
+    let file = source.path().join("cat/0000.x.jpg");
+    let (bytes, time) = (fs::read(&file).unwrap(), fs::metadata(&file).unwrap().modified().unwrap());
+    let touch = |bytes: &[u8], time| {
+        fs::write(&file, bytes).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    };
+    let hour = std::time::Duration::from_secs(3600);
+    for (bytes, time) in [(&bytes[..], time + hour), (&[&bytes[..], b"more"].concat(), time)] {
+        touch(bytes, time);
+        for verify in [&[][..], &["--verify"]] {
+            let error = fails(&[&arguments[..], verify].concat());
+            assert!(error.contains("before its files changed (their sizes or times)"), "{error}");
+        }
+    }
+    assert!(!shards[1].exists(), "nothing is packed beside what was there");
+    touch(&bytes, time);
+    assert_eq!(json(&[&arguments[..], &["--verify"]].concat()).0, Some(0));
+}
+
+#[test]
+fn shards_keep_the_names_of_the_files() {
+    let (source, out) = (folder(2), tempfile::tempdir().unwrap());
+    // The key of another file, and a member with a meaning of its own.
+    fs::copy(source.path().join("cat/p.png"), source.path().join("cat/turned.png")).unwrap();
+    fs::copy(source.path().join("cat/p.png"), source.path().join("wild dog/classes.PNG")).unwrap();
+    let shards = out.path().join("shards");
+    assert_eq!(json(&[text(source.path()), text(&shards), "--verify"]).0, Some(0));
+    let data = TarShards::open(&shards).unwrap();
+    let keys: Vec<_> = (0..data.len()).map(|index| data.key(index).unwrap().1.to_owned()).collect();
+    let expected = [
+        "cat/0000_x",
+        "cat/0001_x",
+        "cat/p",
+        "cat/turned",
+        "cat/turned-000000004",
+        "wild dog/0000_x",
+        "wild dog/0001_x",
+        "wild dog/classes_1",
+        "wild dog/p",
+    ];
+    assert_eq!(keys, expected);
+    let bytes = fs::read(shards.join("shard-000000.tar")).unwrap();
+    for member in ["cat/turned.jpeg", "cat/turned-000000004.png", "wild dog/classes_1.PNG", "wild dog/classes_1.cls"] {
+        let found = bytes.windows(member.len() + 1).any(|name| name == format!("{member}\0").as_bytes());
+        assert!(found, "{member}");
+    }
+    // From shards to shards the keys stay.
+    let again = out.path().join("again");
+    assert_eq!(json(&[text(&shards), text(&again), "--verify"]).0, Some(0));
+    let data = TarShards::open(&again).unwrap();
+    assert!((0..data.len()).map(|index| data.key(index).unwrap().1.to_owned()).eq(expected.map(str::to_owned)));
+}
+
+/// Floats fit into no image file: packing again would not help.
+#[test]
+fn what_no_second_run_mends_does_not_promise_one() {
+    let out = tempfile::tempdir().unwrap();
+    let npy = out.path().join("x.npy");
+    let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 5, 3), }".to_owned();
+    header += &" ".repeat(117 - header.len());
+    header.push('\n');
+    fs::write(&npy, [b"\x93NUMPY\x01\x00", &118u16.to_le_bytes()[..], header.as_bytes(), &[0; 240]].concat()).unwrap();
+    let error = fails(&[text(&npy), text(&out.path().join("shards"))]);
+    assert!(error.contains("float pixels fit no image file") && !error.contains("goes on"), "{error}");
 }
 
 /// A limit on the size of files stands for a full disk: writing beyond it fails in the same place.
@@ -273,6 +412,7 @@ fn a_full_disk_is_an_error_that_says_where() {
     let error = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{error}");
     assert!(error.contains("shard-000000.tar") && error.contains("File too large"), "{error}");
+    assert!(error.contains("the same command goes on"), "{error}");
     assert!(!shards.join(".shard-000000.tar.part").exists(), "it takes the room that is wanted");
     assert!(visible(&shards, "tar").is_empty() && !shards.join("gpufeed-pack.json").exists());
     assert!(TarShards::open(&shards).is_err());

@@ -197,7 +197,8 @@ fn wrong_arguments_are_explained() {
     fails(path, &["--recipe", "own.toml"], &["transforms", "one size"]);
     fails(path, &["--sample", "4"], &["--sample: 4", "0 to 3"]);
     fails(path, &["--out", "no/such/folder/sheet.png"], &["--out", "no/such/folder/sheet.png"]);
-    fails(path, &["--out", "cat"], &["--out", ".png"]);
+    fails(path, &["--out", "cat"], &["--out: cat: it is a folder"]);
+    fails(path, &["--out", "sheet.jpg"], &["--out", ".png"]);
     std::fs::create_dir(path.join("folder.png")).unwrap();
     fails(path, &["--out", "folder.png"], &["--out", "folder.png"]);
     std::fs::remove_dir(path.join("folder.png")).unwrap();
@@ -207,11 +208,39 @@ fn wrong_arguments_are_explained() {
     fails(path, &["--adapter", "no such adapter"], &["no such adapter"]);
     assert!(!path.join("sheet.png").exists(), "nothing is left behind");
     let elsewhere = tempfile::tempdir().unwrap();
-    fails(elsewhere.path(), &[], &["no samples", "the folder is empty"]);
+    fails(elsewhere.path(), &[], &["no samples", "looked for .jpg"]);
     let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
     for wrong in [&["--draws", "0"][..], &["--samples", "0"], &["--sample", "1", "--samples", "2"], &["--raw", "a"]] {
         assert_eq!(preview(path, wrong).status.code(), Some(2), "{wrong:?}");
     }
+}
+
+#[test]
+fn every_data_set_can_be_shown() {
+    let (root, out) = (folder(), tempfile::tempdir().unwrap());
+    let shards = out.path().join("shards");
+    let pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
+        .args(["pack", root.path().to_str().unwrap(), shards.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(pack.status.success(), "{}", String::from_utf8_lossy(&pack.stderr));
+    let arguments = ["--json", "--draws", "2", "--seed", "3"];
+    let (files, members) = (json(&preview(root.path(), &arguments)), json(&preview(&shards, &arguments)));
+    assert_eq!(members["samples"][1]["name"], "cat/portrait");
+    for index in 0..4 {
+        let [file, member] = [&files, &members].map(|report| &report["samples"][index]);
+        assert_eq!((&file["class"], &file["draws"]), (&member["class"], &member["draws"]), "sample {index}");
+    }
+    // Pixels of one channel, without a file.
+    let digits = out.path().join("digits");
+    std::fs::create_dir(&digits).unwrap();
+    let header = [&[0u8, 0, 8, 3][..], &3u32.to_be_bytes(), &28u32.to_be_bytes(), &28u32.to_be_bytes()].concat();
+    std::fs::write(digits.join("train-images-idx3-ubyte"), [&header[..], &[200; 3 * 784]].concat()).unwrap();
+    std::fs::write(digits.join("train-labels-idx1-ubyte"), [0, 0, 8, 1, 0, 0, 0, 3, 5, 6, 7]).unwrap();
+    let report = json(&preview(&digits, &["--json", "--recipe", "mnist-train", "--out", "digits.png"]));
+    assert_eq!(report["samples"].as_array().unwrap().len(), 3);
+    assert_eq!((&report["samples"][2]["class"], &report["samples"][2]["width"]), (&"7".into(), &28.into()));
+    assert!(digits.join("digits.png").exists());
 }

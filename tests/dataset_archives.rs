@@ -78,7 +78,6 @@ fn archives_of_pythons_tarfile_are_read() {
     }
 }
 
-#[cfg(feature = "lmdb")]
 #[test]
 fn lmdbs_of_py_lmdb_are_read() {
     use gpufeed::dataset::Lmdb;
@@ -318,13 +317,13 @@ fn hostile_members_are_refused_with_their_place() {
         assert!(error.contains(says), "{says}: {error}");
         assert_eq!(TarShards::open(&path).unwrap_err().to_string(), error, "with the index");
     }
-    // Names that a terminal would obey are not printed as they are.
+    // Names that a terminal would obey are not printed as they are; data keep them.
     let red: (&str, &[u8]) = ("\x1b[31m.jpg", jpeg.1);
     let error = refused(&with_header(&[red], |h| h.set_entry_type(EntryType::Link)));
     assert!(error.contains("member 0x1b5b33316d2e6a7067: a link"), "{error}");
     let (_folder, path) = stored(&archive(&[red]));
     let data = in_memory().allow_unlabelled(true).open(&path).unwrap();
-    assert!(data.name(0).ends_with(": 0x1b5b33316d") && data.key(0).unwrap().1 == "\x1b[31m", "{}", data.name(0));
+    assert!(data.name(0).ends_with(": \x1b[31m") && data.key(0).unwrap().1 == "\x1b[31m", "{:?}", data.name(0));
     // Pax says that it is sparse where the header does not.
     let mut sparse = Builder::new(Vec::new());
     sparse.append_pax_extensions([("GNU.sparse.major", b"1".as_slice())]).unwrap();

@@ -1,15 +1,17 @@
-//! Catches an allocation that the driver refuses and that ends in a panic, or in an error without the setting to change.
+//! Catches an allocation that the driver or the system refuses and that ends in a panic, in the end of the process, or in an
+//! error without the setting to change.
 //!
 //! The process's address space is limited, so the driver really has no memory to give. That reaches wgpu on Vulkan; its
 //! OpenGL backend does not ask whether an allocation went well, and memory budgets (`VK_EXT_memory_budget`) are no
 //! feature of the lavapipe that is tested here.
 #![cfg(target_os = "linux")]
 
+mod encoded;
 mod line;
 mod watch;
 
 use gpufeed::transforms::{CenterCrop, RandomResizedCrop};
-use gpufeed::{DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, wgpu};
+use gpufeed::{Backend, DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, InMemory, Label, wgpu};
 use line::small_files;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use watch::{adapters, alone, gpu_buffers, left_over, opened};
@@ -82,5 +84,29 @@ fn a_ring_that_cannot_grow_ends_the_run_and_no_more() {
                 assert_eq!(loader.epoch(1).unwrap().filter(Result::is_ok).count(), 8, "{gpu}: the loader lives on");
             }
         }
+    });
+}
+
+/// An image of 256 MiB, and one that takes 768 MiB, as its rows come in seven passes.
+#[test]
+fn images_that_there_is_no_memory_for_are_bad_samples() {
+    alone(120, "decoding", || {
+        let small = encoded::encode(encoded::picture(40, 30), image::ImageFormat::Png);
+        let mut files = vec![small; 20];
+        files[5] = encoded::black_png(8192, false);
+        files[9] = encoded::black_png(8192, true);
+        let data: InMemory = files.into_iter().zip(0..).map(|(file, class)| (file, Label::Class(class))).collect();
+        let loader = DataLoader::builder(data).transform(CenterCrop::new(16)).batch_size(4).workers(2);
+        let loader = loader.build(&Backend::Cpu).unwrap();
+        let batches: Vec<_> = with_little_memory(200 << 20, || loader.epoch(0).unwrap().collect());
+        let batches: Vec<_> = batches.into_iter().map(gpufeed::Result::unwrap).collect();
+        let failures: Vec<_> = batches.iter().flat_map(|batch| batch.failures()).collect();
+        assert_eq!(failures.iter().map(|failure| failure.id).collect::<Vec<_>>(), [5, 9]);
+        for failure in failures {
+            let ErrorKind::NoMemory { bytes } = failure.error.kind() else { panic!("{}", failure.error) };
+            assert!(*bytes >= 256 << 20 && failure.error.to_string().contains("max_decode_bytes"), "{}", failure.error);
+        }
+        // With memory they are images as others.
+        assert!(loader.epoch(1).unwrap().all(|batch| batch.unwrap().failures().is_empty()));
     });
 }

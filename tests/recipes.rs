@@ -300,6 +300,41 @@ hue = 0.7
     assert_eq!(error, "recipe: line 14, ColorJitter: hue: 0.7; a value in [0, 0.5] or a range in [-0.5, 0.5] works");
 }
 
+/// Text that nests tables, lists or keys as deep as no recipe does: an error, and not the end of the process.
+#[test]
+fn what_is_nested_too_deep_is_an_error() {
+    const DEEP: usize = 10_000;
+    let path = |count: usize| vec!["transforms"; count].join(".");
+    let lists = |count: usize| {
+        let start = "[{ type = \"RandomApply\", transforms = ".repeat(count);
+        format!("transform = {start}[{{ type = \"Grayscale\" }}]{}\n", " }]".repeat(count))
+    };
+    let headers = |count: usize| {
+        let header = |depth: usize| {
+            let operator = if depth == count { "Grayscale" } else { "RandomApply" };
+            format!("[[transform{}{}]]\ntype = \"{operator}\"\n", if depth > 0 { "." } else { "" }, path(depth))
+        };
+        (0..=count).map(header).collect::<String>()
+    };
+    for text in [
+        lists(DEEP),
+        headers(500),
+        format!("[[transform.{}]]\ntype = \"Grayscale\"\n", path(DEEP)),
+        format!("[[transform]]\ntype = \"RandomApply\"\n{} = 1\n", path(DEEP)),
+        format!("transform = []\nviews = {}1{}\n", "[".repeat(DEEP), "]".repeat(DEEP)),
+        format!("transform = {}\n", "[".repeat(DEEP)),
+        format!("transform = []\n{} = 1\n", vec!["a"; DEEP].join(".")),
+    ] {
+        let error = recipe::from_toml(&text).unwrap_err().to_string();
+        assert!(error.starts_with("recipe: "), "{}", &error[..error.len().min(300)]);
+    }
+    // As deep as anyone nests them by hand.
+    for text in [lists(12), headers(12)] {
+        let recipe = recipe::from_toml(&text).unwrap();
+        assert_eq!(recipe::from_toml(&recipe.to_toml().unwrap()).unwrap(), recipe);
+    }
+}
+
 #[test]
 fn files_and_names_that_are_none() {
     let folder = tempfile::tempdir().unwrap();

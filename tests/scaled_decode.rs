@@ -209,7 +209,7 @@ fn small_reductions_other_formats_and_other_stages_stay_as_they_are() {
 }
 
 #[test]
-fn what_the_engine_declines_is_decoded_as_before() {
+fn what_the_engine_declines_stays_at_full_size_and_what_is_cut_does_not() {
     let transforms = [RandomResizedCrop::new(24).scale(0.5, 1.0).into(), RandomHorizontalFlip::new(0.5).into()];
     let whole = || jpeg(&gradients(403, 301));
     // By its headers: JPG0 is a marker that nobody uses.
@@ -219,7 +219,7 @@ fn what_the_engine_declines_is_decoded_as_before() {
         files.collect()
     };
     unchanged(unusual, &transforms);
-    // By its scan: cut, which is an error or filled with gray.
+    // Cut: what is missing is gray at every size.
     let cut = move || {
         let file = whole();
         let files = [2, 3, 4, 5].map(|part| ([&file[..part * file.len() / 6], b"\xFF\xD9"].concat(), Label::None));
@@ -231,14 +231,10 @@ fn what_the_engine_declines_is_decoded_as_before() {
             seen(place.build(builder).epoch(0).unwrap())
         };
         let (full, scaled) = (of(false), of(true));
-        let mut compared = 0;
-        for (at, drawn) in scaled[0].drawn.iter().enumerate() {
-            if drawn.scale == Scale::Full {
-                assert!(full[0].image(at) == scaled[0].image(at), "{}: {at}", place.name);
-                compared += 1;
-            }
-        }
-        assert!((2..5).contains(&compared), "{}: {compared}", place.name);
+        assert!(scales(&scaled).iter().all(|scale| *scale != Scale::Full), "{}", place.name);
+        let (worst, mean) = difference(&full, &scaled);
+        println!("{}: {worst} at most, {mean} on average", place.name);
+        assert!(mean < 0.7, "{}: {worst} at most, {mean} on average", place.name);
     }
 }
 

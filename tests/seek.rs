@@ -5,7 +5,7 @@ mod dice;
 mod encoded;
 
 use dice::Dice;
-use gpufeed::decode::SeekIndexes;
+use gpufeed::decode::{self, DecodeOptions, Rect, Scratch, SeekIndex, SeekIndexes};
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, DataLoader, Dataset, ErrorKind, ImageFolder, InMemory, Label, Sample, Stats};
 use image::ImageFormat as Codec;
@@ -245,4 +245,104 @@ fn a_panic_while_indexes_are_built_is_an_error_and_loses_nothing() {
     // The other thread has done the rest.
     let rest = SeekIndexes::Beside.build(&data.0, 1, |_| true).unwrap();
     assert_eq!((rest.built, rest.present), (1, JPEGS - 1));
+}
+
+/// Ranks that end an epoch have each other's indexes in the next one, whoever was the first to save.
+#[test]
+fn ranks_see_each_others_indexes() {
+    const RANKS: usize = 4;
+    let folder = folder();
+    let rank = |rank| {
+        DataLoader::builder(ImageFolder::open(folder.path()).unwrap())
+            .transform(RandomResizedCrop::new(24).scale(0.05, 0.6))
+            .batch_size(4)
+            .workers(1)
+            .shuffle(true)
+            .seed(7)
+            .shard(rank, RANKS)
+            .build(&Backend::Cpu)
+            .unwrap()
+    };
+    let ranks: Vec<_> = (0..RANKS).map(rank).collect();
+    let hits = |number| -> Vec<_> {
+        let epochs = ranks.iter().map(|rank| epoch(rank, number).1);
+        epochs.map(|stats| (stats.index_hits, stats.images - stats.other_decoders)).collect()
+    };
+    hits(0);
+    for number in 1..3 {
+        for (rank, (found, jpegs)) in hits(number).into_iter().enumerate() {
+            assert_eq!(found, jpegs, "rank {rank}, epoch {number}");
+        }
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_found_before_the_work() {
+    let folder = folder();
+    let data = ImageFolder::open(folder.path()).unwrap();
+    let thesis = folder.path().join("thesis.txt");
+    fs::write(&thesis, "years of work").unwrap();
+    for path in [thesis.clone(), folder.path().join("class"), folder.path().join("no such folder/seek")] {
+        let error = SeekIndexes::File(path.clone()).build(&data, 1, |_| panic!("a sample was read")).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Io { path: named, .. } if *named == path), "{error}");
+    }
+    assert_eq!(fs::read_to_string(thesis).unwrap(), "years of work");
+}
+
+#[test]
+fn indexes_of_files_that_are_gone_can_be_removed() {
+    let folder = folder();
+    let path = |number: u32| folder.path().join(format!("class/{number:02}.jpg"));
+    let open = || ImageFolder::open(folder.path()).unwrap();
+    SeekIndexes::Beside.build(&open(), 2, |_| true).unwrap();
+    fs::remove_file(path(0)).unwrap();
+    fs::write(path(1), jpeg(30)).unwrap();
+    let built = SeekIndexes::Beside.build(&open(), 2, |_| true).unwrap();
+    assert_eq!((built.built, built.present, built.pruned), (1, JPEGS - 2, None));
+    // Neither when it ends early nor while a sample cannot be read.
+    let stopped = SeekIndexes::Beside.prune(&open(), 1, |done| done < 5).unwrap();
+    assert_eq!((stopped.stopped, stopped.pruned), (true, None));
+    let data = open();
+    let hidden = folder.path().join("hidden");
+    fs::rename(path(2), &hidden).unwrap();
+    let unread = SeekIndexes::Beside.prune(&data, 1, |_| true).unwrap();
+    assert_eq!((unread.stopped, unread.failed.len(), unread.pruned), (false, 1, None));
+    fs::rename(&hidden, path(2)).unwrap();
+    let pruned = SeekIndexes::Beside.prune(&open(), 2, |_| true).unwrap();
+    assert_eq!((pruned.built, pruned.present, pruned.pruned), (0, JPEGS - 1, Some(2)));
+    assert!(pruned.bytes < built.bytes);
+    let (_, stats) = epoch(&loader(open(), SeekIndexes::Beside), 0);
+    assert_eq!(stats.index_hits, JPEGS as u64 - 1);
+}
+
+#[test]
+fn one_file_is_decoded_by_its_own_index() {
+    let (options, mut scratch) = (DecodeOptions::default(), Scratch::default());
+    let open = |number| (jpeg(number), decode::probe(&jpeg(number), &DecodeOptions::default()).unwrap());
+    let (file, probe) = open(5);
+    let index = SeekIndex::build(&file, &probe, &options, &mut scratch).unwrap().unwrap();
+    let bytes = index.to_bytes();
+    assert!(SeekIndex::from_bytes(&bytes).unwrap() == index && bytes.len() < file.len() / 10);
+    let region = Rect { left: 20, top: 90, width: 50, height: 40 };
+    let mut packed = |file: &[u8], probe, index: Option<&SeekIndex>| -> Vec<u8> {
+        let decoded = decode::decode_with(file, probe, region, &options, index, &mut scratch).unwrap();
+        decoded.pixels.chunks(decoded.stride).flat_map(|row| row[..4 * 50].to_vec()).collect()
+    };
+    let expected = packed(&file, &probe, None);
+    assert!(packed(&file, &probe, Some(&index)) == expected);
+    // The index of another file does nothing.
+    let (other, of_other) = open(6);
+    let plain = packed(&other, &of_other, None);
+    assert!(packed(&other, &of_other, Some(&index)) == plain && plain != expected);
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 4;
+        let error = SeekIndex::from_bytes(&damaged).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Argument { setting: "bytes", .. }), "{error}");
+        assert!(SeekIndex::from_bytes(&bytes[..at]).is_err());
+    }
+    let png = encoded::encode(encoded::picture(50, 40), Codec::Png);
+    let probe = decode::probe(&png, &options).unwrap();
+    let mut scratch = Scratch::default();
+    assert!(SeekIndex::build(&png, &probe, &options, &mut scratch).unwrap().is_none());
 }

@@ -33,6 +33,7 @@ fn every_wrong_argument_is_named_by_build() {
             ("last_batch", builder().batch_size(11).last_batch(LastBatch::Drop)),
             ("slot_bytes", builder().slot_bytes(1 << 20)),
             ("max_pixels", builder().max_pixels(0)),
+            ("max_decode_bytes", builder().max_decode_bytes(0)),
             ("on_error", builder().on_error(OnError::Skip { max_share: 1.5 })),
             ("on_error", builder().on_error(OnError::Skip { max_share: f64::NAN })),
             ("transforms", DataLoader::builder(small_files(3))),
@@ -63,7 +64,10 @@ fn every_wrong_argument_is_named_by_build() {
             "{error}"
         );
         let error = builder().execute(Execute::Gpu).build(&Backend::Cpu).unwrap_err();
-        assert!(error.to_string().starts_with("execute:"), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Argument { setting: "execute", .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("Execute::Gpu") && text.contains("Backend::Cpu"), "names both settings: {text}");
+        builder().execute(Execute::Auto).build(&Backend::Cpu).expect("what the message says works");
     });
 }
 

@@ -252,6 +252,47 @@ fn exact_cases_match_torchvision_to_the_bit() {
     }
 }
 
+/// Returns true if the middle of new pixel `i` lies on the border of two of the `old` pixels.
+fn on_a_border(i: usize, old: u32, new: u32) -> bool {
+    ((2 * i as u64 + 1) * u64::from(old)).is_multiple_of(2 * u64::from(new))
+}
+
+/// As `Interpolation::NearestExact` says, pixels are torch's, and Pillow's except those whose middle lies on a border.
+#[test]
+fn nearest_is_torchs_and_differs_from_pillows_at_borders_alone() {
+    let Some((folder, cases)) = manifest() else { return };
+    let nearest = |case: &&Case| {
+        let filter = case.params["interpolation"].as_str();
+        case.op == "resize" && matches!(filter, Some("nearest" | "nearest_exact"))
+    };
+    for place in places() {
+        let (mut same, mut pillows) = (0, 0);
+        for case in cases.iter().filter(nearest) {
+            let image = image::open(folder.join(&case.input)).expect("a PNG").to_rgb8();
+            let (width, height) = image.dimensions();
+            let source = Source { width, height, channels: 3, bytes: image.into_raw() };
+            let Array::Bytes(expected) = numpy::read(&folder.join(&case.output), case.shape) else {
+                panic!("{}: floats instead of bytes", case.output);
+            };
+            let seen = bytes(place, &source, &[resize(&case.params)]);
+            if case.backend != "pil" {
+                assert_eq!(seen, expected, "{}: case {}", place.name, case.id);
+                continue;
+            }
+            let [_, rows, columns] = case.shape;
+            for (at, _) in expected.iter().zip(&seen).enumerate().filter(|(_, (pillow, ours))| pillow != ours) {
+                let (x, y) = (at % columns, at / columns % rows);
+                let border = on_a_border(x, width, columns as u32) || on_a_border(y, height, rows as u32);
+                assert!(border, "{}: case {}, column {x}, row {y}", place.name, case.id);
+            }
+            same += u32::from(seen == expected);
+            pillows += 1;
+        }
+        println!("{}: {same} of {pillows} images are Pillow's", place.name);
+        assert!(pillows > 0 && same < pillows, "none differ: the documentation says that they may");
+    }
+}
+
 #[test]
 fn the_exact_comparison_rejects_other_ops() {
     let Some((folder, cases)) = manifest() else { return };

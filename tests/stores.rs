@@ -7,7 +7,8 @@
 mod line;
 
 use gpufeed::transforms::{
-    ColorJitter, Grayscale, Interpolation, Key, Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform,
+    ColorJitter, Grayscale, Interpolation, Key, Normalize, RandomHorizontalFlip, RandomPosterize, RandomResizedCrop,
+    Resize, Transform,
 };
 use gpufeed::{
     DType, DataLoader, DataLoaderBuilder, InMemory, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor,
@@ -326,6 +327,28 @@ fn u8_gives_every_byte_back_and_truncates_between() {
         let rounded = |v: &f32| (v.clamp(0.0, 1.0) * 255.0).round() as u8;
         let truncated = |v: &f32| (v.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8;
         assert!(edges.iter().filter(|v| rounded(v) != truncated(v)).count() > 250);
+    });
+}
+
+/// torchvision's `uint8` path keeps the upper bits of a byte; its float path, converted to bytes, is what `U8` gives.
+#[test]
+fn posterized_u8_is_one_below_the_upper_bits() {
+    within(120, "posterize", || {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let pixels = Pixels::new(256, 1, PixelFormat::R8, &bytes).unwrap();
+        for (place, bits) in executors().flat_map(|place| (0..=8).map(move |bits| (place, bits))) {
+            let output = Output { layout: Layout::Nhwc, dtype: DType::U8 };
+            let plan = Plan::compile_for(1, &[RandomPosterize::new(bits).p(1.0).into()], &output).unwrap();
+            let drawn = plan.draw(256, 1, &Key::default()).unwrap();
+            let seen = Processor::new(&plan, &place.backend).unwrap().run(&[(pixels, &drawn)]).unwrap();
+            let upper: Vec<u8> =
+                bytes.iter().map(|byte| ((u32::from(*byte) >> (8 - bits)) << (8 - bits)) as u8).collect();
+            let below: Vec<u8> = upper.iter().map(|byte| byte.saturating_sub(1)).collect();
+            assert_eq!(seen, below, "{}, {bits} bits", place.name);
+            // As the documentation says, all but an L-th part differ.
+            let differing = seen.iter().zip(&upper).filter(|(seen, upper)| seen != upper).count();
+            assert_eq!(differing, 256 - (256 >> bits), "{bits} bits");
+        }
     });
 }
 

@@ -346,7 +346,7 @@ class Gpufeed(unittest.TestCase):
         self.assertEqual(rows[0].command[1:7], ("A", "imagenet-train", "2", "64", "/a folder", "3.0"))
         self.assertEqual(rows[0].command[7:], ("--backend", "cpu"))
         self.assertEqual(rows[1].command[7:], ("--backend", "gpu", "--adapter", "llvmpipe", "--shaders"))
-        self.assertEqual(rows[2].command[4], "512")
+        self.assertEqual(rows[2].command[4:6], ("512", "procedural"))
         self.assertEqual([row.name for row in rows[:2]], ["gpufeed", "gpufeed (llvmpipe, shaders)"])
 
     def test_what_is_built_is_found(self):

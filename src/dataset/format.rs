@@ -3,11 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-#[cfg(feature = "lmdb")]
 use super::Lmdb;
 use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
-#[cfg(not(feature = "lmdb"))]
-use crate::error::Error;
 use crate::error::Result;
 
 /// How the samples at a path are stored, as its name and the names of its files tell.
@@ -46,7 +43,7 @@ pub enum Format {
     Numpy,
     /// [`TarShards`].
     Tar,
-    /// `Lmdb`, with the feature `lmdb`.
+    /// [`Lmdb`](super::Lmdb).
     Lmdb,
     /// MNIST and its like: [`Idx`].
     Idx,
@@ -91,7 +88,7 @@ impl std::fmt::Debug for Opened {
 ///
 /// # Errors
 ///
-/// Those of the format's type; [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an LMDB without the feature `lmdb`.
+/// Those of the format's type.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     let path = path.as_ref();
     Format::detect(path).open(path)
@@ -147,13 +144,7 @@ impl Format {
             Format::List => whole(ImageList::open(path)?),
             Format::Numpy => parts(Numpy::parts(path, true)?),
             Format::Tar => whole(TarShards::open(path)?),
-            #[cfg(feature = "lmdb")]
             Format::Lmdb => whole(Lmdb::open(path)?),
-            #[cfg(not(feature = "lmdb"))]
-            Format::Lmdb => {
-                let reason = format!("{} is an LMDB: build with the feature lmdb to read it", path.display());
-                return Err(Error::argument("path", reason));
-            }
             Format::Idx => parts(Idx::parts(path)?),
             Format::Cifar => parts(Cifar::parts(path)?),
         })
@@ -219,13 +210,12 @@ mod tests {
 
     #[test]
     fn what_is_not_finished_says_so() {
-        for (mark, feature) in [(UNFINISHED, true), (".data.mdb.part", cfg!(feature = "lmdb"))] {
+        for mark in [UNFINISHED, ".data.mdb.part"] {
             let root = tempfile::tempdir().unwrap();
             fs::write(root.path().join(mark), b"").unwrap();
             fs::write(root.path().join("1.jpg"), b"").unwrap();
             let error = open(root.path()).unwrap_err().to_string();
-            let says = if feature { "finished" } else { "the feature lmdb" };
-            assert!(error.contains(says), "{mark}: {error}");
+            assert!(error.contains("finished"), "{mark}: {error}");
         }
     }
 

@@ -10,7 +10,7 @@
 //! | [`Cifar`] | CIFAR-10's and CIFAR-100's files, as `Arrays` |
 //! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
 //! | [`TarShards`] | tar files in WebDataset's convention |
-//! | `Lmdb` (feature `lmdb`) | an LMDB of encoded images |
+//! | [`Lmdb`] | an LMDB of encoded images |
 //!
 //! `gpufeed pack` writes the last two. [`open`] takes a path in any of these formats.
 //!
@@ -24,13 +24,11 @@ mod format;
 mod idx;
 mod labels;
 mod list;
-#[cfg(feature = "lmdb")]
 mod lmdb;
 mod memory;
 mod numpy;
 mod pixels;
 mod sample;
-mod shown;
 mod source;
 mod tar;
 
@@ -38,6 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::shown;
 
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
@@ -47,7 +46,8 @@ pub use format::{Format, Opened, open};
 pub use idx::{Emnist, Idx};
 pub use list::{ImageList, ImageListBuilder};
 #[cfg(feature = "lmdb")]
-pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout, LmdbWriter};
+pub use lmdb::LmdbWriter;
+pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
 pub use memory::InMemory;
 pub use numpy::Numpy;
 pub use pixels::{PixelFormat, Pixels};
@@ -55,6 +55,18 @@ pub use sample::{Label, Sample, SampleData};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
 pub use tar::{ShardIndexes, TarShards, TarShardsBuilder};
+
+/// The most bytes that one encoded image may have, unless the data set's builder has another `max_file_bytes`: 1 GiB, as
+/// much as an uncompressed bitmap of the default `max_pixels` takes.
+///
+/// ```
+/// use gpufeed::ImageFolder;
+/// use gpufeed::dataset::MAX_FILE_BYTES;
+///
+/// let photographs = ImageFolder::builder().max_file_bytes(MAX_FILE_BYTES / 16); // 64 MiB
+/// # let _ = photographs;
+/// ```
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Which part of a data set that comes in two.
 ///
@@ -130,7 +142,8 @@ pub trait Dataset: Send + Sync {
     /// `index` out of range.
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>>;
 
-    /// What to call sample `index` in a report: its path, or "sample 7". Never panics.
+    /// The name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as files and archives
+    /// have it, so it may hold characters that a terminal would obey; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
 
     /// The sample's stable identity, which keys its random draws: by default its index.

@@ -1,12 +1,12 @@
 //! A data file read once from its start: raw, gzip, or inside an archive.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::{Error, Result};
+use crate::regular_file;
 
 /// Deflate makes at most this many bytes of one.
 const MOST_PER_BYTE: u64 = 1032;
@@ -33,8 +33,8 @@ impl<'a> Source<'a> {
     /// Opens `path`; unpacks it if it begins as gzip does.
     pub(super) fn open(path: &Path) -> Result<Source<'static>> {
         let io = |source| Error::io(path, source);
-        let mut file = File::open(path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
+        let (mut file, metadata) = regular_file::open(path).map_err(io)?;
+        let length = metadata.len();
         let mut magic = Vec::new();
         file.by_ref().take(2).read_to_end(&mut magic).map_err(io)?;
         file.rewind().map_err(io)?;

@@ -1,4 +1,4 @@
-//! Every format but JPEG, through the `image` crate. The whole image is decoded; the region alone is converted.
+//! Every format but JPEG and PNG, through the `image` crate; of PNG the header. The whole image is decoded; the region alone is converted.
 //!
 //! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are
 //! looked up. 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, NaN being 0. Here
@@ -10,12 +10,13 @@ use std::io::{Cursor, ErrorKind as Io};
 
 use image::{ColorType, ImageDecoder, ImageReader, Limits};
 
+use super::memory::{Cost, try_grow};
 use super::probe::Header;
-use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, truncated};
+use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, png, truncated};
 use crate::{Error, Result};
 
 /// What a decoder may allocate besides the image: palettes, profiles, metadata, windows. In bytes.
-const OVERHEAD: u64 = 64 << 20;
+pub(super) const METADATA: usize = 64 << 20;
 /// Bytes of the widest pixel, four floats.
 const WIDEST: u64 = 16;
 
@@ -38,11 +39,38 @@ fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageD
 
 /// Size and orientation as the image's own header has them.
 pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
-    let mut decoder = open(bytes, format, OVERHEAD)?;
+    let mut decoder = open(bytes, format, METADATA as u64)?;
     let size = decoder.dimensions();
     // Broken metadata must not cost the image.
     let orientation = decoder.orientation().map_or(1, |orientation| orientation.to_exif());
-    Ok(Header { size, orientation })
+    Ok(Header { size, orientation, cost: cost(&decoder, bytes, format) })
+}
+
+/// Returns the memory that decoding the image takes; the table is in `memory.rs`.
+fn cost(decoder: &impl ImageDecoder, bytes: &[u8], format: ImageFormat) -> Cost {
+    let (width, height) = decoder.dimensions();
+    let pixels = u64::from(width) * u64::from(height);
+    let whole = decoder.total_bytes();
+    match format {
+        ImageFormat::Png => png::cost(bytes, (width, height), decoder.color_type().bytes_per_pixel()),
+        // Lossy WebP is decoded in whole blocks, at the image's edge, too.
+        ImageFormat::WebP => {
+            let blocks = u64::from(width).next_multiple_of(16) * u64::from(height).next_multiple_of(16);
+            let own = match (bytes.get(12..16), bytes.get(20)) {
+                (Some(b"VP8 "), _) => blocks * 3 / 2,
+                (Some(b"VP8X"), Some(flags)) if flags & 2 != 0 => blocks * 15,
+                (Some(b"VP8X"), _) => blocks * 7,
+                _ => pixels * 5,
+            };
+            Cost { kept: whole, passing: own.saturating_add(bytes.len() as u64) }
+        }
+        ImageFormat::Tiff => {
+            let stored = pixels.saturating_mul(decoder.original_color_type().bits_per_pixel().into()) / 8;
+            Cost { kept: whole, passing: stored.max(whole) }
+        }
+        ImageFormat::Gif => Cost { kept: whole, passing: whole },
+        ImageFormat::Jpeg | ImageFormat::Bmp | ImageFormat::Pnm => Cost { kept: whole, passing: 0 },
+    }
 }
 
 /// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
@@ -55,14 +83,17 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Placed> {
     let pixels = u64::from(size.0) * u64::from(size.1);
-    let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(OVERHEAD))?;
+    let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(METADATA as u64))?;
     if decoder.dimensions() != size {
         return Err(broken(format, format!("declares another size than the {}x{} it was probed with", size.0, size.1)));
     }
     let color = decoder.color_type();
     let length =
         usize::try_from(decoder.total_bytes()).map_err(|_| broken(format, "does not fit this machine's memory"))?;
-    grow(&mut scratch.raw, length);
+    try_grow(&mut scratch.raw, length)?;
+    // Whatever the region: the next one of this image may be larger.
+    try_grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize)?;
+    cost(&decoder, bytes, format).try_passing()?;
     let raw = &mut scratch.raw[..length];
     let fill = options.truncated == Truncated::Fill;
     if fill {
@@ -77,8 +108,6 @@ pub(super) fn decode(
     }
 
     let row = stored.width as usize * PIXEL;
-    // Whatever the region: the next one of this image may be larger.
-    grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize);
     let target = &mut scratch.stored[..row * stored.height as usize];
     let source = Source { raw: &scratch.raw[..length], width: size.0 as usize, region: stored };
     match color {
@@ -117,11 +146,16 @@ impl Source<'_> {
         let (left, top) = (self.region.left as usize, self.region.top as usize);
         for (y, target) in target.chunks_exact_mut(columns * PIXEL).enumerate() {
             let source = &self.raw[((top + y) * self.width + left) * N..][..columns * N];
-            for (target, source) in target.as_chunks_mut::<PIXEL>().0.iter_mut().zip(source.as_chunks::<N>().0) {
-                let [r, g, b] = pixel(source);
-                *target = [r, g, b, 255];
-            }
+            convert_row(source, target, &pixel);
         }
+    }
+}
+
+/// Converts pixels of `N` bytes to RGBA.
+pub(super) fn convert_row<const N: usize>(source: &[u8], target: &mut [u8], pixel: impl Fn(&[u8; N]) -> [u8; 3]) {
+    for (target, source) in target.as_chunks_mut::<PIXEL>().0.iter_mut().zip(source.as_chunks::<N>().0) {
+        let [r, g, b] = pixel(source);
+        *target = [r, g, b, 255];
     }
 }
 

@@ -48,7 +48,7 @@ impl JpegEngine {
     /// gaps, and the index where one was to be built and could be.
     ///
     /// # Errors
-    /// Why the engine leaves the file to another decoder.
+    /// Why the engine does not decode the file.
     pub fn decode(
         &mut self,
         bytes: &[u8],
@@ -62,9 +62,15 @@ impl JpegEngine {
             JpegSeek::Build => Seek { index: None, build: true },
             JpegSeek::By(index) => Seek { index: Some(&index.0), build: false },
         };
-        let (placed, index) =
-            jpeg::decode(bytes, probe.stored, (stored, scale), options, seek, &mut self.scratch, &mut self.target)?;
+        let (placed, _, index) =
+            jpeg::decode(bytes, probe.stored, (stored, scale), options, seek, &mut self.scratch, &mut self.target)
+                .map_err(jpeg::Undecoded::reason)?;
         let pixels = &self.target[placed.offset..][..placed.stride * stored.height as usize];
         Ok((pixels, index.map(JpegIndex)))
     }
+}
+
+/// Bytes that a worker's memory for decoding has grown to.
+pub fn scratch_bytes(scratch: &super::Scratch) -> u64 {
+    scratch.sizes().iter().sum::<usize>() as u64
 }

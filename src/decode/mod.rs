@@ -2,16 +2,19 @@
 //!
 //! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
 //! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words. JPEG
-//! goes through our own engine (`jpeg/`) and, what that declines, through `zune-jpeg` (`zune.rs`); everything else
-//! through the `image` crate (`fallback.rs`).
+//! goes through our own engine (`jpeg/`) and, of other kinds than that knows, through `zune-jpeg` (`zune.rs`), PNG
+//! through the `png` crate (`png.rs`), everything else through the `image` crate (`fallback.rs`).
 
 mod fallback;
 mod jpeg;
 #[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
+mod memory;
 mod orientation;
+mod png;
 mod probe;
 mod scale;
+mod scans;
 pub(crate) mod seek;
 mod zune;
 
@@ -22,13 +25,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::panic_text;
 use crate::{Error, ErrorKind, Result};
 
-use jpeg::{Seek, SeekIndex};
+use jpeg::{Seek, Undecoded};
+use memory::try_grow;
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
 pub use probe::jpeg_has_end;
 pub use probe::{ImageFormat, Probe, probe};
 pub use scale::Scale;
 pub(crate) use scale::Scaled;
-pub use seek::{IndexSummary, SeekIndexes};
+pub use seek::{IndexSummary, SeekIndex, SeekIndexes};
 
 /// Bytes of one decoded pixel: red, green, blue, 255.
 const PIXEL: usize = 4;
@@ -72,6 +76,10 @@ pub enum Orientation {
 
 /// What to do with an image whose data ends, or becomes undecodable, before its last pixel.
 ///
+/// With either, a region of a JPEG has the pixels that the whole image has there, whatever the region, and with a seek
+/// index or without. A JPEG is damaged for [`Error`](Self::Error) if its end is missing or if what the *region* needs of
+/// its data cannot be decoded: damage after the region is not noticed, nor is damage that leaves valid codes.
+///
 /// ```
 /// use gpufeed::decode::Truncated;
 ///
@@ -84,7 +92,11 @@ pub enum Truncated {
     #[default]
     Error,
     /// Keep what there is. The rest is gray (128) in a JPEG and black in other formats; a file whose header is cut is
-    /// still refused.
+    /// still refused, and so is a JPEG of more than 2,048 pixels for each of its bytes.
+    ///
+    /// An 8-bit sequential JPEG of one or three components has libjpeg-turbo's pixels, bit for bit: what comes after an
+    /// undecodable code is read on as far as it can be. Of progressive and four-component JPEGs there is what was decoded
+    /// before the damage.
     Fill,
 }
 
@@ -103,6 +115,10 @@ pub enum Truncated {
 pub struct DecodeOptions {
     /// Most pixels (width × height) a header may declare; 2²⁸ by default, 1 GiB when decoded.
     pub max_pixels: u64,
+    /// Most bytes of memory that the decoding of one image may take, for its pixels in RGBA and all that its decoder holds
+    /// beside them; 3 GiB by default: 12 bytes for each of the default `max_pixels`, which is enough for images of 8 bits
+    /// a sample. [`Probe::decode_bytes`] has an image's number. Each worker decodes one image at a time.
+    pub max_decode_bytes: u64,
     /// The use made of EXIF orientation.
     pub exif: Orientation,
     /// The fate of incomplete images.
@@ -111,7 +127,12 @@ pub struct DecodeOptions {
 
 impl Default for DecodeOptions {
     fn default() -> Self {
-        DecodeOptions { max_pixels: 1 << 28, exif: Orientation::Apply, truncated: Truncated::Error }
+        DecodeOptions {
+            max_pixels: 1 << 28,
+            max_decode_bytes: 3 << 30,
+            exif: Orientation::Apply,
+            truncated: Truncated::Error,
+        }
     }
 }
 
@@ -159,7 +180,8 @@ impl Scratch {
     /// Grows to what another one has grown to.
     pub(crate) fn reserve(&mut self, [raw, stored, oriented, file, planes, columns]: [usize; 6]) {
         for (buffer, size) in [(&mut self.raw, raw), (&mut self.stored, stored), (&mut self.oriented, oriented)] {
-            grow(buffer, size);
+            // Memory that is not available now is asked for again when it is needed.
+            let _ = try_grow(buffer, size);
         }
         self.jpeg.reserve([file, planes, columns]);
     }
@@ -203,6 +225,7 @@ struct Placed {
 /// # Errors
 ///
 /// [`ErrorKind::Argument`] if the region is empty or reaches outside the image; [`ErrorKind::TooManyPixels`],
+/// [`ErrorKind::TooMuchMemory`], [`ErrorKind::NoMemory`] if the system has less (where it is the decoder's own allocation, as far as a trial tells),
 /// [`ErrorKind::TruncatedImage`] and [`ErrorKind::Decode`] for what is wrong with the bytes. A decoder's panic is
 /// [`ErrorKind::Decode`] too (the process's panic hook still sees it). `scratch` stays usable whatever happens.
 pub fn decode<'a>(
@@ -216,6 +239,39 @@ pub fn decode<'a>(
     seeking(bytes, probe, wanted, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
 }
 
+/// [`decode`] with the file's seek index, by which a region is decoded from inside the file. Pixels are the same with
+/// and without. An index of another file is not used.
+///
+/// # Errors
+///
+/// Those of [`decode`].
+pub fn decode_with<'a>(
+    bytes: &[u8],
+    probe: &Probe,
+    region: Rect,
+    options: &DecodeOptions,
+    index: Option<&SeekIndex>,
+    scratch: &'a mut Scratch,
+) -> Result<Decoded<'a>> {
+    // The whole image has to be read from its start anyway.
+    let index = index.filter(|_| (region.width, region.height) != (probe.width, probe.height));
+    let seek = Seek { index: index.and_then(|index| index.of(bytes)), build: false };
+    seeking(bytes, probe, (region, Scale::Full), options, seek, scratch).map(|(decoded, _)| decoded)
+}
+
+/// The index of a JPEG; `None` for a file that cannot have one.
+fn build_index(
+    bytes: &[u8],
+    probe: &Probe,
+    options: &DecodeOptions,
+    scratch: &mut Scratch,
+) -> Result<Option<jpeg::SeekIndex>> {
+    // The scan is read to its end, but of the pixels as good as none.
+    let corner = Rect { left: 0, top: 0, width: 1, height: 1 };
+    let seek = Seek { index: None, build: true };
+    seeking(bytes, probe, (corner, Scale::Full), options, seek, scratch).map(|(_, (_, built))| built)
+}
+
 /// What became of a JPEG beside its pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -223,7 +279,7 @@ pub(crate) enum Way {
     Indexed,
     /// Decoded from its start by the engine.
     FromStart,
-    /// The engine has left it to another decoder, or it is no JPEG.
+    /// It is of a kind that the engine leaves to another decoder, or not a JPEG.
     Other,
 }
 
@@ -258,6 +314,10 @@ pub(crate) fn decode_indexed<'a>(
     let usable = known && found.index.read(&found.record).is_some();
     let seek = Seek { index: usable.then_some(&found.index), build: !known };
     let (decoded, (way, built)) = seeking(bytes, probe, (region, scale), options, seek, scratch)?;
+    // An empty record is that of a file that cannot have an index.
+    if known && way != Way::Indexed && !found.record.is_empty() {
+        store.report_unfit();
+    }
     if !known {
         // Of a file that cannot have one the record is empty: no later epoch tries again.
         store.put(key, built.map_or(Vec::new(), |index| index.to_bytes()));
@@ -273,7 +333,7 @@ fn seeking<'a>(
     options: &DecodeOptions,
     seek: Seek<'_>,
     scratch: &'a mut Scratch,
-) -> Result<(Decoded<'a>, (Way, Option<SeekIndex>))> {
+) -> Result<(Decoded<'a>, (Way, Option<jpeg::SeekIndex>))> {
     let inside =
         |start: u32, length: u32, all: u32| length > 0 && start.checked_add(length).is_some_and(|end| end <= all);
     let (across, down) = scale.size((probe.width, probe.height));
@@ -283,20 +343,29 @@ fn seeking<'a>(
     }
     let (width, height) = probe.stored;
     options.check_size(probe.format, width, height)?;
+    probe.check_memory(options)?;
 
     let stored = orientation::stored_region(probe.orientation, region, scale.size(probe.stored));
     let (placed, index) = guarded(probe.format, || match probe.format {
         ImageFormat::Jpeg => {
             let Scratch { stored: target, jpeg, .. } = &mut *scratch;
             match jpeg::decode(bytes, probe.stored, (stored, scale), options, seek, jpeg, target) {
-                Ok((placed, built)) => {
-                    let way = if seek.index.is_some() { Way::Indexed } else { Way::FromStart };
+                Ok((placed, indexed, built)) => {
+                    let way = if indexed { Way::Indexed } else { Way::FromStart };
                     Ok((placed, (way, built)))
                 }
-                Err(reason) if !scale.is_full() => Err(broken(probe.format, reason)),
-                Err(_) => zune::decode(bytes, probe.stored, stored, options, scratch)
-                    .map(|placed| (placed, (Way::Other, None))),
+                Err(Undecoded::Damaged(reason)) => Err(truncated(probe.format, reason)),
+                Err(Undecoded::Declined(reason)) if !scale.is_full() => Err(broken(probe.format, reason)),
+                Err(Undecoded::Declined(reason)) => {
+                    probe.cost.try_passing()?;
+                    zune::decode(bytes, reason, probe.stored, stored, options, scratch)
+                        .map(|placed| (placed, (Way::Other, None)))
+                }
             }
+        }
+        ImageFormat::Png => {
+            probe.cost.try_passing()?;
+            png::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, (Way::Other, None)))
         }
         _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch)
             .map(|placed| (placed, (Way::Other, None))),
@@ -310,7 +379,7 @@ fn seeking<'a>(
     }
     let length = row * region.height as usize;
     // Whatever the region: the next one of this image may be larger.
-    grow(&mut scratch.oriented, PIXEL * width as usize * height as usize);
+    try_grow(&mut scratch.oriented, PIXEL * width as usize * height as usize)?;
     let source = &scratch.stored[placed.offset..];
     orientation::turn(probe.orientation, source, placed.stride, stored, &mut scratch.oriented[..length]);
     Ok((Decoded { pixels: &scratch.oriented[..length], stride: row }, index))

@@ -1,5 +1,6 @@
 //! What an encoded image declares about itself: format, size, orientation. No pixel is decoded.
 
+use super::memory::{self, Cost};
 use super::{DecodeOptions, Orientation, Scale, Scaled, broken, fallback, guarded, orientation, truncated};
 use crate::{ErrorKind, Result};
 
@@ -93,6 +94,8 @@ pub struct Probe {
     pub(super) orientation: u8,
     /// Columns and rows as stored.
     pub(super) stored: (u32, u32),
+    /// Memory that decoding takes beside its pixels.
+    pub(super) cost: Cost,
 }
 
 impl Probe {
@@ -110,6 +113,27 @@ impl Probe {
         self.orientation
     }
 
+    /// Bytes of memory that decoding all of the image takes at its busiest: its pixels in RGBA, again where EXIF turns
+    /// them, and what the decoder holds of it; worked out from the header. Metadata may take up to 64 MiB more.
+    ///
+    /// ```
+    /// use gpufeed::decode::{self, DecodeOptions};
+    ///
+    /// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
+    /// // Two pixels, as they are stored and as RGBA.
+    /// assert_eq!(decode::probe(&bitmap, &DecodeOptions::default())?.decode_bytes(), 2 * 3 + 2 * 4);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn decode_bytes(&self) -> u64 {
+        self.cost.all(self.stored, self.orientation != 1)
+    }
+
+    /// # Errors
+    /// [`ErrorKind::TooMuchMemory`].
+    pub(super) fn check_memory(&self, options: &DecodeOptions) -> Result<()> {
+        self.cost.check(self.format, self.stored, self.orientation != 1, options)
+    }
+
     /// The image as it is when decoded at `scale`.
     pub(crate) fn scaled(&self, scale: Scale) -> Scaled {
         Scaled::new(self, scale)
@@ -121,7 +145,8 @@ impl Probe {
 /// # Errors
 ///
 /// [`ErrorKind::Decode`] for unknown or broken bytes, [`ErrorKind::TruncatedImage`] if they end within the header,
-/// [`ErrorKind::TooManyPixels`] beyond [`DecodeOptions::max_pixels`].
+/// [`ErrorKind::TooManyPixels`] beyond [`DecodeOptions::max_pixels`], [`ErrorKind::TooMuchMemory`] beyond
+/// [`DecodeOptions::max_decode_bytes`].
 pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
     let Some(format) = ImageFormat::recognise(bytes) else {
         let reason = match bytes {
@@ -143,7 +168,9 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
         Orientation::Ignore => 1,
     };
     let (width, height) = if orientation::swaps_axes(orientation) { (height, width) } else { (width, height) };
-    Ok(Probe { format, width, height, orientation, stored: header.size })
+    let probe = Probe { format, width, height, orientation, stored: header.size, cost: header.cost };
+    probe.check_memory(options)?;
+    Ok(probe)
 }
 
 /// Size and orientation as stored.
@@ -153,21 +180,30 @@ pub(super) struct Header {
     pub(super) size: (u32, u32),
     /// EXIF orientation, 1..=8.
     pub(super) orientation: u8,
+    /// Memory that decoding takes beside its pixels.
+    pub(super) cost: Cost,
 }
 
 /// The marker and the payload of the segments of a JPEG (ITU-T T.81, annex B), from `at` up to and including the next
 /// SOS or EOI.
 ///
 /// Fill bytes (any number of 0xFF) before a marker and stray bytes between segments are skipped, as every decoder does.
-struct Segments<'a> {
+pub(super) struct Segments<'a> {
     bytes: &'a [u8],
     at: usize,
+}
+
+impl<'a> Segments<'a> {
+    /// Begins after the marker of the image's start.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Segments { bytes, at: 2 }
+    }
 }
 
 /// SOS: entropy-coded data follows its segment.
 const SOS: u8 = 0xDA;
 /// EOI: end of the image.
-const EOI: u8 = 0xD9;
+pub(super) const EOI: u8 = 0xD9;
 
 impl<'a> Iterator for Segments<'a> {
     type Item = (u8, &'a [u8]);
@@ -196,30 +232,33 @@ impl<'a> Iterator for Segments<'a> {
 }
 
 fn jpeg_header(bytes: &[u8]) -> Result<Header> {
-    let mut size = None;
+    let mut frame = None;
     let mut orientation = None;
-    for (marker, payload) in (Segments { bytes, at: 2 }) {
+    for (marker, payload) in Segments::new(bytes) {
         match marker {
             // SOF0..15; C4, C8 and CC in their midst are DHT, JPG and DAC.
             0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
                 let &[_, h1, h0, w1, w0, ..] = payload else {
                     return Err(broken(ImageFormat::Jpeg, "the frame header (SOF) is too short"));
                 };
-                size =
-                    size.or(Some((u32::from(u16::from_be_bytes([w1, w0])), u32::from(u16::from_be_bytes([h1, h0])))));
+                let size = (u32::from(u16::from_be_bytes([w1, w0])), u32::from(u16::from_be_bytes([h1, h0])));
+                // SOF2, 6, 10 and 14 are progressive.
+                frame = frame.or(Some((size, payload, marker & 3 == 2)));
             }
             0xE1 if orientation.is_none() => {
                 orientation = payload.strip_prefix(b"Exif\0\0").map(orientation::from_tiff);
             }
-            SOS | EOI if size.is_none() => {
+            SOS | EOI if frame.is_none() => {
                 return Err(broken(ImageFormat::Jpeg, "no frame header (SOF) before the first scan"));
             }
             SOS | EOI => break,
             _ => {}
         }
     }
-    let size = size.ok_or_else(|| truncated(ImageFormat::Jpeg, "the bytes end before the frame header (SOF)"))?;
-    Ok(Header { size, orientation: orientation.unwrap_or(1) })
+    let (size, payload, progressive) =
+        frame.ok_or_else(|| truncated(ImageFormat::Jpeg, "the bytes end before the frame header (SOF)"))?;
+    let cost = memory::jpeg(payload, size, progressive);
+    Ok(Header { size, orientation: orientation.unwrap_or(1), cost })
 }
 
 /// Whether a JPEG's end-of-image marker is there.
@@ -229,8 +268,7 @@ fn jpeg_header(bytes: &[u8]) -> Result<Header> {
 /// A JPEG that only lacks the marker counts as cut; libjpeg, through Pillow, refuses it as well.
 pub fn jpeg_has_end(bytes: &[u8]) -> bool {
     let padding = bytes.iter().rev().take_while(|byte| matches!(byte, 0 | b'\n' | b'\r' | b' ')).count();
-    bytes[..bytes.len() - padding].ends_with(&[0xFF, EOI])
-        || (Segments { bytes, at: 2 }).any(|(marker, _)| marker == EOI)
+    bytes[..bytes.len() - padding].ends_with(&[0xFF, EOI]) || Segments::new(bytes).any(|(marker, _)| marker == EOI)
 }
 
 #[cfg(test)]
@@ -248,7 +286,7 @@ mod tests {
     fn walks_fill_bytes_stray_bytes_and_tables() {
         let header =
             size_of(&[b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab", b"stray", b"\xFF\xC4\0\x03x", &SOF, &SCAN]).unwrap();
-        assert_eq!(header, Header { size: (30, 20), orientation: 1 });
+        assert_eq!((header.size, header.orientation), ((30, 20), 1));
     }
 
     #[test]

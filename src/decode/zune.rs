@@ -1,4 +1,8 @@
-//! JPEG through `zune-jpeg`: the whole image is decoded, and only the region is converted where conversion is ours.
+//! JPEG through `zune-jpeg`, for kinds that our own engine does not know: progressive files and those of four
+//! components. The whole image is decoded, and only the region is converted where conversion is ours.
+//!
+//! Not for damaged files of the engine's own kinds, nor for sequential ones with components in scans of their own:
+//! zune-jpeg gives those in other colours than libjpeg-turbo does.
 //!
 //! | components | as stored | route |
 //! |---|---|---|
@@ -14,16 +18,20 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
-use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, grow, probe, truncated};
+use super::memory::try_grow;
+use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, scans, truncated};
 use crate::{Error, Result};
 
 /// More pixels than this per byte of file no Huffman-coded JPEG can hold: an MCU covers at most 64 × 16 pixels and its
-/// blocks take at least 8 bits together, which makes 1024. A file beyond it is cut or forged, and costs no memory.
+/// blocks take at least 8 bits together, which makes 1024. A file beyond it is cut or forged, and costs no memory; the
+/// engine refuses it before it comes here.
 pub(super) const PIXELS_PER_BYTE: u64 = 2048;
 
-/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`. `declined` says
+/// why our own engine does not.
 pub(super) fn decode(
     bytes: &[u8],
+    declined: &str,
     size: (u32, u32),
     stored: Rect,
     options: &DecodeOptions,
@@ -31,14 +39,10 @@ pub(super) fn decode(
 ) -> Result<Placed> {
     let fill = options.truncated == Truncated::Fill;
     let (width, height) = (size.0 as usize, size.1 as usize);
-    let complete = probe::jpeg_has_end(bytes);
-    if !complete && !fill {
-        return Err(truncated(ImageFormat::Jpeg, "no end-of-image marker"));
-    }
-    if !fill && u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * PIXELS_PER_BYTE {
-        let reason = format!("{} bytes cannot hold {width}x{height} pixels", bytes.len());
-        return Err(truncated(ImageFormat::Jpeg, reason));
-    }
+    scans::check(bytes).map_err(|reason| {
+        let reason = if reason == declined { reason } else { format!("{reason} ({declined})") };
+        broken(ImageFormat::Jpeg, reason)
+    })?;
 
     // Headers are read leniently (stray bytes between segments are common), scans strictly unless they may be filled:
     // in strict mode zune reports what it would otherwise paint gray. `max_pixels` is checked by our own probe.
@@ -46,6 +50,7 @@ pub(super) fn decode(
         .set_strict_mode(false)
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX))
+        .jpeg_set_max_scans(scans::MAX_SCANS)
         .jpeg_set_out_colorspace(ColorSpace::RGBA);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), lenient);
     decoder.decode_headers().map_err(|error| refused(&error))?;
@@ -71,7 +76,7 @@ pub(super) fn decode(
 
     let target = if planes == Planes::Rgba { &mut scratch.stored } else { &mut scratch.raw };
     let written = width * height * planes.as_written().num_components();
-    grow(target, written);
+    try_grow(target, written)?;
     let target = &mut target[..written];
     if fill || planes != Planes::Rgba {
         target.fill(128); // rows that zune leaves out must not show the previous image
@@ -82,7 +87,7 @@ pub(super) fn decode(
 
     if planes != Planes::Rgba {
         let row = stored.width as usize * PIXEL;
-        grow(&mut scratch.stored, PIXEL * width * height);
+        try_grow(&mut scratch.stored, PIXEL * width * height)?;
         convert(planes, &scratch.raw, width, stored, &mut scratch.stored[..row * stored.height as usize]);
         return Ok(Placed { offset: 0, stride: row });
     }

@@ -212,6 +212,14 @@ impl DataLoaderBuilder {
         self
     }
 
+    /// The most bytes of memory that decoding one image may take, for its pixels and all that its decoder holds; 3 GiB by
+    /// default ([`DecodeOptions::max_decode_bytes`] says more). An image that would take more counts as bad. Each of the
+    /// [`workers`](Self::workers) may take as much; [`memory_budget`](Self::memory_budget) does not count it.
+    pub fn max_decode_bytes(mut self, max_decode_bytes: u64) -> Self {
+        self.decode.max_decode_bytes = max_decode_bytes;
+        self
+    }
+
     /// Whether JPEGs are decoded at a half, a quarter or an eighth of their size where a resize reduces them by as much at
     /// least; off by default.
     ///
@@ -316,7 +324,7 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { on_error, ..self }
     }
 
-    /// Which executor augments on a GPU backend.
+    /// Which executor augments on a GPU backend. [`Execute::Gpu`] with [`Backend::Cpu`](crate::Backend::Cpu) is an error.
     pub fn execute(self, execute: Execute) -> Self {
         DataLoaderBuilder { execute, ..self }
     }

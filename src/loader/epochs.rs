@@ -46,8 +46,6 @@ pub struct Epochs {
     ready: Option<Receiver<Result<Batch>>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-    /// Writes seek indexes.
-    saving: Option<JoinHandle<()>>,
     state: State,
     end: u64,
     started: Instant,
@@ -63,6 +61,10 @@ impl Epochs {
         let capacities = line.capacities();
         let (ready_in, ready) = bounded(capacities.ready);
         line.enter()?;
+        // Indexes that others have saved since.
+        if let Some(seek) = &line.seek {
+            seek.store().refresh();
+        }
         line.stats.begin();
         let started = Instant::now();
         let runs = Runs::default();
@@ -72,7 +74,6 @@ impl Epochs {
             ready: Some(ready),
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
-            saving: None,
             state,
             end,
             started,
@@ -163,37 +164,15 @@ impl Epochs {
             // Panics were caught inside and have been reported.
             let _ = thread.join();
         }
-        if let Some(thread) = self.saving.take() {
-            let _ = thread.join();
-        }
         if ended_now {
             // Of a run that ends within an epoch, too: the next process needs not build them again.
-            save_indexes(&self.line);
+            if let Some(seek) = &self.line.seek {
+                seek.after_run();
+            }
             self.line.level_scratch();
             self.line.stats.end(self.started.elapsed());
             self.line.leave();
         }
-    }
-}
-
-/// Writes the seek indexes that are new, if they are enough. What went wrong was reported, and costs time alone.
-fn save_indexes(line: &Line) {
-    if let Some(seek) = line.seek.as_ref().filter(|seek| seek.is_due()) {
-        let _ = seek.save();
-    }
-}
-
-impl Epochs {
-    /// At the end of an epoch, beside the run.
-    fn save_beside(&mut self) {
-        let busy = self.saving.as_ref().is_some_and(|thread| !thread.is_finished());
-        if busy || !self.line.seek.as_ref().is_some_and(|seek| seek.is_due()) {
-            return;
-        }
-        let line = Arc::clone(&self.line);
-        let work = move || save_indexes(&line);
-        // Without a thread they are written when the run ends.
-        self.saving = std::thread::Builder::new().name("gpufeed-index".to_owned()).spawn(work).ok();
     }
 }
 
@@ -229,7 +208,10 @@ impl Iterator for Epochs {
                 self.state.batch += 1;
                 if self.state.batch == self.line.sampler.batches() as u64 {
                     self.state = State { epoch: self.state.epoch + 1, batch: 0, ..self.state };
-                    self.save_beside();
+                    // At the end of the run all is saved that is new.
+                    if let Some(seek) = self.line.seek.as_ref().filter(|_| self.state.epoch < self.end) {
+                        seek.between_epochs();
+                    }
                 }
                 Some(Ok(batch))
             }

@@ -36,7 +36,7 @@ pub(super) struct Line {
     /// Whether JPEGs may be decoded smaller than they are.
     pub(super) scaled_decode: bool,
     /// Seek indexes, where they are wanted.
-    pub(super) seek: Option<Arc<seek::Store>>,
+    pub(super) seek: Option<seek::Saver>,
     pub(super) cache: cache::Store,
     /// Whether the data set holds pixels of small images in memory, as far as its first sample tells.
     pub(super) small_in_memory: bool,

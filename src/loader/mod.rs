@@ -39,6 +39,7 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::sampler::{Sampler, State};
+use crate::shown::Shown;
 use line::{Execution, Line};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -68,7 +69,8 @@ impl Default for OnError {
     }
 }
 
-/// Which executor augments on [`Backend::Gpu`].
+/// Which executor augments on [`Backend::Gpu`]. On [`Backend::Cpu`] the CPU executor does, and [`Gpu`](Self::Gpu) is
+/// an error.
 ///
 /// ```
 /// assert_eq!(gpufeed::Execute::default(), gpufeed::Execute::Auto);
@@ -79,7 +81,8 @@ pub enum Execute {
     /// its batches are copied into the GPU's buffers.
     #[default]
     Auto,
-    /// The GPU, whatever the adapter.
+    /// The GPU, whatever the adapter. With [`Backend::Cpu`] building the loader is an
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) that names both settings.
     Gpu,
     /// The CPU executor.
     Cpu,
@@ -261,7 +264,7 @@ impl DataLoader {
         };
         let seek = match &line.seek {
             None => "none".to_owned(),
-            Some(seek) => seek.path().map_or("in memory".to_owned(), |path| path.display().to_string()),
+            Some(seek) => seek.store().path().map_or("in memory".to_owned(), |path| Shown(path.display()).to_string()),
         };
         let mib = |bytes: u64| bytes >> 20;
         let cache = match &line.cache {

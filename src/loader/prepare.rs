@@ -5,7 +5,7 @@ use super::drafted::{Drafted, View, is_reduced};
 use super::line::{Execution, Line};
 use crate::cpu;
 use crate::dataset::{Dataset, Label, PixelFormat, SampleData};
-use crate::decode::{self, Rect, Scale, Way, seek};
+use crate::decode::{self, Rect, Scale, seek};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::program::Program;
 use crate::processor::{widen_bytes, widen_floats};
@@ -177,14 +177,9 @@ impl Line {
         match (&prepared.data, &drafted.probe) {
             (Data::Kept(entry), _) => Ok(entry.pixels()),
             (Data::Read(SampleData::Encoded(file)), Some(probe)) => {
-                let seek = (self.seek.as_deref(), found);
+                let seek = (self.seek.as_ref().map(seek::Saver::store), found);
                 let wanted = (drafted.region, drafted.scale);
                 let (decoded, way) = decode::decode_indexed(file, probe, wanted, &self.decode, seek, decode)?;
-                if drafted.claimed && way == Way::Other && decode::can_scale(file, probe, &self.decode) {
-                    // Damaged: our own engine has left it to another decoder, and might not have for less of the image.
-                    let reason = "damaged outside of what this epoch reads".to_owned();
-                    return Err(ErrorKind::Decode { format: "JPEG", reason }.into());
-                }
                 self.stats.decoded(way);
                 Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
             }

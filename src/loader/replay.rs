@@ -2,18 +2,21 @@
 
 use super::DataLoader;
 use super::cache::round;
+use super::drafted::Drafted;
 use super::line::Execution;
 use crate::backend::Backend;
 use crate::cpu;
 use crate::dataset::{PixelFormat, Pixels, SampleData};
-use crate::decode::{self, Rect, Scale};
+use crate::decode::seek::{self, Saver};
+use crate::decode::{self, Rect};
 use crate::error::{Error, Result};
 use crate::plan::program::Program;
-use crate::processor::{Processor, Source, program};
+use crate::processor::{Part, Processor, program};
 use crate::transforms::Drawn;
 
 impl DataLoader {
-    /// Applies given parameters to one sample, on this loader's executor: bit for bit the image that the batch had.
+    /// Applies given parameters to one sample, on this loader's executor: bit for bit the image that the batch had, also
+    /// where the file is damaged or cut. Like a worker it decodes the part of the file that the parameters need.
     ///
     /// Returns the image in the output's layout and type.
     ///
@@ -27,7 +30,10 @@ impl DataLoader {
         let mut file = Vec::new();
         let sample = line.dataset.read(index, &mut file)?;
         match sample.data {
-            SampleData::Pixels(pixels) => self.finish(pixels, program(plan, drawn, (pixels.width(), pixels.height()))?),
+            SampleData::Pixels(pixels) => {
+                let program = program(plan, drawn, (pixels.width(), pixels.height()))?;
+                self.finish(Part::whole(pixels), program)
+            }
             SampleData::Encoded(bytes) => {
                 let probe = decode::probe(bytes, &line.decode)?;
                 let program = program(plan, drawn, (probe.width, probe.height))?;
@@ -35,37 +41,45 @@ impl DataLoader {
                     let reason = format!("{:?} is smaller than what the resize makes of it", drawn.scale);
                     return Err(Error::argument("drawn", reason));
                 }
-                let scaled = probe.scaled(drawn.scale);
-                let (width, height) = scaled.size;
-                let mut scratch = decode::Scratch::default();
-                let whole = (Rect { left: 0, top: 0, width, height }, drawn.scale);
-                let unused = (None, &mut decode::seek::Scratch::default());
-                let (decoded, _) = decode::decode_indexed(bytes, &probe, whole, &line.decode, unused, &mut scratch)?;
+                let drafted = if line.plan.rounds() {
+                    line.draft_behind(vec![drawn.clone()], Some(probe), false)?
+                } else {
+                    Drafted::new(vec![(drawn.clone(), program.clone())], Some(probe), drawn.scale, false)
+                };
+                let program = match drafted.views.first() {
+                    Some(view) if !line.plan.rounds() => view.program.clone(),
+                    _ => program,
+                };
+                let (mut scratch, mut found) = (decode::Scratch::default(), seek::Scratch::default());
+                let (wanted, indexes) =
+                    ((drafted.region, drafted.scale), (line.seek.as_ref().map(Saver::store), &mut found));
+                let (decoded, _) = decode::decode_indexed(bytes, &probe, wanted, &line.decode, indexes, &mut scratch)?;
+                let Rect { left, top, width, height } = drafted.region;
                 let row = 4 * width as usize;
                 let rows = decoded.pixels.chunks(decoded.stride).take(height as usize);
                 let packed: Vec<u8> = rows.flat_map(|r| &r[..row]).copied().collect();
-                let program = if drawn.scale == Scale::Full { program } else { program.scaled_down(&scaled) };
-                self.finish(Pixels::new(width, height, PixelFormat::Rgba8, &packed)?, program)
+                let pixels = Pixels::new(width, height, PixelFormat::Rgba8, &packed)?;
+                self.finish(Part { pixels, left, top }, program)
             }
         }
     }
 
-    fn finish(&self, pixels: Pixels<'_>, program: Program) -> Result<Vec<u8>> {
+    fn finish(&self, part: Part<'_>, program: Program) -> Result<Vec<u8>> {
         let plan = &self.line.plan;
         let backend = match (&self.line.execution, &self.backend) {
             (Execution::Gpu { .. }, backend) => backend,
             _ => &Backend::Cpu,
         };
         if !plan.rounds() {
-            return Processor::new(plan.undivided(), backend)?.run_programs(&[(pixels, program)]);
+            return Processor::new(plan.undivided(), backend)?.run_programs(&[(part, program)]);
         }
         let (head, rest) = program.divided(plan.first_stage());
         let region = head.stages[0].sampling.hull();
-        let source = Source::new(pixels, region);
+        let source = part.source(region);
         let (mut floats, mut bytes) = (Vec::new(), Vec::new());
         round(plan, &head, (source.pixels(), region), (&mut floats, &mut bytes), &mut cpu::Scratch::default());
         let (width, height) = head.size();
         let pixels = Pixels::new(width, height, PixelFormat::Rgba8, &bytes)?;
-        Processor::new(&plan.for_kernels(), backend)?.run_programs(&[(pixels, rest)])
+        Processor::new(&plan.for_kernels(), backend)?.run_programs(&[(Part::whole(pixels), rest)])
     }
 }

@@ -17,6 +17,7 @@ use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::plan::params::Source;
 use crate::plan::program::Program;
 use crate::sampler::Slot;
+use crate::shown::Shown;
 use crate::transforms::Key;
 use bytes::BytesMut;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -132,7 +133,7 @@ impl Worker<'_> {
                 Ok(Ok(Err(error))) => error,
             };
             let name = self.line.dataset.name(index);
-            tracing::warn!(sample = key.sample, %name, %error, "sample failed");
+            tracing::warn!(sample = key.sample, name = %Shown(&name), %error, "sample failed");
             if attempt + 1 == MOST_ATTEMPTS || matches!(self.line.on_error, OnError::Fail) {
                 return self.give_up(index, key, error);
             }
@@ -175,7 +176,7 @@ impl Worker<'_> {
             done = work(&prepared, &mut drafted, &mut parts)?;
         }
         if done.is_err() && drafted.scale != Scale::Full {
-            // A scan that the engine cannot read to the end: another decoder may, or says what is wrong with it.
+            // The damage may lie outside of the data that the region takes at full size.
             drafted = match line.at_full_size(drafted) {
                 Ok(drafted) => drafted,
                 Err(error) => return Ok(Err(error)),

@@ -54,7 +54,9 @@ pub enum DType {
     /// below 2^-14 (6.1e-5) steps are 2^-24. The same bits as the f32 output converted on the host.
     F16,
     /// `trunc(clamp(x, 0, 1) · (256 - 0.001))` in f32, torchvision's conversion: 0/255, 1/255, …, 255/255 give 0 to 255
-    /// back. Not after `Normalize`; what a NaN gives is left open.
+    /// back. Not after `Normalize`; what a NaN gives is left open. After
+    /// [`RandomPosterize`](crate::transforms::RandomPosterize), whose levels are no 255ths, all but black is one below the
+    /// bytes of torchvision's `uint8` path.
     U8,
 }
 

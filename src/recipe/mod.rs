@@ -207,7 +207,7 @@ pub fn load(name_or_file: &str) -> Result<Recipe> {
     if !(is_file || path.components().count() > 1 && path.is_file()) {
         return named(name_or_file);
     }
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let text = crate::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     from_toml(&text).map_err(|error| match error.into_kind() {
         crate::ErrorKind::Argument { reason, .. } => Error::argument("recipe", format!("{name_or_file}: {reason}")),
         kind => kind.into(),

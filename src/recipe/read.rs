@@ -23,7 +23,10 @@ struct File {
 }
 
 pub(super) fn read(text: &str) -> Result<Recipe> {
-    let syntax = |error: toml::de::Error| Error::argument("recipe", error.to_string().trim_end());
+    let syntax = |error: toml::de::Error| {
+        let place = error.span().map_or(1, |span| line(text, span.start));
+        Error::argument("recipe", format!("line {place}: {}", on_one_line(error.message())))
+    };
     let file: File = toml::from_str(text).map_err(syntax)?;
     let views = file.views.map_or(Ok::<usize, Error>(1), |views| {
         let reason =
@@ -40,7 +43,8 @@ pub(super) fn read(text: &str) -> Result<Recipe> {
     let mut transforms = Vec::with_capacity(file.transform.len());
     for (i, table) in file.transform.iter().enumerate() {
         let place = places.and_then(|list| list.get(i));
-        transforms.push(transform(text, table, place).map_err(|reason| Error::argument("recipe", reason))?);
+        let read = transform(text, table, place);
+        transforms.push(read.map_err(|reason| Error::argument("recipe", on_one_line(&reason)))?);
     }
     let File { name, description, output, .. } = file;
     Ok(Recipe { name, description, transforms, output, views })
@@ -105,6 +109,11 @@ fn culprit<'a>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
         so_far.clone().try_into::<Transform>().is_err_and(|error| error.to_string().trim_end() == message)
     })
     .map(String::as_str)
+}
+
+/// TOML's messages have several lines, and an error is one.
+fn on_one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 fn field<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<&'a Spanned<DeValue<'i>>> {

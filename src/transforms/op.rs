@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 pub enum Interpolation {
     /// Source pixel `floor(i · in/out)`, torch's (and OpenCV's) "nearest".
     Nearest,
-    /// Source pixel `floor((i + 0.5) · in/out)`, Pillow's nearest.
+    /// Source pixel `floor((i + 0.5) · in/out)` in f32, torch's "nearest-exact". Pillow's nearest is this in f64, summed up
+    /// from pixel to pixel: where the middle of a new pixel lies on the border of two old ones, which in a resize from 64 to
+    /// 48 pixels is every third, either may take the other neighbour.
     NearestExact,
     /// Two taps, or a triangle filter when antialiasing.
     #[default]

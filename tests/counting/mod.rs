@@ -1,4 +1,4 @@
-//! A global allocator that counts what is large: as large as the smallest image, crop or batch of the tests.
+//! A global allocator that counts what is large: by default as large as the smallest image, crop or batch of the tests.
 
 #![allow(unreachable_pub)] // a test program's own module
 
@@ -12,44 +12,44 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, watched.
-pub struct Counting;
+/// The system's allocator, watched: what has `FROM` bytes or more counts.
+pub struct Counting<const FROM: usize = LARGE>;
 
-fn made(bytes: usize) {
-    if bytes >= LARGE {
+fn made<const FROM: usize>(bytes: usize) {
+    if bytes >= FROM {
         MADE.fetch_add(1, Ordering::Relaxed);
         let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
         PEAK.fetch_max(live, Ordering::Relaxed);
     }
 }
 
-fn freed(bytes: usize) {
-    if bytes >= LARGE {
+fn freed<const FROM: usize>(bytes: usize) {
+    if bytes >= FROM {
         LIVE.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
 #[expect(unsafe_code, reason = "the trait is unsafe; every call goes to the system's allocator as it came")]
 // SAFETY: `System` keeps the contract, and counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl<const FROM: usize> GlobalAlloc for Counting<FROM> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        made(layout.size());
+        made::<FROM>(layout.size());
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        made(layout.size());
+        made::<FROM>(layout.size());
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        freed(layout.size());
+        freed::<FROM>(layout.size());
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        freed(layout.size());
-        made(size);
+        freed::<FROM>(layout.size());
+        made::<FROM>(size);
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

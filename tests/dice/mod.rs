@@ -1,4 +1,4 @@
-//! The tests' own random numbers, independent of the crate's. `fuzz/seeds.rs` uses them too.
+//! The tests' own random numbers, independent of the crate's. `fuzz/seeds/` uses them too.
 
 #![allow(dead_code, unreachable_pub)] // each program uses its own part
 

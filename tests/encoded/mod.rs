@@ -2,8 +2,9 @@
 
 #![allow(dead_code, unreachable_pub)] // each test program uses its own part
 
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 
+use flate2::{Compression, Crc, write::ZlibEncoder};
 use gpufeed::decode::{DecodeOptions, Probe, Rect, Scratch, decode, probe};
 use image::{DynamicImage, ImageFormat as Codec};
 
@@ -61,4 +62,27 @@ pub fn options(change: impl FnOnce(&mut DecodeOptions)) -> DecodeOptions {
     let mut options = DecodeOptions::default();
     change(&mut options);
     options
+}
+
+/// A chunk of a PNG.
+pub fn chunk(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut crc = Crc::new();
+    crc.update(name);
+    crc.update(content);
+    [&(content.len() as u32).to_be_bytes(), &name[..], content, &crc.sum().to_be_bytes()].concat()
+}
+
+/// A black PNG of `side` x `side` pixels in RGBA of 16 bits, 8 bytes each, in a thousandth of these.
+pub fn black_png(side: u32, interlaced: bool) -> Vec<u8> {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let pixels = |length: u32, first: u32, step: u32| length.saturating_sub(first).div_ceil(step);
+    let passes = [[0, 0, 8, 8], [4, 0, 8, 8], [0, 4, 4, 8], [2, 0, 4, 4], [0, 2, 2, 4], [1, 0, 2, 2], [0, 1, 1, 2]];
+    for [left, top, across, down] in if interlaced { &passes[..] } else { &[[0, 0, 1, 1]] } {
+        let row = vec![0; 1 + 8 * pixels(side, *left, *across) as usize];
+        (0..pixels(side, *top, *down)).for_each(|_| packed.write_all(&row).unwrap());
+    }
+    let size = side.to_be_bytes();
+    let header = [&size[..], &size, &[16, 6, 0, 0, interlaced.into()]].concat();
+    let chunks = [chunk(b"IHDR", &header), chunk(b"IDAT", &packed.finish().unwrap()), chunk(b"IEND", &[])].concat();
+    [&b"\x89PNG\r\n\x1a\n"[..], &chunks].concat()
 }

@@ -71,17 +71,11 @@ pub(crate) fn visible(folder: &Path, extension: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Puts a pipe in the place of a file: whoever reads it waits, until he is killed. Returns what was there.
+/// Puts a pipe in the place of the file that becomes a shard: its writer waits until it is killed. Returns its path.
 #[cfg(unix)]
-pub(crate) fn block(path: &Path) -> Vec<u8> {
-    let bytes = fs::read(path).unwrap();
-    fs::remove_file(path).unwrap();
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-    bytes
-}
-
-#[cfg(unix)]
-pub(crate) fn unblock(path: &Path, bytes: &[u8]) {
-    fs::remove_file(path).unwrap();
-    fs::write(path, bytes).unwrap();
+pub(crate) fn block(out: &Path, shard: usize) -> PathBuf {
+    let part = out.join(format!(".shard-{shard:06}.tar.part"));
+    fs::create_dir_all(out).unwrap();
+    assert!(Command::new("mkfifo").arg(&part).status().unwrap().success());
+    part
 }

@@ -3,7 +3,6 @@
 mod layout;
 mod pickle;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use self::pickle::Pickle;
 use super::source::Source;
 use super::{Arrays, Split};
 use crate::error::{Error, Result};
+use crate::regular_file;
 
 /// Reads CIFAR's files as [`Arrays`] of 32x32 RGB bytes.
 ///
@@ -50,7 +50,7 @@ pub struct Cifar(());
 const SIDE: usize = 32;
 /// Bytes of an image.
 const IMAGE: usize = 3 * SIDE * SIDE;
-/// Most bytes of a file; CIFAR's largest has 155 MB.
+/// Most bytes of the files of a part together, unpacked; those of CIFAR have 155 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
 impl Cifar {
@@ -130,11 +130,19 @@ fn whole(folder: &Path, files: &[&str], pickled: bool, target: &Target) -> Resul
         .with_source(folder.join(files[0]).display().to_string()))
 }
 
+/// The name of a part in an error about too many bytes.
+const WHAT: &str = "a part of CIFAR, 256 MiB at most,";
+
+/// The bytes that the next file may have, after the files whose images are in `planes`.
+fn left(planes: &[u8]) -> u64 {
+    MOST_BYTES.saturating_sub(planes.len() as u64)
+}
+
 /// Appends the images and labels of a binary file: one or two bytes of labels before each image.
 fn records(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<()> {
     let head = if target.classes == 10 { 1 } else { 2 };
     let record = head + IMAGE;
-    let bytes = Source::open(path)?.all(MOST_BYTES, "a CIFAR file")?;
+    let bytes = Source::open(path)?.all(left(planes), WHAT)?;
     let (records, []) = (bytes.chunks_exact(record), bytes.chunks_exact(record).remainder()) else {
         let whole = bytes.len() / record * record;
         let reason = format!("{} bytes, but an image and its labels take {record}", bytes.len() - whole);
@@ -162,7 +170,7 @@ fn beyond(target: &Target, label: i64, number: usize) -> String {
 
 /// Appends the images and labels of a pickle.
 fn unpickle(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<()> {
-    let bytes = Source::open(path)?.all(MOST_BYTES, "a CIFAR file")?;
+    let bytes = Source::open(path)?.all(left(planes), WHAT)?;
     let pickle = parse(path, &bytes)?;
     let error = |key: &str, reason: String| Error::data_file(path, format!("entry {key:?}"), reason);
     let entry = |key: &str| pickle.entry(key).ok_or_else(|| error(key, "it is missing".to_owned()));
@@ -205,7 +213,7 @@ fn names(path: PathBuf, pickled: bool, target: &Target) -> Result<Vec<String>> {
             (names.ok_or_else(|| Error::data_file(&path, &place, "no list of names"))?, place)
         }
         false => {
-            let text = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
+            let text = regular_file::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
             let names = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
             (names, "lines".to_owned())
         }
@@ -221,6 +229,7 @@ fn names(path: PathBuf, pickled: bool, target: &Target) -> Result<Vec<String>> {
 mod tests {
     use super::*;
     use crate::{Dataset, ErrorKind, Label};
+    use std::fs;
 
     fn images(heads: &[&[u8]]) -> Vec<u8> {
         let planes = [[10; 1024], [20; 1024], [30; 1024]].concat();
@@ -288,6 +297,24 @@ mod tests {
         );
         let error = refused(read(&images(&[&[1], &[10]])));
         assert!(error.ends_with("test_batch.bin, byte 3073: label 10 of image 1, but there are 10 classes"), "{error}");
+    }
+
+    #[test]
+    fn the_files_of_a_part_are_bounded_together() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("data_batch_5.bin");
+        let target = &LAYOUTS[2].fine;
+        // The files before have left room for one image, not for two.
+        let before = MOST_BYTES as usize - 4000;
+        for (heads, fits) in [(&[&[1][..]][..], true), (&[&[1], &[2]], false)] {
+            fs::write(&path, images(heads)).unwrap();
+            let (mut planes, mut labels) = (vec![0; before], Vec::new());
+            let read = records(&path, target, &mut planes, &mut labels);
+            assert_eq!((read.is_ok(), labels.len()), (fits, usize::from(fits)));
+            if let Err(error) = read {
+                assert!(error.to_string().contains("a part of CIFAR, 256 MiB at most, should end here"), "{error}");
+            }
+        }
     }
 
     /// A test batch of `count` images as protocol 4 writes it.

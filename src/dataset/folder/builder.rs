@@ -3,6 +3,7 @@
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
+use super::super::MAX_FILE_BYTES;
 use super::ImageFolder;
 use super::walk::{files_below, is_folder, python_order};
 use crate::error::{Error, ErrorKind, Result};
@@ -30,12 +31,13 @@ pub struct ImageFolderBuilder {
     extensions: Vec<String>,
     allow_empty: bool,
     unlabelled: bool,
+    max_file_bytes: u64,
 }
 
 impl ImageFolderBuilder {
     pub(super) fn new() -> Self {
         let extensions = ImageFolder::EXTENSIONS.map(String::from).to_vec();
-        ImageFolderBuilder { extensions, allow_empty: false, unlabelled: false }
+        ImageFolderBuilder { extensions, allow_empty: false, unlabelled: false, max_file_bytes: MAX_FILE_BYTES }
     }
 
     /// What an image's name ends in, in upper or lower case (ASCII), with or without the leading dot.
@@ -62,6 +64,15 @@ impl ImageFolderBuilder {
         self
     }
 
+    /// The most bytes that an image file may have: a larger one is an error of its sample
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
+    #[must_use]
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
+        self
+    }
+
     /// Lists the images below `root`.
     ///
     /// # Errors
@@ -75,7 +86,13 @@ impl ImageFolderBuilder {
             return Err(Error::argument("extensions", reason));
         }
 
-        let mut found = ImageFolder { root, classes: Vec::new(), paths: Vec::new(), targets: Vec::new() };
+        let mut found = ImageFolder {
+            root,
+            classes: Vec::new(),
+            paths: Vec::new(),
+            targets: Vec::new(),
+            max_file_bytes: self.max_file_bytes,
+        };
         let root = found.root.clone();
         if self.unlabelled {
             files_below(&root, &self.extensions, false, &mut found.paths)?;

@@ -3,12 +3,11 @@
 mod builder;
 mod walk;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::{Dataset, Label, Sample, SampleData, out_of_range};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::regular_file;
 
 pub use builder::ImageFolderBuilder;
 
@@ -53,6 +52,7 @@ pub struct ImageFolder {
     /// Whole paths, so that reading one joins nothing; boxed, as there may be millions.
     paths: Vec<Box<Path>>,
     targets: Vec<u32>,
+    max_file_bytes: u64,
 }
 
 impl ImageFolder {
@@ -119,11 +119,9 @@ impl Dataset for ImageFolder {
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
-        buffer.clear();
-        // `File::read_to_end` asks for the file's length and reserves that much before it reads.
-        File::open(path).and_then(|mut file| file.read_to_end(buffer)).map_err(|source| Error::io(path, source))?;
+        let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
         let label = self.targets.get(index).map_or(Label::None, |&class| Label::Class(class));
-        Ok(Sample { data: SampleData::Encoded(buffer), label })
+        Ok(Sample { data: SampleData::Encoded(bytes), label })
     }
 
     fn name(&self, index: usize) -> String {

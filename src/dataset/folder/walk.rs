@@ -1,11 +1,18 @@
 //! Finding files below a folder in the order of Python's `sorted(os.walk(folder, followlinks=True))`.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::shown::Shown;
+
+/// The links to one folder that are followed. A data set may link to a folder from many places; folders that link to each
+/// other have more paths than anyone can walk, although each path ends: n folders have more than n! of them.
+const LINKS_TO_A_FOLDER: u32 = 1_000;
 
 /// A folder of the walk, with the images directly in it.
 struct Folder {
@@ -22,9 +29,10 @@ struct Folder {
 /// "a-b" comes between "a" and "a/c": walking depth first would not do.
 pub(super) fn files_below(start: &Path, extensions: &[String], hidden: bool, paths: &mut Vec<Box<Path>>) -> Result<()> {
     let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
-    let mut folders = Vec::new();
-    walk(start.to_owned(), OsString::new(), &mut vec![real], extensions, &mut folders)?;
-    folders.retain(|folder: &Folder| hidden || !folder.key.to_string_lossy().contains("/."));
+    let mut walk = Walk { extensions, inside: vec![real], links: HashMap::new(), found: Vec::new() };
+    walk.folder(start.to_owned(), OsString::new())?;
+    let mut folders = walk.found;
+    folders.retain(|folder| hidden || !folder.key.to_string_lossy().contains("/."));
     folders.sort_unstable_by(|a, b| python_order(&a.key, &b.key));
     for mut folder in folders {
         folder.files.sort_unstable_by(|a, b| python_order(a, b));
@@ -43,44 +51,67 @@ pub(super) fn is_folder(entry: &DirEntry) -> bool {
     }
 }
 
-/// `inside` holds the real paths of the folders that the walk is in, the last one's being `path`'s own.
-fn walk(
-    path: PathBuf,
-    key: OsString,
-    inside: &mut Vec<PathBuf>,
-    extensions: &[String],
-    found: &mut Vec<Folder>,
-) -> Result<()> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(&path).map_err(|source| Error::io(&path, source))? {
-        let entry = entry.map_err(|source| Error::io(&path, source))?;
-        let name = entry.file_name();
-        if !is_folder(&entry) {
-            if has_extension(&name, extensions) {
-                files.push(name);
+struct Walk<'a> {
+    extensions: &'a [String],
+    /// The real paths of the folders that the walk is in.
+    inside: Vec<PathBuf>,
+    /// How many links to a folder, by its real path, were followed.
+    links: HashMap<PathBuf, u32>,
+    found: Vec<Folder>,
+}
+
+impl Walk<'_> {
+    /// The folder at `path`, whose real path is the last of `inside`.
+    fn folder(&mut self, path: PathBuf, key: OsString) -> Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&path).map_err(|source| Error::io(&path, source))? {
+            let entry = entry.map_err(|source| Error::io(&path, source))?;
+            let name = entry.file_name();
+            if !is_folder(&entry) {
+                if has_extension(&name, self.extensions) {
+                    files.push(name);
+                }
+                continue;
             }
-            continue;
+            let below = path.join(&name);
+            let link = !entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+            let real = if link {
+                fs::canonicalize(&below).map_err(|source| Error::io(&below, source))?
+            } else {
+                self.inside[self.inside.len() - 1].join(&name)
+            };
+            if self.inside.contains(&real) {
+                tracing::warn!(link = %Shown(below.display()), "not followed: it leads back to a folder it lies in");
+                continue;
+            }
+            if link {
+                self.follow(&below, &real)?;
+            }
+            let mut below_key = key.clone();
+            below_key.push("/");
+            below_key.push(&name);
+            self.inside.push(real);
+            self.folder(below, below_key)?;
+            self.inside.pop();
         }
-        let below = path.join(&name);
-        let real = match entry.file_type() {
-            Ok(kind) if !kind.is_symlink() => inside[inside.len() - 1].join(&name),
-            _ => fs::canonicalize(&below).map_err(|source| Error::io(&below, source))?,
-        };
-        if inside.contains(&real) {
-            tracing::warn!(link = %below.display(), "not followed: it leads back to a folder it lies in");
-            continue;
+        if !files.is_empty() {
+            self.found.push(Folder { path, key, files });
         }
-        let mut below_key = key.clone();
-        below_key.push("/");
-        below_key.push(&name);
-        inside.push(real);
-        walk(below, below_key, inside, extensions, found)?;
-        inside.pop();
+        Ok(())
     }
-    if !files.is_empty() {
-        found.push(Folder { path, key, files });
+
+    fn follow(&mut self, link: &Path, real: &Path) -> Result<()> {
+        let links = self.links.entry(real.to_owned()).or_default();
+        *links += 1;
+        if *links > LINKS_TO_A_FOLDER {
+            let text = format!(
+                "more than {LINKS_TO_A_FOLDER} links lead to {}: do folders link to each other? Remove such links",
+                Shown(real.display())
+            );
+            return Err(Error::io(link, io::Error::other(text)));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
@@ -171,6 +202,22 @@ mod tests {
             let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
             let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));
+        }
+
+        #[test]
+        fn folders_that_link_to_each_other_are_an_error() {
+            let root = tempfile::tempdir().unwrap();
+            let folder = |number: usize| root.path().join(format!("folder{number}"));
+            for from in 0..12 {
+                fs::create_dir(folder(from)).unwrap();
+                fs::write(folder(from).join("image.jpg"), "").unwrap();
+            }
+            for (from, to) in (0..12).flat_map(|from| (0..12).map(move |to| (from, to))) {
+                symlink(folder(to), folder(from).join(format!("link{to}"))).unwrap();
+            }
+            // Without the bound the walk would go along 1.3 thousand million paths.
+            let error = files_below(&folder(0), &[".jpg".to_owned()], true, &mut Vec::new()).unwrap_err().to_string();
+            assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }
     }
 }

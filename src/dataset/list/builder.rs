@@ -1,11 +1,12 @@
 //! Opening an [`ImageList`]: its format and settings.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::super::MAX_FILE_BYTES;
 use super::ImageList;
 use super::rows::{Settings, csv, json, labels};
 use crate::error::{Error, ErrorKind, Result};
+use crate::regular_file;
 
 /// Settings of an [`ImageList`], from [`ImageList::builder`].
 ///
@@ -24,11 +25,16 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct ImageListBuilder {
     root: Option<PathBuf>,
     settings: Settings,
+    max_file_bytes: u64,
 }
 
 impl ImageListBuilder {
     pub(super) fn new() -> Self {
-        ImageListBuilder { root: None, settings: Settings { header: None, names: false } }
+        ImageListBuilder {
+            root: None,
+            settings: Settings { header: None, names: false },
+            max_file_bytes: MAX_FILE_BYTES,
+        }
     }
 
     /// The folder that paths are relative to. Default: the list's own.
@@ -54,6 +60,15 @@ impl ImageListBuilder {
         self
     }
 
+    /// The most bytes that an image file may have: a larger one is an error of its sample
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
+    #[must_use]
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
+        self
+    }
+
     /// Reads the list at `path`.
     ///
     /// # Errors
@@ -61,7 +76,7 @@ impl ImageListBuilder {
     /// Those of [`ImageList::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<ImageList> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| Error::io(path, source))?;
+        let bytes = regular_file::read(path).map_err(|source| Error::io(path, source))?;
         let failed = |(line, reason)| Error::data_file(path, format!("line {line}"), reason);
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
         let rows = match extension.to_str() {
@@ -86,7 +101,7 @@ impl ImageListBuilder {
             None => path.parent().map(Path::to_owned).unwrap_or_default(),
         };
         let paths = rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
-        Ok(ImageList { root, paths, labels, classes })
+        Ok(ImageList { root, paths, labels, classes, max_file_bytes: self.max_file_bytes })
     }
 }
 
@@ -94,6 +109,7 @@ impl ImageListBuilder {
 mod tests {
     use super::*;
     use crate::{Dataset, Label, SampleData};
+    use std::fs;
 
     #[test]
     fn files_of_every_format() {

@@ -3,13 +3,12 @@
 mod builder;
 mod rows;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::labels::Labels;
 use super::{Dataset, Sample, SampleData, out_of_range};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::regular_file;
 
 pub use builder::ImageListBuilder;
 
@@ -47,6 +46,7 @@ pub struct ImageList {
     paths: Vec<Box<Path>>,
     labels: Labels,
     classes: Vec<String>,
+    max_file_bytes: u64,
 }
 
 impl ImageList {
@@ -85,9 +85,8 @@ impl Dataset for ImageList {
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
-        buffer.clear();
-        File::open(path).and_then(|mut file| file.read_to_end(buffer)).map_err(|source| Error::io(path, source))?;
-        Ok(Sample { data: SampleData::Encoded(buffer), label: self.labels.get(index) })
+        let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
+        Ok(Sample { data: SampleData::Encoded(bytes), label: self.labels.get(index) })
     }
 
     fn name(&self, index: usize) -> String {

@@ -28,6 +28,7 @@ pub(super) const COUNT: &[u8] = b"num-samples";
 /// Names of the classes, a JSON list.
 pub(super) const CLASSES: &[u8] = b"classes";
 /// How many samples a file that is not finished has.
+#[cfg(feature = "lmdb")]
 pub(super) const WRITTEN: &[u8] = b"gpufeed-written";
 
 pub(super) fn image_key(number: u64) -> String {
@@ -81,6 +82,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Label, ()> {
 }
 
 /// The text of a label.
+#[cfg(feature = "lmdb")]
 pub(super) fn to_text(label: &Label) -> Option<String> {
     match label {
         Label::None => None,
@@ -96,6 +98,7 @@ pub(super) fn to_text(label: &Label) -> Option<String> {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "lmdb")]
     #[test]
     fn labels_are_read_as_they_are_written() {
         let odd = vec![0.1, -1.5e-30, 3.0, f32::MAX, f32::INFINITY];

@@ -1,9 +1,14 @@
-//! Samples in an LMDB, the memory-mapped key-value store.
+//! Samples in an LMDB, the key-value store.
 
+#[cfg(feature = "lmdb")]
 mod environment;
 mod layout;
-#[cfg(test)]
+mod pages;
+mod places;
+mod reader;
+#[cfg(all(test, feature = "lmdb"))]
 mod tests;
+#[cfg(feature = "lmdb")]
 mod writer;
 
 use std::path::Path;
@@ -11,19 +16,22 @@ use std::sync::Arc;
 
 use super::shown::{shortened, shown};
 use super::tar::class_names_beside;
-use super::{Dataset, Label, Sample, SampleData, out_of_range};
+use super::{Dataset, Label, MAX_FILE_BYTES, Sample, SampleData, out_of_range};
 use crate::error::{ErrorKind, Result};
 use crate::replace::folder_of;
-use environment::{Environment, broken, failed};
 use layout::{CLASSES, COUNT, image_key, is_no_sample, label_key};
+use places::Places;
+use reader::{Reader, broken};
 
 pub use layout::LmdbLayout;
+#[cfg(feature = "lmdb")]
 pub use writer::LmdbWriter;
 
 /// The name of an LMDB in its folder.
 const FILE: &str = "data.mdb";
 
-/// Samples in an LMDB (feature `lmdb`), which `gpufeed pack --to lmdb` and [`LmdbWriter`] write, and other programs do.
+/// Samples in an LMDB, which `gpufeed pack --to lmdb` and `LmdbWriter` (both with the feature `lmdb`) write, and other
+/// programs do.
 ///
 /// | [`LmdbLayout`] | keys | values | labels |
 /// |---|---|---|---|
@@ -35,15 +43,23 @@ const FILE: &str = "data.mdb";
 /// `classes.json` ([`TarShards`](super::TarShards) says how) beside the file. Values that are Python pickles are
 /// refused.
 ///
-/// A `Numbered` set is open at once, whatever its size; of others the keys are listed, some 20 ms for 100,000. Each
-/// read is a transaction of its own, and one copy. Clones share the file, and so do all that open it in one process.
+/// A `Numbered` set is open at once, whatever its size; of others the keys are listed, some 20 ms for 100,000. The upper
+/// pages of the tree are kept in memory, up to 16 MiB, and where samples lie, 24 bytes each (of up to 4 million): from the
+/// second time on each takes one read of the file. Clones share the file and what is known of it.
 ///
-/// # What LMDB asks for
+/// # Damaged files, and files that change
 ///
-/// The file is mapped, without LMDB's lock file, so that it may lie on a read-only disk: **nobody must write to it,
-/// replace its content or cut it while it is open**, and as LMDB follows what it finds in its pages without checking,
-/// only files from writers that you trust should be opened. That the file is as long as it says is checked when it is
-/// opened.
+/// The file is read with positioned reads, not mapped, and no lock file is asked for or made, so that it may lie on a
+/// read-only disk. Pages are checked as they are read: a file that is damaged, or
+/// cut short while it is open, gives errors, and never ends the process. LMDB has no checksums: damage inside of an image
+/// or a label is not noticed here.
+///
+/// A set is what the file held when it was opened. One transaction of a writer elsewhere changes nothing of it; with a
+/// second one LMDB may use its pages again, for it does not know of this reader. A sample then is an error, or another's
+/// bytes: **nobody should write to the file while it is open.**
+///
+/// Read are files of 64-bit little-endian machines (all of LMDB's common ones), format 1, whose main database sorts its
+/// keys as bytes and has one value for each.
 ///
 /// ```no_run
 /// use gpufeed::Dataset;
@@ -55,10 +71,12 @@ const FILE: &str = "data.mdb";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lmdb {
-    environment: Arc<Environment>,
+    reader: Arc<Reader>,
+    places: Arc<Places>,
     keys: Arc<Keys>,
     classes: Vec<String>,
     allow_unlabelled: bool,
+    max_file_bytes: u64,
 }
 
 /// Which keys the samples have.
@@ -78,11 +96,19 @@ enum Keys {
 /// let words = Lmdb::builder().layout(LmdbLayout::Numbered).allow_unlabelled(true).open("ocr/train")?;
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LmdbBuilder {
     layout: LmdbLayout,
     allow_unlabelled: bool,
     classes: Vec<String>,
+    max_file_bytes: u64,
+}
+
+impl Default for LmdbBuilder {
+    fn default() -> Self {
+        let layout = LmdbLayout::default();
+        LmdbBuilder { layout, allow_unlabelled: false, classes: Vec::new(), max_file_bytes: MAX_FILE_BYTES }
+    }
 }
 
 impl LmdbBuilder {
@@ -108,6 +134,15 @@ impl LmdbBuilder {
         self
     }
 
+    /// The most bytes that an image may have: a larger one is an error of its sample
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
+    #[must_use]
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
+        self
+    }
+
     /// Opens a folder with a `data.mdb`, or such a file of any name.
     ///
     /// # Errors
@@ -119,14 +154,21 @@ impl LmdbBuilder {
         if !file.exists() && path.join(format!(".{FILE}.part")).exists() {
             return Err(broken(path, "it is not finished: the same `gpufeed pack` again does, or LmdbWriter::finish"));
         }
-        let environment = Environment::open(&file)?;
-        let keys = self.keys(&environment)?;
+        let reader = Reader::open(&file)?;
+        let keys = self.keys(&reader)?;
         if keys.len() == 0 {
             let (what, hint) = (file.display().to_string(), "it has no keys of samples".to_owned());
             return Err(ErrorKind::EmptyDataset { what, hint }.into());
         }
-        let classes = self.class_names(&environment, &file)?;
-        let set = Lmdb { environment, keys: Arc::new(keys), classes, allow_unlabelled: self.allow_unlabelled };
+        let classes = self.class_names(&reader, &file)?;
+        let set = Lmdb {
+            reader: Arc::new(reader),
+            places: Arc::new(Places::new(keys.len())),
+            keys: Arc::new(keys),
+            classes,
+            allow_unlabelled: self.allow_unlabelled,
+            max_file_bytes: self.max_file_bytes,
+        };
         // All would have to be read to check all; slips in the layout or the settings show here.
         let mut buffer = Vec::new();
         for index in [0, set.len() - 1] {
@@ -135,15 +177,14 @@ impl LmdbBuilder {
         Ok(set)
     }
 
-    fn keys(&self, environment: &Environment) -> Result<Keys> {
-        let path = &environment.path;
-        let transaction = environment.read()?;
-        let count = environment.get(&transaction, COUNT)?;
+    fn keys(&self, reader: &Reader) -> Result<Keys> {
+        let (path, mut buffer) = (&reader.path, Vec::new());
+        let count = reader.get(COUNT, self.max_file_bytes, &mut buffer)?;
         if self.layout == LmdbLayout::Numbered || (self.layout == LmdbLayout::Auto && count.is_some()) {
             let count = count.ok_or_else(|| broken(path, "no key num-samples, which LmdbLayout::Numbered has"))?;
             let text = std::str::from_utf8(count).ok().and_then(|text| text.trim().parse::<usize>().ok());
             let Some(count) = text else { return Err(broken(path, "num-samples is no number")) };
-            let entries = environment.database.len(&transaction).map_err(|error| failed(path, error))?;
+            let entries = reader.len();
             if count as u64 >= entries {
                 let reason =
                     format!("num-samples is {count}, but there are only {} other keys", entries.saturating_sub(1));
@@ -151,34 +192,32 @@ impl LmdbBuilder {
             }
             return Ok(Keys::Numbered(count));
         }
-        let (mut bytes, mut ends, mut layout) = (Vec::new(), Vec::new(), self.layout);
-        for pair in environment.database.iter(&transaction).map_err(|error| failed(path, error))? {
-            let (key, value) = pair.map_err(|error| failed(path, error))?;
-            if is_no_sample(key) {
-                continue;
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        reader.keys(|key| {
+            if !is_no_sample(key) {
+                bytes.extend_from_slice(key);
+                ends.push(bytes.len());
             }
-            if layout == LmdbLayout::Auto {
-                layout = LmdbLayout::of(value).map_err(|what| {
-                    broken(
-                        path,
-                        format!("the value of the key {} is {what}; LmdbBuilder::layout says what is", shown(key)),
-                    )
-                })?;
-            }
-            bytes.extend_from_slice(key);
-            ends.push(bytes.len());
-        }
+        })?;
         bytes.shrink_to_fit();
         ends.shrink_to_fit();
+        let mut layout = self.layout;
+        if let (LmdbLayout::Auto, Some(end)) = (layout, ends.first()) {
+            let key = &bytes[..*end];
+            let value = reader.get(key, self.max_file_bytes, &mut buffer)?.unwrap_or_default();
+            layout = LmdbLayout::of(value).map_err(|what| {
+                let reason = format!("the value of the key {} is {what}; LmdbBuilder::layout says what is", shown(key));
+                broken(path, reason)
+            })?;
+        }
         Ok(Keys::Listed { bytes, ends, class: layout == LmdbLayout::ClassAndImage })
     }
 
-    fn class_names(&self, environment: &Environment, file: &Path) -> Result<Vec<String>> {
+    fn class_names(&self, reader: &Reader, file: &Path) -> Result<Vec<String>> {
         if !self.classes.is_empty() {
             return Ok(self.classes.clone());
         }
-        let transaction = environment.read()?;
-        if let Some(names) = environment.get(&transaction, CLASSES)? {
+        if let Some(names) = reader.get(CLASSES, self.max_file_bytes, &mut Vec::new())? {
             let names = serde_json::from_slice(names);
             return names
                 .map_err(|error| broken(file, format!("the value of the key classes is no list of names: {error}")));
@@ -220,7 +259,21 @@ impl Lmdb {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.environment.path
+        &self.reader.path
+    }
+
+    /// The value of a sample, whose place is noted.
+    fn value<'b>(&self, index: usize, key: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        let place = match self.places.get(index) {
+            Some(place) => place,
+            None => {
+                let found = self.reader.find(key, buffer)?;
+                let place = found.ok_or_else(|| broken(self.path(), format!("there is no {}", shown(key))))?;
+                self.places.note(index, place);
+                place
+            }
+        };
+        self.reader.read(key, place, self.max_file_bytes, buffer)
     }
 
     fn label(&self, key: &str, text: Option<&[u8]>) -> Result<Label> {
@@ -252,31 +305,33 @@ impl Dataset for Lmdb {
         if index >= self.len() {
             return Err(out_of_range(index, self.len()));
         }
-        buffer.clear();
-        let environment = &self.environment;
-        let missing = |key: String| broken(&environment.path, format!("there is no {key}"));
-        let transaction = environment.read()?;
-        let (begin, label) = match &*self.keys {
+        let (reader, limit) = (&*self.reader, self.max_file_bytes);
+        let (image, label) = match &*self.keys {
             Keys::Numbered(_) => {
                 let number = index as u64 + 1;
-                let key = image_key(number);
-                let image = environment.get(&transaction, key.as_bytes())?.ok_or_else(|| missing(key))?;
-                buffer.extend_from_slice(image);
-                let key = label_key(number);
-                (0, self.label(&key, environment.get(&transaction, key.as_bytes())?)?)
+                let label = match self.places.class(index) {
+                    Some(class) => Ok(Label::Class(class)),
+                    None => {
+                        let key = label_key(number);
+                        let label = self.label(&key, reader.get(key.as_bytes(), limit, buffer)?);
+                        if let Ok(Label::Class(class)) = label {
+                            self.places.note_class(index, class);
+                        }
+                        label
+                    }
+                };
+                (self.value(index, image_key(number).as_bytes(), buffer)?, label?)
             }
             Keys::Listed { bytes, ends, class } => {
                 let key = Keys::listed(bytes, ends, index);
-                let value = environment.get(&transaction, key)?.ok_or_else(|| missing(shown(key)))?;
-                buffer.extend_from_slice(value);
-                match value.first_chunk() {
-                    _ if !class => (0, Label::None),
-                    Some(class) => (4, Label::Class(u32::from_le_bytes(*class))),
+                let value = self.value(index, key, buffer)?;
+                match value.split_first_chunk() {
+                    _ if !class => (value, Label::None),
+                    Some((class, image)) => (image, Label::Class(u32::from_le_bytes(*class))),
                     None => return Err(broken(self.path(), format!("the value of {} has no class", shown(key)))),
                 }
             }
         };
-        drop(transaction);
         if let Label::Class(class) = label
             && !self.classes.is_empty()
             && class as usize >= self.classes.len()
@@ -284,11 +339,11 @@ impl Dataset for Lmdb {
             let reason = format!("{}: of class {class}, but only {} have names", self.name(index), self.classes.len());
             return Err(broken(self.path(), reason));
         }
-        Ok(Sample { data: SampleData::Encoded(&buffer[begin..]), label })
+        Ok(Sample { data: SampleData::Encoded(image), label })
     }
 
     fn name(&self, index: usize) -> String {
-        let path = self.environment.path.display();
+        let path = self.reader.path.display();
         match &*self.keys {
             _ if index >= self.len() => format!("sample {index}"),
             Keys::Numbered(_) => format!("{path}: {}", image_key(index as u64 + 1)),
@@ -301,6 +356,6 @@ impl Dataset for Lmdb {
     }
 
     fn folder(&self) -> Option<&Path> {
-        Some(folder_of(&self.environment.path))
+        Some(folder_of(&self.reader.path))
     }
 }

@@ -7,8 +7,9 @@ use heed::types::Bytes;
 use heed::{Database, Env, MdbError, WithoutTls};
 
 use super::FILE;
-use super::environment::{broken, failed, grow, map_to_write};
+use super::environment::{failed, grow, map_to_write};
 use super::layout::{CLASSES, COUNT, WRITTEN, image_key, label_key, to_text};
+use super::reader::broken;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 

@@ -39,7 +39,9 @@ impl Header {
         let header = std::str::from_utf8(&text).ok().and_then(parse);
         header.ok_or_else(|| {
             let text = String::from_utf8_lossy(&text);
-            let reason = format!("a header that is not understood: {:?}; arrays of numbers are read", text.trim());
+            // The type of the values comes first, and lists of fields can be long.
+            let text: String = text.trim().chars().take(200).collect();
+            let reason = format!("a header that is not understood: {text:?}; arrays of numbers are read");
             source.error_at(start, reason)
         })
     }

@@ -16,6 +16,7 @@ use super::arrays::ArrayValues;
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::plan::Layout;
+use crate::regular_file;
 
 /// Reads numpy's `.npy` and `.npz` as [`Arrays`].
 ///
@@ -89,7 +90,7 @@ impl Numpy {
     pub(super) fn parts(path: &Path, test: bool) -> Result<(Arrays, Option<Arrays>)> {
         let io = |source| Error::io(path, source);
         let mut magic = Vec::new();
-        File::open(path).map_err(io)?.take(4).read_to_end(&mut magic).map_err(io)?;
+        regular_file::open(path).map_err(io)?.0.take(4).read_to_end(&mut magic).map_err(io)?;
         if !magic.starts_with(b"PK") {
             return Ok((Self::new().npy(path, None::<&Path>)?, None));
         }
@@ -214,7 +215,7 @@ fn values(source: &mut Source<'_>, header: &Header, what: &str) -> Result<Vec<u8
 type Archive = ZipArchive<BufReader<File>>;
 
 fn archive(path: &Path) -> Result<Archive> {
-    let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    let (file, _) = regular_file::open(path).map_err(|source| Error::io(path, source))?;
     ZipArchive::new(BufReader::new(file)).map_err(|error| Error::data_file(path, "archive", error.to_string()))
 }
 

@@ -1,9 +1,12 @@
 //! Brace lists as shells and WebDataset have them: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
 
+use crate::dataset::shown::shortened;
 use crate::error::{Error, Result};
 
 /// More names than any data set has shards: a slip like `{0..99999999999}`.
 const MOST: usize = 1_000_000;
+/// More lists than anyone writes. Each costs a step of recursion.
+const MOST_LISTS: usize = 100;
 
 /// All names that `pattern` stands for, in the order of the lists, the last one turning fastest.
 ///
@@ -12,8 +15,16 @@ const MOST: usize = 1_000_000;
 /// stand for themselves, as in a shell.
 ///
 /// # Errors
-/// A brace without its partner, and more than a million names.
+/// A brace without its partner, more than 100 lists, and more than a million names.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
+    if pattern.matches('{').count() > MOST_LISTS {
+        let start = shortened(pattern);
+        return Err(Error::argument("shards", format!("{start}: it has more than {MOST_LISTS} lists in braces")));
+    }
+    expanded(pattern)
+}
+
+fn expanded(pattern: &str) -> Result<Vec<String>> {
     let Some(open) = pattern.find('{') else {
         return match pattern.find('}') {
             Some(at) => Err(refused(pattern, &format!("the '}}' at byte {at} has no '{{'"))),
@@ -26,7 +37,7 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
     let (inside, after) = split(&pattern[open..]).ok_or_else(|| {
         refused(pattern, &format!("the '{{' at byte {open} has no '}}'; write {{000..146}} or {{a,b}}"))
     })?;
-    let rests = expand(after)?;
+    let rests = expanded(after)?;
     let mut choices = Vec::new();
     match (alternatives(inside), range(inside)) {
         (_, Some((first, last, width))) => {
@@ -39,10 +50,10 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
         }
         (parts, None) if parts.len() > 1 => {
             for part in parts {
-                choices.extend(expand(part)?);
+                choices.extend(expanded(part)?);
             }
         }
-        _ => choices.extend(expand(inside)?.into_iter().map(|inside| format!("{{{inside}}}"))),
+        _ => choices.extend(expanded(inside)?.into_iter().map(|inside| format!("{{{inside}}}"))),
     }
     if choices.len().saturating_mul(rests.len()) > MOST {
         return Err(refused(pattern, "it stands for more than a million names"));
@@ -139,9 +150,13 @@ mod tests {
             ("{0..9}}", "has no '{'"),
             ("{0..99999999}", "more than a million"),
             ("{0..9999}{0..9999}", "more than a million"),
+            (&"{a".repeat(50_000), "more than 100 lists"),
+            (&["{".repeat(50_000), "}".repeat(50_000)].concat(), "more than 100 lists"),
+            (&"{a}".repeat(50_000), "more than 100 lists"),
         ] {
             let error = expand(pattern).unwrap_err().to_string();
-            assert!(error.starts_with("shards: ") && error.contains(says), "{pattern}: {error}");
+            let start = &pattern[..pattern.len().min(40)];
+            assert!(error.starts_with("shards: ") && error.contains(says) && error.len() < 200, "{start}: {error}");
         }
     }
 }

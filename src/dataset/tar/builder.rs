@@ -1,7 +1,7 @@
 //! Opening [`TarShards`]: which shards, which members, and where their indexes are kept.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -12,14 +12,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::index::{Binding, FOREIGN, ShardIndex};
 use super::scan::scan;
-use super::{HELD, Shard, TarShards, brace, label};
-use crate::dataset::Label;
-use crate::dataset::shown::shown;
+use super::{Shard, TarShards, brace, label, open_files};
+use crate::dataset::shown::{Shown, shown};
+use crate::dataset::{Label, MAX_FILE_BYTES};
 use crate::error::{Error, ErrorKind, Result};
+use crate::regular_file;
 use crate::replace::folder_of;
 
-/// Shards that are indexed at once: the disk is what limits.
-const THREADS: usize = 8;
 /// Lies in a folder that `gpufeed pack` has not finished.
 #[doc(hidden)]
 pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
@@ -79,6 +78,7 @@ pub struct TarShardsBuilder {
     allow_unlabelled: bool,
     indexes: ShardIndexes,
     classes: Vec<String>,
+    max_file_bytes: u64,
 }
 
 impl TarShardsBuilder {
@@ -88,6 +88,7 @@ impl TarShardsBuilder {
             allow_unlabelled: false,
             indexes: ShardIndexes::default(),
             classes: Vec::new(),
+            max_file_bytes: MAX_FILE_BYTES,
         };
         builder.extensions(TarShards::EXTENSIONS)
     }
@@ -119,6 +120,15 @@ impl TarShardsBuilder {
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.classes = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The most bytes that an image may have: a larger one is an error of its sample
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
+    #[must_use]
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
         self
     }
 
@@ -175,21 +185,22 @@ impl TarShardsBuilder {
             return Err(ErrorKind::EmptyDataset { what, hint }.into());
         }
         let classes = self.class_names(&folder, &shards)?;
-        let set = TarShards { shards, starts, classes, folder };
+        let set = TarShards { shards, starts, classes, folder, max_file_bytes: self.max_file_bytes };
         self.check_labels(&set)?;
         Ok(set)
     }
 
     /// Opens and indexes all shards, several at once.
     fn shards(&self, paths: Vec<PathBuf>) -> Result<Vec<Shard>> {
-        let threads = available_parallelism().map_or(1, usize::from).min(THREADS).min(paths.len());
+        let (held, threads) = open_files::share();
+        let threads = available_parallelism().map_or(1, usize::from).min(threads).min(paths.len());
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let done = Mutex::new(Vec::with_capacity(paths.len()));
         let work = || {
             loop {
                 let number = next.fetch_add(1, Relaxed);
                 let Some(path) = paths.get(number).filter(|_| !failed.load(Relaxed)) else { break };
-                let shard = self.shard(path, number < HELD);
+                let shard = self.shard(path, number < held);
                 failed.fetch_or(shard.is_err(), Relaxed);
                 done.lock().unwrap_or_else(PoisonError::into_inner).push((number, shard));
             }
@@ -206,10 +217,7 @@ impl TarShardsBuilder {
 
     fn shard(&self, path: &Path, held: bool) -> Result<Shard> {
         let failed = |source| Error::io(path, source);
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
-        }
+        let (file, _) = regular_file::open(path).map_err(failed)?;
         let binding = Binding::of(&file, &self.extensions).map_err(failed)?;
         let kept = self.indexes.path(path);
         let mut writable = kept.as_deref();
@@ -219,7 +227,7 @@ impl TarShardsBuilder {
                 if error.kind() == FOREIGN {
                     writable = None;
                 }
-                tracing::warn!(path = %kept.display(), %error, "the index of a shard is built anew");
+                tracing::warn!(path = %Shown(kept.display()), %error, "the index of a shard is built anew");
                 None
             });
         }
@@ -234,7 +242,7 @@ impl TarShardsBuilder {
                     && let Err(error) = index.save(kept, &binding)
                 {
                     let then = "the index of a shard stays in memory (ShardIndexes::Folder puts it elsewhere)";
-                    tracing::warn!(path = %kept.display(), %error, "{then}");
+                    tracing::warn!(path = %Shown(kept.display()), %error, "{then}");
                 }
                 index
             }
@@ -284,7 +292,7 @@ impl TarShardsBuilder {
 pub(in crate::dataset) fn class_names_beside(folder: &Path) -> Result<Vec<String>> {
     for name in ["classes.txt", "classes.json"] {
         let path = folder.join(name);
-        match fs::read(&path) {
+        match regular_file::read(&path) {
             Ok(bytes) => {
                 let invalid = |reason| Error::io(&path, io::Error::new(io::ErrorKind::InvalidData, reason));
                 return label::class_names(name, &bytes).map_err(invalid);
@@ -300,7 +308,7 @@ pub(in crate::dataset) fn class_names_beside(folder: &Path) -> Result<Vec<String
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |source| Error::io(folder, source);
     if folder.join(UNFINISHED).exists() {
-        let reason = "`gpufeed pack` has not finished it; the same command again does";
+        let reason = "`gpufeed pack` has not finished it; run it again, it goes on or says what is in its way";
         return Err(failed(io::Error::new(io::ErrorKind::InvalidData, reason)));
     }
     let mut shards = Vec::new();

@@ -20,7 +20,7 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::dataset::Label;
-use crate::{positioned, replace};
+use crate::{positioned, regular_file, replace};
 
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
@@ -167,9 +167,10 @@ impl ShardIndex {
     /// # Errors
     /// [`FOREIGN`] for another kind of file; else if it cannot be read.
     pub(super) fn load(path: &Path, binding: &Binding) -> io::Result<Option<ShardIndex>> {
-        let mut file = match File::open(path) {
+        let mut file = match regular_file::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
+            Err(error) if regular_file::is_refused(&error) => return Err(io::Error::new(FOREIGN, error)),
+            file => file?.0,
         };
         let mut bytes = Vec::new();
         (&mut file).take(Header::SIZE as u64).read_to_end(&mut bytes)?;
@@ -206,18 +207,20 @@ impl ShardIndex {
         (rest.is_empty() && index.is_consistent(header.binding.length)).then_some(index)
     }
 
-    /// Whether all that entries point at is there; a checksum can be right by intent.
+    /// Returns true if all that the entries point at is there, and nothing else: forged files can have right checksums.
+    /// Lists lie one after the other: shared lists would make a small file cost as many copies as it has samples.
     fn is_consistent(&self, length: u64) -> bool {
-        let mut key_begin = 0;
-        self.entries.iter().all(|entry| {
+        let (mut key_begin, mut targets) = (0, 0);
+        let each = self.entries.iter().all(|entry| {
             let key = self.keys.get(key_begin as usize..entry.key_end as usize).is_some();
             key_begin = entry.key_end;
             let end = entry.offset.checked_add(u64::from(entry.length));
             let image = entry.offset >= 512 && end.is_some_and(|end| end <= length);
-            let label = entry.targets >= UNLABELLED
-                || u64::from(entry.label) + u64::from(entry.targets) <= self.targets.len() as u64;
+            let label = entry.targets >= UNLABELLED || u64::from(entry.label) == targets;
+            targets += if entry.targets >= UNLABELLED { 0 } else { u64::from(entry.targets) };
             key && image && label
-        })
+        });
+        each && key_begin as usize == self.keys.len() && targets == self.targets.len() as u64
     }
 
     /// Writes the file, whole or not at all. What is there is replaced.
@@ -294,13 +297,17 @@ mod tests {
     fn entries_that_point_outside_are_refused_even_with_a_right_checksum() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
-        let changes: [fn(&mut ShardIndex); 6] = [
+        let changes: [fn(&mut ShardIndex); 9] = [
             |index| index.entries[0].offset = 1 << 20,
             |index| index.entries[0].offset = u64::MAX,
             |index| index.entries[0].offset = 0,
             |index| index.entries[1].key_end = 1000,
             |index| index.entries[2].label = 1,
             |index| index.entries[2].key_end = 4, // inside a character
+            |index| index.keys.push('x'),
+            |index| index.targets.push(1.0),
+            // Two samples of one list.
+            |index| (index.entries[3].label, index.entries[3].targets) = (0, 2),
         ];
         for (number, change) in changes.into_iter().enumerate() {
             let mut index = sample();

@@ -4,6 +4,7 @@ mod brace;
 mod builder;
 mod index;
 mod label;
+mod open_files;
 mod scan;
 
 use std::fs::File;
@@ -12,20 +13,15 @@ use std::path::{Path, PathBuf};
 
 use super::shown::shown;
 use super::{Dataset, Sample, SampleData, out_of_range};
-use crate::error::{Error, Result};
-use crate::positioned;
+use crate::error::{Error, ErrorKind, Result};
+use crate::{positioned, regular_file};
 use index::{Entry, ShardIndex, header_hash};
 use scan::BLOCK;
 
 #[doc(hidden)] // `gpufeed pack` puts it there
 pub use builder::UNFINISHED;
-#[cfg(feature = "lmdb")]
 pub(super) use builder::class_names_beside;
 pub use builder::{ShardIndexes, TarShardsBuilder};
-
-/// Shards of a data set whose files stay open; the others are opened for each read. On some systems a process may hold
-/// 256, of several data sets.
-const HELD: usize = 64;
 
 /// Samples in tar files, as WebDataset packs them: the members of a sample follow each other and share their name up to
 /// the first dot.
@@ -65,11 +61,13 @@ pub struct TarShards {
     starts: Vec<usize>,
     classes: Vec<String>,
     folder: PathBuf,
+    max_file_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Shard {
     path: Box<Path>,
+    /// The first shards stay open; the others are opened for each read, as a process may have only so many files open.
     file: Option<File>,
     index: ShardIndex,
 }
@@ -129,14 +127,15 @@ impl Dataset for TarShards {
         let (shard, at, entry) = self.find(index).ok_or_else(|| out_of_range(index, self.len()))?;
         let begin = entry.offset - BLOCK;
         let length = BLOCK as usize + entry.length as usize;
-        if buffer.len() < length {
-            buffer.clear();
-            buffer.resize(length, 0);
+        if u64::from(entry.length) > self.max_file_bytes {
+            let (name, bytes) = (self.name(index), entry.length.into());
+            return Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes: self.max_file_bytes }.into());
         }
+        regular_file::lengthen(buffer, length, 0).map_err(|source| Error::io(&*shard.path, source))?;
         let bytes = &mut buffer[..length];
         let read = match &shard.file {
             Some(file) => positioned::read_exact(file, bytes, begin),
-            None => File::open(&shard.path).and_then(|file| positioned::read_exact(&file, bytes, begin)),
+            None => regular_file::open(&shard.path).and_then(|(file, _)| positioned::read_exact(&file, bytes, begin)),
         };
         let changed = || {
             let key = shown(shard.index.key(at).as_bytes());
@@ -159,7 +158,7 @@ impl Dataset for TarShards {
 
     fn name(&self, index: usize) -> String {
         match self.key(index) {
-            Some((shard, key)) => format!("{}: {}", shard.display(), shown(key.as_bytes())),
+            Some((shard, key)) => format!("{}: {key}", shard.display()),
             None => format!("sample {index}"),
         }
     }

@@ -13,7 +13,7 @@ use super::label;
 use crate::dataset::Label;
 use crate::dataset::shown::shown;
 use crate::error::{Error, Result};
-use crate::positioned;
+use crate::{positioned, regular_file};
 
 /// Of an archive: headers, and what members are filled up to.
 pub(super) const BLOCK: u64 = 512;
@@ -38,7 +38,7 @@ pub(super) fn scan(path: &Path, file: &File, extensions: &[String]) -> Result<Sh
     let length = file.metadata().map_err(failed)?.len();
     check_start(path, file, length)?;
     // The archive moves its file's position, on Windows positioned reads do as well.
-    let mut archive = Archive::new(File::open(path).map_err(failed)?);
+    let mut archive = Archive::new(regular_file::open(path).map_err(failed)?.0);
     let mut scan = Scan {
         path,
         file,

@@ -14,8 +14,13 @@ pub(super) struct Entry {
 }
 
 /// The places where decoding one JPEG's scan can start. It comes from decoding the whole scan once and belongs to
-/// exactly that file: what holds it has to see to that, for with another file it leads to an error or to wrong pixels,
-/// never to a panic.
+/// exactly that file: what holds it has to see to that, for with another file it may lead to wrong pixels, never to a
+/// panic.
+///
+/// Somebody may have forged it, so it is compared with the file where that costs little: its first entry with the
+/// scan's start, and in each row of a region what decoding meets with the last entry on the way. Entries are a chain,
+/// each of which follows from the one before. Changed ones, however many, are not the chain that begins where the scan
+/// does, so it is broken somewhere; but a region that crosses no broken link cannot know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeekIndex {
     /// MCUs of the image, across and down.
@@ -35,19 +40,23 @@ impl SeekIndex {
         SeekIndex { mcus: (mcus.0 as u32, mcus.1 as u32), components, entries, end }
     }
 
+    /// Returns true if the index is that of an image like this, and begins where the scan does, at byte `scan`.
+    pub(super) fn fits(&self, mcus: (usize, usize), components: usize, scan: usize) -> bool {
+        (self.mcus.0 as usize, self.mcus.1 as usize, self.components) == (mcus.0, mcus.1, components)
+            && self.entries.first() == Some(&Entry { at: 8 * scan as u64, predictors: [0; 3] })
+    }
+
+    /// The entry before MCU `column` of a row, where one begins; after a row's last MCU that of the next row.
+    pub(super) fn entry(&self, row: usize, column: usize) -> Option<&Entry> {
+        let across = (self.mcus.0 as usize).div_ceil(GROUP);
+        let at_entry = column.is_multiple_of(GROUP) || column == self.mcus.0 as usize;
+        self.entries.get(row * across + column.div_ceil(GROUP)).filter(|_| at_entry)
+    }
+
     /// The state before MCU `column` of a row (rounded down to the last entry, which is the second part of the result),
-    /// and the file's bytes up to which the MCUs before `end` may reach. `None` if the index is not one of an image
-    /// like this.
-    pub(super) fn seek(
-        &self,
-        mcus: (usize, usize),
-        components: usize,
-        (row, column, end): (usize, usize, usize),
-    ) -> Option<(Entry, usize, usize)> {
-        if (self.mcus.0 as usize, self.mcus.1 as usize, self.components) != (mcus.0, mcus.1, components) {
-            return None;
-        }
-        let across = mcus.0.div_ceil(GROUP);
+    /// and the file's bytes up to which the MCUs before `end` may reach.
+    pub(super) fn seek(&self, row: usize, column: usize, end: usize) -> Option<(Entry, usize, usize)> {
+        let across = (self.mcus.0 as usize).div_ceil(GROUP);
         let group = column / GROUP;
         let entry = *self.entries.get(row * across + group)?;
         // The MCUs end where the next group begins, at most one byte and what is stuffed behind it later.
@@ -109,10 +118,15 @@ impl SeekIndex {
         bytes.is_empty().then_some(())
     }
 
-    #[cfg(any(test, feature = "bench-internals"))]
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut index = Self::default();
         index.read(bytes).map(|()| index)
+    }
+
+    /// For tests that forge them.
+    #[cfg(test)]
+    pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries
     }
 
     /// Entries that there is room for.

@@ -1,8 +1,8 @@
-//! What a JPEG's segments say, up to its scan (ITU-T T.81 annex B): the frame, the tables that the scan uses, where its
-//! data starts.
+//! Reads a JPEG's segments (ITU-T T.81 annex B): the frame, its scans, the tables that each of them uses, and where
+//! their data start.
 //!
 //! Nothing is allocated. Whatever the engine does not serve, and whatever is not quite as the standard has it, is
-//! declined with a reason: zune-jpeg then decides.
+//! declined with a reason: `mod.rs` of the folder above then decides.
 
 use super::color::ColorTransform;
 use super::huffman::Code;
@@ -13,12 +13,15 @@ pub(super) type Declined = &'static str;
 /// Most blocks of an MCU, all components together (T.81 B.2.3).
 pub(super) const MCU_BLOCKS: usize = 10;
 
-/// One component of the frame, and the tables its scan uses.
+/// Most components that the engine serves.
+pub(super) const COMPONENTS: usize = 3;
+
+/// One component of the frame, and the tables that its scan uses; a component without a scan has none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Component<'a> {
-    /// Blocks of an MCU across, 1..=4; 1 where the component is alone.
+    /// Its sampling factors: blocks across and down of an MCU that it shares with others, 1..=4. Both are 1 where the
+    /// frame has no other component.
     pub(super) across: usize,
-    /// Blocks of an MCU down.
     pub(super) down: usize,
     /// Steps of quantisation, in zigzag order.
     pub(super) steps: [u16; 64],
@@ -28,21 +31,45 @@ pub(super) struct Component<'a> {
     pub(super) ac: Code<'a>,
 }
 
-/// A frame that the engine can decode: 8 bits, Huffman-coded, sequential, one scan.
+/// A scan: which components it holds, and where its data are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scan {
+    members: [usize; COMPONENTS],
+    count: usize,
+    /// MCUs across and down. A component that is alone in its scan has MCUs of one block, and none but those that hold
+    /// a part of the image (T.81 A.2.2).
+    pub(super) mcus: (usize, usize),
+    /// MCUs between restart markers; 0 where there are none.
+    pub(super) restart: usize,
+    /// Offset of the entropy-coded data in the file.
+    pub(super) at: usize,
+}
+
+impl Scan {
+    /// Which of the frame's components it holds.
+    pub(super) fn members(&self) -> &[usize] {
+        &self.members[..self.count]
+    }
+}
+
+/// A frame that the engine can decode: 8 bits, Huffman-coded, sequential, each component in one scan.
 #[derive(Clone, Debug)]
 pub(super) struct Frame<'a> {
     /// Columns and rows.
     pub(super) size: (usize, usize),
-    components: [Component<'a>; 3],
+    components: [Component<'a>; COMPONENTS],
     count: usize,
-    /// MCUs between restart markers; 0 where there are none.
-    pub(super) restart: usize,
     pub(super) transform: ColorTransform,
-    /// Offset of the scan's entropy-coded data in the file.
-    pub(super) scan: usize,
+    scans: [Scan; COMPONENTS],
+    scan_count: usize,
 }
 
 impl<'a> Frame<'a> {
+    /// In the order of the file.
+    pub(super) fn scans(&self) -> &[Scan] {
+        &self.scans[..self.scan_count]
+    }
+
     /// One or three components.
     pub(super) fn components(&self) -> &[Component<'a>] {
         &self.components[..self.count]
@@ -61,50 +88,169 @@ impl<'a> Frame<'a> {
         (self.size.0.div_ceil(8 * across), self.size.1.div_ceil(8 * down))
     }
 
-    /// Reads the segments up to and including SOS.
-    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Declined> {
+    /// Blocks of an MCU across and down in a scan of so many components.
+    pub(super) fn blocks(&self, component: usize, scan: &Scan) -> (usize, usize) {
+        match (scan.members(), &self.components[component]) {
+            ([_], _) => (1, 1),
+            (_, component) => (component.across, component.down),
+        }
+    }
+
+    /// Reads the segments up to the header of the scan that completes the image; where components have scans of their
+    /// own, up to the image's end. With `fill` the image may end before each component had its scan.
+    pub(super) fn read(bytes: &'a [u8], fill: bool) -> Result<Self, Declined> {
         let mut tables = Tables { steps: [None; 4], dc: [None; 4], ac: [None; 4] };
-        let mut sof = None;
+        let mut frame: Option<(Sof, Frame<'a>)> = None;
         let mut restart = 0;
         let (mut jfif, mut adobe) = (false, None);
         let mut at = 2;
         loop {
-            let (marker, payload, end) = segment(bytes, at)?;
+            let begun = frame.as_ref().is_some_and(|(_, frame)| frame.scan_count > 0);
+            let (marker, payload, end) = match segment(bytes, at) {
+                Ok(Some(segment)) => segment,
+                Ok(None) if begun => break,
+                Ok(None) => return Err("the image ends before its scan"),
+                Err(_) if begun && fill => break,
+                Err(reason) => return Err(reason),
+            };
             at = end;
-            match marker {
-                0xC0 | 0xC1 if sof.is_none() => sof = Some(Sof::read(payload)?),
-                0xC0 | 0xC1 => return Err("several frames"),
-                0xC2 => return Err("progressive"),
-                0xC4 => tables.huffman(payload)?,
-                0xC3 | 0xC5..=0xCF => return Err("neither baseline nor extended sequential"),
-                0xDB => tables.quantisation(payload)?,
-                0xDD => {
-                    let &[high, low] = payload else { return Err("a DRI segment of a wrong length") };
-                    restart = usize::from(u16::from_be_bytes([high, low]));
+            let read = match marker {
+                0xC0 | 0xC1 if frame.is_none() => {
+                    let sof = Sof::read(payload)?;
+                    frame = Some((sof, sof.frame()?));
+                    Ok(())
                 }
+                0xC0 | 0xC1 => Err("several frames"),
+                0xC2 => Err("progressive"),
+                0xC4 => tables.huffman(payload),
+                0xC3 | 0xC5..=0xCF => Err("neither baseline nor extended sequential"),
+                0xDB => tables.quantisation(payload),
+                0xDD => match payload {
+                    &[high, low] => {
+                        restart = usize::from(u16::from_be_bytes([high, low]));
+                        Ok(())
+                    }
+                    _ => Err("a DRI segment of a wrong length"),
+                },
                 0xDA => {
-                    let Some(sof) = &sof else { return Err("no frame before the scan") };
-                    let (components, count) = sof.scan(payload, &tables)?;
-                    let ids = sof.components.map(|(id, ..)| id);
-                    let transform = ColorTransform::of(jfif, adobe, &ids[..count]).ok_or("an unknown colour space")?;
-                    return Ok(Frame { size: sof.size, components, count, restart, transform, scan: at });
+                    let Some((sof, frame)) = &mut frame else { return Err("no frame before the scan") };
+                    frame.add(sof, payload, &tables, (restart, at)).map(|()| at = behind_data(bytes, at, frame))
                 }
-                0xE0 => jfif |= payload.len() >= 14 && payload.starts_with(b"JFIF\0"),
-                0xEE if payload.len() >= 12 && payload.starts_with(b"Adobe") => adobe = Some(payload[11]),
-                0xE1..=0xEF | 0xFE => {}
-                _ => return Err("an unusual marker before the scan"),
+                // libjpeg looks at these before the first scan.
+                0xE0 if !begun => {
+                    jfif |= payload.len() >= 14 && payload.starts_with(b"JFIF\0");
+                    Ok(())
+                }
+                0xEE if !begun && payload.len() >= 12 && payload.starts_with(b"Adobe") => {
+                    adobe = Some(payload[11]);
+                    Ok(())
+                }
+                0xE0..=0xEF | 0xFE => Ok(()),
+                _ => Err("an unusual marker before the scan"),
+            };
+            match read {
+                Err(reason) if !(begun && fill) => return Err(reason),
+                Err(_) => break,
+                // Whatever follows a scan of all components is not part of the image.
+                Ok(()) if frame.as_ref().is_some_and(|(_, frame)| frame.is_in_one_scan()) => break,
+                Ok(()) => {}
             }
         }
+        let Some((sof, mut frame)) = frame else { return Err("no frame before the scan") };
+        if !fill && frame.scans().iter().map(|scan| scan.count).sum::<usize>() < frame.count {
+            return Err("a component without a scan");
+        }
+        let ids = sof.components.map(|(id, ..)| id);
+        frame.transform = ColorTransform::of(jfif, adobe, &ids[..frame.count]).ok_or("an unknown colour space")?;
+        Ok(frame)
+    }
+
+    /// Returns true if the first scan holds all components.
+    pub(super) fn is_in_one_scan(&self) -> bool {
+        self.scan_count > 0 && self.scans[0].count == self.count
+    }
+
+    /// Adds the scan whose header `payload` is; `restart` and the place of its data are given.
+    fn add(
+        &mut self,
+        sof: &Sof,
+        payload: &[u8],
+        tables: &Tables<'a>,
+        (restart, at): (usize, usize),
+    ) -> Result<(), Declined> {
+        let (&count, rest) = payload.split_first().ok_or("the scan header is too short")?;
+        let count = usize::from(count);
+        if !(1..=self.count).contains(&count) {
+            return Err("a scan of no component, or of more than the frame has");
+        }
+        let (selectors, rest) = rest.split_at_checked(2 * count).ok_or("the scan header is too short")?;
+        // Spectral selection and approximation have no meaning in a sequential frame; libjpeg warns and goes on.
+        if rest.len() != 3 {
+            return Err("a scan header of a wrong length");
+        }
+        let mut scan = Scan { members: [0; COMPONENTS], count, mcus: self.mcus(), restart, at };
+        let mut first = 0;
+        for (member, &[id, selector]) in scan.members.iter_mut().zip(selectors.as_chunks::<2>().0) {
+            let ids = sof.components[..self.count].iter().map(|component| component.0);
+            let Some(found) = ids.enumerate().skip(first).find(|&(_, other)| other == id).map(|(i, _)| i) else {
+                return Err("the scan's components are not in the frame's order");
+            };
+            if self.scans().iter().any(|earlier| earlier.members().contains(&found)) {
+                return Err("a component in two scans");
+            }
+            (*member, first) = (found, found + 1);
+            const MISSING: Declined = "a table that the scan uses is missing";
+            let component = &mut self.components[found];
+            component.steps = tables.steps.get(sof.components[found].3).copied().flatten().ok_or(MISSING)?;
+            component.dc = tables.dc.get(usize::from(selector >> 4)).copied().flatten().ok_or(MISSING)?;
+            component.ac = tables.ac.get(usize::from(selector & 15)).copied().flatten().ok_or(MISSING)?;
+        }
+        let members = scan.members().iter().map(|&member| &self.components[member]);
+        if count > 1 && members.map(|component| component.across * component.down).sum::<usize>() > MCU_BLOCKS {
+            return Err("an MCU of more than ten blocks");
+        }
+        if count == 1 {
+            let (component, (across, down)) = (&self.components[scan.members[0]], self.largest());
+            scan.mcus.0 = (self.size.0 * component.across).div_ceil(8 * across);
+            scan.mcus.1 = (self.size.1 * component.down).div_ceil(8 * down);
+        }
+        self.scans[self.scan_count] = scan;
+        self.scan_count += 1;
+        Ok(())
     }
 }
 
-/// The marker and payload of the segment at or behind `at`, and where it ends.
-fn segment(bytes: &[u8], mut at: usize) -> Result<(u8, &[u8], usize), Declined> {
+/// Returns where to look for the next segment after a scan's header that ends at `at`: after the scan's data if another
+/// scan has to follow.
+fn behind_data(bytes: &[u8], mut at: usize, frame: &Frame<'_>) -> usize {
+    if frame.is_in_one_scan() {
+        return at;
+    }
+    while let Some(full) = bytes[at..].iter().position(|&byte| byte == 0xFF) {
+        at += full;
+        let Some(behind) = bytes[at..].iter().position(|&byte| byte != 0xFF) else { return at };
+        match bytes[at + behind] {
+            // Stuffing and restart markers are data.
+            0 | 0xD0..=0xD7 => at += behind + 1,
+            _ => return at,
+        }
+    }
+    bytes.len()
+}
+
+/// A marker, its payload, and where that ends.
+type Segment<'a> = (u8, &'a [u8], usize);
+
+/// Returns the segment at or after `at`; `None` for the image's end.
+fn segment(bytes: &[u8], mut at: usize) -> Result<Option<Segment<'_>>, Declined> {
     const ENDS: Declined = "the bytes end before the scan";
     let rest = bytes.get(at..).ok_or(ENDS)?;
     // Stray bytes between segments are common, and so are fill bytes (0xFF).
     at += rest.iter().position(|&byte| byte == 0xFF).ok_or(ENDS)?;
     at += bytes[at..].iter().position(|&byte| byte != 0xFF).ok_or(ENDS)?;
+    if bytes[at] == 0xD9 {
+        return Ok(None);
+    }
     let &[marker, high, low, ..] = &bytes[at..] else { return Err(ENDS) };
     if matches!(marker, 0x00..=0xBF | 0xD0..=0xD9) {
         return Err("an unusual marker before the scan");
@@ -114,7 +260,7 @@ fn segment(bytes: &[u8], mut at: usize) -> Result<(u8, &[u8], usize), Declined> 
         return Err("a segment without a length");
     }
     let payload = bytes.get(at + 3..at + 1 + length).ok_or(ENDS)?;
-    Ok((marker, payload, at + 1 + length))
+    Ok(Some((marker, payload, at + 1 + length)))
 }
 
 /// The tables as defined so far; a later definition replaces an earlier one.
@@ -169,10 +315,11 @@ impl<'a> Tables<'a> {
 }
 
 /// The frame header.
+#[derive(Clone, Copy)]
 struct Sof {
     size: (usize, usize),
-    /// Identifier, blocks across, blocks down, quantisation table.
-    components: [(u8, usize, usize, usize); 3],
+    /// Identifier, sampling factors, quantisation table.
+    components: [(u8, usize, usize, usize); COMPONENTS],
     count: usize,
 }
 
@@ -191,7 +338,7 @@ impl Sof {
         if rest.len() != 3 * count {
             return Err("a frame header of a wrong length");
         }
-        let mut components = [(0, 1, 1, 0); 3];
+        let mut components = [(0, 1, 1, 0); COMPONENTS];
         for (component, &[id, factors, table]) in components.iter_mut().zip(rest.as_chunks::<3>().0) {
             let (across, down) = (usize::from(factors >> 4), usize::from(factors & 15));
             if !(1..=4).contains(&across) || !(1..=4).contains(&down) {
@@ -203,50 +350,26 @@ impl Sof {
         Ok(Sof { size, components, count })
     }
 
-    /// What the scan header makes of the frame's components.
-    fn scan<'a>(&self, payload: &[u8], tables: &Tables<'a>) -> Result<([Component<'a>; 3], usize), Declined> {
-        let (&count, rest) = payload.split_first().ok_or("the scan header is too short")?;
-        if usize::from(count) != self.count {
-            return Err("components are not interleaved");
-        }
-        let (selectors, rest) = rest.split_at_checked(2 * self.count).ok_or("the scan header is too short")?;
-        // What spectral selection and approximation say is of no meaning in a sequential frame; libjpeg warns and goes on.
-        if rest.len() != 3 {
-            return Err("a scan header of a wrong length");
-        }
-        let none = Component {
-            across: 1,
-            down: 1,
-            steps: [0; 64],
-            dc: Code { counts: &[0; 16], symbols: &[] },
-            ac: Code { counts: &[0; 16], symbols: &[] },
-        };
-        let mut components = [none; 3];
-        let selected = selectors.as_chunks::<2>().0.iter().zip(&self.components);
-        for (component, (&[id, selector], &(expected, across, down, table))) in components.iter_mut().zip(selected) {
-            if id != expected {
-                return Err("the scan's components are not in the frame's order");
-            }
-            const MISSING: Declined = "a table that the scan uses is missing";
-            // A component that is alone has one block an MCU, whatever its factors.
+    /// The frame without its scans.
+    fn frame<'a>(&self) -> Result<Frame<'a>, Declined> {
+        let component = |(_, across, down, _): (u8, usize, usize, usize)| {
+            // One that is alone has one block an MCU, whatever its factors.
             let (across, down) = if self.count == 1 { (1, 1) } else { (across, down) };
-            *component = Component {
-                across,
-                down,
-                steps: tables.steps.get(table).copied().flatten().ok_or(MISSING)?,
-                dc: tables.dc.get(usize::from(selector >> 4)).copied().flatten().ok_or(MISSING)?,
-                ac: tables.ac.get(usize::from(selector & 15)).copied().flatten().ok_or(MISSING)?,
-            };
-        }
-        let components_used = &components[..self.count];
-        if components_used.iter().map(|component| component.across * component.down).sum::<usize>() > MCU_BLOCKS {
-            return Err("an MCU of more than ten blocks");
-        }
-        let largest = |of: fn(&Component<'a>) -> usize| components_used.iter().map(of).max().unwrap_or(1);
-        let (across, down) = (largest(|component| component.across), largest(|component| component.down));
-        if components_used.iter().any(|component| across % component.across != 0 || down % component.down != 0) {
+            let none = Code { counts: &[0; 16], symbols: &[] };
+            Component { across, down, steps: [0; 64], dc: none, ac: none }
+        };
+        let frame = Frame {
+            size: self.size,
+            components: self.components.map(component),
+            count: self.count,
+            transform: ColorTransform::Gray,
+            scans: [Scan::default(); COMPONENTS],
+            scan_count: 0,
+        };
+        let (across, down) = frame.largest();
+        if frame.components().iter().any(|component| across % component.across != 0 || down % component.down != 0) {
             return Err("sampling factors that do not divide each other");
         }
-        Ok((components, self.count))
+        Ok(frame)
     }
 }

@@ -1,9 +1,10 @@
 //! JPEG by our own engine: of a file only what a region needs is decoded, and with a [`SeekIndex`] only that is read.
 //!
 //! Bit for bit libjpeg-turbo's default result: accurate integer inverse DCT, interpolated ("fancy") chroma. Served are
-//! 8-bit Huffman-coded sequential files of one or three components in one scan, which is nearly all, at full size or
-//! scaled down as its draft mode does; anything else, anything unusual in the headers and any corruption in what a
-//! region needs is declined, and zune-jpeg (`zune.rs`) decides what becomes of it.
+//! 8-bit Huffman-coded sequential files of one or three components, in one scan or in several, which is nearly all, at
+//! full size or scaled down as its draft mode does; anything else and anything unusual in the headers is declined, and
+//! zune-jpeg (`zune.rs`) decides what becomes of it. Damage in what a region needs is an error, or with
+//! `Truncated::Fill` decoded as libjpeg-turbo does.
 //!
 //! | step | file |
 //! |---|---|
@@ -11,15 +12,19 @@
 //! | the scan without stuffed bytes and restart markers | `stuffing.rs` |
 //! | codes to coefficients | `huffman.rs`, `bits.rs` |
 //! | which blocks, from where on | `scan.rs`, `index.rs` |
+//! | the same of a damaged scan | `damaged.rs` |
 //! | coefficients to samples | `idct.rs` |
 //! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
 
 mod bits;
 mod color;
+mod damaged;
 #[cfg(test)]
 mod exactness;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod forged;
 mod huffman;
 mod idct;
 mod index;
@@ -34,18 +39,43 @@ pub(crate) use index::SeekIndex;
 use huffman::{Ac, Dc};
 use idct::IdctSize;
 use layout::Layout;
-use markers::{Declined, Frame};
+use markers::{COMPONENTS, Frame};
 use scan::{Coder, Job, Part};
 use stuffing::Destuffed;
 use upsample::{Plane, Rows};
 
+use super::memory::try_grow;
 use super::zune::PIXELS_PER_BYTE;
-use super::{DecodeOptions, PIXEL, Placed, Rect, Scale, Truncated, grow, probe};
+use super::{DecodeOptions, PIXEL, Placed, Rect, Scale, Truncated, probe};
+
+/// Why the engine has not decoded a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undecoded {
+    /// It is of a kind, or has headers, that another decoder may know.
+    Declined(&'static str),
+    /// A part of the file that the region needs is damaged or cut.
+    Damaged(&'static str),
+}
+
+impl From<&'static str> for Undecoded {
+    fn from(reason: &'static str) -> Self {
+        Undecoded::Declined(reason)
+    }
+}
+
+impl Undecoded {
+    #[cfg(any(test, feature = "bench-internals"))]
+    pub(super) fn reason(self) -> &'static str {
+        let (Undecoded::Declined(reason) | Undecoded::Damaged(reason)) = self;
+        reason
+    }
+}
 
 /// How a seek index takes part in decoding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seek<'a> {
-    /// The file's index, if there is one. What is not one of this file costs time, and may give wrong pixels.
+    /// The file's index, if there is one. That of another file costs time, and may give wrong pixels where it agrees
+    /// with itself and with the file in every place that is looked at (`index.rs`).
     pub(crate) index: Option<&'a SeekIndex>,
     /// Whether to build the index if there is none. The scan is then read to its end.
     pub(crate) build: bool,
@@ -63,8 +93,8 @@ pub(super) struct Scratch {
 /// Of each component, kept from file to file: many share their tables.
 #[derive(Debug, Default)]
 struct Tables {
-    dc: [Dc; 3],
-    ac: [Ac; 3],
+    dc: [Dc; COMPONENTS],
+    ac: [Ac; COMPONENTS],
 }
 
 impl Scratch {
@@ -76,7 +106,8 @@ impl Scratch {
     /// Grows to what another one has grown to.
     pub(super) fn reserve(&mut self, [file, planes, columns]: [usize; 3]) {
         self.destuffed.reserve(file);
-        grow(&mut self.planes, planes);
+        // Memory that is not available now is asked for again when it is needed.
+        let _ = try_grow(&mut self.planes, planes);
         self.rows.reserve(columns);
     }
 }
@@ -87,16 +118,17 @@ fn open<'a>(
     size: (u32, u32),
     scale: Scale,
     options: &DecodeOptions,
-) -> Result<(Frame<'a>, Layout), Declined> {
-    if options.truncated != Truncated::Fill && !probe::jpeg_has_end(bytes) {
-        return Err("no end-of-image marker");
+) -> Result<(Frame<'a>, Layout), Undecoded> {
+    let fill = options.truncated == Truncated::Fill;
+    if !fill && !probe::jpeg_has_end(bytes) {
+        return Err(Undecoded::Damaged("no end-of-image marker"));
     }
     if u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * PIXELS_PER_BYTE {
-        return Err("too few bytes for its size");
+        return Err(Undecoded::Damaged("too few bytes for its size"));
     }
-    let frame = Frame::read(bytes)?;
+    let frame = Frame::read(bytes, fill)?;
     if frame.size != (size.0 as usize, size.1 as usize) {
-        return Err("another size than it was probed with");
+        return Err("another size than it was probed with".into());
     }
     let components = frame.components();
     let factors = [0, 1, 2].map(|i| components.get(i).map_or((1, 1), |one| (one.across as u8, one.down as u8)));
@@ -111,17 +143,17 @@ fn open<'a>(
     Ok((frame, layout))
 }
 
-/// Whether the engine would decode a file by what its headers say. The scan may still be corrupt.
+/// Returns true if the engine would decode a file by its headers. The data may still be damaged.
 pub(super) fn serves(bytes: &[u8], size: (u32, u32), options: &DecodeOptions) -> bool {
     open(bytes, size, Scale::Full, options).is_ok()
 }
 
-/// Decodes `stored`, a part of the stored image at `scale`, into `target`; the index if one was to be built. `size` =
-/// (columns, rows) is the stored image's full size.
+/// Decodes `stored`, a part of the stored image at `scale`, into `target`; whether by the index, and the index if one was
+/// to be built and the image lies in one scan. `size` = (columns, rows) is the stored image's full size.
 ///
 /// # Errors
 ///
-/// Why the file was declined.
+/// Returns the reason why the file was not decoded.
 pub(super) fn decode(
     bytes: &[u8],
     size: (u32, u32),
@@ -130,20 +162,20 @@ pub(super) fn decode(
     seek: Seek<'_>,
     scratch: &mut Scratch,
     target: &mut Vec<u8>,
-) -> Result<(Placed, Option<SeekIndex>), Declined> {
+) -> Result<(Placed, bool, Option<SeekIndex>), Undecoded> {
     let (frame, layout) = open(bytes, size, scale, options)?;
     let components = frame.components();
 
     // Whatever the region: the next one of this image may be larger.
     let (across, down) = frame.mcus();
     let blocks: usize = components.iter().map(|component| component.across * component.down).sum();
-    grow(&mut scratch.planes, across * down * blocks * 64);
-    grow(target, PIXEL * frame.size.0 * frame.size.1);
+    try_grow(&mut scratch.planes, across * down * blocks * 64).map_err(|_| "no memory for its planes")?;
+    try_grow(target, PIXEL * frame.size.0 * frame.size.1).map_err(|_| "no memory for its pixels")?;
     scratch.destuffed.reserve(bytes.len());
     scratch.rows.reserve(frame.size.0);
 
     let mut rest = scratch.planes.as_mut_slice();
-    let mut parts: [Part<'_>; 3] = Default::default();
+    let mut parts: [Part<'_>; COMPONENTS] = Default::default();
     for (part, component) in parts.iter_mut().zip(&layout.components) {
         let window = component.window(stored);
         let side = component.size.samples();
@@ -160,7 +192,7 @@ pub(super) fn decode(
     let everything = (layout.width, layout.height) == (stored.width as usize, stored.height as usize);
     let skips = seek.index.is_none() && !everything;
     let Tables { dc, ac } = &mut *scratch.tables;
-    let mut slots = [0; 3];
+    let mut slots = [0; COMPONENTS];
     for (i, component) in components.iter().enumerate() {
         // Chroma components nearly always share their codes.
         slots[i] = if i == 2 && component.ac == components[1].ac && component.dc == components[1].dc { 1 } else { i };
@@ -169,18 +201,38 @@ pub(super) fn decode(
             ac[i].build(component.ac, skips)?;
         }
     }
-    let coders = [0, 1, 2].map(|i| {
-        let (across, down) = components.get(i).map_or((1, 1), |component| (component.across, component.down));
-        let steps = components.get(i).map_or([0; 64], |component| scan::in_rows(&component.steps));
-        Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], steps }
-    });
-    let count = components.len();
-    let mut job = Job { bytes, frame: &frame, coders: &coders[..count], parts: &mut parts[..count] };
-    let sought = seek.index.and_then(|index| job.read_indexed(&mut scratch.destuffed, index));
-    let built = match sought {
-        Some(()) => None,
-        None => job.read_whole(&mut scratch.destuffed, seek.build)?,
-    };
+    let (mut indexed, mut built) = (false, None);
+    for scan in frame.scans() {
+        let coders: [Coder<'_>; COMPONENTS] = std::array::from_fn(|slot| {
+            let i = scan.members().get(slot).copied().unwrap_or(0);
+            let (across, down) = frame.blocks(i, scan);
+            let steps = scan::in_rows(&components[i].steps);
+            Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], steps }
+        });
+        let mut own: [Part<'_>; COMPONENTS] = Default::default();
+        own.iter_mut().zip(scan.members()).for_each(|(own, &i)| *own = std::mem::take(&mut parts[i]));
+        let count = scan.members().len();
+        let mut job = Job { bytes, scan, coders: &coders[..count], parts: &mut own[..count] };
+        let seek = if frame.is_in_one_scan() { seek } else { Seek::default() };
+        let sought = seek.index.and_then(|index| job.read_indexed(&mut scratch.destuffed, index));
+        indexed = sought.is_some();
+        if !indexed {
+            built = match job.read_whole(&mut scratch.destuffed, seek.build) {
+                None if options.truncated == Truncated::Fill => {
+                    damaged::read(&mut job).ok_or("a region beyond its planes")?;
+                    None
+                }
+                None => return Err(Undecoded::Damaged("the scan is damaged or cut")),
+                Some(built) => built,
+            };
+        }
+        own.into_iter().zip(scan.members()).for_each(|(own, &i)| parts[i] = own);
+    }
+    for (i, part) in parts.iter_mut().enumerate() {
+        if !frame.scans().iter().any(|scan| scan.members().contains(&i)) {
+            part.samples.fill(128); // its scan was cut off
+        }
+    }
 
     let plane = |i: usize| {
         let (part, component): (&Part<'_>, _) = (&parts[i], layout.components[i]);
@@ -190,12 +242,12 @@ pub(super) fn decode(
     };
     let row = stored.width as usize * PIXEL;
     let target = &mut target[..row * stored.height as usize];
-    match count {
+    match components.len() {
         1 => upsample::finish(&[plane(0)], frame.transform, stored, &mut scratch.rows, target),
         _ => {
             let planes = [plane(0), plane(1), plane(2)];
             upsample::finish(&planes, frame.transform, stored, &mut scratch.rows, target);
         }
     }
-    Ok((Placed { offset: 0, stride: row }, built))
+    Ok((Placed { offset: 0, stride: row }, indexed, built))
 }

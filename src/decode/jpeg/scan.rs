@@ -6,10 +6,8 @@ use super::bits::{Bits, Block, NATURAL};
 use super::huffman::{Ac, Dc};
 use super::idct::{self, IdctSize};
 use super::index::{Entry, GROUP, SeekIndex};
-use super::markers::{Declined, Frame, MCU_BLOCKS};
+use super::markers::{MCU_BLOCKS, Scan};
 use super::stuffing::{Cut, Destuffed};
-
-const CORRUPT: Declined = "the scan is corrupt or cut";
 
 /// How the blocks of a component are coded.
 #[derive(Clone)]
@@ -51,10 +49,10 @@ impl Part<'_> {
 
 /// MCUs `from..end` of a row of MCUs.
 #[derive(Clone, Copy)]
-struct Run {
-    row: usize,
-    from: usize,
-    end: usize,
+pub(super) struct Run {
+    pub(super) row: usize,
+    pub(super) from: usize,
+    pub(super) end: usize,
 }
 
 /// Blocks that wait for their inverse DCT. Vectors read from a block whose single coefficients were just written would
@@ -63,18 +61,18 @@ const WAITING: usize = 16;
 
 /// Whose a block is, where its samples go, and its last coefficient.
 #[derive(Clone, Copy, Default)]
-struct Place {
-    component: usize,
-    at: usize,
-    last: usize,
+pub(super) struct Place {
+    pub(super) component: usize,
+    pub(super) at: usize,
+    pub(super) last: usize,
 }
 
 /// One of an MCU's blocks, in a row of MCUs.
 #[derive(Clone, Copy)]
-struct Unit<'a> {
-    component: usize,
-    dc: &'a Dc,
-    ac: &'a Ac,
+pub(super) struct Unit<'a> {
+    pub(super) component: usize,
+    pub(super) dc: &'a Dc,
+    pub(super) ac: &'a Ac,
     /// The next block's column among the wanted ones; beyond them where it is not wanted, or before the first.
     column: usize,
     /// From one MCU to the next.
@@ -87,9 +85,24 @@ struct Unit<'a> {
     side: usize,
 }
 
+impl Unit<'_> {
+    /// Goes on to the next MCU: where the block's samples begin, if they are wanted.
+    #[inline(always)]
+    pub(super) fn advance(&mut self) -> Option<usize> {
+        let wanted = self.column < self.columns;
+        let at = self.at.wrapping_add(self.column.wrapping_mul(self.side));
+        self.column = self.column.wrapping_add(self.step);
+        wanted.then_some(at)
+    }
+}
+
 /// The blocks of an MCU in their order, for the MCUs from `run.from` on; how many there are.
 #[inline(always)]
-fn units<'a>(coders: &'a [Coder<'a>], parts: &[Part<'_>], run: Run) -> Option<([Unit<'a>; MCU_BLOCKS], usize)> {
+pub(super) fn units<'a>(
+    coders: &'a [Coder<'a>],
+    parts: &[Part<'_>],
+    run: Run,
+) -> Option<([Unit<'a>; MCU_BLOCKS], usize)> {
     let Coder { dc, ac, .. } = coders.first()?;
     let mut units = [Unit { component: 0, dc, ac, column: 0, step: 0, columns: 0, at: 0, side: 0 }; MCU_BLOCKS];
     let mut count = 0;
@@ -153,7 +166,12 @@ fn decode_run(
 
 /// Coefficients to samples.
 #[multiversion(targets("x86_64+avx2"))]
-fn transform(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
+pub(super) fn transform(
+    blocks: &[Block],
+    places: &[Place],
+    coders: &[Coder<'_>],
+    parts: &mut [Part<'_>],
+) -> Option<()> {
     if parts.iter().any(|part| part.size != IdctSize::Eight) {
         return transform_scaled(blocks, places, coders, parts);
     }
@@ -260,17 +278,17 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// What is to be decoded.
+/// The parts of a scan that are to be decoded. Components are counted within the scan.
 pub(super) struct Job<'a, 'b> {
     pub(super) bytes: &'a [u8],
-    pub(super) frame: &'a Frame<'a>,
+    pub(super) scan: &'a Scan,
     pub(super) coders: &'a [Coder<'a>],
     pub(super) parts: &'a mut [Part<'b>],
 }
 
 impl Job<'_, '_> {
     /// The MCUs that hold wanted blocks: columns and rows, each first and behind-last.
-    fn wanted(&self) -> ((usize, usize), (usize, usize)) {
+    pub(super) fn wanted(&self) -> ((usize, usize), (usize, usize)) {
         let hull = |of: fn(&Part<'_>) -> (usize, usize), factor: fn(&Coder<'_>) -> usize| {
             self.coders.iter().zip(&*self.parts).fold((usize::MAX, 0), |hull, (coder, part)| {
                 let (first, end) = of(part);
@@ -281,23 +299,22 @@ impl Job<'_, '_> {
     }
 
     /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt
-    /// behind gives no index.
-    pub(super) fn read_whole(&mut self, data: &mut Destuffed, build: bool) -> Result<Option<SeekIndex>, Declined> {
-        let interval = (self.frame.restart > 0).then_some(0);
-        data.read(&self.bytes[self.frame.scan..], Cut { interval, noted: build });
+    /// after it gives no index. `None` if it is corrupt or cut before the region's end.
+    pub(super) fn read_whole(&mut self, data: &mut Destuffed, build: bool) -> Option<Option<SeekIndex>> {
+        let Scan { mcus, restart, at: start, .. } = *self.scan;
+        data.read(&self.bytes[start..], Cut { interval: (restart > 0).then_some(0), noted: build });
         let data = &*data;
         let (columns, rows) = self.wanted();
-        let mut stream = Stream::new(data, self.frame.restart, 0, Entry::default()).ok_or(CORRUPT)?;
-        let mcus = self.frame.mcus();
+        let mut stream = Stream::new(data, restart, 0, Entry::default())?;
         let mut entries = Vec::with_capacity(if build { mcus.1 * mcus.0.div_ceil(GROUP) } else { 0 });
         // Rows that hold nothing of the region are stepped over.
         let wanted = |row| if (rows.0..rows.1).contains(&row) { columns } else { (0, 0) };
         for row in 0..rows.1 {
             let end = if row + 1 < rows.1 { mcus.0 } else { columns.1 };
-            self.row(&mut stream, &mut entries, build, Run { row, from: 0, end }, wanted(row)).ok_or(CORRUPT)?;
+            self.row(&mut stream, &mut entries, build, Run { row, from: 0, end }, wanted(row))?;
         }
         if !build {
-            return Ok(None);
+            return Some(None);
         }
         // Pixels do not depend on whether an index is built: what lies behind the region, in its last row too, costs
         // the index alone.
@@ -305,15 +322,15 @@ impl Job<'_, '_> {
         let behind = (rows.1..mcus.1).map(|row| Run { row, from: 0, end: mcus.0 });
         for run in std::iter::once(last).chain(behind) {
             if self.row(&mut stream, &mut entries, true, run, (0, 0)).is_none() {
-                return Ok(None);
+                return Some(None);
             }
         }
         let mut place = data.places();
         for entry in &mut entries {
-            entry.at = ((self.frame.scan + place((entry.at / 8) as usize)) * 8) as u64 + entry.at % 8;
+            entry.at = ((start + place((entry.at / 8) as usize)) * 8) as u64 + entry.at % 8;
         }
-        let end = self.frame.scan + place(stream.bits.position().div_ceil(8));
-        Ok(Some(SeekIndex::new(mcus, self.coders.len(), entries, end as u64)))
+        let end = start + place(stream.bits.position().div_ceil(8));
+        Some(Some(SeekIndex::new(mcus, self.coders.len(), entries, end as u64)))
     }
 
     /// Reads a run, of which `wanted` are decoded; notes entries, in destuffed bits, if there is an index to build.
@@ -359,17 +376,44 @@ impl Job<'_, '_> {
     /// The wanted MCUs alone, each row from the nearest entry of `index`. `None` if the index does not fit the file.
     pub(super) fn read_indexed(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
         let (columns, rows) = self.wanted();
-        let mcus = self.frame.mcus();
-        let restart = self.frame.restart;
+        let Scan { mcus, restart, at, .. } = *self.scan;
+        if !index.fits(mcus, self.coders.len(), at) {
+            return None;
+        }
         for row in rows.0..rows.1 {
-            let (entry, from, until) = index.seek(mcus, self.coders.len(), (row, columns.0, columns.1))?;
+            let (entry, from, until) = index.seek(row, columns.0, columns.1)?;
             let source = self.bytes.get(usize::try_from(entry.at / 8).ok()?..until.min(self.bytes.len()))?;
             let number = row * mcus.0 + from;
             let interval = (restart > 0).then(|| number / restart);
-            data.read(source, Cut { interval, noted: false });
+            if restart > 0 && number.is_multiple_of(restart) && entry.predictors != [0; 3] {
+                return None;
+            }
+            data.read(source, Cut { interval, noted: true });
+            let data = &*data;
+            let mut place = data.places();
             let mut stream = Stream::new(data, restart, number, entry)?;
+            // The last entry on the way; if there is none, the next one. After a restart marker no entry says anything
+            // of the predictors before it.
+            let reached = columns.1.min(from.saturating_add(stream.left - 1));
+            // There is no entry after the scan's last MCU.
+            let last = match index.entry(row, reached) {
+                Some(_) => reached,
+                None => reached.min(mcus.0 - 1) / GROUP * GROUP,
+            };
+            let met = if last > from { last } else { mcus.0.min(from + GROUP) };
+            let before = met.min(columns.1);
             self.read(&mut stream, Run { row, from, end: columns.0 }, false)?;
-            self.read(&mut stream, Run { row, from: columns.0, end: columns.1 }, true)?;
+            self.read(&mut stream, Run { row, from: columns.0, end: before }, true)?;
+            self.read(&mut stream, Run { row, from: before, end: met }, false)?;
+            if let Some(expected) = index.entry(row, met) {
+                stream.restart()?;
+                let bits = stream.bits.position();
+                let at = (entry.at / 8 + place(bits / 8) as u64) * 8 + bits as u64 % 8;
+                if *expected != (Entry { at, predictors: stream.predictors }) {
+                    return None;
+                }
+            }
+            self.read(&mut stream, Run { row, from: before, end: columns.1 }, true)?;
         }
         Some(())
     }

@@ -3,7 +3,7 @@
 use super::DataLoaderBuilder;
 use crate::backend::Backend;
 use crate::dataset::{Dataset, SampleData};
-use crate::decode::seek::Store;
+use crate::decode::seek::{Saver, Store};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::{Kernels, Target, check_batch};
@@ -43,6 +43,9 @@ impl DataLoaderBuilder {
         }
         if self.decode.max_pixels == 0 {
             return Err(Error::argument("max_pixels", "0 refuses every image"));
+        }
+        if self.decode.max_decode_bytes == 0 {
+            return Err(Error::argument("max_decode_bytes", "0 refuses every image"));
         }
         if self.scaled_decode && self.cache != Cache::Off {
             let reason = "not together with scaled_decode(true): what is kept serves every crop, so it has full size";
@@ -116,7 +119,7 @@ impl DataLoaderBuilder {
             views: self.views,
         };
         let line = Line {
-            seek: Store::open(&self.seek_indexes, self.dataset.folder(), self.seek_memory).map(Arc::new),
+            seek: Store::open(&self.seek_indexes, self.dataset.folder(), self.seek_memory).map(Saver::new),
             small_in_memory: is_small_in_memory(&*self.dataset),
             cache,
             dataset: self.dataset,
@@ -157,7 +160,10 @@ impl DataLoaderBuilder {
         let base = self.queue_depth + 2;
         let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
         match (backend, self.execute) {
-            (Backend::Cpu, Execute::Gpu) => Err(Error::argument("execute", "Execute::Gpu needs Backend::Gpu")),
+            (Backend::Cpu, Execute::Gpu) => {
+                let reason = "Execute::Gpu needs a GPU, but the loader was built with Backend::Cpu; Execute::Auto works with both";
+                Err(Error::argument("execute", reason))
+            }
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
                 let outputs = host_ring(base, budget, batch);

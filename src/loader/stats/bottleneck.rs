@@ -17,6 +17,8 @@ const FULL: f64 = 0.8;
 const EMPTY: f64 = 0.2;
 /// A line that waits less than this share of the time for the GPU finds it idle.
 const NOTICED: f64 = 0.1;
+/// The system counts idle time in hundredths of a second: for a shorter time the share is too inexact.
+const COUNTED: Duration = Duration::from_millis(200);
 
 /// What a line can be limited by.
 ///
@@ -116,6 +118,10 @@ struct Shares {
     blocked: f64,
     /// Of one core.
     cpu: f64,
+    /// Cores that no process uses.
+    idle: f64,
+    /// Cores that this process uses or can have.
+    usable: f64,
     upload: f64,
     gpu: f64,
     by_timestamps: bool,
@@ -153,14 +159,26 @@ impl Shares {
         if stats.gpu.clock == GpuClock::None && consumer < NOTICED {
             cpu = cpu.min(stats.pools.iter().map(|pool| share(pool.busy)).sum());
         }
+        let cores = stats.cores.max(1) as f64;
+        let (waiting, working) = (share(waits_of_reading(stats)) / workers, share(pool.busy) / workers);
+        let mut idle = (cores - cpu).max(0.0);
+        if let Some(time) = stats.idle.filter(|_| stats.watched >= COUNTED) {
+            // Those that this process spins on are its own.
+            let spinning = share(stats.cpu) - cpu;
+            idle = idle.min(time.as_secs_f64() / stats.watched.as_secs_f64() + spinning);
+        }
+        // Who waits for samples needs a core for moments, and gets it from whoever is there.
+        let usable = if waiting > 0.5 * working { cores } else { cpu + idle };
         Shares {
             seconds,
             workers,
-            cores: stats.cores.max(1) as f64,
-            waiting: share(waits_of_reading(stats)) / workers,
-            working: share(pool.busy) / workers,
+            cores,
+            waiting,
+            working,
             blocked: share(pool.blocked) / workers,
             cpu,
+            idle,
+            usable,
             upload: upload.min(1.0),
             gpu: gpu.min(1.0),
             by_timestamps,
@@ -185,7 +203,7 @@ impl Shares {
     fn rate(&self, workers: f64, work: f64) -> f64 {
         let others = [self.upload, self.gpu, self.consumer].map(|share| 1.0 / share.max(1e-6));
         // Workers wait for samples beside each other, but compute only on cores.
-        let cpu = self.cores / self.cpu.max(1e-6);
+        let cpu = self.usable / self.cpu.max(1e-6);
         // What a saturated pool still waits for at its borders, it will wait for again.
         let working = if self.working >= SATURATED { 1.0 } else { self.working };
         let pool = workers / (self.workers * working * work).max(1e-6);
@@ -259,7 +277,8 @@ impl Stats {
     /// What another number of workers is predicted to bring: 0.94 is 94 % more images a second. `None` where the line is
     /// unexplained.
     ///
-    /// It counts on every core doing what one does now; see [`gain_of_workers_at`](Self::gain_of_workers_at).
+    /// It counts on every core doing what one does now, and on no core that other processes keep busy (as far as
+    /// [`idle`](Self::idle) tells); see [`gain_of_workers_at`](Self::gain_of_workers_at).
     pub fn gain_of_workers(&self, workers: usize) -> Option<f64> {
         self.gain_of_workers_at(workers, 1.0)
     }
@@ -273,7 +292,7 @@ impl Stats {
         let of_work = shares.waiting / shares.working.max(1e-9);
         // Waits for samples are not the cores'.
         let work = of_work + (1.0 - of_work) / core_speed.max(1e-6);
-        Some(Shares { cores: shares.cores * core_speed, ..shares }.rate(workers as f64, work) - 1.0)
+        Some(Shares { usable: shares.usable * core_speed, ..shares }.rate(workers as f64, work) - 1.0)
     }
 
     /// Full queues in front of what limits, empty ones behind it.
@@ -301,7 +320,6 @@ impl Stats {
         let Shares { workers, cores, .. } = *shares;
         let change =
             |what: String, rate: f64| Some(Change { what, gain: rate - 1.0 }).filter(|change| change.gain > 0.02);
-        let idle = cores - shares.cpu;
         let one_more = shares.rate(workers + 1.0, 1.0);
         let unbounded = |own: Resource| {
             let others = shares.utilisation().into_iter().filter(|(other, _)| *other != own);
@@ -317,7 +335,7 @@ impl Stats {
                     percent(shares.waiting)
                 );
                 // A setting before a purchase, as long as there is a core for it.
-                if idle >= 0.5 && one_more > 1.02 {
+                if shares.usable - shares.cpu >= 0.5 && one_more > 1.02 {
                     (reason, change(format!("workers({:.0}), whose waits overlap", workers + 1.0), one_more))
                 } else {
                     (reason, change("samples that are there at once (page cache, a faster disk)".to_owned(), cached))
@@ -329,20 +347,19 @@ impl Stats {
                 let what = if augment > decode { "augmenting" } else { "decoding" };
                 let of_work = decode.max(augment) / self.pool("workers").busy.as_secs_f64().max(1e-9);
                 let busy = format!("{} busy {}", plural(workers, "worker"), percent(shares.working));
+                let taken = (cores - shares.cpu - shares.idle).max(0.0);
+                let taken = if taken < 0.05 { String::new() } else { format!(", {taken:.1} busy otherwise") };
                 let reason = format!(
-                    "{busy}, {} of that {what}, {:.1} of {}",
+                    "{busy}, {} of that {what}, {:.1} of {} idle{taken}",
                     percent(of_work),
-                    idle.max(0.0),
+                    shares.idle,
                     plural(cores, "core")
                 );
-                if idle >= 0.5 && one_more > 1.02 {
-                    (format!("{reason} idle"), change(format!("workers({:.0})", workers + 1.0), one_more))
+                if shares.idle >= 0.5 && one_more > 1.02 {
+                    (reason, change(format!("workers({:.0})", workers + 1.0), one_more))
                 } else {
-                    let more = Shares { cores: cores + 1.0, ..*shares };
-                    (
-                        format!("{reason} idle"),
-                        change("one more core and worker".to_owned(), more.rate(workers + 1.0, 1.0)),
-                    )
+                    let more = Shares { usable: shares.usable + 1.0, ..*shares };
+                    (reason, change("one more core and worker".to_owned(), more.rate(workers + 1.0, 1.0)))
                 }
             }
             Resource::Upload => {

@@ -1,5 +1,6 @@
 //! The counters of a loader, always on: a lane for each thread, and what they sum up to.
 
+use super::idle::idle;
 use super::lane::{Clock, Delays, Lane};
 use super::latency::Histogram;
 use super::running::Running;
@@ -8,7 +9,7 @@ use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
 use crate::decode::Way;
 use crate::gpu::timing::Times;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// See the module.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(in crate::loader) struct Counters {
     kept: AtomicU64,
     latency: Histogram,
     running: Running,
+    /// When the loader was built, and how long the cores had been idle by then.
+    start: (Instant, Option<Duration>),
     pub(in crate::loader) gpu: Times,
 }
 
@@ -58,6 +61,7 @@ impl Counters {
             kept: AtomicU64::new(0),
             latency: Histogram::default(),
             running: Running::default(),
+            start: (Instant::now(), idle()),
             gpu: Times::default(),
         }
     }
@@ -152,6 +156,8 @@ impl Counters {
             bytes_written: bytes(Stage::Consume),
             running,
             cpu,
+            idle: idle().zip(self.start.1).map(|(now, then)| now.saturating_sub(then)),
+            watched: self.start.0.elapsed(),
             pools: vec![
                 pool("feed", &[&self.feed]),
                 pool("workers", &self.workers.iter().collect::<Vec<_>>()),
@@ -165,7 +171,7 @@ impl Counters {
                 queue("ready", capacities.ready, [&self.consumer]),
             ],
             latency: self.latency.read(),
-            gpu: GpuTime::new(&self.gpu, Duration::from_nanos(self.upload.waited_for_gpu.load(Relaxed))),
+            gpu: GpuTime::new(&self.gpu, self.upload.waits().for_gpu),
             stages,
         }
     }
@@ -189,16 +195,17 @@ fn stage_stats<'a>(stage: Stage, lanes: impl Iterator<Item = &'a Lane>) -> Stage
 }
 
 fn pool(name: &'static str, lanes: &[&Lane]) -> PoolStats {
-    let sum = |counter: &dyn Fn(&Lane) -> u64| Duration::from_nanos(lanes.iter().map(|lane| counter(lane)).sum());
+    let waits: Vec<_> = lanes.iter().map(|lane| lane.waits()).collect();
+    let busy = |lane: &&Lane| {
+        let stages = lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
+        lane.other.load(Relaxed) + lane.undivided.load(Relaxed) + stages
+    };
     PoolStats {
         name,
         threads: lanes.len(),
-        busy: sum(&|lane| {
-            let stages = lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
-            lane.other.load(Relaxed) + lane.undivided.load(Relaxed) + stages
-        }),
-        starved: sum(&|lane| lane.starved.load(Relaxed)),
-        blocked: sum(&|lane| lane.blocked.load(Relaxed)),
+        busy: Duration::from_nanos(lanes.iter().map(busy).sum()),
+        starved: waits.iter().map(|waits| waits.starved).sum(),
+        blocked: waits.iter().map(|waits| waits.blocked).sum(),
     }
 }
 

@@ -9,6 +9,7 @@ use cpu_time::ThreadTime;
 use crossbeam_channel::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Of so many images (of short ones, eight times as many) one is measured on the thread's own CPU clock too, which takes a
@@ -28,13 +29,43 @@ pub(in crate::loader) struct Lane {
     pub(super) undivided: AtomicU64,
     /// At work on what is no stage.
     pub(super) other: AtomicU64,
-    pub(super) starved: AtomicU64,
-    pub(super) blocked: AtomicU64,
-    /// The part of `blocked` that it waited for the GPU.
-    pub(super) waited_for_gpu: AtomicU64,
+    waits: Mutex<Waits>,
     /// How often the queue that it takes from was looked at, and what was in it, summed.
     pub(super) looks: AtomicU64,
     pub(super) found: AtomicU64,
+}
+
+/// The reason for which a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wait {
+    Work,
+    Room,
+    Gpu,
+}
+
+/// How long a thread has waited. A lock and no atomics: a reader must not see a wait that ends now twice, or not at all; a
+/// thread that waits has 20 ns for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waits {
+    pub(super) starved: Duration,
+    pub(super) blocked: Duration,
+    /// The part of `blocked` that it waited for the GPU.
+    pub(super) for_gpu: Duration,
+    /// Waits that have not ended, and when they began.
+    under_way: Vec<(Wait, Instant)>,
+}
+
+impl Waits {
+    fn add(&mut self, wait: Wait, time: Duration) {
+        match wait {
+            Wait::Work => self.starved += time,
+            Wait::Room => self.blocked += time,
+            Wait::Gpu => {
+                self.blocked += time;
+                self.for_gpu += time;
+            }
+        }
+    }
 }
 
 /// Of one stage.
@@ -63,7 +94,21 @@ impl Lane {
     }
 
     pub(in crate::loader) fn starved(&self, time: Duration) {
-        self.starved.fetch_add(nanoseconds(time), Relaxed);
+        self.change(|waits| waits.add(Wait::Work, time));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Waits)) {
+        change(&mut self.waits.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Until now: a wait that has not ended counts as far as it has come. Without that a wait of a second would belong, as a
+    /// whole, to the tenth of a second in which it ends.
+    pub(super) fn waits(&self) -> Waits {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (wait, began) in std::mem::take(&mut waits.under_way) {
+            waits.add(wait, began.elapsed());
+        }
+        waits
     }
 
     /// What was in the queue that this thread takes from.
@@ -208,8 +253,7 @@ impl<'a> Clock<'a> {
     pub(in crate::loader) fn spent_with_gpu(&self, stage: Stage, items: u64, gpu: Duration) {
         self.delays.pass(stage, items);
         self.lane.busy(stage, items, self.lap().saturating_sub(gpu));
-        self.lane.blocked.fetch_add(nanoseconds(gpu), Relaxed);
-        self.lane.waited_for_gpu.fetch_add(nanoseconds(gpu), Relaxed);
+        self.lane.change(|waits| waits.add(Wait::Gpu, gpu));
     }
 
     /// What has passed since the last section was work, but not of a stage.
@@ -249,25 +293,31 @@ impl<'a> Clock<'a> {
     /// Waits for something to do.
     pub(in crate::loader) fn starved<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.before();
-        let result = wait();
-        self.lane.starved(self.lap());
-        result
+        self.wait(Wait::Work, wait)
     }
 
     /// Waits until the next stage has room.
     pub(in crate::loader) fn blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.before();
-        let result = wait();
-        self.lane.blocked.fetch_add(nanoseconds(self.lap()), Relaxed);
-        result
+        self.wait(Wait::Room, wait)
     }
 
     /// Waits for the GPU to finish something.
     pub(in crate::loader) fn waited_for_gpu<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.wait(Wait::Gpu, wait)
+    }
+
+    fn wait<T>(&self, kind: Wait, wait: impl FnOnce() -> T) -> T {
+        let under_way = (kind, self.last.get());
+        self.lane.change(|waits| waits.under_way.push(under_way));
         let result = wait();
-        let time = nanoseconds(self.lap());
-        self.lane.blocked.fetch_add(time, Relaxed);
-        self.lane.waited_for_gpu.fetch_add(time, Relaxed);
+        self.lane.change(|waits| {
+            // Runs beside each other share the lane: one of equal waits may go.
+            if let Some(place) = waits.under_way.iter().position(|other| *other == under_way) {
+                waits.under_way.swap_remove(place);
+            }
+            waits.add(kind, self.lap());
+        });
         result
     }
 }
@@ -312,6 +362,24 @@ mod tests {
             assert!(decode.busy + augment.busy <= busy + Duration::from_micros(1), "{decode:?} {augment:?} {busy:?}");
             assert!(decode.busy + augment.busy >= 2000 * 4 * time.mul_f64(0.9), "{decode:?} {augment:?}");
         }
+    }
+
+    #[test]
+    fn a_wait_counts_while_it_lasts() {
+        let counters = Counters::new(1);
+        let blocked = || counters.read(Capacities { jobs: 1, inbox: 1, ready: 1, announced: 1 }).pools[1].blocked;
+        let time = Duration::from_millis(20);
+        let clock = counters.worker(0);
+        let (before, during) = clock.blocked(|| {
+            let before = blocked();
+            std::thread::sleep(time);
+            (before, blocked())
+        });
+        let after = blocked();
+        assert!(during - before >= time && after >= during, "{before:?} {during:?} {after:?}");
+        // Ended, and not counted once more.
+        std::thread::sleep(time);
+        assert_eq!(blocked(), after);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bottleneck;
 mod counters;
+mod idle;
 mod lane;
 mod latency;
 #[cfg(feature = "bench-internals")]
@@ -52,7 +53,7 @@ pub struct Stats {
     /// Files that were decoded from inside by their seek index; the others of an epoch after the first were read whole,
     /// or are no JPEGs.
     pub index_hits: u64,
-    /// Files that another decoder than the JPEG engine has decoded: other formats, and progressive, CMYK or damaged JPEGs.
+    /// Files that another decoder than the JPEG engine has decoded: other formats, and progressive or CMYK JPEGs.
     pub other_decoders: u64,
     /// Samples that came from the [cache](crate::Cache), unread and undecoded.
     pub cache_hits: u64,
@@ -66,6 +67,11 @@ pub struct Stats {
     pub running: Duration,
     /// CPU time of the whole process in that time: the caller's and the graphics driver's threads too.
     pub cpu: Duration,
+    /// Time in which the machine's cores had nothing to do, summed up over them, since the loader was built or between the
+    /// two looks; waits for disks are among it. `None` where the system does not say: Linux does.
+    pub idle: Option<Duration>,
+    /// Wall time of the same.
+    watched: Duration,
     /// What each stage took, in the order of the line.
     pub stages: Vec<StageStats>,
     /// How the threads' time divides: `feed`, `workers`, `upload`, `consumer`.
@@ -329,6 +335,8 @@ impl Stats {
             bytes_written: less(self.bytes_written, earlier.bytes_written),
             running: self.running.saturating_sub(earlier.running),
             cpu: self.cpu.saturating_sub(earlier.cpu),
+            idle: self.idle.map(|idle| idle.saturating_sub(earlier.idle.unwrap_or_default())),
+            watched: self.watched.saturating_sub(earlier.watched),
             // Nothing was done before a default one.
             stages: each(&self.stages, &earlier.stages, StageStats::since),
             pools: each(&self.pools, &earlier.pools, PoolStats::since),

@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// Images that a thread augments in a row, each with its own parameters.
-const IN_A_ROW: usize = 16;
+pub(super) const IN_A_ROW: usize = 16;
 
 /// Read, decode, augment on `threads` threads each; what the GPU takes where it augments. `seconds` in all.
 pub(super) fn measure(

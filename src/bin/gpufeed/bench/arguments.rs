@@ -1,10 +1,10 @@
 //! What `gpufeed bench` is asked for.
 
+use crate::output::{self, Output};
+use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use clap::error::ErrorKind;
-use clap::{CommandFactory, ValueEnum};
 use gpufeed::decode::SeekIndexes;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "memory")]
     pub(super) seek_index: SeekIndex,
     /// Numbers of workers to compare, with commas between; the last one is the main run's [default: 1 and all cores]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', overrides_with = "workers", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Vec<usize>,
     /// Images in a batch
     #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
@@ -50,13 +50,13 @@ pub(crate) struct Arguments {
     /// Writes the report as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Writes the report as one HTML file with charts
+    /// Writes the report as one HTML file with charts; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Rewrites the table between the markers of a markdown file
+    /// Rewrites the table between the markers of a markdown file; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
-    /// Writes a trace of a short run, apart from the measured ones, for Chrome or Perfetto
+    /// Writes a trace of a short run, apart from the measured ones, for Chrome or Perfetto; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
     /// The consumer sleeps so many milliseconds a batch, as a training step would take
@@ -68,6 +68,21 @@ pub(crate) struct Arguments {
     /// Prints the time to the first batch of this process as JSON: what the command starts itself with.
     #[arg(long, hide = true)]
     pub(super) first_batch: bool,
+}
+
+/// The outputs that are written beside the summary.
+pub(super) struct Outputs {
+    pub(super) json: Option<Output>,
+    pub(super) html: Option<Output>,
+    pub(super) markdown: Option<Output>,
+    pub(super) trace: Option<Output>,
+}
+
+impl Outputs {
+    /// Returns true if one of them is standard output, which then holds no summary.
+    pub(super) fn use_standard(&self) -> bool {
+        [&self.json, &self.html, &self.markdown, &self.trace].into_iter().flatten().any(Output::is_standard)
+    }
 }
 
 /// Where batches go.
@@ -157,32 +172,19 @@ impl Arguments {
             }
             _ => return,
         };
-        crate::Arguments::command().error(ErrorKind::ArgumentConflict, conflict).exit()
+        crate::refuse_arguments(conflict)
     }
 
     /// A measurement takes a minute: that its result cannot be written is said before.
-    pub(super) fn check_files(&self) -> Result<(), String> {
-        let files = [("json", &self.json), ("html", &self.html), ("markdown", &self.markdown), ("trace", &self.trace)];
-        for (setting, path) in files {
-            let Some(path) = path else { continue };
-            if setting == "json" && path == Path::new("-") {
-                continue;
-            }
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !folder.is_dir() {
-                return Err(format!("{setting}: {}: there is no folder {}", path.display(), folder.display()));
-            }
-            if path.is_dir() {
-                return Err(format!("{setting}: {} is a folder", path.display()));
-            }
-            if path.exists() {
-                let opened = std::fs::OpenOptions::new().append(true).open(path);
-                opened.map_err(|error| format!("{setting}: {}: {error}", path.display()))?;
-            }
-        }
-        self.markdown
-            .as_ref()
-            .map_or(Ok(()), |path| crate::report::markdown::check(path).map_err(|error| format!("markdown: {error}")))
+    pub(super) fn outputs(&self) -> Result<Outputs, String> {
+        let [json, html, markdown, trace] = output::open([
+            ("--json", self.json.as_deref()),
+            ("--html", self.html.as_deref()),
+            ("--markdown", self.markdown.as_deref()),
+            ("--trace", self.trace.as_deref()),
+        ])?;
+        markdown.as_ref().map_or(Ok(()), crate::report::markdown::check)?;
+        Ok(Outputs { json, html, markdown, trace })
     }
 
     /// The numbers of workers; the last one is the main run's.

@@ -1,10 +1,9 @@
-//! The samples: a folder of files, or pictures drawn in memory; as files, or as pixels where the recipe asks for those.
+//! The samples: a data set as it is, or pictures drawn in memory, as files or as the pixels that a recipe is made for.
 
 use super::photographs::Texture;
+use crate::{source, words};
 use bytes::Bytes;
-use gpufeed::dataset::{self, Format};
-use gpufeed::transforms::{Grayscale, Resize};
-use gpufeed::{Backend, DType, DataLoader, Dataset, ImageFolder, InMemory, Label, Layout, PixelFormat, SampleData};
+use gpufeed::{Dataset, InMemory, Label, PixelFormat, SampleData};
 use image::ExtendedColorType;
 use image::codecs::jpeg::JpegEncoder;
 use std::error::Error;
@@ -29,6 +28,8 @@ pub(super) struct Source {
     pub(super) dataset: Arc<dyn Dataset>,
     /// Bytes that an epoch reads.
     pub(super) bytes: u64,
+    /// True if they are pictures drawn in memory, not a data set.
+    pub(super) drawn: bool,
     /// What a reader of the report has to know about them.
     pub(super) note: Option<String>,
 }
@@ -42,7 +43,7 @@ struct Resident {
     times: usize,
 }
 
-/// What the recipe reads if not files.
+/// The pixels that are drawn for the recipe; `None` if files are drawn for it.
 fn resident(recipe: &str) -> Option<Resident> {
     let resident = |side, format, images, times| Some(Resident { side, format, images, times });
     match recipe {
@@ -61,53 +62,59 @@ pub(super) fn name(data: &str) -> String {
     last.map_or_else(|| data.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Opens `data`, a path or `procedural`, as `recipe` (a name or a file) wants it.
+/// Opens `data`: what a path names is taken as it is, whatever the recipe; `procedural` is drawn as `recipe` (a name or a
+/// file) wants it.
 pub(super) fn open(data: &str, recipe: &str) -> Result<Source, Box<dyn Error>> {
-    match (resident(recipe), data) {
-        (None, PROCEDURAL) => files(),
-        (None, path) if Format::detect(path) != Format::Folder => whole(path),
-        (None, folder) => {
-            let folder = ImageFolder::open(folder)?;
-            let mut bytes = 0;
-            for path in (0..folder.len()).filter_map(|index| folder.path(index)) {
-                bytes += std::fs::metadata(path).map_err(|error| format!("data: {}: {error}", path.display()))?.len();
-            }
-            Ok(Source { dataset: Arc::new(folder), bytes, note: None })
-        }
-        (Some(resident), PROCEDURAL) => {
-            let texture = Texture::new();
-            let Resident { side, format, images, .. } = resident;
-            let picture = |number: usize| Ok(texture.picture(number as u64, side, side, format.channels()));
-            pixels(resident, in_parallel(images, picture)?, "pictures drawn in memory")
-        }
-        (Some(resident), folder) => {
-            let images = shrunk(folder, resident)?;
-            pixels(resident, images, &format!("the first photographs of {folder}, resized beforehand"))
-        }
+    if data != PROCEDURAL {
+        return there(data);
     }
+    let Some(resident) = resident(recipe) else { return files() };
+    let texture = Texture::new();
+    let Resident { side, format, images, .. } = resident;
+    let picture = |number: usize| Ok(texture.picture(number as u64, side, side, format.channels()));
+    pixels(resident, in_parallel(images, picture)?)
 }
 
-/// A data set of another format, all of it.
-fn whole(path: &str) -> Result<Source, Box<dyn Error>> {
-    let dataset: Arc<dyn Dataset> = Arc::from(dataset::open(path)?.train);
+/// A data set that is there, all of it or its part to train on.
+fn there(path: &str) -> Result<Source, Box<dyn Error>> {
+    let source = source::open(path)?.train;
+    let dataset = source.data.clone();
+    if source.file(0).is_some() {
+        let files = (0..dataset.len()).filter_map(|index| source.file(index));
+        // Files that are missing are passed over, as the line does.
+        let bytes = files.filter_map(|file| std::fs::metadata(file).ok()).map(|file| file.len()).sum();
+        return Ok(Source { dataset, bytes, drawn: false, note: None });
+    }
     let (bytes, measured) = bytes(&*dataset)?;
     let note = (measured < dataset.len())
         .then(|| format!("data: the bytes of an epoch are estimated from {measured} of {} samples", dataset.len()));
-    Ok(Source { dataset, bytes, note })
+    Ok(Source { dataset, bytes, drawn: false, note })
 }
 
 /// What an epoch reads, by samples from all over the data set: to read all of it would take as long as an epoch. Also
 /// how many were read.
 fn bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
-    let (mut buffer, mut bytes, mut measured) = (Vec::new(), 0, 0);
+    let (mut buffer, mut bytes, mut measured, mut last) = (Vec::new(), 0, 0, None);
     for index in (0..dataset.len()).step_by(dataset.len().div_ceil(MEASURED).max(1)) {
-        measured += 1;
-        bytes += match dataset.read(index, &mut buffer)?.data {
-            SampleData::Encoded(file) => file.len() as u64,
-            SampleData::Pixels(pixels) => pixels.bytes().len() as u64,
+        bytes += match dataset.read(index, &mut buffer) {
+            Ok(sample) => match sample.data {
+                SampleData::Encoded(file) => file.len() as u64,
+                SampleData::Pixels(pixels) => pixels.bytes().len() as u64,
+            },
+            // Passed over, as the line does.
+            Err(error) => {
+                last = Some(error);
+                continue;
+            }
         };
+        measured += 1;
     }
-    Ok(((bytes as f64 * dataset.len() as f64 / measured.max(1) as f64).round() as u64, measured))
+    match last {
+        Some(error) if measured == 0 => {
+            Err(format!("none of the samples can be read; the last: {}", words::said(&error)).into())
+        }
+        _ => Ok(((bytes as f64 * dataset.len() as f64 / measured.max(1) as f64).round() as u64, measured)),
+    }
 }
 
 /// JPEG files in memory.
@@ -130,15 +137,13 @@ fn files() -> Result<Source, Box<dyn Error>> {
         "data: {FILES} JPEG files drawn in memory, 4:4:4, {TIMES} times an epoch; no disk is read, and chroma takes more \
          decoding than in photographs, which are mostly 4:2:0"
     );
-    Ok(Source { dataset: Arc::new(dataset), bytes, note: Some(note) })
+    Ok(Source { dataset: Arc::new(dataset), bytes, drawn: true, note: Some(note) })
 }
 
-fn pixels(resident: Resident, images: Vec<Vec<u8>>, origin: &str) -> Result<Source, Box<dyn Error>> {
+fn pixels(resident: Resident, images: Vec<Vec<u8>>) -> Result<Source, Box<dyn Error>> {
     let Resident { side, format, images: wanted, times } = resident;
     let note = format!(
-        "data: {wanted} images of {side}x{side} {format:?} in memory, {times} times an epoch ({} different: {origin}); \
-         nothing is read or decoded",
-        images.len()
+        "data: {wanted} images of {side}x{side} {format:?} drawn in memory, {times} times an epoch; nothing is read or decoded"
     );
     let images: Vec<Bytes> = images.into_iter().map(Bytes::from).collect();
     let mut dataset = InMemory::new();
@@ -146,30 +151,7 @@ fn pixels(resident: Resident, images: Vec<Vec<u8>>, origin: &str) -> Result<Sour
         dataset.push_pixels(side, side, format, image.clone(), Label::Class(number % CLASSES))?;
     }
     let bytes = dataset.len() as u64 * u64::from(side) * u64::from(side) * format.bytes_per_pixel() as u64;
-    Ok(Source { dataset: Arc::new(dataset), bytes, note: Some(note) })
-}
-
-/// The photographs of a folder as pixels: as many as there are, or are wanted.
-fn shrunk(folder: &str, resident: Resident) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let Resident { side, format, images, .. } = resident;
-    let folder = ImageFolder::open(folder)?;
-    let wanted = images.min(folder.len());
-    let mut loader = DataLoader::builder(folder).transform(Resize::new((side, side))).batch_size(wanted.min(64));
-    if format.channels() == 1 {
-        loader = loader.transform(Grayscale::default());
-    }
-    let loader = loader.output(Layout::Nhwc, DType::U8).build(&Backend::Cpu)?;
-    let mut images = Vec::with_capacity(wanted);
-    for batch in loader.epoch(0)? {
-        let batch = batch?;
-        let bytes = batch.to_host()?;
-        images.extend(bytes.chunks_exact(bytes.len() / batch.len()).map(<[u8]>::to_vec));
-        if images.len() >= wanted {
-            images.truncate(wanted);
-            break;
-        }
-    }
-    Ok(images)
+    Ok(Source { dataset: Arc::new(dataset), bytes, drawn: true, note: Some(note) })
 }
 
 /// `make(0)` to `make(count - 1)` on every core, in order.
@@ -244,11 +226,11 @@ mod tests {
         let (shape, images) = pixels(&source);
         assert_eq!((shape, source.dataset.len()), ((28, 28, PixelFormat::R8), 50_000));
         assert_ne!(images[0], images[64]);
-        assert_eq!(source.dataset.channels(), 1);
+        assert_eq!((source.dataset.channels(), source.drawn), (1, true));
     }
 
     #[test]
-    fn recipes_that_read_pixels_get_a_folders_photographs() {
+    fn a_data_set_is_used_as_it_is_whatever_the_recipe() {
         let root = tempfile::tempdir().unwrap();
         let class = root.path().join("class");
         std::fs::create_dir_all(&class).unwrap();
@@ -256,16 +238,53 @@ mod tests {
             let picture = image::RgbImage::from_pixel(40, 30, image::Rgb([80 * number, 20, 200]));
             picture.save(class.join(format!("{number}.png"))).unwrap();
         }
-        let folder = root.path().to_str().unwrap();
-        let (shape, images) = pixels(&open(folder, "cifar-train").unwrap());
-        assert_eq!(shape, (32, 32, PixelFormat::Rgb8));
-        assert_eq!((&images[1][..3], &images[1]), (&[80, 20, 200][..], &images[4]));
-        let (shape, images) = pixels(&open(folder, "mnist-train").unwrap());
-        // 0.587 × 20 + 0.114 × 200 = 34.5, and less than a whole level is cut, as torchvision's conversion does.
-        assert_eq!((shape, images[0][0]), ((28, 28, PixelFormat::R8), 34));
-
-        let files = open(folder, "imagenet-train").unwrap();
         let on_disk = std::fs::read_dir(&class).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
-        assert_eq!((files.dataset.len(), files.bytes), (3, on_disk.sum()));
+        let on_disk: u64 = on_disk.sum();
+        // It has no bytes, and a place in the epoch.
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("nowhere", class.join("dangling.png")).unwrap();
+        let samples = if cfg!(unix) { 4 } else { 3 };
+        for recipe in ["imagenet-train", "cifar-train", "mnist-train", "augment-only"] {
+            let source = open(root.path().to_str().unwrap(), recipe).unwrap();
+            assert_eq!((source.dataset.len(), source.bytes, source.drawn), (samples, on_disk, false), "{recipe}");
+        }
+        let npy = root.path().join("x.npy");
+        std::fs::write(&npy, npy_of(5, 32 * 32 * 3)).unwrap();
+        let source = open(npy.to_str().unwrap(), "cifar-train").unwrap();
+        let (shape, _) = pixels(&source);
+        assert_eq!((shape, source.dataset.len(), source.bytes), ((32, 32, PixelFormat::Rgb8), 5, 5 * 3072));
+    }
+
+    /// So many images of 32x32 in RGB.
+    fn npy_of(images: usize, bytes: usize) -> Vec<u8> {
+        let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({images}, 32, 32, 3), }}");
+        header += &" ".repeat(117 - header.len());
+        header.push('\n');
+        [b"\x93NUMPY\x01\x00", &118u16.to_le_bytes()[..], header.as_bytes(), &vec![7; images * bytes]].concat()
+    }
+
+    #[test]
+    fn samples_that_cannot_be_read_are_passed_over_until_none_is_left() {
+        struct Gaps(usize);
+        impl Dataset for Gaps {
+            fn len(&self) -> usize {
+                10
+            }
+
+            fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<gpufeed::Sample<'a>> {
+                if index < self.0 {
+                    return Err(gpufeed::ErrorKind::Decode { format: "image", reason: "gone".into() }.into());
+                }
+                buffer.clear();
+                buffer.extend([0; 100]);
+                Ok(gpufeed::Sample { data: SampleData::Encoded(buffer), label: Label::None })
+            }
+
+            fn name(&self, index: usize) -> String {
+                format!("sample {index}")
+            }
+        }
+        assert_eq!(bytes(&Gaps(1)).unwrap(), (1000, 9));
+        assert!(bytes(&Gaps(10)).unwrap_err().to_string().contains("gone"));
     }
 }

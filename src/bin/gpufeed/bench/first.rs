@@ -27,7 +27,7 @@ pub(super) fn print(setup: &Setup, workers: usize) -> Result<(), Box<dyn Error>>
     }
     let seconds = start.elapsed().as_secs_f64();
     drop(first);
-    println!("{}", serde_json::to_string(&First { seconds })?);
+    say!("{}", serde_json::to_string(&First { seconds })?);
     Ok(())
 }
 
@@ -41,6 +41,7 @@ pub(super) fn measure() -> Result<f64, Box<dyn Error>> {
         let output = command.output()?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.trim();
             return Err(format!("time to first batch: the new process ended with {}: {said}", output.status).into());
         }
         let first: First = serde_json::from_slice(&output.stdout)

@@ -4,6 +4,7 @@ mod alone;
 mod arguments;
 mod data;
 mod dispatches;
+mod doubts;
 mod first;
 mod kernels;
 mod line;
@@ -12,6 +13,7 @@ mod memory;
 mod perturb;
 mod photographs;
 mod predictions;
+mod room;
 mod samples;
 mod scaling;
 mod setup;
@@ -28,6 +30,7 @@ pub(crate) use arguments::Arguments;
 use arguments::BackendChoice;
 
 use crate::Outcome;
+use crate::output::Output;
 use crate::report::{self, Data, Kernels, Report, Statistics};
 use gpufeed::{DataLoader, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -35,8 +38,6 @@ use samples::Samples;
 use scaling::Work;
 use setup::Setup;
 use std::error::Error;
-use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -61,30 +62,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         first::print(&Setup::new(arguments)?, main)?;
         return Ok(ExitCode::SUCCESS);
     }
-    arguments.check_files()?;
-    let report = measure(arguments, &workers, main)?;
-    // First what the others can be made of again.
-    let json = serde_json::to_string_pretty(&report)?;
-    match &arguments.json {
-        Some(path) if path == Path::new("-") => crate::to_stdout(|out| writeln!(out, "{json}"))?,
-        path => {
-            summary::print(&report);
-            if let Some(path) = path {
-                write("json", path, &json)?;
-            }
-        }
-    }
-    if let Some(path) = &arguments.html {
-        report::html::write(&report, path).map_err(|error| format!("html: {}: {error}", path.display()))?;
-    }
-    if let Some(path) = &arguments.markdown {
-        report::markdown::update(&report, path).map_err(|error| format!("markdown: {error}"))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn write(setting: &str, path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-    Ok(std::fs::write(path, text).map_err(|error| format!("{setting}: {}: {error}", path.display()))?)
+    let outputs = arguments.outputs()?;
+    let (report, traced) = measure(arguments, &workers, main, outputs.trace.as_ref())?;
+    let json = serde_json::to_string_pretty(&report)? + "\n";
+    // All of them are tried: what one disk does not take, another may. First what the others can be made of again.
+    let written = [
+        outputs.json.as_ref().map_or(Ok(()), |output| output.write_all(json)),
+        if outputs.use_standard() { Ok(()) } else { summary::print(&report) },
+        outputs.html.as_ref().map_or(Ok(()), |output| report::html::write(&report, output)),
+        outputs.markdown.as_ref().map_or(Ok(()), |output| report::markdown::update(&report, output)),
+    ];
+    written.into_iter().collect::<Result<(), String>>()?;
+    traced.map(|()| ExitCode::SUCCESS)
 }
 
 /// What is being measured, on standard error; nothing where that is no terminal.
@@ -108,13 +97,27 @@ impl Drop for Progress {
     }
 }
 
-fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Report, Box<dyn Error>> {
+/// The report, and whether the trace is written: what was measured is not lost with it.
+type Measured = (Report, Result<(), Box<dyn Error>>);
+
+fn measure(
+    arguments: &Arguments,
+    workers: &[usize],
+    main: usize,
+    trace: Option<&Output>,
+) -> Result<Measured, Box<dyn Error>> {
     let seconds = arguments.seconds;
-    let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(arguments.trace.is_some());
+    let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(trace.is_some());
     let progress = Progress::new(parts)?;
     progress.next("samples");
     let setup = Setup::new(arguments)?;
     let mut report = describe(arguments, &setup, main)?;
+    let samples = {
+        let one = setup.builder(1).batch_size(1).build(&setup.backend)?;
+        let samples = Samples::of(&*setup.source.dataset, one.plan())?;
+        room::check((arguments, &setup), &one, &samples, (workers, main))?;
+        samples
+    };
     progress.next("time to the first batch, in new processes");
     report.time_to_first_batch = first::measure()?;
 
@@ -126,8 +129,8 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
         Some(cores) => {
             report.machine.other_cores_busy = cores;
             if cores > QUIET {
-                let what = "rates are lower than they could be, and predictions that count on idle cores too high";
-                report.notes.push(format!("machine: other processes kept {cores:.1} cores busy, so {what}"));
+                let what = "so rates are lower than they could be";
+                report.notes.push(format!("machine: other processes kept {cores:.1} cores busy, {what}"));
             }
         }
         None => report
@@ -161,7 +164,6 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
     } else {
         report.notes.push("perturbations: nothing is uploaded in this run, so upload was not slowed".to_owned());
     }
-    let samples = Samples::of(&*setup.source.dataset, loader.plan())?;
     report.perturbations = slowed.into_iter().map(|slowed| slowed.row).collect();
 
     if arguments.quick {
@@ -182,14 +184,13 @@ fn measure(arguments: &Arguments, workers: &[usize], main: usize) -> Result<Repo
         report.notes.push("predictions: none, as the sweep has one number of workers (--workers 1,2)".to_owned());
     }
     report.sweep = steps.into_iter().map(|step| step.row).collect();
+    doubts::note(&mut report);
 
-    if let Some(path) = &arguments.trace {
+    let traced = trace.map_or(Ok(()), |output| {
         progress.next("the trace");
-        if let Err(error) = trace::write(&setup, main, path) {
-            report.notes.push(format!("trace: {}: not written: {error}", path.display()));
-        }
-    }
-    Ok(report)
+        trace::write(&setup, main, output)
+    });
+    Ok((report, traced))
 }
 
 /// What `--quick` leaves out.
@@ -238,6 +239,7 @@ fn describe(arguments: &Arguments, setup: &Setup, workers: usize) -> Result<Repo
             name: data::name(&arguments.data),
             samples: setup.source.dataset.len(),
             bytes: setup.source.bytes,
+            drawn: setup.source.drawn,
         },
         cache: arguments.cache.name(),
         workers,

@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// Images that a thread decodes in a row, and then augments.
-const IN_A_ROW: usize = 4;
+pub(super) const IN_A_ROW: usize = 4;
 
 /// The workers' work by itself, without a line.
 pub(super) struct Work<'a> {

@@ -4,7 +4,7 @@ use super::data::{self, Source};
 use super::{Arguments, BackendChoice};
 use gpufeed::decode::{Orientation, SeekIndexes};
 use gpufeed::recipe::Recipe;
-use gpufeed::{Backend, Cache, DataLoader, Execute, Gpu};
+use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu};
 use std::error::Error;
 use std::time::Duration;
 
@@ -40,6 +40,10 @@ impl Setup {
     }
 
     pub(super) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {
+        self.builder(workers).build(&self.backend)
+    }
+
+    pub(super) fn builder(&self, workers: usize) -> DataLoaderBuilder {
         DataLoader::builder(self.source.dataset.clone())
             .recipe(self.recipe.clone())
             .batch_size(self.batch_size)
@@ -51,7 +55,6 @@ impl Setup {
             .cache(self.cache)
             .scaled_decode(self.scaled_decode)
             .execute(self.execute)
-            .build(&self.backend)
     }
 
     pub(super) fn gpu(&self) -> Option<&Gpu> {

@@ -5,9 +5,11 @@ mod noise;
 mod rows;
 mod unlike;
 
+use crate::identity::is_one_file;
 use crate::report::{Report, units};
 use crate::{FINDINGS, Outcome};
 use console::{Alignment, Style, pad_str, style};
+use gpufeed::command::Shown;
 use noise::Verdict;
 use rows::{Row, Rows};
 use serde::Serialize;
@@ -42,6 +44,8 @@ pub(crate) struct Arguments {
 struct Comparison<'a> {
     a: String,
     b: String,
+    /// Both paths lead to one file, so nothing can differ.
+    one_file: bool,
     /// What makes it a comparison of unlike things; empty where machine and settings are the same.
     unlike: Vec<unlike::Difference>,
     /// Some row's difference is larger than the noise.
@@ -51,11 +55,17 @@ struct Comparison<'a> {
     only_in_b: &'a [String],
 }
 
+impl Arguments {
+    fn is_one_file(&self) -> bool {
+        is_one_file(&self.a, &self.b)
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let (a, b) = (Report::read(&arguments.a)?, Report::read(&arguments.b)?);
     let rows = rows::compare(&a, &b);
     if rows.rows.is_empty() {
-        let (a, b) = (arguments.a.display(), arguments.b.display());
+        let [a, b] = [&arguments.a, &arguments.b].map(|path| Shown(path.display()));
         return Err(format!("{a} and {b} have no measurement in common: nothing can be compared").into());
     }
     let unlike = unlike::differences(&a, &b);
@@ -64,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let comparison = Comparison {
             a: arguments.a.display().to_string(),
             b: arguments.b.display().to_string(),
+            one_file: arguments.is_one_file(),
             unlike,
             differs,
             rows: &rows.rows,
@@ -73,15 +84,24 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let text = serde_json::to_string_pretty(&comparison)?;
         crate::to_stdout(|out| writeln!(out, "{text}"))?;
     } else {
-        print(arguments, [&a, &b], &rows, &unlike);
+        print(arguments, [&a, &b], &rows, &unlike)?;
     }
     Ok(if differs { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS })
 }
 
-fn print(arguments: &Arguments, reports: [&Report; 2], rows: &Rows, unlike: &[unlike::Difference]) {
+fn print(
+    arguments: &Arguments,
+    reports: [&Report; 2],
+    rows: &Rows,
+    unlike: &[unlike::Difference],
+) -> Result<(), String> {
     for (letter, path, report) in [("A", &arguments.a, reports[0]), ("B", &arguments.b, reports[1])] {
         let date = units::date(report.unix_time);
-        say!("{}  {}  gpufeed {}, {}, {date}", style(letter).bold(), path.display(), report.version, report.recipe);
+        let [version, recipe] = [&report.version, &report.recipe].map(Shown);
+        say!("{}  {}  gpufeed {version}, {recipe}, {date}", style(letter).bold(), Shown(path.display()));
+    }
+    if arguments.is_one_file() {
+        say!("\n{}", style("A and B are one file: it is compared with itself.").yellow().bold());
     }
     if !unlike.is_empty() {
         say!(
@@ -89,7 +109,7 @@ fn print(arguments: &Arguments, reports: [&Report; 2], rows: &Rows, unlike: &[un
             style("These are unlike things; the ratios show all of these differences together:").yellow().bold()
         );
         for difference in unlike {
-            say!("  {}: {} | {}", difference.what, difference.a, difference.b);
+            say!("  {}: {} | {}", difference.what, Shown(&difference.a), Shown(&difference.b));
         }
     }
 
@@ -113,15 +133,22 @@ fn print(arguments: &Arguments, reports: [&Report; 2], rows: &Rows, unlike: &[un
     }
     for (letter, names) in [("A", &rows.only_in_a), ("B", &rows.only_in_b)] {
         if !names.is_empty() {
-            say!("only in {letter}: {}", names.join(", "));
+            say!("only in {letter}: {}", Shown(names.join(", ")));
         }
     }
-    say!("\n{}", conclusion(rows));
+    say!("\n{}", Shown(conclusion(rows)));
+    Ok(())
 }
 
 fn cells(row: &Row) -> [String; 5] {
     let range = row.range.map(|(low, high)| format!("{} to {}", units::ratio(low), units::ratio(high)));
-    [row.name.clone(), row.unit.show(row.a), row.unit.show(row.b), units::ratio(row.ratio), range.unwrap_or_default()]
+    [
+        Shown(&row.name).to_string(),
+        row.unit.show(row.a),
+        row.unit.show(row.b),
+        units::ratio(row.ratio),
+        range.unwrap_or_default(),
+    ]
 }
 
 fn said(row: &Row) -> String {

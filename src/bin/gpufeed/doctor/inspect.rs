@@ -1,15 +1,15 @@
 //! One file: what it is by its bytes, whether it decodes whole, and what is odd about it.
 
-use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{
     DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, jpeg_has_end, probe,
 };
-use gpufeed::{Error, ErrorKind};
+use gpufeed::{Dataset, Error, ErrorKind, Label, SampleData};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -17,9 +17,8 @@ use super::content::{claimed, content, samples};
 use super::jpeg::{self, Coding};
 use super::kind::{Kind, Verdict};
 use super::scan::Entry;
+use crate::identity::{Identity, identity};
 
-/// A file beyond this is not read: no photograph is so large.
-const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Images with more pixels than this are decoded one at a time, so that memory does not grow with the threads.
 const LARGE_PIXELS: u64 = 1 << 24;
 
@@ -57,7 +56,7 @@ pub(super) struct Report {
     pub(super) xxh3: Option<String>,
     /// Which file it is on this machine, whatever the path to it.
     #[serde(skip)]
-    pub(super) identity: Option<(u64, u64)>,
+    pub(super) identity: Identity,
 }
 
 /// One thread's memory.
@@ -71,13 +70,17 @@ pub(super) struct Worker {
 pub(super) struct Inspector {
     options: DecodeOptions,
     large: Mutex<()>,
+    /// The data set of the entries that are not files of a folder.
+    data: Option<Arc<dyn Dataset>>,
 }
 
 impl Inspector {
-    pub(super) fn new(max_pixels: u64) -> Inspector {
+    pub(super) fn new(max_pixels: u64, data: Option<Arc<dyn Dataset>>) -> Inspector {
         let mut options = DecodeOptions::default();
         options.max_pixels = max_pixels;
-        Inspector { options, large: Mutex::new(()) }
+        // Whoever raises the one means to have such images decoded.
+        options.max_decode_bytes = options.max_decode_bytes.max(max_pixels.saturating_mul(12));
+        Inspector { options, large: Mutex::new(()), data }
     }
 
     /// Looks at a file. A panic, which none is known to cause, is the file's finding.
@@ -98,33 +101,32 @@ impl Inspector {
         if let Some(error) = &entry.error {
             return report.refuse(Verdict::Unreadable, error.as_str());
         }
-        match self.read(&entry.path, &mut worker.bytes, report) {
+        let read = match (&self.data, entry.sample) {
+            (Some(data), Some(index)) => sample(&**data, index, &mut worker.bytes, report),
+            _ => self.read(&entry.path, &mut worker.bytes, report).map_err(|error| error.to_string()),
+        };
+        match read {
             Ok(Some(format)) => {
                 report.format = Some(format.name());
                 report.xxh3 = Some(format!("{:032x}", xxh3_128(&worker.bytes)));
                 self.image(format, worker, report);
             }
             Ok(None) => {}
-            Err(error) => report.refuse(Verdict::Unreadable, error.to_string()),
+            Err(reason) => report.refuse(Verdict::Unreadable, reason),
         }
     }
 
     /// Reads the whole file if it is an image by its first bytes; otherwise the report says what it is.
     fn read(&self, path: &Path, bytes: &mut Vec<u8>, report: &mut Report) -> std::io::Result<Option<ImageFormat>> {
-        let metadata = std::fs::metadata(path)?;
+        // A pipe or a device is an error of this.
+        let (mut file, metadata) = gpufeed::command::regular_file::open(path)?;
         report.bytes = metadata.len();
         report.identity = identity(&metadata);
-        if !metadata.is_file() {
-            // Opening a pipe waits for its other end.
-            report.refuse(Verdict::Unreadable, "not a regular file but a pipe, socket or device; it is not opened");
-            return Ok(None);
-        }
         if metadata.len() == 0 {
             report.refuse(Verdict::Empty, "0 bytes");
             return Ok(None);
         }
         bytes.clear();
-        let mut file = File::open(path)?;
         file.by_ref().take(64).read_to_end(bytes)?;
         let Some(format) = ImageFormat::recognise(bytes) else {
             report.refuse(content(bytes).0, content(bytes).1);
@@ -191,6 +193,43 @@ impl Inspector {
     }
 }
 
+/// Reads a sample of a data set if it is an image by its first bytes; otherwise the report says what it is. Pixels are what
+/// they are.
+fn sample(
+    data: &dyn Dataset,
+    index: usize,
+    bytes: &mut Vec<u8>,
+    report: &mut Report,
+) -> Result<Option<ImageFormat>, String> {
+    let mut buffer = std::mem::take(bytes);
+    let sample = data.read(index, &mut buffer).map_err(|error| error.to_string())?;
+    report.class = match &sample.label {
+        Label::Class(class) => Some(data.classes().get(*class as usize).cloned().unwrap_or_else(|| class.to_string())),
+        _ => None,
+    };
+    match sample.data {
+        SampleData::Encoded(file) => {
+            report.bytes = file.len() as u64;
+            // The data set may have it somewhere else than in the buffer.
+            *bytes = file.to_vec();
+        }
+        SampleData::Pixels(pixels) => {
+            report.bytes = pixels.bytes().len() as u64;
+            (report.width, report.height) = (Some(pixels.width().into()), Some(pixels.height().into()));
+            report.pixels = Some(format!("{:?}", pixels.format()).to_lowercase());
+            report.xxh3 = Some(format!("{:032x}", xxh3_128(pixels.bytes())));
+            return Ok(None);
+        }
+    }
+    let recognised = ImageFormat::recognise(bytes);
+    match recognised {
+        None if bytes.is_empty() => report.refuse(Verdict::Empty, "0 bytes"),
+        None => report.refuse(content(bytes).0, content(bytes).1),
+        Some(_) => {}
+    }
+    Ok(recognised)
+}
+
 impl Report {
     fn of(entry: &Entry) -> Report {
         Report {
@@ -227,6 +266,11 @@ impl Report {
                 (self.width, self.height) = (Some(*width), Some(*height));
                 (Verdict::TooLarge, format!("declares {width}x{height} pixels, more than max_pixels = {max_pixels}"))
             }
+            ErrorKind::TooMuchMemory { width, height, .. } => {
+                (self.width, self.height) = (Some((*width).into()), Some((*height).into()));
+                (Verdict::TooLarge, error.to_string())
+            }
+            ErrorKind::NoMemory { .. } => (Verdict::TooLarge, error.to_string()),
             ErrorKind::Decode { .. } | ErrorKind::TruncatedImage { .. } if unsupported.is_some() => {
                 (Verdict::Unsupported, unsupported.unwrap_or_default())
             }
@@ -260,7 +304,7 @@ impl Report {
             self.refuse(Verdict::NoImage, "begins like an image and has no header of one");
         }
         let image = self.format.is_some();
-        let concerns = self.class.is_some() || claimed.is_some() || image;
+        let concerns = self.class.is_some() || claimed.is_some() || image || entry.sample.is_some();
         match self.verdict.kind() {
             Some(kind) if concerns || kind == Kind::Unsupported => self.findings.push(kind),
             _ => {}
@@ -270,7 +314,7 @@ impl Report {
         {
             self.findings.push(Kind::WrongExtension);
         }
-        if image && self.class.is_none() {
+        if image && self.class.is_none() && entry.sample.is_none() {
             self.findings.push(Kind::PassedOver);
         }
         if self.verdict != Verdict::Ok {
@@ -294,16 +338,4 @@ impl Report {
 
 fn pixels(found: &Probe) -> u64 {
     u64::from(found.width) * u64::from(found.height)
-}
-
-#[cfg(unix)]
-fn identity(metadata: &std::fs::Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-/// Rust has no stable name for it elsewhere; links then count as copies.
-#[cfg(not(unix))]
-fn identity(_: &std::fs::Metadata) -> Option<(u64, u64)> {
-    None
 }

@@ -125,7 +125,7 @@ impl Kind {
                 "their data end before the image does, and an end marker hides it: the rest is gray. Neither gpufeed nor Pillow refuses them, so delete them or fetch them again"
             }
             Kind::TooLarge => {
-                "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, at 4 bytes a pixel and worker; otherwise delete them: a header can declare any size"
+                "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5.5 to 11 for a JPEG, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
             }
             Kind::Unsupported => "OnError::Skip passes them over; convert them to baseline JPEG, PNG or WebP",
             Kind::Unreadable => "mend permissions or links; a loader counts them as failures",

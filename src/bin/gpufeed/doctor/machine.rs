@@ -132,7 +132,10 @@ const VARIABLES: [(&str, &str); 24] = [
     ("VK_LOADER_DRIVERS_SELECT", "Vulkan's loader uses the drivers of these names alone"),
     ("VK_LOADER_DRIVERS_DISABLE", "Vulkan's loader leaves out the drivers of these names"),
     ("VK_INSTANCE_LAYERS", "layers between wgpu and the driver; validation is slow"),
-    ("NODEVICE_SELECT", "1 switches off Mesa's layer that sorts the devices"),
+    (
+        "NODEVICE_SELECT",
+        "1 switches off Mesa's layer that sorts the devices; the command sets it without XDG_RUNTIME_DIR",
+    ),
     ("MESA_VK_DEVICE_SELECT", "Mesa's layer puts this device first, or shows it alone if it ends in !"),
     ("DRI_PRIME", "which device Mesa's OpenGL takes, and Mesa's layer puts first"),
     ("LIBGL_ALWAYS_SOFTWARE", "Mesa's OpenGL runs on the CPU if 1"),

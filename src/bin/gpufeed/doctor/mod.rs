@@ -15,16 +15,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::{FINDINGS, Outcome};
+use crate::{FINDINGS, Outcome, source};
+use gpufeed::dataset::Format;
 
-/// Says which adapters there are and which one is taken; with a folder, what is wrong with its files.
+/// Says which adapters there are and which one is taken; with a data set, what is wrong with its files.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 nothing is wrong; 1 failed; 2 wrong arguments; 3 there is something to look at")]
+#[command(
+    after_help = "Exit codes: 0 nothing is wrong; 1 failed, or no loader can open the folder; 2 wrong arguments; 3 there is something to look at"
+)]
 pub(crate) struct Arguments {
-    /// A folder to look through, file by file; without one, the machine is looked at
-    folder: Option<PathBuf>,
+    /// A folder to look through, file by file, or another data set, sample by sample (of two parts, that to train on);
+    /// without one, the machine is looked at
+    data: Option<PathBuf>,
     /// Name every file that there is something to say about
-    #[arg(long, requires = "folder")]
+    #[arg(long, requires = "data")]
     list: bool,
     /// Print one JSON object, every file included
     #[arg(long)]
@@ -38,8 +42,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match &arguments.folder {
-        Some(folder) => look_through(folder, arguments),
+    match &arguments.data {
+        Some(data) => look_through(data, arguments),
         None => look_at_machine(arguments),
     }
 }
@@ -55,7 +59,12 @@ fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
     let start = Instant::now();
     // 0 is rayon's word for one a core.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;
-    let listing = scan::list(folder)?;
+    // A folder that is none, or empty, is looked at all the same: to say what is wrong with it.
+    let format = Format::detect(folder);
+    let listing = match format {
+        Format::Folder | Format::Images => scan::list(folder)?,
+        _ => scan::samples(&source::open(folder)?.train),
+    };
     let (reports, duplicates) = pool.install(|| {
         let mut reports = scan::inspect(&listing, arguments.max_pixels);
         let duplicates = scan::duplicates(&listing, &mut reports);
@@ -63,11 +72,14 @@ fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
     });
     let seconds = start.elapsed().as_secs_f64();
     let name = folder.display().to_string();
-    let summary = summary::Summary::new(name, (listing, reports), duplicates, arguments.max_pixels, seconds);
+    let format = format!("{format:?}").to_lowercase();
+    let summary = summary::Summary::new((name, format), (listing, reports), duplicates, arguments.max_pixels, seconds);
     let write =
         |out: &mut Out| if arguments.json { json(out, &summary) } else { print::folder(out, &summary, arguments.list) };
     crate::to_stdout(write)?;
-    Ok(exit(!summary.findings.is_empty()))
+    // A folder that a loader cannot open at all is worse than files that it passes over.
+    let usable = summary.image_folder.accepted;
+    Ok(if usable { exit(!summary.findings.is_empty()) } else { ExitCode::FAILURE })
 }
 
 type Out = BufWriter<StdoutLock<'static>>;

@@ -1,15 +1,16 @@
 //! What is found, as text.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use console::style;
+use gpufeed::command::Shown;
 
 use super::adapters::{Adapter, Survey};
 use super::kind::Kind;
 use super::machine::Machine;
 use super::summary::{Class, Histogram, Summary};
+use crate::report::units;
 
 /// Classes that are named; of more the largest and the smallest.
 const CLASSES: usize = 12;
@@ -19,16 +20,20 @@ const BAR: usize = 30;
 /// A folder's summary; with `list` each file that there is something to say about.
 pub(super) fn folder(out: &mut impl Write, summary: &Summary, list: bool) -> io::Result<()> {
     let accepted = &summary.image_folder;
-    let (name, bytes) = (plain(&summary.folder), size(summary.bytes));
-    writeln!(out, "{}: {} files, {bytes} in {:.1} s", style(name).bold(), summary.files_scanned, summary.seconds)?;
+    let (name, bytes) = (Shown(&summary.folder), size(summary.bytes));
+    let (what, set) = match summary.format.as_str() {
+        "folder" | "images" => ("files", "ImageFolder"),
+        format => ("samples", format),
+    };
+    writeln!(out, "{}: {} {what}, {bytes} in {:.1} s", style(name).bold(), summary.files_scanned, summary.seconds)?;
     let classes_there = summary.classes.len();
     writeln!(
         out,
-        "ImageFolder: {} samples in {classes_there} classes, {} of them decode",
+        "{set}: {} samples in {classes_there} classes, {} of them decode",
         accepted.samples, accepted.usable
     )?;
     if let Some(error) = &accepted.error {
-        writeln!(out, "ImageFolder::open refuses the folder: {}", plain(error))?;
+        writeln!(out, "ImageFolder::open refuses the folder: {}", Shown(error))?;
     }
     classes(out, summary)?;
     let mut drawn = summary.histograms.iter().filter(|histogram| !histogram.bars.is_empty());
@@ -47,7 +52,7 @@ fn classes(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let mut line = |class: &&Class| {
         let broken = class.samples - class.usable;
         let broken = if broken == 0 { String::new() } else { format!(", {broken} do not decode") };
-        writeln!(out, "  {:<24} {:>8}{broken}", plain(&class.name), class.samples)
+        writeln!(out, "  {:<24} {:>8}{broken}", Shown(&class.name).to_string(), class.samples)
     };
     if all > CLASSES {
         by_size.sort_by_key(|class| Reverse(class.samples));
@@ -70,7 +75,7 @@ fn bars(out: &mut impl Write, histogram: &Histogram) -> io::Result<()> {
     let widest = histogram.bars.iter().map(|bar| bar.label.len()).max().unwrap_or(0);
     histogram.bars.iter().try_for_each(|bar| {
         let drawn = "#".repeat((bar.images * BAR).div_ceil(most));
-        writeln!(out, "  {:<widest$} {:>8} {}", bar.label, bar.images, style(drawn).dim())
+        writeln!(out, "  {:<widest$} {:>8} {}", Shown(&bar.label).to_string(), bar.images, style(drawn).dim())
     })
 }
 
@@ -91,21 +96,21 @@ fn duplicates(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 fn files(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     heading(out, "Files")?;
     for place in &summary.places {
-        writeln!(out, "  {}: {}: {}", plain(&place.path), kind(place.kind), plain(&place.reason))?;
+        writeln!(out, "  {}: {}: {}", Shown(&place.path), kind(place.kind), Shown(&place.reason))?;
     }
     for file in summary.files.iter().filter(|file| !(file.findings.is_empty() && file.notes.is_empty())) {
         let kinds: Vec<String> = file.findings.iter().chain(&file.notes).map(|&found| kind(found)).collect();
-        let reason = file.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", plain(reason)));
+        let reason = file.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", Shown(reason)));
         let fill = if file.fill_keeps == Some(true) { " (Truncated::Fill keeps it)" } else { "" };
         let format = match file.format {
             Some(format) if file.findings.contains(&Kind::WrongExtension) => format!(" (is {format})"),
             _ => String::new(),
         };
-        writeln!(out, "  {}: {}{format}{reason}{fill}", plain(&file.path), kinds.join(", "))?;
+        writeln!(out, "  {}: {}{format}{reason}{fill}", Shown(&file.path), kinds.join(", "))?;
     }
     summary.duplicates.iter().try_for_each(|group| {
         let how = if group.one_file { "links to one file" } else { "the same bytes" };
-        writeln!(out, "  {how}: {}", plain(&group.files.join(", ")))
+        writeln!(out, "  {how}: {}", Shown(&group.files.join(", ")))
     })
 }
 
@@ -139,23 +144,15 @@ fn heading(out: &mut impl Write, text: &str) -> io::Result<()> {
     writeln!(out, "\n{}", style(text).bold())
 }
 
-/// A name without what a terminal would obey.
-fn plain(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        let shown = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
-        return text.chars().map(shown).collect::<String>().into();
-    }
-    text.into()
-}
-
 /// Bytes for people.
 fn size(bytes: u64) -> String {
-    indicatif::BinaryBytes(bytes).to_string()
+    units::bytes(bytes as f64)
 }
 
 /// The machine, its adapters and the way that is taken.
 pub(super) fn machine(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
-    let Machine { os, cpu, cores, .. } = &survey.machine;
+    let [os, cpu] = [&survey.machine.os, &survey.machine.cpu].map(Shown);
+    let cores = survey.machine.cores;
     writeln!(out, "{} {} on {os}", style("gpufeed").bold(), survey.version)?;
     let limit = survey.machine.memory_limit_bytes;
     let limit = limit.map_or_else(String::new, |limit| format!(", {} allowed to this container", size(limit)));
@@ -167,7 +164,7 @@ pub(super) fn machine(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
         heading(out, "Environment")?;
     }
     for variable in &survey.environment {
-        writeln!(out, "  {}={}: {}", variable.name, variable.value, variable.effect)?;
+        writeln!(out, "  {}={}: {}", variable.name, Shown(&variable.value), variable.effect)?;
     }
 
     heading(out, "Adapters, best first")?;
@@ -178,7 +175,7 @@ pub(super) fn machine(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     devices(out, &survey.machine)?;
 
     heading(out, "The way that gpufeed takes")?;
-    writeln!(out, "  {}.", survey.path.why)?;
+    writeln!(out, "  {}.", Shown(&survey.path.why))?;
     if let Some(executor) = survey.path.executor {
         let upload = survey.path.upload.map_or_else(String::new, |upload| format!("; upload: {upload}"));
         writeln!(out, "  Augmentation: {executor}{upload}.")?;
@@ -186,15 +183,16 @@ pub(super) fn machine(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     if !survey.problems.is_empty() {
         heading(out, "What to do")?;
     }
-    survey.problems.iter().try_for_each(|problem| writeln!(out, "  {}", style(problem).red()))
+    survey.problems.iter().try_for_each(|problem| writeln!(out, "  {}", style(Shown(problem)).red()))
 }
 
 fn adapter(out: &mut impl Write, adapter: &Adapter) -> io::Result<()> {
     let number = adapter.number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-    let Adapter { name, device_type, backend, driver, .. } = adapter;
+    let [name, driver] = [&adapter.name, &adapter.driver].map(Shown);
+    let Adapter { device_type, backend, .. } = adapter;
     writeln!(out, "  {number}: {} ({device_type}, {backend}, {driver})", style(name).bold())?;
     let taken = if adapter.taken { style("taken").green() } else { style("not taken").yellow() };
-    writeln!(out, "     {taken}: {}", adapter.why)?;
+    writeln!(out, "     {taken}: {}", Shown(&adapter.why))?;
     for limit in &adapter.limits {
         let below = if limit.value < limit.needed { style(", below what is needed").red() } else { style("") };
         writeln!(out, "     {:<38} {:>12}{below}", limit.name, limit.value)?;
@@ -223,10 +221,11 @@ fn devices(out: &mut impl Write, machine: &Machine) -> io::Result<()> {
         writeln!(out, "  PCI: no display controller or accelerator")?;
     }
     for node in &machine.render_nodes {
-        writeln!(out, "  {}: {}", node.path.display(), node.error.as_deref().unwrap_or("can be opened"))?;
+        let state = node.error.as_deref().unwrap_or("can be opened");
+        writeln!(out, "  {}: {}", Shown(node.path.display()), Shown(state))?;
     }
     for file in &machine.vulkan_drivers {
-        writeln!(out, "  Vulkan driver: {}", file.display())?;
+        writeln!(out, "  Vulkan driver: {}", Shown(file.display()))?;
     }
     Ok(())
 }

@@ -1,12 +1,14 @@
 //! The files of a folder: listing them, looking at each in parallel, finding those that are the same.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use gpufeed::{Dataset, ImageFolder};
+use gpufeed::command::regular_file::open;
+use gpufeed::{Dataset, ImageFolder, SampleData};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -14,6 +16,7 @@ use walkdir::WalkDir;
 
 use super::inspect::{Inspector, Report, Worker};
 use super::kind::Kind;
+use crate::source::Source;
 
 /// A file to look at.
 pub(super) struct Entry {
@@ -24,6 +27,8 @@ pub(super) struct Entry {
     pub(super) class: Option<String>,
     /// Why the system does not lead to it: a dangling link.
     pub(super) error: Option<String>,
+    /// Its place in the data set, where it is not a file of a folder.
+    pub(super) sample: Option<usize>,
 }
 
 /// A folder or link in which something is wrong.
@@ -42,6 +47,24 @@ pub(super) struct Listing {
     pub(super) classes: Vec<String>,
     /// Why `ImageFolder::open` refuses the folder.
     pub(super) refused: Option<String>,
+    /// A data set that is not a folder of images; each of its samples is an entry.
+    pub(super) data: Option<Arc<dyn Dataset>>,
+}
+
+/// Lists the samples of a data set.
+pub(super) fn samples(source: &Source) -> Listing {
+    let entry = |index: usize| {
+        let name = source.own_name(index).unwrap_or_else(|| source.data.name(index));
+        let path = source.file(index).map_or_else(|| PathBuf::from(&name), Path::to_owned);
+        Entry { path, name, class: None, error: None, sample: Some(index) }
+    };
+    Listing {
+        entries: (0..source.data.len()).map(entry).collect(),
+        places: Vec::new(),
+        classes: source.data.classes().to_vec(),
+        refused: None,
+        data: Some(source.data.clone()),
+    }
 }
 
 /// Files of the same bytes, confirmed byte by byte.
@@ -90,7 +113,7 @@ pub(super) fn list(root: &Path) -> Result<Listing, Box<dyn std::error::Error>> {
     }
     let refused = classify(root, &mut entries, &mut classes)?;
     spinner.finish_and_clear();
-    Ok(Listing { entries, places, classes, refused })
+    Ok(Listing { entries, places, classes, refused, data: None })
 }
 
 /// Notes whose sample each file is. `ImageFolder` itself tells; where it refuses the folder, its rule: an image's name, at
@@ -136,7 +159,7 @@ fn classify(
 
 impl Entry {
     fn new(root: &Path, path: PathBuf, error: Option<String>) -> Entry {
-        Entry { name: below(root, &path), path, class: None, error }
+        Entry { name: below(root, &path), path, class: None, error, sample: None }
     }
 }
 
@@ -153,8 +176,9 @@ fn system_reason(error: &walkdir::Error) -> String {
 
 /// Looks at every file, on the threads of the current pool, in the order of the listing.
 pub(super) fn inspect(listing: &Listing, max_pixels: u64) -> Vec<Report> {
-    let inspector = Inspector::new(max_pixels);
-    let bar = progress(listing.entries.len(), "files");
+    let inspector = Inspector::new(max_pixels, listing.data.clone());
+    let what = if listing.data.is_some() { "samples" } else { "files" };
+    let bar = progress(listing.entries.len(), what);
     // Panics are findings here; the hook would print each between the lines of the progress bar.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -203,7 +227,7 @@ fn equal_bytes(files: Vec<usize>, listing: &Listing, reports: &[Report]) -> Vec<
         let equal = |group: &&mut Vec<usize>| {
             let first = group[0];
             let linked = reports[first].identity.is_some() && reports[first].identity == reports[file].identity;
-            linked || same(&listing.entries[first].path, &listing.entries[file].path).unwrap_or(false)
+            linked || listing.same(first, file).unwrap_or(false)
         };
         match groups.iter_mut().find(equal) {
             Some(group) => group.push(file),
@@ -214,10 +238,30 @@ fn equal_bytes(files: Vec<usize>, listing: &Listing, reports: &[Report]) -> Vec<
     groups
 }
 
+impl Listing {
+    /// Returns true if two entries hold the same bytes.
+    fn same(&self, a: usize, b: usize) -> io::Result<bool> {
+        let [a, b] = [a, b].map(|entry| &self.entries[entry]);
+        match (&self.data, a.sample, b.sample) {
+            (Some(data), Some(a), Some(b)) => Ok(bytes(&**data, a).is_some_and(|a| Some(a) == bytes(&**data, b))),
+            _ => same(&a.path, &b.path),
+        }
+    }
+}
+
+/// A sample's file or pixels.
+fn bytes(data: &dyn Dataset, index: usize) -> Option<Vec<u8>> {
+    let mut buffer = Vec::new();
+    Some(match data.read(index, &mut buffer).ok()?.data {
+        SampleData::Encoded(file) => file.to_vec(),
+        SampleData::Pixels(pixels) => pixels.bytes().to_vec(),
+    })
+}
+
 /// Whether two files hold the same bytes.
 fn same(a: &Path, b: &Path) -> io::Result<bool> {
     const BLOCK: usize = 1 << 16;
-    let (mut a, mut b) = (BufReader::new(File::open(a)?), BufReader::new(File::open(b)?));
+    let (mut a, mut b) = (BufReader::new(open(a)?.0), BufReader::new(open(b)?.0));
     let (mut block_a, mut block_b) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK));
     loop {
         block_a.clear();

@@ -13,6 +13,8 @@ use super::scan::{Duplicate, Listing, Place};
 pub(super) struct Summary {
     pub(super) version: &'static str,
     pub(super) folder: String,
+    /// `folder`, `images`, `list`, `numpy`, `tar`, `lmdb`, `idx` or `cifar`.
+    pub(super) format: String,
     pub(super) image_folder: Accepted,
     pub(super) files_scanned: usize,
     pub(super) bytes: u64,
@@ -34,7 +36,7 @@ pub(super) struct Summary {
     pub(super) files: Vec<Report>,
 }
 
-/// What `ImageFolder::open` makes of the folder; empty classes allowed.
+/// The result of `ImageFolder::open` for the folder, empty classes allowed; for another data set, its own samples.
 #[derive(Debug, Serialize)]
 pub(super) struct Accepted {
     pub(super) accepted: bool,
@@ -76,13 +78,14 @@ pub(super) struct Bar {
 
 impl Summary {
     pub(super) fn new(
-        folder: String,
-        (listing, files): (Listing, Vec<Report>),
+        (folder, format): (String, String),
+        (mut listing, files): (Listing, Vec<Report>),
         duplicates: Vec<Duplicate>,
         max_pixels: u64,
         seconds: f64,
     ) -> Summary {
-        let samples = || files.iter().filter(|file| file.class.is_some());
+        let is_folder = listing.data.is_none();
+        let samples = || files.iter().filter(|file| !is_folder || file.class.is_some());
         let accepted = Accepted {
             accepted: listing.refused.is_none(),
             error: listing.refused,
@@ -96,11 +99,20 @@ impl Summary {
             file.findings.iter().chain(&file.notes).for_each(|&kind| *kinds.entry(kind).or_default() += 1);
         }
 
+        if !is_folder {
+            // Classes without names have numbers, and unlike a folder's they may have no sample.
+            let mut there: Vec<&String> = files.iter().filter_map(|file| file.class.as_ref()).collect();
+            there.sort_by_key(|class| (class.len(), *class));
+            there.dedup();
+            let unnamed: Vec<String> =
+                there.into_iter().filter(|class| !listing.classes.contains(class)).cloned().collect();
+            listing.classes.extend(unnamed);
+        }
         let classes = classes(listing.classes, &files);
         let counts = || classes.iter().map(|class| class.samples).filter(|&samples| samples > 0);
         let imbalance = counts().max().zip(counts().min()).map(|(most, least)| most as f64 / least as f64);
         let mut places = listing.places;
-        places.extend(classes.iter().filter(|class| class.samples == 0).map(|class| Place {
+        places.extend(classes.iter().filter(|class| is_folder && class.samples == 0).map(|class| Place {
             path: class.name.clone(),
             kind: Kind::EmptyClass,
             reason: "no file with an image's name".to_owned(),
@@ -116,6 +128,7 @@ impl Summary {
         Summary {
             version: env!("CARGO_PKG_VERSION"),
             folder,
+            format,
             image_folder: accepted,
             files_scanned: files.len(),
             bytes: files.iter().map(|file| file.bytes).sum(),

@@ -1,15 +1,16 @@
 //! What of a pack is done: a journal while it is made, a manifest when it is whole.
 
-use gpufeed::Dataset;
+use crate::source::Source;
 use gpufeed::dataset::UNFINISHED;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::To;
 use super::recode::Recoding;
+use super::source::state;
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
@@ -22,6 +23,12 @@ pub(super) struct Job {
     /// Of their names and classes. Not of their labels, for which all would have to be read: who edits a list between
     /// two runs mixes labels, which `--verify` finds.
     names: String,
+    /// The sizes and times of the source's files, as one number.
+    #[serde(default)]
+    files: String,
+    /// Changes with what a pack of the same samples and settings holds.
+    #[serde(default)]
+    layout: u32,
     pub(super) to: To,
     pub(super) shard_bytes: u64,
     prefix: String,
@@ -29,15 +36,26 @@ pub(super) struct Job {
     pub(super) recoding: Recoding,
 }
 
+/// Members are called as their samples are.
+const LAYOUT: u32 = 1;
+
+/// The part of a job that differs from another job.
+enum Unlike {
+    Another(String),
+    /// The source's files alone.
+    Changed,
+}
+
 impl Job {
     pub(super) fn new(
-        data: &dyn Dataset,
-        source: &Path,
+        source: &Source,
+        path: &Path,
         (to, shard_bytes, prefix): (To, u64, &str),
         recoding: Recoding,
     ) -> Job {
         let mut hash = Xxh3::new();
-        let root = data.folder().unwrap_or(source).display().to_string();
+        let data = &*source.data;
+        let root = data.folder().unwrap_or(path).display().to_string();
         for class in data.classes() {
             hash.update(class.as_bytes());
             hash.update(b"\0");
@@ -49,21 +67,67 @@ impl Job {
             hash.update(b"\0");
         }
         let names = format!("{:016x}", hash.digest());
-        Job { samples: data.len(), names, to, shard_bytes, prefix: prefix.to_owned(), recoding }
+        let (files, prefix) = (state(source), prefix.to_owned());
+        Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, recoding }
     }
 
-    /// What of another job differs.
-    fn unlike(&self, other: &Job) -> Option<String> {
+    fn unlike(&self, other: &Job) -> Option<Unlike> {
         let Recoding { max_side, quality } = other.recoding;
         if (self.samples, &self.names) != (other.samples, &other.names) {
-            return Some(format!("another source ({} samples)", other.samples));
+            return Some(Unlike::Another(format!("another source ({} samples)", other.samples)));
         }
-        (self != other).then(|| {
-            let side = max_side.map_or(String::new(), |side| format!(" --max-side {side}"));
-            let quality = quality.map_or(String::new(), |quality| format!(" --quality {quality}"));
-            let (to, bytes) = (other.to.name(), other.shard_bytes);
-            format!("other settings: --to {to} --shard-bytes {bytes} --prefix {}{side}{quality}", other.prefix)
-        })
+        if self.layout != other.layout {
+            return Some(Unlike::Another("another version of gpufeed".to_owned()));
+        }
+        if self == &(Job { files: self.files.clone(), ..other.clone() }) {
+            return (self.files != other.files).then_some(Unlike::Changed);
+        }
+        let side = max_side.map_or(String::new(), |side| format!(" --max-side {side}"));
+        let quality = quality.map_or(String::new(), |quality| format!(" --quality {quality}"));
+        let (to, bytes) = (other.to.name(), other.shard_bytes);
+        Some(Unlike::Another(format!(
+            "other settings: --to {to} --shard-bytes {bytes} --prefix {}{side}{quality}",
+            other.prefix
+        )))
+    }
+}
+
+/// A sample that the source did not give.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Skipped {
+    /// Its place in the source.
+    pub(super) skipped: usize,
+    pub(super) name: String,
+    pub(super) reason: String,
+}
+
+/// A line of the journal after the first.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Shard(Shard),
+    Skipped(Skipped),
+}
+
+/// The shards that were written whole and the samples that were left out; a shard's file may have changed since.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    pub(super) shards: Vec<Shard>,
+    /// In the order of the source.
+    pub(super) skipped: Vec<Skipped>,
+}
+
+impl Progress {
+    /// The sample at which a run goes on that finds so many packed. Samples left out from there on are tried again.
+    pub(super) fn go_on(&mut self, packed: usize) -> usize {
+        let mut next = packed;
+        for skipped in &self.skipped {
+            if skipped.skipped < next {
+                next += 1;
+            }
+        }
+        self.skipped.retain(|skipped| skipped.skipped < next);
+        next
     }
 }
 
@@ -71,6 +135,7 @@ impl Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shard {
     pub(super) file: String,
+    /// Its first sample, by its place in the pack.
     pub(super) first: usize,
     pub(super) samples: usize,
     pub(super) bytes: u64,
@@ -93,9 +158,18 @@ pub(super) struct Manifest {
     pub(super) job: Job,
     pub(super) classes: usize,
     pub(super) shards: Vec<Shard>,
+    /// Samples of the source that could not be read.
+    #[serde(default)]
+    pub(super) skipped: Vec<Skipped>,
 }
 
 impl Manifest {
+    /// The packed samples, by their places in the source.
+    pub(super) fn packed(&self) -> Vec<usize> {
+        let skipped: std::collections::HashSet<usize> = self.skipped.iter().map(|skipped| skipped.skipped).collect();
+        (0..self.job.samples).filter(|index| !skipped.contains(index)).collect()
+    }
+
     /// Whether the files are there, and as long as they were.
     fn is_in(&self, folder: &Path) -> bool {
         match self.job.to {
@@ -115,7 +189,7 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> String + '_ {
 }
 
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
-    let bytes = fs::read(path).map_err(failed(path))?;
+    let bytes = gpufeed::command::regular_file::read(path).map_err(failed(path))?;
     serde_json::from_slice(&bytes)
         .map_err(|error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display()))
 }
@@ -123,31 +197,37 @@ fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
 /// What a folder holds before anything is done.
 pub(super) enum Found {
     Whole(Box<Manifest>),
-    /// The shards that are done, or were until something happened to the files.
-    Part(Vec<Shard>),
+    Part(Progress),
 }
 
-/// Looks at the folder to be packed into.
+/// Looks at the folder to be packed into. A pack that is whole is found, too, if it will be verified, where the source has
+/// changed since.
 ///
 /// # Errors
-/// If it holds another pack, or a data set that is none of ours.
-pub(super) fn look(folder: &Path, job: &Job) -> Result<Found, String> {
+/// If it holds another pack, one of the source before it changed, or a data set that gpufeed has not packed.
+pub(super) fn look(folder: &Path, job: &Job, verify: bool) -> Result<Found, String> {
     let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", folder.display()));
+    let changed = "of what the source was before its files changed (their sizes or times)";
     let unfinished = folder.join(UNFINISHED);
     if unfinished.exists() {
-        let (known, shards) = read_journal(&unfinished)?;
-        return match known.map(|known| job.unlike(&known)) {
-            Some(Some(what)) => there(format!("an unfinished pack of {what}")),
-            _ => Ok(Found::Part(shards)),
+        let (known, progress) = read_journal(&unfinished)?;
+        return match known.and_then(|known| job.unlike(&known)) {
+            Some(Unlike::Another(what)) => there(format!("an unfinished pack of {what}")),
+            Some(Unlike::Changed) => there(format!("an unfinished pack {changed}")),
+            None => Ok(Found::Part(progress)),
         };
     }
     let manifest = folder.join(MANIFEST);
     if manifest.exists() {
         let found: Manifest = read_json(&manifest)?;
-        return match job.unlike(&found.job) {
-            Some(what) => there(format!("a pack of {what}")),
-            None if found.is_in(folder) => Ok(Found::Whole(Box::new(found))),
-            None => Ok(Found::Part(found.shards)),
+        return match (job.unlike(&found.job), found.is_in(folder)) {
+            (Some(Unlike::Another(what)), _) => there(format!("a pack of {what}")),
+            (Some(Unlike::Changed), true) if !verify => {
+                there(format!("a pack {changed}: --verify says which samples differ"))
+            }
+            (Some(Unlike::Changed), false) => there(format!("a pack {changed}, of which files are missing")),
+            (_, true) => Ok(Found::Whole(Box::new(found))),
+            (None, false) => Ok(Found::Part(Progress { shards: found.shards, skipped: found.skipped })),
         };
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -158,18 +238,24 @@ pub(super) fn look(folder: &Path, job: &Job) -> Result<Found, String> {
             return there(format!("{name}, of which nothing is known"));
         }
     }
-    Ok(Found::Part(Vec::new()))
+    Ok(Found::Part(Progress::default()))
 }
 
-/// The job, if its line is whole, and the shards.
-fn read_journal(path: &Path) -> Result<(Option<Job>, Vec<Shard>), String> {
-    let text = fs::read_to_string(path).map_err(failed(path))?;
+/// The job, if its line is whole, and what is done.
+fn read_journal(path: &Path) -> Result<(Option<Job>, Progress), String> {
+    let text = gpufeed::command::regular_file::read_to_string(path).map_err(failed(path))?;
     // A line without its end was being written when the process ended.
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display());
     let job = lines.next().map(serde_json::from_str).transpose().map_err(wrong)?;
-    let shards = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(wrong)?;
-    Ok((job, shards))
+    let mut progress = Progress::default();
+    for line in lines {
+        match serde_json::from_str(line).map_err(wrong)? {
+            Line::Shard(shard) => progress.shards.push(shard),
+            Line::Skipped(skipped) => progress.skipped.push(skipped),
+        }
+    }
+    Ok((job, progress))
 }
 
 /// Where each shard that is done is noted; the folder is no data set while it is there.
@@ -179,14 +265,15 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Begins it, or goes on behind the shards that are in it.
-    pub(super) fn open(folder: &Path, job: &Job, shards: &[Shard]) -> Result<Journal, String> {
+    /// Begins the journal, or goes on after what is in it.
+    pub(super) fn open(folder: &Path, job: &Job, progress: &Progress) -> Result<Journal, String> {
         let path = folder.join(UNFINISHED);
         // Written whole, so that no half line stays in it.
         let mut text = serde_json::to_vec(job).map_err(|error| error.to_string())?;
-        for shard in shards {
+        let shards = progress.shards.iter().map(serde_json::to_vec);
+        for line in shards.chain(progress.skipped.iter().map(serde_json::to_vec)) {
             text.push(b'\n');
-            text.extend(serde_json::to_vec(shard).map_err(|error| error.to_string())?);
+            text.extend(line.map_err(|error| error.to_string())?);
         }
         text.push(b'\n');
         write_whole(&path, &text)?;
@@ -195,7 +282,15 @@ impl Journal {
     }
 
     pub(super) fn add(&mut self, shard: &Shard) -> Result<(), String> {
-        let mut line = serde_json::to_vec(shard).map_err(|error| error.to_string())?;
+        self.line(shard)
+    }
+
+    pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+        self.line(skipped)
+    }
+
+    fn line(&mut self, what: &impl Serialize) -> Result<(), String> {
+        let mut line = serde_json::to_vec(what).map_err(|error| error.to_string())?;
         line.push(b'\n');
         self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(failed(&self.path))
     }
@@ -219,13 +314,13 @@ impl Lock {
     pub(super) fn take(folder: &Path) -> Result<Lock, String> {
         let path = folder.join(".gpufeed-pack-lock");
         let file = File::create(&path).map_err(failed(&path))?;
-        match fs4::FileExt::try_lock(&file) {
-            Err(fs4::TryLockError::WouldBlock) => Err(format!(
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(format!(
                 "{}: another `gpufeed pack` is at work there; wait for its end, or pack elsewhere",
                 folder.display()
             )),
             // Some file systems have no locks.
-            Ok(()) | Err(fs4::TryLockError::Error(_)) => Ok(Lock { path, _file: file }),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Lock { path, _file: file }),
         }
     }
 

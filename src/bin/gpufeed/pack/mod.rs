@@ -1,6 +1,7 @@
 //! `gpufeed pack`: a data set in any format into tar shards or an LMDB.
 
 mod journal;
+mod names;
 mod recode;
 mod shards;
 mod source;
@@ -8,13 +9,15 @@ mod summary;
 mod verify;
 mod workers;
 
+use crate::source::Source;
 use crate::{FINDINGS, Outcome};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::Dataset;
 use gpufeed::dataset::TarShards;
 use indicatif::{ProgressBar, ProgressStyle};
-use journal::{Found, Job, Journal, Lock, Manifest, Shard};
+use journal::{Found, Job, Journal, Lock, Manifest, Progress, Skipped};
+use names::Names;
 use recode::{How, Packed, Recoding};
 use serde::{Deserialize, Serialize};
 use shards::ShardWriter;
@@ -27,7 +30,11 @@ use workers::Workers;
 
 /// Packs images into tar shards (WebDataset's convention) or an LMDB, as they are or encoded anew.
 ///
-/// Interrupted work goes on where it ended: shards that were whole are kept. Until all is done the folder is no data set.
+/// Interrupted work goes on where it ended: shards that were whole are kept, as long as the source has not changed. Until
+/// all is done the folder is no data set. Samples that cannot be read are left out, named, and counted: exit code 3.
+///
+/// Members of shards are called as their files are, from the source's folder on: `cat/1.JPEG` and `cat/1.cls`. Dots within
+/// a name become `_`, as a sample's key ends at its first dot; a key that is there already gets the sample's number.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a
@@ -110,8 +117,9 @@ struct Done {
     resumed: usize,
     kept: usize,
     encoded: usize,
-    /// Names, and why.
+    /// Names, and why; of those that are left out, too, from runs before as well.
     undecodable: Vec<(String, String)>,
+    skipped: Vec<(String, String)>,
     read: u64,
     written: u64,
 }
@@ -122,6 +130,8 @@ impl Done {
             How::Kept => self.kept += 1,
             How::Encoded => self.encoded += 1,
             How::Undecodable(reason) => self.undecodable.push((data.name(index), reason.clone())),
+            // The journal has it.
+            How::Unreadable(_) => return,
         }
         self.read += sample.read as u64;
         self.written += sample.file.len() as u64;
@@ -131,23 +141,27 @@ impl Done {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
     let start = Instant::now();
-    let data = source::open(source, *split)?;
+    let opened = source::open(source, *split)?;
+    let data = &*opened.data;
     refuse_inside(source, out)?;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
-    let job = Job::new(&*data, source, (*to, *shard_bytes, prefix), recoding);
+    let job = Job::new(&opened, source, (*to, *shard_bytes, prefix), recoding);
     let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
     fs::create_dir_all(out).map_err(journal::failed(out))?;
-    let before = |manifest: Manifest| (manifest, Done { resumed: data.len(), ..Done::default() });
-    let (manifest, mut done) = match journal::look(out, &job)? {
+    let before = |manifest: Manifest| {
+        let resumed = data.len() - manifest.skipped.len();
+        (manifest, Done { resumed, ..Done::default() })
+    };
+    let (manifest, mut done) = match journal::look(out, &job, arguments.verify)? {
         Found::Whole(manifest) => before(*manifest),
         _ => {
             let lock = Lock::take(out)?;
             // Another run may have been at work until now.
-            let packed = match journal::look(out, &job)? {
+            let packed = match journal::look(out, &job, arguments.verify)? {
                 Found::Whole(manifest) => before(*manifest),
-                Found::Part(shards) => {
+                Found::Part(found) => {
                     let bar = progress(data.len(), "packed")?;
-                    let packed = pack(&*data, arguments, &job, shards, &workers, &bar);
+                    let packed = pack(&opened, arguments, &job, found, &workers, &bar);
                     bar.finish_and_clear();
                     packed?
                 }
@@ -158,7 +172,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let mut verified = if arguments.verify {
         let bar = progress(data.len(), "compared")?;
-        let verified = verify::verify(&*data, out, &manifest, &workers, &bar);
+        let verified = verify::verify(data, out, &manifest, &workers, &bar);
         bar.finish_and_clear();
         Some(verified?)
     } else {
@@ -170,13 +184,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     {
         done.undecodable = std::mem::take(&mut verified.undecodable);
     }
+    done.skipped = manifest.skipped.iter().map(|left| (left.name.clone(), left.reason.clone())).collect();
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
         summary::print_json(out, &manifest, &done, verified.as_ref(), seconds)?;
     } else {
-        summary::print(out, &manifest, &done, verified.as_ref(), seconds);
+        summary::print(out, &manifest, &done, verified.as_ref(), seconds)?;
     }
-    let findings = !done.undecodable.is_empty() || verified.is_some_and(|verified| !verified.different.is_empty());
+    let left = !done.undecodable.is_empty() || !done.skipped.is_empty();
+    let findings = left || verified.is_some_and(|verified| !verified.different.is_empty());
     Ok(if findings { ExitCode::from(FINDINGS) } else { ExitCode::SUCCESS })
 }
 
@@ -199,30 +215,45 @@ fn progress(samples: usize, what: &str) -> Result<ProgressBar, indicatif::style:
     Ok(bar)
 }
 
+/// More samples than these, and than a tenth of all, that cannot be read are no odd files but a source that is gone.
+const MOST_SKIPPED: usize = 16;
+
 /// Packs what is not yet packed, then makes the folder a data set.
 fn pack(
-    data: &dyn Dataset,
+    source: &Source,
     arguments: &Arguments,
     job: &Job,
-    mut whole: Vec<Shard>,
+    mut found: Progress,
     workers: &Workers,
     bar: &ProgressBar,
 ) -> Result<(Manifest, Done), Box<dyn std::error::Error>> {
-    let folder = &arguments.out;
+    let (data, folder) = (&*source.data, &arguments.out);
     // Shards that are not as they were noted, and what came after, are packed again; there may be fewer now.
-    let good = whole.iter().take_while(|shard| shard.is_in(folder)).count();
-    let dropped = whole.split_off(good);
-    let mut done = Done::default();
-    let mut journal = Journal::open(folder, job, &whole)?;
-    for path in dropped.iter().map(|shard| folder.join(&shard.file)).filter(|path| path.exists()) {
-        fs::remove_file(&path).map_err(journal::failed(&path))?;
-    }
-    let shards = match job.to {
+    let good = found.shards.iter().take_while(|shard| shard.is_in(folder)).count();
+    let dropped = found.shards.split_off(good);
+    let mut run = Run { source, recoding: job.recoding, done: Done::default(), skipped: Vec::new(), workers, bar };
+    let (journal, shards) = match job.to {
         To::Tar => {
-            done.resumed = whole.last().map_or(0, |shard| shard.first + shard.samples);
-            let mut writer = ShardWriter::new(folder, (&arguments.prefix, job.shard_bytes), &mut journal, whole);
-            each(data, job.recoding, &mut done, (workers, bar), |index, sample| writer.put(index, &sample))?;
-            let shards = writer.finish()?;
+            let packed = found.shards.last().map_or(0, |shard| shard.first + shard.samples);
+            let first = run.go_on(&mut found, packed)?;
+            let mut journal = Journal::open(folder, job, &found)?;
+            for path in dropped.iter().map(|shard| folder.join(&shard.file)).filter(|path| path.exists()) {
+                fs::remove_file(&path).map_err(journal::failed(&path))?;
+            }
+            let names = Names::new(source);
+            let shards = {
+                let mut writer =
+                    ShardWriter::new(folder, (&arguments.prefix, job.shard_bytes), &mut journal, found.shards);
+                run.each(first, |index, what| match what {
+                    What::Sample(sample) => {
+                        let label = shards::label_of(index, &sample.label)?;
+                        let extension = names::extension(source, index, &sample);
+                        writer.put((&names.key(source, index), &extension), &sample.file, label).map_err(goes_on)
+                    }
+                    What::Skipped(skipped) => writer.skip(skipped).map_err(goes_on),
+                })?;
+                writer.finish().map_err(goes_on)?
+            };
             let names = serde_json::to_vec(data.classes())?;
             if !data.classes().is_empty() {
                 journal::write_whole(&folder.join("classes.json"), &names)?;
@@ -230,65 +261,130 @@ fn pack(
             // The indexes are made, and the shards are what they should be.
             let paths = shards.iter().map(|shard| folder.join(&shard.file));
             let packed = TarShards::builder().allow_unlabelled(true).open_list(paths)?;
-            if packed.len() != data.len() {
+            if packed.len() != data.len() - run.skipped.len() {
                 return Err(format!("{}: {} samples of {}", folder.display(), packed.len(), data.len()).into());
             }
-            shards
+            (journal, shards)
         }
         #[cfg(feature = "lmdb")]
         To::Lmdb => {
             // Renamed, but not noted: it is whole.
             if folder.join("data.mdb").exists() {
-                done.resumed = data.len();
+                let packed = data.len() - found.skipped.len();
+                run.go_on(&mut found, packed)?;
+                (Journal::open(folder, job, &found)?, Vec::new())
             } else {
                 let mut writer = gpufeed::dataset::LmdbWriter::open(folder)?;
-                done.resumed = writer.len() as usize;
+                let first = run.go_on(&mut found, writer.len() as usize)?;
+                let mut journal = Journal::open(folder, job, &found)?;
                 let mut bytes = 0;
-                each(data, job.recoding, &mut done, (workers, bar), |_, sample| {
-                    bytes += sample.file.len() as u64;
-                    let put = writer.put(&sample.file, &sample.label).and_then(|()| {
-                        if bytes < job.shard_bytes {
-                            return Ok(());
-                        }
-                        bytes = 0;
-                        writer.commit()
-                    });
-                    put.map_err(|error| error.to_string())
+                run.each(first, |_, what| match what {
+                    What::Sample(sample) => {
+                        bytes += sample.file.len() as u64;
+                        let put = writer.put(&sample.file, &sample.label).and_then(|()| {
+                            if bytes < job.shard_bytes {
+                                return Ok(());
+                            }
+                            bytes = 0;
+                            writer.commit()
+                        });
+                        put.map_err(|error| match error.kind() {
+                            gpufeed::ErrorKind::Io { .. } => goes_on(error.to_string()),
+                            _ => error.to_string(),
+                        })
+                    }
+                    What::Skipped(skipped) => journal.skip(skipped).map_err(goes_on),
                 })?;
                 writer.finish(data.classes())?;
+                (journal, Vec::new())
             }
-            Vec::new()
         }
     };
+    let Run { done, skipped, .. } = run;
     let gpufeed = env!("CARGO_PKG_VERSION").to_owned();
-    let manifest = Manifest { gpufeed, job: job.clone(), classes: data.classes().len(), shards };
+    let manifest = Manifest { gpufeed, job: job.clone(), classes: data.classes().len(), shards, skipped };
     journal.finish(folder, &manifest)?;
     Ok((manifest, done))
 }
 
-/// Prepares the samples behind those that are done, and hands them on in their order.
-fn each(
-    data: &dyn Dataset,
+/// An error of writing: what is on the disk by then is kept.
+fn goes_on(reason: String) -> String {
+    format!("{reason}; the same command goes on behind the last sample that is on the disk")
+}
+
+/// The outcome for a sample.
+enum What<'a> {
+    Sample(Packed),
+    Skipped(&'a Skipped),
+}
+
+/// A run over the samples that are not packed yet.
+struct Run<'a> {
+    source: &'a Source,
     recoding: Recoding,
-    done: &mut Done,
-    (workers, bar): (&Workers, &ProgressBar),
-    mut put: impl FnMut(usize, Packed) -> Result<(), String>,
-) -> Result<(), Box<dyn std::error::Error>> {
-    bar.set_position(done.resumed as u64);
-    bar.reset_eta();
-    let step = workers.at_once();
-    for first in (done.resumed..data.len()).step_by(step) {
-        let packed =
-            workers.map(first..data.len().min(first + step), |recoder, index| recoder.pack(data, index, recoding));
-        for (index, sample) in (first..).zip(packed) {
-            let again = |reason: String| {
-                format!("{reason}; the same command goes on behind the last sample that is on the disk")
-            };
-            let sample = sample.map_err(|error| again(error.to_string()))?;
-            done.add(data, index, &sample);
-            put(index, sample).map_err(again)?;
-            bar.inc(1);
+    done: Done,
+    /// Those of runs before are among them.
+    skipped: Vec<Skipped>,
+    workers: &'a Workers,
+    bar: &'a ProgressBar,
+}
+
+impl Run<'_> {
+    /// The sample at which to go on, of which so many are packed.
+    ///
+    /// # Errors
+    /// If one that was left out can be read now: it has its place among those that are packed.
+    fn go_on(&mut self, found: &mut Progress, packed: usize) -> Result<usize, String> {
+        let first = found.go_on(packed);
+        let mut buffer = Vec::new();
+        if let Some(back) = found.skipped.iter().find(|left| self.source.data.read(left.skipped, &mut buffer).is_ok()) {
+            let name = &back.name;
+            return Err(format!(
+                "{name}: it could not be read before, and can be now; remove the folder that is packed into, or pack elsewhere"
+            ));
         }
+        self.done.resumed = packed;
+        self.skipped = found.skipped.clone();
+        Ok(first)
     }
-    Ok(())
+
+    /// Prepares the samples from `first` on, and hands them on in their order.
+    fn each(
+        &mut self,
+        first: usize,
+        mut put: impl FnMut(usize, What<'_>) -> Result<(), String>,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let (data, recoding, bar) = (&*self.source.data, self.recoding, self.bar);
+        bar.set_position(first as u64);
+        bar.reset_eta();
+        let step = self.workers.at_once();
+        for first in (first..data.len()).step_by(step) {
+            let next = first..data.len().min(first + step);
+            let packed = self.workers.map(next, |recoder, index| recoder.pack(data, index, recoding));
+            for (index, sample) in (first..).zip(packed) {
+                let sample = sample.map_err(|error| error.to_string())?;
+                self.done.add(data, index, &sample);
+                match &sample.how {
+                    How::Unreadable(reason) => {
+                        let left = Skipped { skipped: index, name: data.name(index), reason: reason.clone() };
+                        put(index, What::Skipped(&left))?;
+                        self.skipped.push(left);
+                        self.check_skipped()?;
+                    }
+                    _ => put(index, What::Sample(sample))?,
+                }
+                bar.inc(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_skipped(&self) -> Result<(), String> {
+        let (left, all) = (self.skipped.len(), self.source.data.len());
+        if left < all && left <= MOST_SKIPPED.max(all / 10) {
+            return Ok(());
+        }
+        let last = self.skipped.last().map_or(String::new(), |last| format!("{}: {}", last.name, last.reason));
+        Err(format!("{left} of {all} samples cannot be read, which is no data set to pack; the last: {last}"))
+    }
 }

@@ -1,5 +1,6 @@
 //! What a sample is packed as: its file as it is, or decoded, reduced and encoded anew.
 
+use crate::words;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
 use gpufeed::transforms::{Key, Resize};
 use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
@@ -38,6 +39,8 @@ pub(super) enum How {
     Encoded,
     /// Byte for byte, although it should have been decoded, or is no image at all: the reason.
     Undecodable(String),
+    /// Not at all, as the source does not give it: the reason.
+    Unreadable(String),
 }
 
 /// One thread's memory.
@@ -60,7 +63,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Recoder {
     /// # Errors
-    /// If the sample cannot be read, or has float pixels. What cannot be decoded is no error: it is packed as it is.
+    /// If the sample has float pixels, or more than a JPEG holds. A sample that cannot be read or decoded is left out,
+    /// or packed as it is.
     pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed, Failure> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
@@ -85,7 +89,13 @@ impl Recoder {
         recoding: Recoding,
         buffer: &mut Vec<u8>,
     ) -> Result<Packed, Failure> {
-        let sample = data.read(index, buffer)?;
+        let sample = match data.read(index, buffer) {
+            Ok(sample) => sample,
+            Err(error) => {
+                let how = How::Unreadable(words::said(&error));
+                return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", how, read: 0 });
+            }
+        };
         let label = sample.label;
         match sample.data {
             SampleData::Encoded(bytes) => {
@@ -98,7 +108,7 @@ impl Recoder {
                 match self.encoded(bytes, recoding) {
                     Ok(None) => Ok(kept(How::Kept)),
                     Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", how: How::Encoded, read }),
-                    Err(reason) => Ok(kept(How::Undecodable(reason.to_string()))),
+                    Err(reason) => Ok(kept(How::Undecodable(words::any(&*reason)))),
                 }
             }
             SampleData::Pixels(pixels) => {

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use tar::{Builder, Header};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::journal::{Journal, Shard, failed, part_of};
-use super::recode::Packed;
-
+use super::journal::{Journal, Shard, Skipped, failed, part_of};
 /// Of an archive.
 const BLOCK: u64 = 512;
 /// What ends an archive.
@@ -68,21 +66,23 @@ impl<'a> ShardWriter<'a> {
         ShardWriter { folder, prefix, limit, journal, shards, open: None }
     }
 
-    /// Adds sample `index`, in a new shard where it does not fit into the open one.
-    pub(super) fn put(&mut self, index: usize, sample: &Packed) -> Result<(), String> {
-        let label = label_member(&sample.label)
-            .ok_or_else(|| format!("sample {index} has a label with numbers that JSON lacks (NaN, infinity)"))?;
-        let bytes = size(sample.file.len()) + label.as_ref().map_or(0, |(_, text)| size(text.len()));
+    /// Adds a sample, in a new shard where it does not fit into the open one. `label` is [`label_of`] it.
+    pub(super) fn put(
+        &mut self,
+        (key, extension): (&str, &str),
+        file: &[u8],
+        label: Option<(&'static str, String)>,
+    ) -> Result<(), String> {
+        let bytes = size(file.len()) + label.as_ref().map_or(0, |(_, text)| size(text.len()));
         if self.open.as_ref().is_some_and(|open| open.bytes + bytes + END > self.limit) {
             self.close()?;
         }
         let mut open = match self.open.take() {
             Some(open) => open,
-            None => self.begin(index)?,
+            None => self.begin()?,
         };
-        let key = format!("{index:09}");
         let written = open
-            .member(&format!("{key}.{}", sample.extension), &sample.file)
+            .member(&format!("{key}.{extension}"), file)
             .and_then(|()| label.map_or(Ok(()), |(kind, text)| open.member(&format!("{key}.{kind}"), text.as_bytes())))
             .map_err(failed(&self.folder.join(&open.name)));
         open.samples += 1;
@@ -91,7 +91,8 @@ impl<'a> ShardWriter<'a> {
         written
     }
 
-    fn begin(&self, first: usize) -> Result<Open, String> {
+    fn begin(&self) -> Result<Open, String> {
+        let first = self.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let name = format!("{}-{:06}.tar", self.prefix, self.shards.len());
         let part = part_of(&self.folder.join(&name));
         let file = File::create(&part).map_err(failed(&part))?;
@@ -122,6 +123,11 @@ impl<'a> ShardWriter<'a> {
         Ok(())
     }
 
+    /// Notes a sample that is left out.
+    pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+        self.journal.skip(skipped)
+    }
+
     /// Closes the last shard and returns all.
     pub(super) fn finish(mut self) -> Result<Vec<Shard>, String> {
         self.close()?;
@@ -150,7 +156,15 @@ impl Open {
     }
 }
 
-/// The member that holds a label: its extension and content, nothing for none. `None` if it cannot be written.
+/// The member that holds the label of sample `index`: its extension and content, nothing for none.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn label_of(index: usize, label: &Label) -> Result<Option<(&'static str, String)>, String> {
+    let lacks = || format!("sample {index} has a label with numbers that JSON lacks (NaN, infinity)");
+    label_member(label).ok_or_else(lacks)
+}
+
 fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
     match label {
         Label::None => Some(None),
@@ -168,18 +182,20 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
 mod tests {
     use super::*;
     use crate::pack::To;
-    use crate::pack::journal::Job;
+    use crate::pack::journal::{Job, Progress};
     use crate::pack::recode::{Recoder, Recoding};
+    use crate::source::Source;
     use gpufeed::dataset::TarShards;
     use gpufeed::{Dataset, InMemory};
 
     fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
-        let job = Job::new(data, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
-        let mut journal = Journal::open(folder, &job, &[])?;
+        let source = Source::of(InMemory::new());
+        let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
+        let mut journal = Journal::open(folder, &job, &Progress::default())?;
         let mut writer = ShardWriter::new(folder, ("s", 4096), &mut journal, Vec::new());
         for index in 0..data.len() {
             let sample = Recoder::default().pack(data, index, Recoding::default()).map_err(|e| e.to_string())?;
-            writer.put(index, &sample)?;
+            writer.put((&index.to_string(), sample.extension), &sample.file, label_of(index, &sample.label)?)?;
         }
         writer.finish()
     }

@@ -1,9 +1,12 @@
-//! The data set that a path names, or one of its two parts.
+//! The part of a data set that is packed, and when it was last changed.
 
+use crate::source::{self, Source};
 use clap::ValueEnum;
-use gpufeed::dataset::{Format, Opened, TarShards};
-use gpufeed::{Dataset, ImageFolder};
+use gpufeed::Dataset;
+use std::fs;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
+use xxhash_rust::xxh3::Xxh3;
 
 /// What is packed of a data set that comes in two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,23 +17,18 @@ pub(super) enum Part {
     Test,
 }
 
-/// Opens a data set in any format. What has no labels is none the worse for it.
-pub(super) fn open(path: &Path, part: Part) -> Result<Box<dyn Dataset>, Box<dyn std::error::Error>> {
-    let whole = |train| Opened { train, test: None };
-    let opened = match Format::detect(path) {
-        Format::Folder => whole(Box::new(ImageFolder::builder().allow_empty(true).open(path)?)),
-        Format::Tar => whole(Box::new(TarShards::builder().allow_unlabelled(true).open(path)?)),
-        #[cfg(feature = "lmdb")]
-        Format::Lmdb => whole(Box::new(gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(path)?)),
-        format => format.open(path)?,
-    };
+/// Opens a data set in any format.
+pub(super) fn open(path: &Path, part: Part) -> Result<Source, Box<dyn std::error::Error>> {
+    let opened = source::open(path)?;
     let left_out = |other: &dyn Dataset, what: &str, name: &str| {
-        eprintln!("{} samples {what} are left out; --split {name} packs them, into another folder", other.len());
+        let others = other.len();
+        let told = format!("{others} samples {what} are left out; --split {name} packs them, into another folder");
+        crate::output::complain(console::style("note:").cyan(), told);
     };
     match (part, opened.test) {
-        (Part::Train, Some(test)) => left_out(&*test, "to test with", "test"),
+        (Part::Train, Some(test)) => left_out(&*test.data, "to test with", "test"),
         (Part::Test, Some(test)) => {
-            left_out(&*opened.train, "to train on", "train");
+            left_out(&*opened.train.data, "to train on", "train");
             return Ok(test);
         }
         (Part::Train, None) => {}
@@ -40,4 +38,21 @@ pub(super) fn open(path: &Path, part: Part) -> Result<Box<dyn Dataset>, Box<dyn 
         }
     }
     Ok(opened.train)
+}
+
+/// A number of the sizes and times of the source's files, in hexadecimal digits: another one, once one of them has changed.
+pub(super) fn state(source: &Source) -> String {
+    let mut hash = Xxh3::new();
+    source.each_file(|file| {
+        // A file that cannot be read is a state, too.
+        let facts = fs::metadata(file).ok().map(|found| {
+            let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+            (found.len(), time.as_secs(), time.subsec_nanos())
+        });
+        let (length, seconds, nanoseconds) = facts.unwrap_or((u64::MAX, 0, 0));
+        hash.update(&length.to_le_bytes());
+        hash.update(&seconds.to_le_bytes());
+        hash.update(&nanoseconds.to_le_bytes());
+    });
+    format!("{:016x}", hash.digest())
 }

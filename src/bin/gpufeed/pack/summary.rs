@@ -1,8 +1,9 @@
 //! What `gpufeed pack` says at its end.
 
+use crate::report::units;
 use crate::to_stdout;
 use console::style;
-use indicatif::HumanBytes;
+use gpufeed::command::Shown;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::Path;
@@ -41,6 +42,7 @@ pub(super) fn print_json(
         "kept": done.kept,
         "encoded": done.encoded,
         "undecodable": listed(&done.undecodable),
+        "skipped": listed(&done.skipped),
         "bytes_read": done.read,
         "bytes_packed": done.written,
         "verified": verified,
@@ -50,40 +52,54 @@ pub(super) fn print_json(
     Ok(to_stdout(|out| writeln!(out, "{text}"))?)
 }
 
-pub(super) fn print(out: &Path, manifest: &Manifest, done: &Done, verified: Option<&Verified>, seconds: f64) {
-    let Done { resumed, kept, encoded, undecodable, read, written } = done;
+pub(super) fn print(
+    out: &Path,
+    manifest: &Manifest,
+    done: &Done,
+    verified: Option<&Verified>,
+    seconds: f64,
+) -> Result<(), String> {
+    let Done { resumed, kept, encoded, undecodable, skipped, read, written } = done;
+    let packed = manifest.job.samples - skipped.len();
     let into = match manifest.job.to {
         To::Tar => {
             let shards = manifest.shards.len();
-            format!("{shards} shard{} in {}", if shards == 1 { "" } else { "s" }, style(out.display()).bold())
+            format!("{shards} shard{} in {}", if shards == 1 { "" } else { "s" }, style(Shown(out.display())).bold())
         }
         #[cfg(feature = "lmdb")]
-        To::Lmdb => format!("the LMDB {}", style(out.display()).bold()),
+        To::Lmdb => format!("the LMDB {}", style(Shown(out.display())).bold()),
     };
-    say!("{} samples of {} classes, {into}, in {seconds:.1} s", manifest.job.samples, manifest.classes);
+    say!("{packed} samples of {} classes, {into}, in {seconds:.1} s", manifest.classes);
     if *resumed > 0 {
         let all = if verified.is_none() { "; --verify says whether all of them are images" } else { "" };
         say!("  {resumed} were packed before{all}");
     }
-    if *resumed < manifest.job.samples {
-        say!("  {kept} as they were, {encoded} encoded: {} became {}", HumanBytes(*read), HumanBytes(*written));
+    if *resumed < packed {
+        let [read, written] = [*read, *written].map(|bytes| units::bytes(bytes as f64));
+        say!("  {kept} as they were, {encoded} encoded: {read} became {written}");
     }
-    list("undecodable, packed as it was:", undecodable);
+    if !skipped.is_empty() {
+        say!("  {} of {} samples could not be read, and are left out", skipped.len(), manifest.job.samples);
+    }
+    list("left out:", skipped)?;
+    list("undecodable, packed as it was:", undecodable)?;
     if let Some(verified) = verified {
         let different = verified.different.len();
         let psnr = verified.lowest_psnr.map_or(String::new(), |psnr| {
             format!("; where encoded anew, the peak signal-to-noise ratio is {psnr:.1} dB or more")
         });
         say!("  {} samples compared with the source, {different} differences{psnr}", verified.samples);
-        list("different", &verified.different);
+        list("different", &verified.different)?;
     }
+    Ok(())
 }
 
-fn list(what: &str, named: &[(String, String)]) {
+fn list(what: &str, named: &[(String, String)]) -> Result<(), String> {
     for (name, reason) in named.iter().take(NAMED) {
-        say!("  {} {name}: {reason}", style(what).red());
+        say!("  {} {}: {}", style(what).red(), Shown(name), Shown(reason));
     }
     if named.len() > NAMED {
         say!("  and {} more (--json lists all)", named.len() - NAMED);
     }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use gpufeed::dataset::{ShardIndexes, TarShards};
 use gpufeed::{Dataset, Label, Sample, SampleData};
 use indicatif::ProgressBar;
 use std::error::Error;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
@@ -62,26 +62,35 @@ pub(super) fn verify(
             return Ok(verified);
         }
     };
-    if packed.len() != data.len() {
-        let reason = format!("{} samples, but the source has {}", packed.len(), data.len());
+    let places = manifest.packed();
+    if packed.len() != places.len() {
+        let reason = format!("{} samples, but the source has {}", packed.len(), places.len());
         verified.different.push((folder.display().to_string(), reason));
+    }
+    let mut buffer = Vec::new();
+    for left in &manifest.skipped {
+        if data.read(left.skipped, &mut buffer).is_ok() {
+            let reason = "it could not be read when this was packed, and can be now".to_owned();
+            verified.different.push((left.name.clone(), reason));
+        }
     }
     if packed.classes() != data.classes() {
         verified.different.push((folder.display().to_string(), "the classes have other names".into()));
     }
     let recoding = manifest.job.recoding;
-    let count = packed.len().min(data.len());
+    let count = packed.len().min(places.len());
     let step = workers.at_once();
     for first in (0..count).step_by(step) {
-        let compared = workers
-            .map(first..count.min(first + step), |recoder, index| compare(recoder, (data, &*packed), index, recoding));
+        let compared = workers.map(first..count.min(first + step), |recoder, index| {
+            compare(recoder, (data, &*packed), (places[index], index), recoding)
+        });
         for (index, compared) in (first..).zip(compared) {
             let Compared { reasons, undecodable, psnr } = compared.map_err(|error| -> Box<dyn Error> { error })?;
             verified.samples += 1;
             if !reasons.is_empty() {
                 verified.different.push((packed.name(index), reasons.join(", ")));
             }
-            verified.undecodable.extend(undecodable.map(|reason| (data.name(index), reason)));
+            verified.undecodable.extend(undecodable.map(|reason| (data.name(places[index]), reason)));
             verified.lowest_psnr = match (verified.lowest_psnr, psnr) {
                 (Some(lowest), Some(psnr)) => Some(lowest.min(psnr)),
                 (lowest, psnr) => lowest.or(psnr),
@@ -105,11 +114,15 @@ struct Compared {
 fn compare(
     recoder: &mut Recoder,
     (data, packed): (&dyn Dataset, &dyn Dataset),
-    index: usize,
+    (place, index): (usize, usize),
     recoding: Recoding,
 ) -> Result<Compared, Box<dyn Error + Send + Sync>> {
-    let expected = recoder.pack(data, index, recoding)?;
+    let expected = recoder.pack(data, place, recoding)?;
     let mut found = Compared::default();
+    if let How::Unreadable(reason) = expected.how {
+        found.reasons.push(format!("the source does not give it any more: {reason}"));
+        return Ok(found);
+    }
     let mut differs = |reason: String| found.reasons.push(reason);
     let mut buffer = Vec::new();
     let bytes = match packed.read(index, &mut buffer) {
@@ -189,7 +202,7 @@ fn same(a: &Label, b: &Label) -> bool {
 }
 
 fn hash(path: &Path) -> Result<String, String> {
-    let mut file = File::open(path).map_err(failed(path))?;
+    let (mut file, _) = gpufeed::command::regular_file::open(path).map_err(failed(path))?;
     let (mut hash, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
     loop {
         match file.read(&mut buffer).map_err(failed(path))? {
@@ -239,7 +252,7 @@ mod tests {
             (file(&picture(40, 30, true)), Some("another picture: ")),
         ] {
             let packed: InMemory = [(packed, Label::Class(1))].into_iter().collect();
-            let found = compare(&mut Recoder::default(), (&source, &packed), 0, QUALITY).unwrap();
+            let found = compare(&mut Recoder::default(), (&source, &packed), (0, 0), QUALITY).unwrap();
             match reason {
                 None => assert!(found.reasons.is_empty() && found.psnr.unwrap() > 30.0, "{found:?}"),
                 Some(reason) => assert!(found.reasons.iter().any(|found| found.starts_with(reason)), "{found:?}"),

@@ -1,18 +1,18 @@
 //! One sample of a data set at a time, as a data set of its own: a loader of it gives that sample in every epoch, with the
 //! numbers that it draws in the whole data set, because they depend on the sample's id.
 
-use gpufeed::{Dataset, ImageFolder, Result, Sample};
+use gpufeed::{Dataset, Result, Sample};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) struct Cursor {
-    folder: Arc<ImageFolder>,
+    data: Arc<dyn Dataset>,
     at: AtomicUsize,
 }
 
 impl Cursor {
-    pub(super) fn new(folder: Arc<ImageFolder>) -> Self {
-        Cursor { folder, at: AtomicUsize::new(0) }
+    pub(super) fn new(data: Arc<dyn Dataset>) -> Self {
+        Cursor { data, at: AtomicUsize::new(0) }
     }
 
     /// Only between two runs: a run reads ahead.
@@ -31,22 +31,22 @@ impl Dataset for Cursor {
     }
 
     fn read<'a>(&'a self, _: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        self.folder.read(self.at(), buffer)
+        self.data.read(self.at(), buffer)
     }
 
     fn name(&self, _: usize) -> String {
-        self.folder.name(self.at())
+        self.data.name(self.at())
     }
 
     fn id(&self, _: usize) -> u64 {
-        self.folder.id(self.at())
+        self.data.id(self.at())
     }
 
     fn channels(&self) -> u32 {
-        self.folder.channels()
+        self.data.channels()
     }
 
     fn classes(&self) -> &[String] {
-        self.folder.classes()
+        self.data.classes()
     }
 }

@@ -1,10 +1,12 @@
 //! The samples and their draws: a loader makes them, so they are the pixels that training gets.
 
-use super::{Cursor, picture};
+use super::{Cursor, picture, sheet};
+use crate::source::Source;
+use crate::words;
 use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Drawn, Erased, Op, Resize};
 use gpufeed::{
-    Backend, DType, DataLoader, Dataset, ErrorKind, ImageFolder, Label, Layout, OnError, Recipe, Result, SampleData,
+    Backend, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, OnError, Plan, Recipe, Result, SampleData,
 };
 use image::RgbImage;
 use std::ops::Range;
@@ -16,7 +18,7 @@ const ORIGINAL: u32 = 320;
 /// One sample.
 pub(super) struct Row {
     pub(super) id: u64,
-    /// The file, from the folder on.
+    /// The file, from the folder on, or what else the data set calls it.
     pub(super) name: String,
     pub(super) class: Option<String>,
     /// (width, height) of the file, orientation applied.
@@ -34,21 +36,23 @@ pub(super) struct Draw {
     pub(super) drawn: Drawn,
     /// As the loader gives it; empty unless they are kept.
     pub(super) bytes: Vec<u8>,
-    /// The same to look at.
+    /// (width, height) of the same.
+    pub(super) size: (u32, u32),
+    /// The view as the sheet shows it.
     pub(super) picture: RgbImage,
 }
 
 /// Where rows come from.
 pub(super) struct Rows {
-    folder: Arc<ImageFolder>,
+    source: Arc<Source>,
     cursor: Arc<Cursor>,
     loader: DataLoader,
     keep_bytes: bool,
 }
 
 impl Rows {
-    pub(super) fn new(folder: Arc<ImageFolder>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
-        let cursor = Arc::new(Cursor::new(Arc::clone(&folder)));
+    pub(super) fn new(source: Arc<Source>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
+        let cursor = Arc::new(Cursor::new(Arc::clone(&source.data)));
         let loader = DataLoader::builder(Arc::clone(&cursor))
             .recipe(recipe)
             .seed(seed)
@@ -56,7 +60,7 @@ impl Rows {
             .queue_depth(1)
             .on_error(OnError::Fail)
             .build(backend)?;
-        Ok(Rows { folder, cursor, loader, keep_bytes: false })
+        Ok(Rows { source, cursor, loader, keep_bytes: false })
     }
 
     /// Whether draws have their bytes beside their pictures.
@@ -67,11 +71,10 @@ impl Rows {
     /// One sample in each of `epochs`. A sample that fails is a row too, and says why; other errors end everything.
     pub(super) fn row(&self, index: usize, epochs: Range<u64>) -> Result<Row> {
         self.cursor.go_to(index);
-        let path = self.folder.path(index);
-        let name = path.map(|path| path.strip_prefix(self.folder.root()).unwrap_or(path).display().to_string());
+        let data = &self.source.data;
         let mut row = Row {
-            id: self.folder.id(index),
-            name: name.unwrap_or_else(|| self.folder.name(index)),
+            id: data.id(index),
+            name: self.source.own_name(index).unwrap_or_else(|| data.name(index)),
             class: None,
             size: None,
             original: None,
@@ -82,9 +85,9 @@ impl Rows {
         if let Err(error) = done {
             row.error = Some(match error.into_kind() {
                 // The row names the sample.
-                ErrorKind::Sample { source, .. } => source.to_string(),
+                ErrorKind::Sample { source, .. } => words::said(&source),
                 kind @ (ErrorKind::Device { .. } | ErrorKind::OutOfMemory { .. }) => return Err(kind.into()),
-                kind => kind.to_string(),
+                kind => words::said(&kind.into()),
             });
         }
         Ok(row)
@@ -92,9 +95,10 @@ impl Rows {
 
     fn original(&self, index: usize, row: &mut Row) -> Result<()> {
         let mut file = Vec::new();
-        let sample = self.folder.read(index, &mut file)?;
+        let sample = self.source.data.read(index, &mut file)?;
         if let Label::Class(class) = sample.label {
-            row.class = self.folder.classes().get(class as usize).cloned();
+            let named = self.source.data.classes().get(class as usize).cloned();
+            row.class = Some(named.unwrap_or_else(|| class.to_string()));
         }
         let (width, height) = match sample.data {
             SampleData::Encoded(bytes) => {
@@ -113,7 +117,7 @@ impl Rows {
             .on_error(OnError::Fail)
             .build(&Backend::Cpu)?;
         for batch in shown.epoch(0)? {
-            row.original = picture::pictures(&batch?)?.pop();
+            row.original = picture::pictures(&batch?)?.next();
         }
         Ok(())
     }
@@ -121,16 +125,45 @@ impl Rows {
     fn draw(&self, epochs: Range<u64>, row: &mut Row) -> Result<()> {
         for batch in self.loader.epochs(epochs)? {
             let batch = batch?;
-            let bytes = batch.to_host()?;
-            let images = bytes.chunks_exact(bytes.len() / batch.len()).zip(picture::pictures(&batch)?);
-            for (view, ((bytes, picture), drawn)) in images.zip(batch.drawn()).enumerate() {
+            let bytes = if self.keep_bytes { batch.to_host()? } else { Vec::new() };
+            let mut images = bytes.chunks_exact((bytes.len() / batch.len()).max(1));
+            for (view, (picture, drawn)) in picture::pictures(&batch)?.zip(batch.drawn()).enumerate() {
                 let drawn = drawn.clone();
-                let bytes = if self.keep_bytes { bytes.to_vec() } else { Vec::new() };
-                row.draws.push(Draw { epoch: batch.epoch(), view, drawn, bytes, picture });
+                let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
+                let (size, picture) = (picture.dimensions(), sheet::reduced(picture));
+                row.draws.push(Draw { epoch: batch.epoch(), view, drawn, bytes, size, picture });
             }
         }
         Ok(())
     }
+}
+
+/// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` of them are drawn, a batch of one
+/// sample at a time; with `keep_bytes` they are kept as they come.
+pub(super) fn check_memory(
+    source: &Source,
+    recipe: &Recipe,
+    pictures: u64,
+    keep_bytes: bool,
+) -> std::result::Result<(), String> {
+    let output = recipe.output.unwrap_or_default();
+    let plan = match Plan::compile_for(source.data.channels(), &recipe.transforms, &output) {
+        Ok(plan) => plan,
+        // The loader says it.
+        Err(_) => return Ok(()),
+    };
+    let (width, height) = plan.output_size().unwrap_or_default();
+    let area = u64::from(width) * u64::from(height);
+    let values = area * u64::from(plan.channels());
+    let image = values * output.dtype.bytes() as u64;
+    let views = recipe.views as u64;
+    // One batch is filled, one ready and one with the caller, who has it as bytes and as floats, too; the worker has an
+    // intermediate of four floats a pixel.
+    let batch = views * (4 * image + 4 * values) + 16 * area + 3 * area;
+    let kept = if keep_bytes { pictures * image } else { 0 };
+    let needed = batch + kept + pictures * sheet::A_PICTURE;
+    let what = format!("{pictures} pictures of {width}x{height} take");
+    crate::room::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
 }
 
 /// What an op did, in a few words; `None` for what the sheet's head says once.

@@ -4,16 +4,17 @@ use gpufeed::transforms::Op;
 use gpufeed::{Batch, Layout, Result};
 use image::RgbImage;
 
-/// Each image of the batch.
-pub(super) fn pictures(batch: &Batch) -> Result<Vec<RgbImage>> {
+/// Each image of the batch, made when it is asked for: of large ones, some are gigabytes.
+pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> {
     let [_, a, b, c] = batch.shape();
     let (height, width, channels) = match batch.layout() {
         Layout::Nchw => (b, c, a),
         Layout::Nhwc => (a, b, c),
     };
     let values = batch.to_host_f32()?;
-    let images = values.chunks_exact(channels * height * width).zip(batch.drawn());
-    let picture = |(image, drawn): (&[f32], &gpufeed::transforms::Drawn)| {
+    let length = channels * height * width;
+    let picture = move |(number, drawn): (usize, &gpufeed::transforms::Drawn)| {
+        let image = &values[number * length..][..length];
         let value = |x: usize, y: usize, channel: usize| {
             // One channel is shown in all three.
             let channel = channel.min(channels - 1);
@@ -30,7 +31,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<Vec<RgbImage>> {
             image::Rgb([0, 1, 2].map(|channel| byte(value(x as usize, y as usize, channel))))
         })
     };
-    Ok(images.map(picture).collect())
+    Ok(batch.drawn().iter().enumerate().map(picture))
 }
 
 /// Rounded, so that bytes which became floats are the same bytes again.

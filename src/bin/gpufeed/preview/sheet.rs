@@ -18,6 +18,8 @@ const UNDER: u32 = 4;
 const LARGEST: u32 = 320;
 /// Smaller ones are enlarged by a whole factor, up to this side.
 const ENLARGED: u32 = 160;
+/// Bytes that a picture takes at the most: by itself, and twice with its words on the sheet, which is encoded.
+pub(super) const A_PICTURE: u64 = 3 * (LARGEST * LARGEST + 2 * (LARGEST + GAP) * (LARGEST + 8 * LINE)) as u64;
 /// Letters that fit under the smallest picture.
 const LETTERS: u32 = 21;
 
@@ -51,9 +53,8 @@ impl Cell {
 
 impl Sheet {
     pub(super) fn new(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row]) -> Sheet {
-        let draws: Vec<RgbImage> =
-            rows.iter().flat_map(|row| &row.draws).take(1).map(|draw| shown(&draw.picture, LARGEST, LARGEST)).collect();
-        let (width, height) = draws.first().map_or((ENLARGED, ENLARGED), RgbImage::dimensions);
+        let first = rows.iter().flat_map(|row| &row.draws).next();
+        let (width, height) = first.map_or((ENLARGED, ENLARGED), |draw| draw.picture.dimensions());
         let cell = width.max(LETTERS * letter());
         // Originals are as high as the draws, and wider where they are landscapes.
         let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
@@ -130,9 +131,9 @@ fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], let
     let all = || rows.iter().flat_map(|row| &row.draws);
     let mut facts = format!("gpufeed {}, seed {seed}, {backend}", env!("CARGO_PKG_VERSION"));
     if let Some(draw) = all().next() {
-        let (width, height) = draw.picture.dimensions();
+        let (width, height) = draw.size;
         facts += &format!("; outputs of {width}x{height}");
-        let side = shown(&draw.picture, LARGEST, LARGEST).width();
+        let side = draw.picture.width();
         if side > width {
             facts += &format!(", enlarged {} times", side / width);
         } else if side < width {
@@ -169,14 +170,19 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
         let view = if views { format!(", view {}", draw.view) } else { String::new() };
         let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
         // The head names the outputs' size.
-        let (width, height) = draw.picture.dimensions();
+        let (width, height) = draw.size;
         let to_output = |op: &Op| matches!(*op, Op::Resize { width: w, height: h, .. } if (w, h) == (width, height));
         for op in draw.drawn.ops.iter().filter(|op| !to_output(&op.op)) {
             under.extend(words(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
         }
-        cells.push(Cell { picture: Some(shown(&draw.picture, LARGEST, LARGEST)), lines: under });
+        cells.push(Cell { picture: Some(draw.picture.clone()), lines: under });
     }
     cells
+}
+
+/// A draw as the sheet shows it.
+pub(super) fn reduced(picture: RgbImage) -> RgbImage {
+    shown(&picture, LARGEST, LARGEST)
 }
 
 /// The picture within `width` x `height`: as it is, reduced, or, where it is tiny, each pixel as a square of some.

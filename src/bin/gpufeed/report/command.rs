@@ -1,7 +1,7 @@
 //! `gpufeed report`: shows results that are there already.
 
 use super::{Report, html, markdown};
-use crate::Outcome;
+use crate::{Outcome, output};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,11 +12,11 @@ pub(crate) struct Arguments {
     /// What `gpufeed bench --json` wrote.
     #[arg(value_name = "FILE.json", required_unless_present = "peers")]
     file: Option<PathBuf>,
-    /// One self-contained page with charts.
+    /// One self-contained page with charts; `-` is standard output.
     #[arg(long, value_name = "FILE", requires = "file")]
     html: Option<PathBuf>,
     /// Tables between the lines `<!-- gpufeed bench: begin -->` and `end`; the rest of the file stays as it is, a
-    /// missing one is made.
+    /// missing one is made; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// What benches/peers/run.py printed: its tables go between `<!-- gpufeed peers: begin -->` and `end` of the
@@ -26,17 +26,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let [html, markdown] =
+        output::open([("--html", arguments.html.as_deref()), ("--markdown", arguments.markdown.as_deref())])?;
     if let Some(file) = &arguments.file {
         let report = Report::read(file)?;
-        if let Some(path) = &arguments.html {
-            html::write(&report, path).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+        if let Some(output) = &html {
+            html::write(&report, output)?;
         }
-        if let Some(path) = &arguments.markdown {
-            markdown::update(&report, path)?;
+        if let Some(output) = &markdown {
+            markdown::update(&report, output)?;
         }
     }
-    if let (Some(peers), Some(path)) = (&arguments.peers, &arguments.markdown) {
-        markdown::update_peers(peers, path)?;
+    if let (Some(peers), Some(output)) = (&arguments.peers, &markdown) {
+        markdown::update_peers(peers, output)?;
     }
     Ok(ExitCode::SUCCESS)
 }

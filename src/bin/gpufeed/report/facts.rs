@@ -77,13 +77,12 @@ fn machine(report: &Report) -> Table {
 
 fn settings(report: &Report) -> Table {
     let data = &report.data;
-    let samples = format!("{} samples, {}", units::count(data.samples as u64), units::bytes(data.bytes as f64));
     named(
         "Settings",
         vec![
             ("recipe", report.recipe.clone()),
             ("data", data.name.clone()),
-            ("data set", unless_zero(data.samples as u64, samples)),
+            ("data set", unless_zero(data.samples as u64, data.said())),
             ("backend", report.backend.clone()),
             ("who augments", report.executor.clone()),
             ("workers", unless_zero(report.workers as u64, report.workers.to_string())),

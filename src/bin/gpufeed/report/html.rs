@@ -1,14 +1,21 @@
 //! The report as one HTML file that needs nothing else: no script, no font, nothing from a network.
 
 use super::charts::{self, latency, pools, roofline, stages, sweep};
-use super::{Bottleneck, Report, facts, section, units};
+use super::{Bottleneck, Report, facts, units};
+use crate::output::Output;
+use gpufeed::command::ShownLines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io;
-use std::path::Path;
 
-/// Writes the page, whole or not at all.
-pub(crate) fn write(report: &Report, path: &Path) -> io::Result<()> {
-    section::replace(path, page(report)?.into_string().as_bytes())
+/// Writes the page.
+pub(crate) fn write(report: &Report, output: &Output) -> Result<(), String> {
+    output.write_all(text(report).map_err(|error| format!("the page: {error}"))?)
+}
+
+/// The page's text. maud escapes what HTML would obey; terminals and editors obey more, and the page itself has nothing
+/// of that.
+fn text(report: &Report) -> io::Result<String> {
+    Ok(ShownLines(page(report)?.into_string()).to_string())
 }
 
 fn page(report: &Report) -> io::Result<Markup> {
@@ -30,6 +37,7 @@ fn page(report: &Report) -> io::Result<Markup> {
                         p { (subtitle(report)) }
                     }
                     div.tiles { (tiles(report)) }
+                    @if let Some(unstable) = &report.unstable { p { b { "Unstable. " } (unstable) } }
                     (verdict(&report.bottleneck))
                     div.grid.charts {
                         (stages::figure(report).markup())
@@ -122,6 +130,7 @@ fn verdict(bottleneck: &Bottleneck) -> Markup {
                     p.change {
                         @if let Some(gain) = bottleneck.predicted_gain { span.gain { (units::gain(gain)) } " predicted: " }
                         (change)
+                        @if let Some(refuted) = &bottleneck.refuted { " (refuted: " (refuted) ")" }
                     }
                 }
             }
@@ -172,7 +181,7 @@ mod tests {
     use crate::report::sample;
 
     fn text(report: &Report) -> String {
-        page(report).unwrap().into_string()
+        super::text(report).unwrap()
     }
 
     const CHARTS: [&str; 5] = ["chart-stages", "chart-pools", "chart-roofline", "chart-latency", "chart-sweep"];
@@ -257,15 +266,9 @@ mod tests {
         report.sweep[1].images_per_second.max = 1e300;
         report.pools[0].busy = 40.0;
         report.bottleneck.utilisation.push(("<i>".into(), 1e9));
+        report.notes.push("data: \u{1b}[2J\u{202e}.jpg".into());
         let page = text(&report);
         assert!(!page.contains("<script") && !page.contains("<b onload"));
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_written_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        write(&sample(), &folder.path().join("report.html")).unwrap();
-        assert!(write(&sample(), &folder.path().join("no/folder/report.html")).is_err());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+        assert!(!page.contains(['\u{1b}', '\u{202e}']) && page.contains("data: \\u{1b}[2J\\u{202e}.jpg"));
     }
 }

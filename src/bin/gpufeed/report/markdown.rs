@@ -3,25 +3,26 @@
 use super::peers::{PeerRow, Peers, Ratio};
 use super::section::Section;
 use super::{Report, facts, units};
-use std::error::Error;
+use crate::output::Output;
+use gpufeed::command::Shown;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Rewrites what stands between `<!-- gpufeed bench: begin -->` and `<!-- gpufeed bench: end -->`.
-pub(crate) fn update(report: &Report, path: &Path) -> Result<(), Box<dyn Error>> {
-    Ok(Section("bench").update(path, &text(report))?)
+pub(crate) fn update(report: &Report, output: &Output) -> Result<(), String> {
+    Section("bench").update(output, &text(report))
 }
 
 /// Whether `update` would find its place in the file: to be asked before minutes are spent on measuring.
-pub(crate) fn check(path: &Path) -> Result<(), String> {
-    Section("bench").check(path)
+pub(crate) fn check(output: &Output) -> Result<(), String> {
+    Section("bench").check(output)
 }
 
 /// Rewrites what stands between `<!-- gpufeed peers: begin -->` and `<!-- gpufeed peers: end -->` with the rows of a
 /// JSON file of `benches/peers/run.py`.
-pub(crate) fn update_peers(peers: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
+pub(crate) fn update_peers(peers: &Path, output: &Output) -> Result<(), String> {
     let peers = Peers::read(peers)?;
-    Ok(Section("peers").update(path, &peers_text(&peers))?)
+    Section("peers").update(output, &peers_text(&peers))
 }
 
 // Writing to a string cannot fail: what `write!` returns is dropped below.
@@ -44,7 +45,12 @@ fn text(report: &Report) -> String {
     if let Some(change) = &bottleneck.change {
         let gain =
             bottleneck.predicted_gain.map(|gain| format!(", predicted {}", units::gain(gain))).unwrap_or_default();
-        let _ = write!(out, " Next: {}{gain}.", cell(change.trim_end_matches('.')));
+        let refuted =
+            bottleneck.refuted.as_ref().map(|reason| format!(" (refuted: {})", cell(reason))).unwrap_or_default();
+        let _ = write!(out, " Next: {}{gain}{refuted}.", cell(change.trim_end_matches('.')));
+    }
+    if let Some(unstable) = &report.unstable {
+        let _ = write!(out, " Unstable: {}.", cell(unstable));
     }
     out.push('\n');
     for part in facts::all(report) {
@@ -77,7 +83,7 @@ fn peers_text(peers: &Peers) -> String {
     }
     facts.extend(Some(machine.os.clone()).filter(|os| !os.is_empty()));
     if data.samples > 0 {
-        facts.push(format!("{}: {} samples, {}", data.name, data.samples, units::bytes(data.bytes as f64)));
+        facts.push(format!("{}: {}", data.name, data.said()));
     }
     if peers.workers > 0 {
         facts.push(format!("{} workers", peers.workers));
@@ -153,7 +159,7 @@ fn table(out: &mut String, head: &[&str], numbers: &[usize], rows: &[Vec<String>
 /// Text that stays in its cell, and that is no HTML: a name from outside must not end the section.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|")
+    Shown(line).to_string().replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -161,6 +167,11 @@ mod tests {
     use super::*;
     use crate::report::sample;
     use std::fs;
+
+    fn output(path: &Path) -> Output {
+        let [output] = crate::output::open([("--markdown", Some(path))]).unwrap();
+        output.unwrap()
+    }
 
     #[test]
     fn every_table_of_the_report_is_there() {
@@ -206,14 +217,14 @@ mod tests {
     #[test]
     fn names_cannot_break_out() {
         let mut report = sample();
-        report.recipe = "a|b\n<!-- gpufeed bench: end -->".into();
+        report.recipe = "a|b\n<!-- gpufeed bench: end -->\u{1b}[2J".into();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.md");
         for _ in 0..2 {
-            update(&report, &path).unwrap();
+            update(&report, &output(&path)).unwrap();
         }
         let page = fs::read_to_string(&path).unwrap();
-        assert!(page.contains("| recipe | a\\|b &lt;!-- gpufeed bench: end --> |"), "{page}");
+        assert!(page.contains("| recipe | a\\|b &lt;!-- gpufeed bench: end -->\\u{1b}[2J |"), "{page}");
     }
 
     fn peers() -> Peers {
@@ -265,7 +276,7 @@ mod tests {
         let (json, page) = (folder.path().join("peers.json"), folder.path().join("page.md"));
         let refused = |text: &str| {
             fs::write(&json, text).unwrap();
-            let reason = update_peers(&json, &page).unwrap_err().to_string();
+            let reason = update_peers(&json, &output(&page)).unwrap_err();
             assert!(reason.contains("peers.json") && !page.exists(), "{reason}");
             reason
         };
@@ -277,7 +288,7 @@ mod tests {
         let zero = alone.replace("DALI", "gpufeed").replace("[1]", "[0]");
         assert!(refused(&zero).contains("above 0"));
         fs::write(&json, alone.replace("DALI", "gpufeed")).unwrap();
-        update_peers(&json, &page).unwrap();
+        update_peers(&json, &output(&page)).unwrap();
         assert!(fs::read_to_string(&page).unwrap().contains("| gpufeed | 1.00 (one run) |"));
         assert!(Peers::read(&folder.path().join("none.json")).unwrap_err().contains("none.json cannot be read"));
     }

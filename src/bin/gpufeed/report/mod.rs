@@ -11,6 +11,7 @@ pub(crate) mod peers;
 mod section;
 pub(crate) mod units;
 
+use gpufeed::command::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -40,6 +41,8 @@ pub(crate) struct Report {
     pub(crate) workers: usize,
     pub(crate) batch_size: usize,
     pub(crate) images_per_second: Spread,
+    /// Rates of one setting that differ too much to be one number; `None` where they agree.
+    pub(crate) unstable: Option<String>,
     /// Of the whole process, the driver's threads included.
     pub(crate) cpu_seconds_per_image: f64,
     /// The same of each run, in the order of `images_per_second.runs`; empty where it was taken once.
@@ -86,13 +89,23 @@ pub(crate) struct Data {
     pub(crate) name: String,
     pub(crate) samples: usize,
     pub(crate) bytes: u64,
+    /// True if the samples were drawn in memory: no data set was read.
+    pub(crate) drawn: bool,
+}
+
+impl Data {
+    /// `250 samples, 27.6 MB`.
+    pub(crate) fn said(&self) -> String {
+        let drawn = if self.drawn { " drawn in memory, no data set" } else { "" };
+        format!("{} samples{drawn}, {}", units::count(self.samples as u64), units::bytes(self.bytes as f64))
+    }
 }
 
 impl Report {
     /// Reads what `gpufeed bench --json` wrote; the error names the file and what is wrong with it.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let shown = Shown(path.display());
+        let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
         let report: Self = serde_json::from_str(&text)
             .map_err(|error| format!("{shown} is not a report of `gpufeed bench --json`: {error}"))?;
         if report.version.is_empty() {
@@ -202,6 +215,8 @@ pub(crate) struct Bottleneck {
     pub(crate) change: Option<String>,
     /// What it is predicted to bring: 0.94 is + 94 %.
     pub(crate) predicted_gain: Option<f64>,
+    /// A measurement of the same report that contradicts the prediction; `None` where nothing speaks against it.
+    pub(crate) refuted: Option<String>,
     /// Each resource: the share of its capacity in use.
     pub(crate) utilisation: Vec<(String, f64)>,
 }

@@ -31,6 +31,7 @@
 //! - Everything but `rows` may be left out. Unknown keys are ignored, so that a script may write more than is shown.
 
 use super::{Data, Machine, Spread};
+use gpufeed::command::{Shown, regular_file};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -109,8 +110,8 @@ impl Ratio {
 impl Peers {
     /// Reads and checks a file; the error names it and what is wrong.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let shown = Shown(path.display());
+        let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
         let peers: Self = serde_json::from_str(&text)
             .map_err(|error| format!("{shown} does not hold the rows of benches/peers/run.py: {error}"))?;
         peers.check().map_err(|reason| format!("{shown}: {reason}"))?;

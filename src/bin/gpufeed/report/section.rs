@@ -1,8 +1,7 @@
-//! The part of a file between two marker lines, and files that are replaced whole or not at all.
+//! The part of a file between two marker lines.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use crate::output::Output;
+use std::{fs, io};
 
 /// What the markers of a section name: `<!-- gpufeed NAME: begin -->` and `end`, each alone on its line.
 #[derive(Clone, Copy)]
@@ -18,34 +17,27 @@ impl Section {
     }
 
     /// Puts `body` between the markers of a file and leaves every other byte as it is. A missing file is made, of the
-    /// markers and the body. The file's line ends are kept.
-    pub(crate) fn update(self, path: &Path, body: &str) -> Result<(), String> {
-        let old = match fs::read(path) {
-            Ok(old) => Some(old),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
-        };
+    /// markers and the body; an output that is not a file gets the same. The file's line ends are kept.
+    pub(crate) fn update(self, output: &Output, body: &str) -> Result<(), String> {
+        let old = read(output)?;
         let (begin, end) = (self.begin(), self.end());
         if body.lines().any(|line| [begin.as_str(), end.as_str()].contains(&line.trim())) {
-            return Err(format!("the text for {} holds a line `{begin}` or `{end}` of its own", path.display()));
+            return Err(format!("the text for {} holds a line `{begin}` or `{end}` of its own", output.name()));
         }
         let new = match &old {
             None => format!("{begin}\n{body}{end}\n").into_bytes(),
-            Some(old) => self.replaced(old, body).map_err(|reason| format!("{}: {reason}", path.display()))?,
+            Some(old) => self.replaced(old, body).map_err(|reason| format!("{}: {reason}", output.name()))?,
         };
         if old.as_ref() == Some(&new) {
             return Ok(());
         }
-        replace(path, &new).map_err(|error| format!("{} cannot be written: {error}", path.display()))
+        output.write_all(new)
     }
 
     /// Whether `update` would find its markers in the file, if there is one.
-    pub(crate) fn check(self, path: &Path) -> Result<(), String> {
-        match fs::read(path) {
-            Ok(old) => self.replaced(&old, "").map(drop).map_err(|reason| format!("{}: {reason}", path.display())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
-        }
+    pub(crate) fn check(self, output: &Output) -> Result<(), String> {
+        let replaced = read(output)?.map(|old| self.replaced(&old, ""));
+        replaced.transpose().map(drop).map_err(|reason| format!("{}: {reason}", output.name()))
     }
 
     fn replaced(self, old: &[u8], body: &str) -> Result<Vec<u8>, String> {
@@ -79,43 +71,13 @@ impl Section {
     }
 }
 
-/// Writes a file beside `path` and renames it: whoever reads `path` finds all of the old content or all of the new. A link
-/// stays one: what it points to is replaced. Permissions are kept.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let (beside, mut file) = create_beside(&target)?;
-    let written = (|| {
-        if let Ok(metadata) = fs::metadata(&target) {
-            file.set_permissions(metadata.permissions())?;
-        }
-        file.write_all(content)?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(&beside, &target)
-    })();
-    if written.is_err() {
-        // The reason for the failure is the better error.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// A new file in the same folder, since a rename works only within a file system.
-fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
-    let Some(name) = target.file_name() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not the name of a file"));
-    };
-    let mut attempt = 0;
-    loop {
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}-{attempt}.tmp", std::process::id()));
-        let beside = target.with_file_name(hidden);
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Ok(file) => return Ok((beside, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-            Err(error) => return Err(error),
-        }
+/// The content of a file; `None` where there is none yet, or the output is not a file.
+fn read(output: &Output) -> Result<Option<Vec<u8>>, String> {
+    let Some(path) = output.file() else { return Ok(None) };
+    match fs::read(path) {
+        Ok(old) => Ok(Some(old)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{} cannot be read: {error}", output.name())),
     }
 }
 
@@ -123,15 +85,22 @@ fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
 mod tests {
     use super::*;
 
+    use std::path::Path;
+
     const SECTION: Section = Section("bench");
     const BEGIN: &str = "<!-- gpufeed bench: begin -->";
     const END: &str = "<!-- gpufeed bench: end -->";
+
+    fn output(path: &Path) -> Output {
+        let [output] = crate::output::open([("--markdown", Some(path))]).unwrap();
+        output.unwrap()
+    }
 
     fn updated(old: &[u8], body: &str) -> Result<Vec<u8>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.md");
         fs::write(&path, old).unwrap();
-        let result = SECTION.update(&path, body);
+        let result = SECTION.update(&output(&path), body);
         let new = fs::read(&path).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside the file");
         if let Err(reason) = &result {
@@ -161,10 +130,8 @@ mod tests {
     fn a_missing_file_is_made() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new.md");
-        SECTION.update(&path, "text\n").unwrap();
+        SECTION.update(&output(&path), "text\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{BEGIN}\ntext\n{END}\n"));
-        let nowhere = SECTION.update(&folder.path().join("no/such/folder.md"), "text\n").unwrap_err();
-        assert!(nowhere.contains("folder.md cannot be written"), "{nowhere}");
     }
 
     #[test]
@@ -180,20 +147,5 @@ mod tests {
         }
         let own = updated(format!("{BEGIN}\n{END}\n").as_bytes(), &format!("x\n {END}\n")).unwrap_err();
         assert!(own.contains("of its own"), "{own}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_stays_a_link_and_permissions_stay() {
-        use std::os::unix::fs::{PermissionsExt, symlink};
-        let folder = tempfile::tempdir().unwrap();
-        let (real, link) = (folder.path().join("real.md"), folder.path().join("link.md"));
-        fs::write(&real, "old").unwrap();
-        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
-        symlink(&real, &link).unwrap();
-        replace(&link, b"new").unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&real).unwrap(), b"new");
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
     }
 }

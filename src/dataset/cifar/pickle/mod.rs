@@ -10,6 +10,7 @@ mod machine;
 
 use std::borrow::Cow;
 
+use crate::dataset::shown::shortened;
 use machine::Machine;
 
 /// A value's number in [`Pickle::values`].
@@ -125,7 +126,8 @@ impl<'a> Pickle<'a> {
             Value::Type(name) => match self.value(*name) {
                 Value::Bytes(name) if matches!(&**name, b"u1" | b"|u1" | b"uint8") => {}
                 Value::Bytes(name) => {
-                    return Err(format!("an array of {}, but images are u1 (uint8)", String::from_utf8_lossy(name)));
+                    let name = shortened(&String::from_utf8_lossy(name));
+                    return Err(format!("an array of {name}, but images are u1 (uint8)"));
                 }
                 _ => return Err("an array of a type without a name".to_owned()),
             },
@@ -220,6 +222,9 @@ mod tests {
         assert!(refused(b"(i__main__\nC\n.").starts_with("opcode 'i'"));
         assert!(refused(b"\x80\x09N.").starts_with("protocol 9"));
         assert!(refused(b"cnumpy\nndarray\n)R.").starts_with("a call that makes no plain data"));
+        // The name of a class can be as long as the file.
+        let long = [b"c", &[b'x'; 1 << 20][..], b"\nname\n."].concat();
+        assert!(refused(&long).len() < 200);
     }
 
     #[test]
@@ -250,12 +255,12 @@ mod tests {
         assert_eq!(refused(&copies), "more bytes than the file has");
         assert!(refused(b"B\xff\xff\xff\xff").contains("the file ends 4294967295 bytes too early"));
         assert!(refused(b"\x8e\xff\xff\xff\xff\xff\xff\xff\xff.").contains("too early"));
-        assert!(refused(&vec![b'N'; MOST_VALUES + 1]).starts_with("more than 4194304 values"));
+        assert!(refused(&vec![b'N'; MOST_VALUES + 1]).starts_with("more than 1048576 values"));
         // One byte each, but more in memory.
-        assert_eq!(refused(&vec![b'('; MOST_VALUES + 1]), "more than 4194304 marks");
+        assert_eq!(refused(&vec![b'('; MOST_VALUES + 1]), "more than 1048576 marks");
         let remembered = [&b"N"[..], &vec![0x94; MOST_VALUES + 1]].concat();
-        assert_eq!(refused(&remembered), "more than 4194304 values to remember");
+        assert_eq!(refused(&remembered), "more than 1048576 values to remember");
         let references = [&b"]q\x00"[..], &b"h\x00a".repeat(MOST_VALUES + 1)].concat();
-        assert_eq!(refused(&references), "more than 4194304 references");
+        assert_eq!(refused(&references), "more than 1048576 references");
     }
 }

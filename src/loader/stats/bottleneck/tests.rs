@@ -219,3 +219,58 @@ fn waits_stand_in_for_timestamps() {
     stats.gpu = GpuTime { clock: GpuClock::Waits, busy: waited, waited, ..GpuTime::default() };
     assert_eq!(stats.bottleneck().resource, Some(Resource::Cpu));
 }
+
+/// A line that has a worker and two cores, of which others keep so many busy.
+fn beside_others(busy: f64) -> Stats {
+    let mut stats = Model { work: 0.01, ..FREE }.stats();
+    stats.watched = stats.running;
+    stats.idle = Some(stats.running.mul_f64((1.0 - busy).max(0.0)));
+    stats
+}
+
+#[test]
+fn cores_that_others_use_are_not_idle() {
+    let found = beside_others(1.0).bottleneck();
+    assert_eq!(found.resource, Some(Resource::Cpu), "{found}");
+    assert!(found.reason.ends_with("0.0 of 2 cores idle, 1.0 busy otherwise"), "{found}");
+    assert_eq!(found.change.as_ref().map(|change| change.what.as_str()), Some("one more core and worker"), "{found}");
+    let gain = beside_others(1.0).gain_of_workers(2).unwrap();
+    assert!(gain.abs() < 0.02, "{gain}");
+
+    let free = beside_others(0.0).bottleneck();
+    assert!(free.reason.ends_with("1.0 of 2 cores idle"), "{free}");
+    assert!(free.change.as_ref().is_some_and(|change| change.what == "workers(2)" && change.gain > 0.9), "{free}");
+    // Where the system does not say, every core that this process does not use is taken for an idle one.
+    let unknown = Model { work: 0.01, ..FREE }.stats().bottleneck();
+    assert_eq!((unknown.change, unknown.reason), (free.change, free.reason));
+}
+
+#[test]
+fn idle_time_is_that_between_two_looks() {
+    let early = beside_others(0.0);
+    let mut late = early.clone();
+    late.images *= 2;
+    late.running *= 2;
+    late.cpu *= 2;
+    late.watched *= 2;
+    late.stages.iter_mut().for_each(|stage| stage.busy *= 2);
+    late.pools
+        .iter_mut()
+        .for_each(|pool| (pool.busy, pool.blocked, pool.starved) = (2 * pool.busy, 2 * pool.blocked, 2 * pool.starved));
+    // Nothing was idle in the second half.
+    let between = late.since(&early);
+    assert_eq!((between.idle, between.watched), (Some(Duration::ZERO), early.watched));
+    // A moment is too short for the system's clock.
+    let mut moment = beside_others(1.0);
+    moment.watched = Duration::from_millis(50);
+    assert!(moment.gain_of_workers(2).unwrap() > 0.9);
+}
+
+#[test]
+fn who_waits_for_samples_finds_a_core_among_busy_ones() {
+    let mut stats = Model { wait: 0.01, work: 0.0005, ..FREE }.stats();
+    stats.watched = stats.running;
+    stats.idle = Some(Duration::ZERO);
+    let change = stats.bottleneck().change.unwrap();
+    assert!(change.what.starts_with("workers(2)") && change.gain > 0.9, "{change:?}");
+}

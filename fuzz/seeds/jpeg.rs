@@ -1,25 +1,17 @@
-//! Writes the fuzz target's seeds: `seeds GOLDEN CORPUS`, with tests/golden and the folder to fill. Plain Rust without
-//! a crate, so that `rustc` alone builds it.
-//!
-//! Every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three
-//! times: as it is, with parts that it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of
-//! quantisation), and damaged. Behind each lies what the target is to do with it.
+//! JPEGs: every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three
+//! times: as it is, with parts that it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of quantisation), and
+//! damaged. Behind each lies what the target is to do with it.
 
-#[path = "../tests/dice/mod.rs"]
-mod dice;
-
-use dice::Dice;
+use super::{Seed, dice::Dice};
 use std::error::Error;
 use std::path::Path;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, golden, corpus] = arguments.as_slice() else { return Err("seeds GOLDEN CORPUS".into()) };
-    std::fs::create_dir_all(corpus)?;
-    let list = std::fs::read_to_string(Path::new(golden).join("jpeg_files.txt"))?;
-    let packed = std::fs::read(Path::new(golden).join("jpeg_files.bin"))?;
+pub fn seeds(golden: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
+    let list = std::fs::read_to_string(golden.join("jpeg_files.txt"))?;
+    let packed = std::fs::read(golden.join("jpeg_files.bin"))?;
     let mut rest = packed.as_slice();
     let mut dice = Dice(1);
+    let mut seeds = Vec::new();
     for (number, line) in list.lines().enumerate() {
         let length: usize = line.split(' ').next().unwrap_or_default().parse()?;
         let (file, behind) =
@@ -27,10 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         rest = behind;
         for (kind, bytes) in [("plain", file.to_vec()), ("rich", rich(file, number)), ("cut", cut(file, &mut dice))] {
             let input = [bytes, control(&mut dice).to_vec()].concat();
-            std::fs::write(Path::new(corpus).join(format!("seed-{number:03}-{kind}")), input)?;
+            seeds.push((format!("{number:03}-{kind}"), input));
         }
     }
-    Ok(())
+    Ok(seeds)
 }
 
 /// What the target is to do with a file.

@@ -1,0 +1,64 @@
+//! Bytes → an LMDB → `Lmdb`.
+//!
+//! An input: a byte that says which layout is asked for, and what follows: the file as it is; or keys and values, of which
+//! a file is made, and changes to that file.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../environment/mod.rs"]
+mod environment;
+#[path = "../readers/mod.rs"]
+mod readers;
+
+use gpufeed::Dataset;
+use gpufeed::dataset::{Lmdb, LmdbLayout};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use readers::{Folder, bounded, control, refused, samples};
+use std::sync::LazyLock;
+
+#[global_allocator]
+static COUNTING: counting::Counting<1> = counting::Counting;
+static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
+
+/// The bits of the first byte; the lowest two are the layout.
+const UNLABELLED: u8 = 4;
+const MADE: u8 = 8;
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    let Some((how, rest)) = control(input) else { return Corpus::Reject };
+    let file = if how & MADE == 0 { rest.to_vec() } else { made(rest) };
+    let path = FOLDER.write("data.mdb", &file);
+    let layouts = [LmdbLayout::Auto, LmdbLayout::Numbered, LmdbLayout::ClassAndImage, LmdbLayout::Image];
+    let builder = Lmdb::builder().layout(layouts[usize::from(how & 3)]).allow_unlabelled(how & UNLABELLED != 0);
+    match bounded(file.len(), || builder.open(path)) {
+        Ok(data) => {
+            assert!(data.len() <= file.len() / 8, "a node takes eight bytes at least");
+            samples(&data, file.len());
+        }
+        Err(error) => drop(refused(&error)),
+    }
+    Corpus::Keep
+});
+
+/// A file: how many changes; each as a place of four bytes and one to put there; then keys and values, a key after its
+/// length in a byte, a value after its length in two.
+fn made(input: &[u8]) -> Vec<u8> {
+    let (count, rest) = input.split_first().map_or((0, input), |(count, rest)| (usize::from(count % 16), rest));
+    let (changes, mut rest) = rest.split_at(rest.len().min(5 * count));
+    let mut entries = Vec::new();
+    while let Some((&[key, low, high], behind)) = rest.split_first_chunk() {
+        let (key, behind) = behind.split_at(behind.len().min(key.into()));
+        let (value, behind) = behind.split_at(behind.len().min(u16::from_le_bytes([low, high]).into()));
+        entries.push((key.to_vec(), value.to_vec()));
+        rest = behind;
+    }
+    let mut file = environment::pages(entries);
+    let length = file.len();
+    for &[a, b, c, d, value] in changes.as_chunks::<5>().0 {
+        file[u32::from_le_bytes([a, b, c, d]) as usize % length] = value;
+    }
+    file
+}

@@ -1,0 +1,63 @@
+//! Bytes → a pickled batch, or a pickled list of names → `Cifar`.
+//!
+//! An input: a byte that says what the pickle is, the pickle.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../readers/mod.rs"]
+mod readers;
+
+use gpufeed::{Cifar, Split};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use readers::{Folder, bounded, bounded_packed, control, refused, samples};
+use std::sync::LazyLock;
+
+#[global_allocator]
+static COUNTING: counting::Counting<1> = counting::Counting;
+static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
+
+/// The bits of the first byte.
+const HUNDRED: u8 = 1;
+const COARSE: u8 = 2;
+const NAMES: u8 = 4;
+
+/// `{'labels': [], 'fine_labels': [], 'coarse_labels': [], 'data': numpy.zeros((0, 3072), 'u1')}`: the names are read
+/// after a batch that is whole.
+const EMPTY: &[u8] = b"\x80\x02}(U\x06labels]U\x0bfine_labels]U\x0dcoarse_labels]U\x04datacnumpy.core.multiarray\n\
+    _reconstruct\ncnumpy\nndarray\nK\0\x85U\x01b\x87R(K\x01K\0M\0\x0c\x86cnumpy\ndtype\nU\x02u1K\0K\x01\x87R\x89U\0tbu.";
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    let Some((how, pickle)) = control(input) else { return Corpus::Reject };
+    let (batch, names) = if how & HUNDRED == 0 { ("test_batch", "batches.meta") } else { ("test", "meta") };
+    for name in ["test_batch", "test", "batches.meta", "meta"] {
+        FOLDER.remove(name);
+    }
+    if how & NAMES == 0 {
+        FOLDER.write(batch, pickle);
+    } else {
+        FOLDER.write(batch, EMPTY);
+        FOLDER.write(names, pickle);
+    }
+    let open = || match how & (HUNDRED | COARSE) {
+        3 => Cifar::coarse(FOLDER.path(), Split::Test),
+        _ => Cifar::open(FOLDER.path(), Split::Test),
+    };
+    let packed = pickle.starts_with(b"\x1f\x8b");
+    let length = pickle.len() + EMPTY.len();
+    match if packed { bounded_packed(length, open) } else { bounded(length, open) } {
+        Ok(data) => {
+            assert!(packed || data.pixels().len() <= pickle.len());
+            for (_, sample) in samples(&data, 3072) {
+                sample.expect("what is in memory");
+            }
+        }
+        Err(error) => {
+            let text = refused(&error);
+            assert!(how & NAMES == 0 || !text.contains("test_batch"), "the empty batch is refused: {text}");
+        }
+    }
+    Corpus::Keep
+});

@@ -1,0 +1,39 @@
+//! Text → a recipe → its plan, and what that draws.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../readers/mod.rs"]
+mod readers;
+
+use gpufeed::transforms::Key;
+use gpufeed::{Plan, recipe};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use readers::{bounded, refused};
+
+#[global_allocator]
+static COUNTING: counting::Counting<1> = counting::Counting;
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    let Ok(text) = std::str::from_utf8(input) else { return Corpus::Reject };
+    let recipe = match bounded(8 * text.len(), || recipe::from_toml(text)) {
+        Ok(recipe) => recipe,
+        Err(error) => {
+            refused(&error);
+            return Corpus::Keep;
+        }
+    };
+    recipe.validate().expect("what was read is valid");
+    let again = recipe::to_toml(recipe.clone()).expect("what was read can be written");
+    assert_eq!(recipe::from_toml(&again).expect("what was written"), recipe, "{again}");
+    for channels in [1, 3] {
+        let plan = Plan::compile_for(channels, &recipe.transforms, &recipe.output.unwrap_or_default());
+        let Ok(plan) = plan else { continue };
+        for (width, height) in [(1, 1), (64, 48)] {
+            let _ = plan.draw(width, height, &Key { sample: 7, ..Key::default() });
+        }
+    }
+    Corpus::Keep
+});

@@ -1,0 +1,114 @@
+//! Bytes → the file of seek indexes beside two JPEGs → `SeekIndexes::build`.
+//!
+//! An input: a byte that says which checksums are set right, the file.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../readers/mod.rs"]
+mod readers;
+
+use gpufeed::decode::SeekIndexes;
+use gpufeed::{InMemory, Label};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use readers::{Folder, bounded, control, refused};
+use std::fs;
+use std::sync::LazyLock;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+#[global_allocator]
+static COUNTING: counting::Counting<1> = counting::Counting;
+static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
+
+/// The first two files of the golden set.
+static JPEGS: LazyLock<InMemory> = LazyLock::new(|| {
+    let mut rest = include_bytes!("../../tests/golden/jpeg_files.bin").as_slice();
+    let lengths = include_str!("../../tests/golden/jpeg_files.txt").lines();
+    let lengths = lengths.map(|line| line.split(' ').next().and_then(|length| length.parse().ok()).expect("a length"));
+    let files = lengths.take(2).map(|length: usize| {
+        let (file, behind) = rest.split_at(length);
+        rest = behind;
+        (file.to_vec(), Label::None)
+    });
+    files.collect()
+});
+
+/// The bits of the first byte.
+const HEADER_SUMMED: u8 = 1;
+const RECORDS_SUMMED: u8 = 2;
+const LENGTH_SET: u8 = 4;
+
+const HEADER: usize = 64;
+const PLACE: usize = 32;
+/// The length of the header of a segment that a later save has added.
+const SEGMENT: usize = 40;
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    let Some((how, file)) = control(input) else { return Corpus::Reject };
+    let mut file = file.to_vec();
+    sum(how, &mut file);
+    let path = FOLDER.write("index", &file);
+    let place = SeekIndexes::File(path.clone());
+    // Decoding takes its own.
+    let build = || bounded(file.len() + (16 << 10), || place.build(&*JPEGS, 1, |_| true));
+    match build() {
+        Ok(first) => {
+            // A forged record is there, or says that its file can have none.
+            assert_eq!((first.present + first.built + first.without, first.failed.len()), (2, 0));
+            let second = build().expect("the file that was written");
+            assert_eq!((second.built, second.without), (0, first.without), "what was written is found");
+        }
+        // Something else than a file of seek indexes is left alone.
+        Err(error) => assert!(fs::read(path).is_ok_and(|now| now == file), "{}", refused(&error)),
+    }
+    Corpus::Keep
+});
+
+/// The little-endian number at `at`.
+fn number(file: &[u8], at: usize) -> usize {
+    file.get(at..at + 8).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize)
+}
+
+/// Sets the file's length, the checksum of each record that its place leads to, and those of the header and of the segments.
+fn sum(how: u8, file: &mut [u8]) {
+    let length = file.len();
+    if length < HEADER {
+        return;
+    }
+    if how & LENGTH_SET != 0 {
+        file[32..40].copy_from_slice(&(length as u64).to_le_bytes());
+    }
+    let places = number(file, 24).min((length - HEADER) / PLACE);
+    let mut at = number(file, 32);
+    if how & RECORDS_SUMMED != 0 {
+        records(file, HEADER, places);
+    }
+    while let Some(left) = length.checked_sub(at.saturating_add(SEGMENT)).filter(|_| how & HEADER_SUMMED != 0) {
+        let list = number(file, at + 8).min(left / PLACE);
+        records(file, at + SEGMENT, list);
+        let sum = xxh3_64(&file[at + SEGMENT..][..PLACE * list]);
+        file[at + 24..at + 32].copy_from_slice(&sum.to_le_bytes());
+        let sum = xxh3_64(&file[at..at + 32]);
+        file[at + 32..at + 40].copy_from_slice(&sum.to_le_bytes());
+        at = at.saturating_add(number(file, at + 16).max(SEGMENT));
+    }
+    if how & HEADER_SUMMED != 0 {
+        let sum = xxh3_64(&file[..HEADER - 8]);
+        file[HEADER - 8..HEADER].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Sets the checksums of the records that the list of `count` places at `at` leads to.
+fn records(file: &mut [u8], at: usize, count: usize) {
+    for at in (0..count).map(|place| at + place * PLACE) {
+        let (offset, bytes) = (number(file, at + 16), number(file, at + 24) & 0xFFFF_FFFF);
+        let seed = number(file, at) as u64 ^ number(file, at + 8) as u64;
+        let from = offset.checked_add(8).filter(|_| offset > 0);
+        let record = from.and_then(|from| file.get(from..from.checked_add(bytes)?));
+        if let Some(sum) = record.map(|record| xxh3_64_with_seed(record, seed)) {
+            file[offset..offset + 8].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Bytes → a shard → `TarShards`, by its headers and then by the index that was kept of them.
+//!
+//! An input: a byte of settings, the archive.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../readers/mod.rs"]
+mod readers;
+
+use gpufeed::dataset::TarShards;
+use gpufeed::{Dataset, Result};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use readers::{Folder, bounded, control, refused, samples};
+use std::sync::LazyLock;
+
+#[global_allocator]
+static COUNTING: counting::Counting<1> = counting::Counting;
+static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
+
+/// The bits of the first byte.
+const UNLABELLED: u8 = 1;
+const OTHER_EXTENSIONS: u8 = 2;
+/// The checksums of headers are set right: else most changes only make a header that is damaged.
+const SUMMED: u8 = 4;
+
+const BLOCK: usize = 512;
+const INDEX: &str = ".x.tar.gpufeed-index";
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    let Some((how, archive)) = control(input) else { return Corpus::Reject };
+    let mut archive = archive.to_vec();
+    if how & SUMMED != 0 {
+        sum(&mut archive);
+    }
+    FOLDER.remove(INDEX);
+    let path = FOLDER.write("x.tar", &archive);
+    let open = || -> Result<TarShards> {
+        let mut builder = TarShards::builder().allow_unlabelled(how & UNLABELLED != 0);
+        if how & OTHER_EXTENSIONS != 0 {
+            builder = builder.extensions(["jpg", "left.PNG"]);
+        }
+        builder.open(&path)
+    };
+    let scanned = match bounded(archive.len(), open) {
+        Ok(scanned) => scanned,
+        Err(error) => {
+            refused(&error);
+            return Corpus::Keep;
+        }
+    };
+    assert!(scanned.len() <= archive.len() / BLOCK, "a header for each sample");
+    let read = samples(&scanned, archive.len());
+    assert!(read.iter().all(|(_, sample)| sample.is_ok()), "what was scanned a moment ago");
+    assert!(FOLDER.path().join(INDEX).is_file(), "the index is kept");
+    let kept = bounded(2 * archive.len(), open).expect("what opened a moment ago");
+    assert_eq!(samples(&kept, archive.len()), read);
+    assert_eq!((kept.len(), kept.classes()), (scanned.len(), scanned.classes()));
+    Corpus::Keep
+});
+
+/// Sets the checksum of every header right, as far as sizes lead from one to the next.
+fn sum(archive: &mut [u8]) {
+    let mut at = 0;
+    while let Some(header) = archive.get_mut(at..at + BLOCK).filter(|header| header.iter().any(|&byte| byte != 0)) {
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        let size = std::str::from_utf8(&header[124..136]).ok();
+        let size = size.and_then(|text| usize::from_str_radix(text.trim_matches(['\0', ' ']), 8).ok());
+        at = size.unwrap_or(0).next_multiple_of(BLOCK).saturating_add(at + BLOCK);
+    }
+}

@@ -1,0 +1,81 @@
+//! Bytes → the index that is kept beside a shard, of that very shard and with a right checksum → `TarShards`.
+
+#![no_main]
+
+#[allow(dead_code)] // a part of it is for other tests
+#[path = "../../tests/counting/mod.rs"]
+mod counting;
+#[path = "../readers/mod.rs"]
+mod readers;
+
+use gpufeed::dataset::TarShards;
+use libfuzzer_sys::{Corpus, fuzz_target};
+use readers::{Folder, Read, bounded, refused, samples};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use xxhash_rust::xxh3::xxh3_64;
+
+#[global_allocator]
+static COUNTING: counting::Counting<1> = counting::Counting;
+
+const INDEX: &str = ".x.tar.gpufeed-index";
+/// Bytes of an index that say what it was made of: magic, version, checksum, shard. An input is what follows.
+const BINDING: usize = 64;
+/// Where the checksum is, and from where on it counts.
+const SUM: std::ops::Range<usize> = 16..24;
+
+/// A shard of three samples, and its own index up to the lengths.
+struct Shard {
+    folder: Folder,
+    path: PathBuf,
+    length: usize,
+    binding: Vec<u8>,
+    samples: Vec<(String, Read)>,
+}
+
+static SHARD: LazyLock<Shard> = LazyLock::new(|| {
+    let folder = Folder::new();
+    let members: [(&str, &[u8]); 7] = [
+        ("classes.txt", b"cat\ndog\nbird\nfish"),
+        ("a/1.jpg", b"first"),
+        ("a/1.cls", b"1"),
+        ("2.png", b"the second"),
+        ("2.json", b"[0.5, 1, 2]"),
+        ("3.jpg", b""),
+        ("3.cls", b"0"),
+    ];
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, content) in members {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, content).expect("a member");
+    }
+    let archive = archive.into_inner().expect("an archive");
+    let path = folder.write("x.tar", &archive);
+    let opened = TarShards::builder().allow_unlabelled(true).open(&path).expect("a shard");
+    let samples = samples(&opened, archive.len());
+    let index = fs::read(folder.path().join(INDEX)).expect("its index");
+    Shard { path, length: archive.len(), binding: index[..BINDING].to_vec(), samples, folder }
+});
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    let shard = &*SHARD;
+    let mut index = [&shard.binding, input].concat();
+    let sum = xxh3_64(&index[SUM.end..]);
+    index[SUM].copy_from_slice(&sum.to_ne_bytes());
+    shard.folder.write(INDEX, &index);
+    let open = || TarShards::builder().allow_unlabelled(true).open(&shard.path);
+    match bounded(shard.length + index.len(), open) {
+        Ok(data) => {
+            // An index that was refused has been replaced by the shard's own.
+            let refused = fs::read(shard.folder.path().join(INDEX)).expect("an index") != index;
+            let read = samples(&data, shard.length);
+            assert!(!refused || read == shard.samples);
+        }
+        // The index can name classes that its samples do not have, and no sample at all; the shard is not scanned then.
+        Err(error) => drop(refused(&error)),
+    }
+    Corpus::Keep
+});

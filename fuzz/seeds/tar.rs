@@ -1,0 +1,113 @@
+//! Shards, and the parts of their indexes that the target lets vary.
+
+use super::Seed;
+
+/// A header of `size` bytes of content, with `kind` and everything that a checksum is made of.
+fn header(name: &str, size: usize, kind: u8, magic: &[u8; 8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    for (at, text) in [(100, "0000644\0"), (108, "0000000\0"), (116, "0000000\0"), (136, "00000000000\0")] {
+        header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    }
+    header[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+    header[148..156].fill(b' ');
+    header[156] = kind;
+    header[257..265].copy_from_slice(magic);
+    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header
+}
+
+const USTAR: &[u8; 8] = b"ustar\x0000";
+const GNU: &[u8; 8] = b"ustar  \0";
+
+fn member(name: &str, content: &[u8], kind: u8, magic: &[u8; 8]) -> Vec<u8> {
+    let mut bytes = [&header(name, content.len(), kind, magic), content].concat();
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+fn files(members: &[(&str, &[u8])]) -> Vec<u8> {
+    members.iter().flat_map(|(name, content)| member(name, content, b'0', USTAR)).collect()
+}
+
+/// With the end of an archive.
+fn ended(members: Vec<u8>) -> Vec<u8> {
+    [members, vec![0; 1024]].concat()
+}
+
+pub fn seeds() -> Vec<Seed> {
+    let classes = files(&[("1.jpg", b"one"), ("1.cls", b"1"), ("2.jpg", b"two"), ("2.cls", b"0")]);
+    let named = [files(&[("classes.txt", b"cat\ndog\n")]), classes.clone()].concat();
+    let facts = files(&[
+        ("a/1.json", b"{\"label\": [0.5, 1], \"caption\": \"x\"}"),
+        ("a/1.png", b"one"),
+        ("a/1.txt", b"a cat"),
+        ("b.txt", b"3"),
+        ("b.webp", b"two"),
+    ]);
+    let json_classes = [files(&[("classes.json", b"{\"dog\": 1, \"cat\": 0}")]), classes.clone()].concat();
+    let others =
+        files(&[("__meta__.json", b"{}"), ("README", b"read"), ("x/", b""), ("1.left.png", b"x"), ("1.jpg", b"y")]);
+    let long = "folder/".repeat(20) + "1.jpg\0";
+    let gnu = [
+        member("././@LongLink", long.as_bytes(), b'L', GNU),
+        member("folder", b"one", b'0', GNU),
+        member("2.jpg", b"two", b'0', GNU),
+    ]
+    .concat();
+    let pax = [
+        member("PaxHeaders/1.jpg", b"19 path=a/1.jpg.jpg\n11 size=3\n\n", b'x', USTAR),
+        member("1.jpg", b"one", b'0', USTAR),
+        member("pax_global_header", b"13 comment=x\n", b'g', USTAR),
+        member("1.cls", b"7", b'0', USTAR),
+    ]
+    .concat();
+    let links =
+        [member("1.jpg", b"one", b'0', USTAR), member("2.jpg", b"", b'2', USTAR), member("d/", b"", b'5', USTAR)];
+    let mut seeds = Vec::new();
+    for (name, members) in [
+        ("classes", classes.clone()),
+        ("named", named),
+        ("facts", facts),
+        ("json", json_classes),
+        ("others", others),
+        ("gnu", gnu),
+        ("pax", pax),
+        ("links", links.concat()),
+    ] {
+        // 1: without labels, 2: other extensions, 4: checksums set right.
+        for how in [0, 1, 5, 7] {
+            seeds.push((format!("{name}-{how}"), [vec![how], ended(members.clone())].concat()));
+        }
+    }
+    seeds.push(("cut".to_owned(), [vec![0], classes].concat()));
+    seeds
+}
+
+/// Where a sample is and how long, the hash of its header, where its key ends, numbers of its label, the label.
+type Entry = (u64, u32, u32, u32, u32, u32);
+
+fn index(entries: &[Entry], targets: &[f32], keys: &str, classes: &str) -> Vec<u8> {
+    let lengths = [entries.len(), targets.len(), keys.len(), classes.len()];
+    let mut bytes: Vec<u8> = lengths.into_iter().flat_map(|length| (length as u64).to_le_bytes()).collect();
+    for &(offset, length, hash, key_end, targets, label) in entries {
+        bytes.extend(offset.to_le_bytes());
+        bytes.extend([length, hash, key_end, targets, label, 0].into_iter().flat_map(u32::to_le_bytes));
+    }
+    bytes.extend(targets.iter().flat_map(|target| target.to_le_bytes()));
+    bytes.extend([keys.as_bytes(), classes.as_bytes()].concat());
+    bytes
+}
+
+pub fn indexes() -> Vec<Seed> {
+    let class = u32::MAX;
+    let entries = [(1536, 5, 1, 3, class, 1), (3584, 10, 2, 4, 3, 0), (5632, 0, 3, 5, class - 1, 0)];
+    let classes = "[\"cat\",\"dog\",\"bird\",\"fish\"]";
+    let whole = index(&entries, &[0.5, 1.0, 2.0], "a/123", classes);
+    vec![
+        ("whole".to_owned(), whole),
+        ("one".to_owned(), index(&entries[..1], &[], "a/1", "")),
+        ("none".to_owned(), index(&[], &[], "", "")),
+    ]
+}

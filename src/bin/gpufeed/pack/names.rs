@@ -1,0 +1,129 @@
+//! The names of samples in shards: those of their files, as far as WebDataset's convention has room for them.
+//!
+//! A sample's key goes up to the first dot of its file's name, and a key comes once. So dots within a name become `_`, and
+//! so do characters that no file should have; a key that another sample has already gets the sample's number after it.
+//! A sample without a name, or with one that no tar header holds, has its number as its key.
+
+use crate::source::Source;
+use gpufeed::dataset::TarShards;
+use std::collections::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::recode::{How, Packed};
+
+/// Bytes of a member's name that every header holds; the longest extension is among them.
+const LONGEST: usize = 90;
+
+/// The keys of a data set's samples.
+#[derive(Default)]
+pub(super) struct Names {
+    /// Those that another sample's key has displaced.
+    displaced: HashMap<usize, String>,
+}
+
+impl Names {
+    pub(super) fn new(source: &Source) -> Names {
+        let mut names = Names::default();
+        if !source.has_names().0 {
+            return names;
+        }
+        let (mut taken, mut twice) = (HashSet::new(), Vec::new());
+        for index in 0..source.data.len() {
+            if !taken.insert(xxh3_64(plain(source, index).as_bytes())) {
+                twice.push(index);
+            }
+        }
+        for index in twice {
+            let mut key = format!("{}-{index:09}", plain(source, index));
+            while !taken.insert(xxh3_64(key.as_bytes())) {
+                key.push('-');
+            }
+            names.displaced.insert(index, key);
+        }
+        names
+    }
+
+    pub(super) fn key(&self, source: &Source, index: usize) -> String {
+        self.displaced.get(&index).cloned().unwrap_or_else(|| plain(source, index))
+    }
+}
+
+/// The key of a sample by itself.
+fn plain(source: &Source, index: usize) -> String {
+    let (_, with_extension) = source.has_names();
+    let key = source.own_name(index).and_then(|name| key_of(&name, with_extension));
+    key.unwrap_or_else(|| format!("{index:09}"))
+}
+
+/// The key that a name becomes; `None` where nothing is left of it, or too much.
+fn key_of(name: &str, with_extension: bool) -> Option<String> {
+    let mut parts: Vec<String> =
+        name.split(['/', '\\']).filter(|part| !["", ".", ".."].contains(part)).map(tame).collect();
+    let base = parts.pop()?;
+    let stem = if with_extension { base.rsplit_once('.').map_or(&*base, |(stem, _)| stem) } else { &base };
+    let mut stem = stem.replace('.', "_");
+    // Members that have a meaning of their own.
+    if stem == "classes" || (stem.starts_with("__") && stem.ends_with("__")) {
+        stem.push_str("_1");
+    }
+    parts.push(stem);
+    let key = parts.join("/");
+    (!key.ends_with('/') && !key.is_empty() && key.len() <= LONGEST).then_some(key)
+}
+
+/// A part of a path that can be unpacked everywhere.
+fn tame(part: &str) -> String {
+    let odd = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER || "<>:\"|?*".contains(c);
+    part.chars().map(|c| if odd(c) { '_' } else { c }).collect()
+}
+
+/// The extension of the member of a sample's image: the file's own extension as long as the file stays as it is.
+pub(super) fn extension(source: &Source, index: usize, sample: &Packed) -> String {
+    let own = match sample.how {
+        How::Kept | How::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),
+        How::Encoded | How::Unreadable(_) => None,
+    };
+    let known = |own: &&str| TarShards::EXTENSIONS.iter().any(|known| known[1..].eq_ignore_ascii_case(own));
+    own.filter(known).unwrap_or(sample.extension).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source;
+
+    #[test]
+    fn names_stay_as_far_as_a_key_can_hold_them() {
+        for (name, key) in [
+            ("class_00/n01440764_tench.JPEG", Some("class_00/n01440764_tench")),
+            ("cat/0030.x.jpg", Some("cat/0030_x")),
+            ("v1.2/a.png", Some("v1.2/a")),
+            ("cat/.webp", None),
+            ("./../etc/passwd.jpg", Some("etc/passwd")),
+            ("a\\b\n\u{1b}[31m.jpg", Some("a/b__[31m")),
+            ("__key__.jpg", Some("__key___1")),
+            ("x/classes.jpg", Some("x/classes_1")),
+            ("", None),
+            ("/", None),
+        ] {
+            assert_eq!(key_of(name, true).as_deref(), key, "{name:?}");
+        }
+        assert_eq!(key_of("000.left", false).as_deref(), Some("000_left"));
+        assert_eq!(key_of(&"x".repeat(200), true), None);
+    }
+
+    #[test]
+    fn no_key_comes_twice() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a/1.jpg", "a/1.png", "a/1-000000001.jpg", "b/1.x.jpg", "b/1_x.jpg"] {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, name).unwrap();
+        }
+        let source = source::open(root.path()).unwrap().train;
+        let names = Names::new(&source);
+        let keys: Vec<_> = (0..5).map(|index| names.key(&source, index)).collect();
+        // Sorted by their names: '-' comes before '.', which comes before '_'.
+        assert_eq!(keys, ["a/1-000000001", "a/1", "a/1-000000002", "b/1_x", "b/1_x-000000004"]);
+    }
+}

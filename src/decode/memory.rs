@@ -1,0 +1,147 @@
+//! The memory that decoding takes, worked out from an image's header before any of it is allocated.
+//!
+//! Bytes of a pixel, for all of an image (a region takes no more). Every image has 4 in RGBA, and 4 again where EXIF turns it.
+//!
+//! | format | beside them |
+//! |---|---|
+//! | JPEG, sequential | 1.5 (4:2:0) to 3 (4:4:4): its planes |
+//! | JPEG, progressive | 3 to 6: its coefficients; 4 more for CMYK |
+//! | PNG | a few rows; interlaced 1 to 8: the whole image as stored |
+//! | WebP | 5 (lossy) to 8; with alpha up to 11, animated up to 19; and the file once more |
+//! | GIF | 8 |
+//! | BMP, PNM | 1 to 8: the image as stored |
+//! | TIFF | 2 to 32: the image as stored, twice |
+//!
+//! Metadata, which no size bounds, may take 64 MiB more (`fallback.rs`).
+
+use super::{DecodeOptions, ImageFormat, PIXEL};
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes of a decoder from which on it is tried whether there are so many: it would end the process if there are not.
+const LARGE: u64 = 16 << 20;
+
+/// Bytes that decoding takes beside the pixels that it gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// They stay in `Scratch`.
+    pub(super) kept: u64,
+    /// The decoder allocates them by itself, and frees them.
+    pub(super) passing: u64,
+}
+
+impl Cost {
+    /// All bytes for an image of `size` = (columns, rows), with its pixels in RGBA, and again if they are turned.
+    pub(super) fn all(self, size: (u32, u32), turned: bool) -> u64 {
+        let copies = if turned { 2 } else { 1 };
+        let pixels = u64::from(size.0) * u64::from(size.1);
+        pixels.saturating_mul(PIXEL as u64 * copies).saturating_add(self.kept).saturating_add(self.passing)
+    }
+
+    /// # Errors
+    /// [`ErrorKind::TooMuchMemory`] for more bytes than `max_decode_bytes`.
+    pub(super) fn check(
+        self,
+        format: ImageFormat,
+        size: (u32, u32),
+        turned: bool,
+        options: &DecodeOptions,
+    ) -> Result<()> {
+        let (needed, max_decode_bytes) = (self.all(size, turned), options.max_decode_bytes);
+        if needed > max_decode_bytes {
+            let (width, height) = size;
+            let format = format.name();
+            return Err(ErrorKind::TooMuchMemory { format, width, height, needed, max_decode_bytes }.into());
+        }
+        Ok(())
+    }
+
+    /// Checks that there is memory for what the decoder will allocate by itself: a failure there would end the process.
+    /// Another thread may take the memory meanwhile.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoMemory`].
+    pub(super) fn try_passing(self) -> Result<()> {
+        if self.passing >= LARGE {
+            let mut trial = Vec::<u8>::new();
+            let there = usize::try_from(self.passing).is_ok_and(|bytes| trial.try_reserve_exact(bytes).is_ok());
+            // Without this the compiler removes the allocation, as nothing uses it.
+            std::hint::black_box(&trial);
+            if !there {
+                return Err(no_memory(self.passing));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the memory that a JPEG takes by its frame header (SOF, after its length). The marker tells `progressive`.
+pub(super) fn jpeg(frame: &[u8], size: (u32, u32), progressive: bool) -> Cost {
+    let components = frame.get(6..).unwrap_or_default().as_chunks::<3>().0;
+    let components = &components[..components.len().min(frame.get(5).copied().unwrap_or_default().into())];
+    let factors = || components.iter().map(|&[_, factors, _]| (u64::from(factors >> 4), u64::from(factors & 15)));
+    let (across, down) = factors().fold((1, 1), |(across, down), (h, v)| (across.max(h), down.max(v)));
+    let mcus = u64::from(size.0).div_ceil(8 * across) * u64::from(size.1).div_ceil(8 * down);
+    let samples = 64 * mcus * factors().map(|(h, v)| h * v).sum::<u64>();
+    let inks = if components.len() == 4 { 4 * u64::from(size.0) * u64::from(size.1) } else { 0 };
+    match progressive {
+        true => Cost { kept: inks, passing: 2 * samples },
+        false => Cost { kept: inks.max(samples), passing: 0 },
+    }
+}
+
+/// Makes `buffer` at least `length` bytes long. The old memory goes first and the new one comes zeroed from the system, so
+/// a hostile header reserves pages but touches none.
+///
+/// # Errors
+/// [`ErrorKind::NoMemory`]; the buffer is then empty.
+pub(super) fn try_grow(buffer: &mut Vec<u8>, length: usize) -> Result<()> {
+    if buffer.len() < length {
+        *buffer = Vec::new();
+        *buffer = bytemuck::allocation::try_zeroed_vec(length).map_err(|()| no_memory(length as u64))?;
+    }
+    Ok(())
+}
+
+fn no_memory(bytes: u64) -> Error {
+    ErrorKind::NoMemory { bytes }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jpegs_take_what_their_components_say() {
+        let frame = |factors: &[u8]| {
+            let components = factors.iter().flat_map(|&factors| [1, factors, 0]);
+            [&[8, 0, 20, 0, 30, factors.len() as u8][..], &components.collect::<Vec<_>>()].concat()
+        };
+        let size = (100, 50);
+        // 4:2:0: 7 x 4 MCUs of 6 blocks; 4:4:4: 13 x 7 of 3; gray is one block, whatever its factors say.
+        let cost = |factors: &[u8], progressive| {
+            let Cost { kept, passing } = jpeg(&frame(factors), size, progressive);
+            (kept / 64, passing / 64)
+        };
+        assert_eq!(cost(&[0x22, 0x11, 0x11], false), (7 * 4 * 6, 0));
+        assert_eq!(cost(&[0x11, 0x11, 0x11], false), (13 * 7 * 3, 0));
+        assert_eq!(cost(&[0x22, 0x11, 0x11], true), (0, 2 * 7 * 4 * 6));
+        assert_eq!(cost(&[0x11; 4], true), (4 * 5000 / 64, 2 * 13 * 7 * 4));
+        // Headers that are cut or lie take no panic.
+        for length in 0..15 {
+            jpeg(&frame(&[0, 0xFF, 0x11])[..length], (u32::MAX, 1), true);
+        }
+        assert_eq!(Cost { kept: 7, passing: 8 }.all(size, true), 8 * 5000 + 15);
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let mut buffer = vec![1; 9];
+        let error = try_grow(&mut buffer, usize::MAX / 4).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::NoMemory { bytes } if *bytes == u64::MAX / 4), "{error}");
+        assert!(buffer.is_empty());
+        try_grow(&mut buffer, 100).unwrap();
+        assert_eq!(buffer, [0; 100]);
+        assert!(Cost { kept: 0, passing: 1 << 62 }.try_passing().is_err());
+        assert!(Cost { kept: 1 << 62, passing: 1 << 20 }.try_passing().is_ok());
+    }
+}

@@ -1,0 +1,138 @@
+//! PNG, row by row: of the whole image no more is held than its region in RGBA, whatever its depth. The rows of interlaced
+//! files come in seven passes, so these are decoded whole.
+
+use std::io::{Cursor, ErrorKind as Io};
+
+use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Reader, Transformations};
+
+use super::fallback::{METADATA, convert_row};
+use super::memory::{Cost, try_grow};
+use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, truncated};
+use crate::{Error, Result};
+
+/// Rows that the crate holds at most: what it has unpacked and not given out yet.
+const ROWS: u64 = 8;
+/// The crate's windows and its state.
+const WINDOWS: u64 = 512 << 10;
+
+/// Returns the memory that the file takes by its header (IHDR), with `pixel` bytes for an unpacked pixel.
+pub(super) fn cost(bytes: &[u8], size: (u32, u32), pixel: u8) -> Cost {
+    let row = u64::from(size.0) * u64::from(pixel);
+    // The interlace method is the last of the header's bytes, after the signature, the chunk's length and its name.
+    let interlaced = bytes.get(28).is_some_and(|&method| method != 0);
+    let rows = if interlaced { u64::from(size.1) } else { 1 };
+    Cost { kept: row.saturating_mul(rows), passing: ROWS * (row + 1) + WINDOWS }
+}
+
+/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+pub(super) fn decode(
+    bytes: &[u8],
+    size: (u32, u32),
+    stored: Rect,
+    options: &DecodeOptions,
+    scratch: &mut Scratch,
+) -> Result<Placed> {
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: METADATA });
+    decoder.set_transformations(Transformations::EXPAND);
+    // None of it is used here.
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let mut reader = decoder.read_info().map_err(|error| refused(&error))?;
+    let info = reader.info();
+    if info.size() != size {
+        let reason = format!("declares another size than the {}x{} it was probed with", size.0, size.1);
+        return Err(broken(ImageFormat::Png, reason));
+    }
+    if info.frame_control.is_some_and(|frame| (frame.width, frame.height) != size) {
+        return Err(broken(ImageFormat::Png, "its first frame is not the whole image"));
+    }
+    let (color, depth) = reader.output_color_type();
+    // Samples of 16 bits are big-endian.
+    let convert: fn(&[u8], &mut [u8]) = match (color, depth) {
+        (ColorType::Grayscale, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l]| [l, l, l]),
+        (ColorType::Grayscale, BitDepth::Sixteen) => |row, to| convert_row(row, to, |&[l, _]| [l, l, l]),
+        (ColorType::GrayscaleAlpha, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l, _]| [l, l, l]),
+        (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => |row, to| convert_row(row, to, |&[l, _, _, _]| [l, l, l]),
+        (ColorType::Rgb, BitDepth::Eight) => |row, to| convert_row(row, to, |&rgb: &[u8; 3]| rgb),
+        (ColorType::Rgb, BitDepth::Sixteen) => |row, to| convert_row(row, to, |&[r, _, g, _, b, _]| [r, g, b]),
+        (ColorType::Rgba, BitDepth::Eight) => |row, to| convert_row(row, to, |&[r, g, b, _]| [r, g, b]),
+        (ColorType::Rgba, BitDepth::Sixteen) => |row, to| convert_row(row, to, |&[r, _, g, _, b, _, _, _]| [r, g, b]),
+        _ => {
+            return Err(broken(ImageFormat::Png, format!("samples of {depth:?} bits of {color:?} are not supported")));
+        }
+    };
+    let pixel = color.samples() * depth as usize / 8;
+    let row = size.0 as usize * pixel;
+    // Whatever the region: the next one of this image may be larger.
+    try_grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize)?;
+    let wanted = stored.left as usize * pixel..(stored.left + stored.width) as usize * pixel;
+    let stride = stored.width as usize * PIXEL;
+    let target = &mut scratch.stored[..stride * stored.height as usize];
+    let fill = options.truncated == Truncated::Fill;
+    let ended = |error: DecodingError| if fill && ends_early(&error) { Ok(()) } else { Err(refused(&error)) };
+
+    if reader.info().interlaced {
+        let length = row * size.1 as usize;
+        try_grow(&mut scratch.raw, length)?;
+        let raw = &mut scratch.raw[..length];
+        if fill {
+            raw.fill(0); // what the stream lacks is black
+        }
+        reader.next_frame(raw).map(drop).or_else(ended)?;
+        let rows = raw.chunks_exact(row).skip(stored.top as usize);
+        rows.zip(target.chunks_exact_mut(stride)).for_each(|(row, to)| convert(&row[wanted.clone()], to));
+    } else {
+        try_grow(&mut scratch.raw, row)?;
+        let region = Region { top: stored.top as usize, wanted, stride, convert };
+        let done = region.rows(&mut reader, &mut scratch.raw[..row], target);
+        if let Err((error, row)) = done {
+            ended(error)?;
+            let black = target.chunks_exact_mut(stride).skip(row.saturating_sub(region.top));
+            black.for_each(|row| row.as_chunks_mut::<PIXEL>().0.fill([0, 0, 0, 255]));
+        }
+    }
+    Ok(Placed { offset: 0, stride })
+}
+
+/// Which part of each row is wanted, and from which row on.
+struct Region {
+    top: usize,
+    /// Bytes of a row.
+    wanted: std::ops::Range<usize>,
+    stride: usize,
+    convert: fn(&[u8], &mut [u8]),
+}
+
+impl Region {
+    /// Reads all rows, as damage after the region counts, too, and converts those of the region.
+    ///
+    /// # Errors
+    /// The decoder's, and the row that it was at.
+    fn rows(
+        &self,
+        reader: &mut Reader<Cursor<&[u8]>>,
+        line: &mut [u8],
+        target: &mut [u8],
+    ) -> Result<(), (DecodingError, usize)> {
+        let mut number = 0;
+        // After the last row this looks at how the data end.
+        while reader.read_row(line).map_err(|error| (error, number))?.is_some() {
+            let to = number.checked_sub(self.top).and_then(|row| target.chunks_exact_mut(self.stride).nth(row));
+            if let Some(to) = to {
+                (self.convert)(&line[self.wanted.clone()], to);
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+}
+
+fn refused(error: &DecodingError) -> Error {
+    let reason = error.to_string();
+    if ends_early(error) { truncated(ImageFormat::Png, reason) } else { broken(ImageFormat::Png, reason) }
+}
+
+/// Returns true if the error is that the bytes ran out.
+fn ends_early(error: &DecodingError) -> bool {
+    matches!(error, DecodingError::IoError(io) if io.kind() == Io::UnexpectedEof)
+}

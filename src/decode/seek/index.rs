@@ -1,0 +1,126 @@
+//! The seek index of one file, for those who decode without a loader.
+
+use super::Store;
+use crate::decode::{self, DecodeOptions, Probe, Scratch, jpeg};
+use crate::error::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Places inside one JPEG from which decoding can start, for [`decode_with`](super::super::decode_with).
+///
+/// It belongs to the file that it was built of, by its content: with another file, or with one that was changed, it is
+/// not used. It takes about 2 % of the file's size.
+///
+/// ```
+/// use gpufeed::decode::{self, DecodeOptions, Rect, Scratch, SeekIndex};
+///
+/// # let picture = image::RgbImage::from_fn(320, 240, |x, y| image::Rgb([x as u8, y as u8, (x * y) as u8]));
+/// # let mut file = std::io::Cursor::new(Vec::new());
+/// # picture.write_to(&mut file, image::ImageFormat::Jpeg).unwrap();
+/// # let jpeg = file.into_inner();
+/// let (options, mut scratch) = (DecodeOptions::default(), Scratch::default());
+/// let probe = decode::probe(&jpeg, &options)?;
+/// let index = SeekIndex::build(&jpeg, &probe, &options, &mut scratch)?.expect("a sequential JPEG");
+/// let kept: Vec<u8> = index.to_bytes(); // to a file, say
+/// let index = SeekIndex::from_bytes(&kept)?;
+///
+/// let corner = Rect { left: 250, top: 200, width: 70, height: 40 };
+/// let pixels = decode::decode_with(&jpeg, &probe, corner, &options, Some(&index), &mut scratch)?.pixels.to_vec();
+/// assert_eq!(pixels, decode::decode(&jpeg, &probe, corner, &options, &mut scratch)?.pixels);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeekIndex {
+    /// The hash of the file's content.
+    key: u128,
+    index: jpeg::SeekIndex,
+}
+
+impl SeekIndex {
+    /// Reads a JPEG's scan to its end, which takes most of the time that decoding takes. `None` for what cannot have an
+    /// index: other formats, progressive JPEGs, those in several scans, damaged ones.
+    ///
+    /// # Errors
+    /// Those of [`decode`](super::super::decode), for a file that cannot be decoded at all.
+    pub fn build(
+        bytes: &[u8],
+        probe: &Probe,
+        options: &DecodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<Option<SeekIndex>> {
+        let built = decode::build_index(bytes, probe, options, scratch)?;
+        Ok(built.map(|index| SeekIndex { key: Store::key(bytes), index }))
+    }
+
+    /// As bytes, for [`from_bytes`](Self::from_bytes) of this version of gpufeed.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let content = [&self.key.to_le_bytes()[..], &self.index.to_bytes()].concat();
+        [&xxh3_64(&content).to_le_bytes()[..], &content].concat()
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `bytes` are not an index, or a damaged one. Bytes that
+    /// somebody has forged may pass, and lead to wrong pixels: a checksum is not a signature.
+    pub fn from_bytes(bytes: &[u8]) -> Result<SeekIndex> {
+        let read = || {
+            let (sum, content) = bytes.split_first_chunk()?;
+            let (key, record) = content.split_first_chunk()?;
+            let index =
+                (u64::from_le_bytes(*sum) == xxh3_64(content)).then(|| jpeg::SeekIndex::from_bytes(record))??;
+            Some(SeekIndex { key: u128::from_le_bytes(*key), index })
+        };
+        read().ok_or_else(|| Error::argument("bytes", "not what SeekIndex::to_bytes gave, or damaged"))
+    }
+
+    /// The index, if it is one of this file.
+    pub(in crate::decode) fn of(&self, bytes: &[u8]) -> Option<&jpeg::SeekIndex> {
+        (self.key == Store::key(bytes)).then_some(&self.index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::seek::{self, SeekIndexes};
+    use crate::decode::{Rect, Scale, Way};
+
+    fn jpeg() -> Vec<u8> {
+        let noise = |x: u32, y: u32| ((x * 7919 + y * 104_729) >> 3) as u8;
+        let picture = image::RgbImage::from_fn(200, 100, |x, y| image::Rgb([noise(x, y), noise(y, x), x as u8]));
+        let mut file = std::io::Cursor::new(Vec::new());
+        picture.write_to(&mut file, image::ImageFormat::Jpeg).unwrap();
+        file.into_inner()
+    }
+
+    /// By a store: its checksums are those of whoever wrote the records.
+    #[test]
+    fn a_record_that_was_changed_is_not_used_where_a_region_crosses_the_change() {
+        let (bytes, options, mut scratch) = (jpeg(), DecodeOptions::default(), Scratch::default());
+        let probe = decode::probe(&bytes, &options).unwrap();
+        let record = decode::build_index(&bytes, &probe, &options, &mut scratch).unwrap().unwrap().to_bytes();
+        let region = Rect { left: 0, top: 0, width: 199, height: 100 };
+        let expected = decode::decode(&bytes, &probe, region, &options, &mut scratch).unwrap().pixels.to_vec();
+        let mut by_record = |record: Vec<u8>| {
+            let store = Store::open(&SeekIndexes::Memory, None, 1 << 20).unwrap();
+            store.put(Store::key(&bytes), record);
+            let seek = (Some(&store), &mut seek::Scratch::default());
+            let wanted = (region, Scale::Full);
+            let (decoded, way) = decode::decode_indexed(&bytes, &probe, wanted, &options, seek, &mut scratch).unwrap();
+            assert!(decoded.pixels == expected);
+            way
+        };
+        assert_eq!(by_record(record.clone()), Way::Indexed);
+        let (mut changed, mut used) = (0, 0);
+        for at in 0..record.len() {
+            for value in [1, 2, 0x40] {
+                let mut record = record.clone();
+                record[at] ^= value;
+                if jpeg::SeekIndex::from_bytes(&record).is_some() {
+                    changed += 1;
+                    used += usize::from(by_record(record) == Way::Indexed);
+                }
+            }
+        }
+        // In a region that crosses all entries of a row the first and the last are looked at.
+        assert!(changed > 200 && used < changed / 10, "{used} of {changed} were used");
+    }
+}

@@ -1,0 +1,71 @@
+//! The lock that lets one process at a time write a file of seek indexes.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How asking for the lock has ended.
+#[derive(Debug)]
+pub(super) enum Lock {
+    /// No one else writes while this lives; the system frees the lock when the process ends, however it ends.
+    Held { _file: File },
+    /// The file system has no locks.
+    Unsupported(io::Error),
+    /// Others had it all the time.
+    Busy,
+}
+
+/// The file beside `index` that is locked, and that stays there, empty: the index itself may be replaced by another one
+/// while somebody waits for it.
+fn path_of(index: &Path) -> PathBuf {
+    let mut name = index.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    index.with_file_name(name)
+}
+
+/// Takes the lock of the file `index`, for which it waits so long at the most.
+///
+/// # Errors
+/// If the file to be locked cannot be made or opened.
+pub(super) fn take(index: &Path, patience: Duration) -> io::Result<Lock> {
+    let path = path_of(index);
+    let file = match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path) {
+        // Another user's: it can be locked without being written to.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(&path).map_err(|_| error)?,
+        file => file?,
+    };
+    let deadline = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock::Held { _file: file }),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(Lock::Busy),
+            Err(TryLockError::WouldBlock) => sleep(PAUSE.min(patience)),
+            Err(TryLockError::Error(error)) => return Ok(Lock::Unsupported(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_and_for_no_longer_than_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = folder.path().join("index");
+        let held = take(&index, Duration::ZERO).unwrap();
+        assert!(matches!(held, Lock::Held { .. }));
+        let start = Instant::now();
+        assert!(matches!(take(&index, Duration::from_millis(30)).unwrap(), Lock::Busy));
+        assert!(start.elapsed() >= Duration::from_millis(30));
+        drop(held);
+        assert!(matches!(take(&index, Duration::ZERO).unwrap(), Lock::Held { .. }));
+        assert!(take(&folder.path().join("no such folder/index"), Duration::ZERO).is_err());
+        assert!(!index.exists());
+    }
+}

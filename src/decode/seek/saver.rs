@@ -1,0 +1,70 @@
+//! When a loader saves its seek indexes: at the end of epochs, without holding them up, and at its own end.
+
+use super::{Store, unpoisoned};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// How long the end of a run waits for others that write. All ranks end their epochs together.
+const BRIEFLY: Duration = Duration::from_millis(200);
+/// How long a thread beside the run does, and the loader's end.
+const LONG: Duration = Duration::from_secs(10);
+
+/// The seek indexes of a loader, and the thread that saves them. What goes wrong is reported by the store, and costs
+/// time alone.
+#[derive(Debug)]
+pub(crate) struct Saver {
+    store: Arc<Store>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Saver {
+    pub(crate) fn new(store: Store) -> Saver {
+        Saver { store: Arc::new(store), thread: Mutex::default() }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Between two epochs of a run: saves beside it.
+    pub(crate) fn between_epochs(&self) {
+        let mut thread = unpoisoned(self.thread.lock());
+        let busy = thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        if !busy && self.store.is_due() {
+            let store = Arc::clone(&self.store);
+            let work = move || {
+                store.save_or_say(LONG);
+            };
+            // Without a thread they are saved later.
+            *thread = Builder::new().name("gpufeed-index".to_owned()).spawn(work).ok();
+        } else {
+            self.store.refresh();
+        }
+    }
+
+    /// At the end of a run: saves, or has it done when others have written.
+    pub(crate) fn after_run(&self) {
+        let mut thread = unpoisoned(self.thread.lock());
+        let start = Instant::now();
+        while thread.as_ref().is_some_and(|thread| !thread.is_finished()) && start.elapsed() < BRIEFLY {
+            sleep(Duration::from_millis(1));
+        }
+        if let Some(ended) = thread.take_if(|thread| thread.is_finished()) {
+            let _ = ended.join();
+        }
+        drop(thread);
+        if !self.store.save_or_say(BRIEFLY) {
+            self.between_epochs();
+        }
+    }
+}
+
+impl Drop for Saver {
+    fn drop(&mut self) {
+        if let Some(thread) = unpoisoned(self.thread.lock()).take() {
+            let _ = thread.join();
+        }
+        self.store.save_or_say(LONG);
+    }
+}

@@ -1,0 +1,439 @@
+//! The seek indexes of a loader: those in the file, and in memory those that are not in it yet.
+
+use super::file::{self, IndexFile, Stamp};
+use super::lock::{self, Lock};
+use super::{SeekIndexes, unpoisoned, write};
+use crate::error::{Error, Result};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, RwLock, TryLockError};
+use std::time::{Duration, Instant};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The bytes that a record takes in memory beside its content: key, pointer, and the map's room.
+const OVERHEAD: usize = 64;
+/// Milliseconds between looks at a file that lacks a record: another process may have written it meanwhile.
+const LOOK: u64 = 1000;
+
+/// The seek indexes of a loader.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// The file; `None`: memory alone.
+    path: Option<PathBuf>,
+    /// Bytes of memory for what is not in the file.
+    budget: u64,
+    file: RwLock<Option<IndexFile>>,
+    fresh: Mutex<Fresh>,
+    /// One thread saves at a time.
+    saving: Mutex<()>,
+    /// Writing has failed, and would again.
+    unwritable: AtomicBool,
+    opened: Instant,
+    /// When the file was last looked at, in milliseconds since it was opened.
+    looked: AtomicU64,
+    said: Said,
+}
+
+/// Warnings that have been given and are not given again.
+#[derive(Debug, Default)]
+struct Said {
+    no_locks: AtomicBool,
+    unfit: AtomicBool,
+}
+
+/// Records that are not in the file.
+#[derive(Debug, Default)]
+struct Fresh {
+    records: HashMap<u128, Box<[u8]>>,
+    bytes: u64,
+    /// Those that are being written; still to be found.
+    leaving: Arc<HashMap<u128, Box<[u8]>>>,
+}
+
+impl Store {
+    /// `None` where none are wanted. A file that cannot be used counts as none: it is reported, and replaced when there
+    /// is something to write, unless it is something else.
+    pub(crate) fn open(place: &SeekIndexes, folder: Option<&Path>, budget: u64) -> Option<Store> {
+        if *place == SeekIndexes::Off {
+            return None;
+        }
+        let path = place.path(folder);
+        let mut unwritable = false;
+        let file = path.as_deref().and_then(|path| {
+            let opened = IndexFile::open(path);
+            opened.unwrap_or_else(|error| {
+                unwritable = error.kind() == file::FOREIGN;
+                let then = if unwritable { "kept in memory" } else { "built anew" };
+                tracing::warn!(path = %path.display(), %error, "seek indexes are {then}");
+                None
+            })
+        });
+        Some(Store {
+            path,
+            budget,
+            file: RwLock::new(file),
+            fresh: Mutex::default(),
+            saving: Mutex::default(),
+            unwritable: AtomicBool::new(unwritable),
+            opened: Instant::now(),
+            looked: AtomicU64::new(0),
+            said: Said::default(),
+        })
+    }
+
+    /// Returns the key by which the index of a file of these bytes is found.
+    pub(crate) fn key(bytes: &[u8]) -> u128 {
+        xxh3_128(bytes)
+    }
+
+    /// Reads the record of `key` into `buffer`; `false` if there is none.
+    pub(crate) fn get(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
+        self.find_in_file(key, buffer)
+            || self.find_in_memory(key, buffer)
+            || (self.looks_again() && self.find_in_file(key, buffer))
+    }
+
+    fn find_in_file(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
+        unpoisoned(self.file.read()).as_ref().is_some_and(|file| file.get(key, buffer))
+    }
+
+    fn find_in_memory(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
+        let fresh = unpoisoned(self.fresh.lock());
+        let record = fresh.records.get(&key).or_else(|| fresh.leaving.get(&key));
+        record.is_some_and(|record| {
+            buffer.clear();
+            buffer.extend_from_slice(record);
+            true
+        })
+    }
+
+    /// Looks at the file, if that was not done just now; `true` if others have written to it.
+    fn looks_again(&self) -> bool {
+        let (now, last) = (self.opened.elapsed().as_millis() as u64, self.looked.load(Relaxed));
+        let due = now >= last + LOOK;
+        due && self.looked.compare_exchange(last, now, Relaxed, Relaxed).is_ok() && self.refresh()
+    }
+
+    /// Opens the file again if others have written to it since; `true` if so. While there is no file, or none that can
+    /// be used, the one that was opened before stays.
+    pub(crate) fn refresh(&self) -> bool {
+        let Some(path) = &self.path else { return false };
+        let known = unpoisoned(self.file.read()).as_ref().map(IndexFile::stamp);
+        let found = Stamp::at(path);
+        if found.is_none() || found == known {
+            return false;
+        }
+        let opened = IndexFile::open(path).unwrap_or(None);
+        let changed = opened.is_some();
+        if changed {
+            *unpoisoned(self.file.write()) = opened;
+        }
+        changed
+    }
+
+    /// Keeps a new record. Beyond the memory's budget all go to the file, or are left out where there is none.
+    pub(crate) fn put(&self, key: u128, record: Vec<u8>) {
+        let size = (record.len() + OVERHEAD) as u64;
+        let full = unpoisoned(self.fresh.lock()).bytes + size > self.budget;
+        if full {
+            self.save_or_say(Duration::ZERO);
+        }
+        let mut fresh = unpoisoned(self.fresh.lock());
+        // Written meanwhile by others, or not: the budget holds.
+        if fresh.bytes + size <= self.budget && fresh.records.insert(key, record.into_boxed_slice()).is_none() {
+            fresh.bytes += size;
+        }
+    }
+
+    fn can_write(&self) -> bool {
+        self.path.is_some() && !self.unwritable.load(Relaxed)
+    }
+
+    /// Returns true if there is something to write, and a file to write it to.
+    pub(crate) fn is_due(&self) -> bool {
+        self.can_write() && !unpoisoned(self.fresh.lock()).records.is_empty()
+    }
+
+    /// Writes what is new to the file, and opens it with what others have written. Without a file it stays in memory,
+    /// and that is not an error. `false` if others wrote for as long as `patience`: what is new stays in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be written; what was new stays in memory, and no
+    /// further attempt is made.
+    pub(crate) fn save(&self, patience: Duration) -> Result<bool> {
+        self.locked(patience, |path, alone| {
+            let leaving = self.leave();
+            if leaving.is_empty() {
+                return Ok(());
+            }
+            let written = add(path, alone, &leaving);
+            let mut fresh = unpoisoned(self.fresh.lock());
+            fresh.leaving = Arc::default();
+            if written.is_err() {
+                for (key, record) in Arc::unwrap_or_clone(leaving) {
+                    fresh.bytes += (record.len() + OVERHEAD) as u64;
+                    fresh.records.insert(key, record);
+                }
+            }
+            drop(fresh);
+            written.map(|file| *unpoisoned(self.file.write()) = file)
+        })
+    }
+
+    /// [`save`](Self::save) for callers that go on after an error: it is shown. `false` if others wrote for as long as
+    /// `patience`.
+    pub(super) fn save_or_say(&self, patience: Duration) -> bool {
+        !self.is_due()
+            || self.save(patience).unwrap_or_else(|error| {
+                tracing::warn!(%error, "seek indexes stay in memory, as their file cannot be written");
+                true
+            })
+    }
+
+    /// Removes every record whose key is not among these, and returns how many there were. `None` if others wrote for
+    /// as long as `patience`.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub(super) fn prune(&self, keys: &HashSet<u128>, patience: Duration) -> Result<Option<u64>> {
+        let mut removed = 0;
+        let done = self.locked(patience, |path, _| {
+            let Some(old) = IndexFile::open(path)? else { return Ok(()) };
+            let (mut before, mut others) = (HashSet::new(), false);
+            old.each(|key, _| {
+                before.insert(key);
+                others |= !keys.contains(&key);
+                Ok(())
+            })?;
+            if others {
+                removed = before.iter().filter(|key| !keys.contains(key)).count() as u64;
+                write::anew(path, Some(&old), |key| keys.contains(&key), &[])?;
+                *unpoisoned(self.file.write()) = IndexFile::open(path)?;
+            }
+            Ok(())
+        })?;
+        Ok(done.then_some(removed))
+    }
+
+    /// Runs `work` while no one else writes to the file; `work` is told whether that is certain. `false` if others did
+    /// for as long as `patience`.
+    fn locked(&self, patience: Duration, work: impl FnOnce(&Path, bool) -> io::Result<()>) -> Result<bool> {
+        let Some(path) = &self.path else { return Ok(true) };
+        if !self.can_write() {
+            let source = io::Error::new(file::FOREIGN, "it cannot be written, or is not a file of seek indexes");
+            return Err(Error::io(path, source));
+        }
+        let _saving = match self.saving.try_lock() {
+            Ok(saving) => saving,
+            Err(TryLockError::Poisoned(saving)) => saving.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let done = lock::take(path, patience).and_then(|lock| match &lock {
+            Lock::Held { .. } => work(path, true).map(|()| true),
+            Lock::Busy => Ok(false),
+            Lock::Unsupported(error) => {
+                if !self.said.no_locks.swap(true, Relaxed) {
+                    let then = "no file locks there: seek indexes that several processes save at once may be lost";
+                    tracing::warn!(path = %path.display(), %error, "{then}");
+                }
+                work(path, false).map(|()| true)
+            }
+        });
+        done.map_err(|source| {
+            self.unwritable.store(true, Relaxed);
+            Error::io(path, source)
+        })
+    }
+
+    /// Takes the records that are to be written; until they are written, they are found as before.
+    fn leave(&self) -> Arc<HashMap<u128, Box<[u8]>>> {
+        let mut fresh = unpoisoned(self.fresh.lock());
+        fresh.bytes = 0;
+        fresh.leaving = Arc::new(std::mem::take(&mut fresh.records));
+        Arc::clone(&fresh.leaving)
+    }
+
+    /// Says that an index was not one of the file that it is kept for.
+    pub(crate) fn report_unfit(&self) {
+        if !self.said.unfit.swap(true, Relaxed) {
+            let path = self.path.as_deref().unwrap_or(Path::new("memory")).display().to_string();
+            let then =
+                "a seek index does not fit its file, which is read from its start: remove the index to build it anew";
+            tracing::warn!(path, "{then}");
+        }
+    }
+
+    /// The file, if there is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+}
+
+/// Adds records to the file at `path` that are not in it, and opens it. Without a lock nothing is added to a file that
+/// is there: it is always rewritten, so whoever saves at the same time may lose records, but damages none.
+fn add(path: &Path, alone: bool, records: &HashMap<u128, Box<[u8]>>) -> io::Result<Option<IndexFile>> {
+    // A file that cannot be used is replaced, one that is something else is not.
+    let old = match IndexFile::open(path) {
+        Err(error) if error.kind() == file::FOREIGN => return Err(error),
+        old => old.unwrap_or(None),
+    };
+    let mut buffer = Vec::new();
+    let mut new: Vec<(u128, &[u8])> = records.iter().map(|(key, record)| (*key, &**record)).collect();
+    new.retain(|(key, _)| !old.as_ref().is_some_and(|old| old.get(*key, &mut buffer)));
+    if new.is_empty() && old.is_some() {
+        return Ok(old);
+    }
+    let end = old.as_ref().and_then(|old| old.grows_at(new.len() as u64)).filter(|_| alone);
+    let written = end.map_or(Err(io::ErrorKind::Unsupported.into()), |end| write::append(path, end, &new));
+    match written {
+        // Another user's file in a folder of ours.
+        Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+            write::anew(path, old.as_ref(), |_| true, &new)?;
+        }
+        written => written?,
+    }
+    IndexFile::open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn store(path: &Path, budget: u64) -> Store {
+        Store::open(&SeekIndexes::File(path.to_owned()), None, budget).unwrap()
+    }
+
+    fn all_found(store: &Store, count: u8) -> bool {
+        let mut buffer = Vec::new();
+        (0..count).all(|i| store.get(Store::key(&[i]), &mut buffer) && buffer == [i; 100])
+    }
+
+    #[test]
+    fn records_outlive_the_process_and_the_budget() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        // Room for six.
+        let first = store(&path, 1000);
+        (0..50).for_each(|i| first.put(Store::key(&[i]), vec![i; 100]));
+        assert!(all_found(&first, 50));
+        assert!(path.exists(), "the budget was exceeded");
+        assert!(first.fresh.lock().unwrap().bytes <= 1000);
+        assert!(first.save(SOON).unwrap());
+        assert!(!first.is_due());
+        assert!(all_found(&store(&path, 0), 50));
+    }
+
+    #[test]
+    fn without_a_file_memory_holds_what_it_may() {
+        let store = Store::open(&SeekIndexes::Beside, None, 1000).unwrap();
+        (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+        let mut buffer = Vec::new();
+        let kept = (0..50).filter(|i| store.get(Store::key(&[*i]), &mut buffer)).count();
+        assert_eq!(kept, 6);
+        assert!(!store.is_due());
+        assert!(store.save(SOON).unwrap());
+        assert!(Store::open(&SeekIndexes::Off, None, 1000).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_written_stays_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("no such folder").join("index");
+        let store = store(&path, 1 << 20);
+        (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+        assert!(store.is_due());
+        let error = store.save(SOON).unwrap_err();
+        assert!(error.to_string().contains("no such folder"), "{error}");
+        assert!(!store.is_due(), "it would fail again");
+        assert!(all_found(&store, 50));
+    }
+
+    #[test]
+    fn two_processes_keep_each_others_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let [a, b] = [store(&path, 1 << 20), store(&path, 1 << 20)];
+        (0..30).for_each(|i| a.put(Store::key(&[i]), vec![i; 100]));
+        (20..50).for_each(|i| b.put(Store::key(&[i]), vec![i; 100]));
+        assert!(a.save(SOON).unwrap() && b.save(SOON).unwrap());
+        assert!(all_found(&b, 50));
+        // At the start of an epoch.
+        assert!(a.refresh() && !a.refresh());
+        assert!(all_found(&a, 50));
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced_and_a_foreign_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let first = store(&path, 1 << 20);
+        first.put(Store::key(&[1]), vec![1; 100]);
+        assert!(first.save(SOON).unwrap());
+        let whole = std::fs::read(&path).unwrap();
+        for (content, ours) in
+            [(&whole[..70], true), (&whole[..20], true), (&whole[..0], true), (b"my thesis", false), (b"my", false)]
+        {
+            std::fs::write(&path, content).unwrap();
+            let store = store(&path, 1 << 20);
+            (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+            assert_eq!(store.is_due(), ours);
+            store.put(Store::key(&[50]), vec![50; 100]);
+            assert_eq!(store.save(SOON).is_ok(), ours, "{content:?}");
+            assert!(all_found(&store, 50));
+            assert_eq!(std::fs::read(&path).unwrap() == content, !ours);
+        }
+    }
+
+    #[test]
+    fn who_does_not_get_the_lock_keeps_its_records_and_tries_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let store = store(&path, 1 << 20);
+        (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+        let lock = lock::take(&path, Duration::ZERO).unwrap();
+        assert!(!store.save(Duration::from_millis(20)).unwrap());
+        assert!(store.is_due() && all_found(&store, 50) && !path.exists());
+        drop(lock);
+        assert!(store.save(Duration::ZERO).unwrap());
+        assert!(!store.is_due() && all_found(&store, 50) && path.exists());
+    }
+
+    #[test]
+    fn without_locks_files_are_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let some = |range: std::ops::Range<u8>| range.map(|i| (Store::key(&[i]), vec![i; 100].into())).collect();
+        let first = add(&path, false, &some(0..30)).unwrap().unwrap();
+        let second = add(&path, false, &some(30..50)).unwrap().unwrap();
+        assert_eq!((first.len(), second.len()), (30, 50));
+        let known = first.stamp();
+        assert!(known != second.stamp());
+        // Nothing is added to the first file, which somebody else might be doing.
+        assert!(all_found(&store(&path, 0), 50));
+        let mut buffer = Vec::new();
+        assert!((0..30).all(|i| first.get(Store::key(&[i]), &mut buffer)));
+    }
+
+    #[test]
+    fn records_of_files_that_are_gone_are_pruned() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let first = store(&path, 1 << 20);
+        (0..50).for_each(|i| first.put(Store::key(&[i]), vec![i; 100]));
+        assert!(first.save(SOON).unwrap());
+        (50..60).for_each(|i| first.put(Store::key(&[i]), vec![i; 100]));
+        assert!(first.save(SOON).unwrap());
+        let size = std::fs::metadata(&path).unwrap().len();
+        let kept = (0..20).chain(55..60).map(|i| Store::key(&[i])).collect();
+        assert_eq!(first.prune(&kept, SOON).unwrap(), Some(35));
+        assert!(std::fs::metadata(&path).unwrap().len() < size * 3 / 4);
+        let mut buffer = Vec::new();
+        let found: Vec<u8> = (0..60).filter(|i| first.get(Store::key(&[*i]), &mut buffer)).collect();
+        assert_eq!(found, (0..20).chain(55..60).collect::<Vec<u8>>());
+        assert_eq!(first.prune(&kept, SOON).unwrap(), Some(0));
+    }
+}

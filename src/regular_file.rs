@@ -1,0 +1,204 @@
+//! Data files are regular files. Whatever else has the name of one is refused before it is read: a FIFO waits for its
+//! writer, and a device may never end.
+
+use std::fs::{File, FileType, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The reason of the error for a path to something other than a regular file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is {0}, not a regular file")]
+struct NotRegular(&'static str);
+
+/// Opens a regular file, or a link to one, to be read, without waiting for anything, and returns its metadata, too.
+///
+/// # Errors
+/// Returns the system's error; [`IsADirectory`](io::ErrorKind::IsADirectory) or
+/// [`InvalidInput`](io::ErrorKind::InvalidInput), which names the kind, if it is not a regular file.
+pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let opened = without_waiting(path).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+    let kind = match &opened {
+        Ok((_, metadata)) if metadata.is_file() => return opened,
+        Ok((_, metadata)) => metadata.file_type(),
+        // Some kinds cannot be opened at all, for a reason that does not tell: a socket has "no such device".
+        Err(_) => match std::fs::metadata(path) {
+            Ok(metadata) if !metadata.is_file() => metadata.file_type(),
+            _ => return opened,
+        },
+    };
+    let error = if kind.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+    Err(io::Error::new(error, NotRegular(name(kind))))
+}
+
+/// Reads a whole regular file.
+///
+/// # Errors
+/// Those of [`open`], and the system's.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.0.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a whole regular file of text.
+///
+/// # Errors
+/// Those of [`open`]; the system's; [`InvalidData`](io::ErrorKind::InvalidData) if the text is not UTF-8.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.0.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Returns true if an error of [`open`] says that the path exists, but is not a regular file.
+pub(crate) fn is_refused(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|reason| reason.is::<NotRegular>())
+}
+
+/// Reads the whole regular file at `path` into the start of `buffer`, which grows to the largest and stays so long: its
+/// old bytes need not be cleared.
+///
+/// # Errors
+/// [`ErrorKind::Io`] as [`open`], or for want of memory; [`ErrorKind::FileTooLarge`] for a file of more than
+/// `max_file_bytes`, also where it grows beyond them while it is read.
+pub(crate) fn read_image<'a>(path: &Path, max_file_bytes: u64, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let failed = |source| Error::io(path, source);
+    let too_large = |bytes| {
+        let name = path.display().to_string();
+        Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes }.into())
+    };
+    let (mut file, metadata) = open(path).map_err(failed)?;
+    if metadata.len() > max_file_bytes {
+        return too_large(metadata.len());
+    }
+    // One byte more than there should be: the file may grow.
+    let mut length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).saturating_add(1);
+    let mut filled = 0;
+    lengthen(buffer, length, filled).map_err(failed)?;
+    loop {
+        match file.read(&mut buffer[filled..length]) {
+            Ok(0) => return Ok(&buffer[..filled]),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+        if filled as u64 > max_file_bytes {
+            return too_large(filled as u64);
+        }
+        if filled == length {
+            let most = usize::try_from(max_file_bytes).unwrap_or(usize::MAX).saturating_add(1);
+            length = length.saturating_mul(2).min(most);
+            lengthen(buffer, length, filled).map_err(failed)?;
+        }
+    }
+}
+
+/// Makes `buffer` at least `length` bytes long, of which the first `kept` stay as they are.
+///
+/// # Errors
+/// [`OutOfMemory`](io::ErrorKind::OutOfMemory); the length comes from a file.
+pub(crate) fn lengthen(buffer: &mut Vec<u8>, length: usize, kept: usize) -> io::Result<()> {
+    if buffer.len() < length {
+        buffer.truncate(kept);
+        buffer.try_reserve(length - kept)?;
+        buffer.resize(length, 0);
+    }
+    Ok(())
+}
+
+/// A FIFO without a writer opens at once, and a terminal does not become the process's own.
+#[cfg(unix)]
+fn without_waiting(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    File::options().read(true).custom_flags(flags.bits() as i32).open(path)
+}
+
+#[cfg(not(unix))]
+fn without_waiting(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(unix)]
+fn name(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match kind {
+        _ if kind.is_dir() => "a folder",
+        _ if kind.is_fifo() => "a FIFO (a named pipe)",
+        _ if kind.is_socket() => "a socket",
+        _ if kind.is_char_device() => "a character device",
+        _ if kind.is_block_device() => "a block device",
+        _ => "something else",
+    }
+}
+
+#[cfg(not(unix))]
+fn name(kind: FileType) -> &'static str {
+    if kind.is_dir() { "a folder" } else { "a device" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn whole_files_and_nothing_of_the_file_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut buffer = Vec::new();
+        for content in [&[7; 1000][..], b"short", b"", &[9; 3000]] {
+            fs::write(&path, content).unwrap();
+            assert_eq!(read_image(&path, 3000, &mut buffer).unwrap(), content);
+            assert_eq!(read(&path).unwrap(), content);
+        }
+        let error = read_image(&path, 2999, &mut buffer).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::FileTooLarge { bytes: 3000, max_file_bytes: 2999, .. }), "{error}");
+        let text = error.to_string();
+        assert!(["3000", "max_file_bytes = 2999", "file"].iter().all(|part| text.contains(part)), "{text}");
+        let folder = open(folder.path()).unwrap_err();
+        assert_eq!((folder.kind(), is_refused(&folder)), (io::ErrorKind::IsADirectory, true));
+        let missing = open(&path.with_file_name("none")).unwrap_err();
+        assert_eq!((missing.kind(), is_refused(&missing)), (io::ErrorKind::NotFound, false));
+    }
+
+    /// The length that the system gives of a file below /proc is 0, whatever it holds.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_longer_than_it_was_is_read_to_its_end_or_its_limit() {
+        let path = Path::new("/proc/self/environ");
+        let whole = read(path).unwrap();
+        assert!(whole.len() > 40);
+        let mut buffer = Vec::new();
+        assert_eq!(read_image(path, 1 << 20, &mut buffer).unwrap(), whole);
+        for limit in [0, 1, whole.len() as u64 - 1] {
+            let error = read_image(path, limit, &mut Vec::new()).unwrap_err();
+            let ErrorKind::FileTooLarge { bytes, .. } = error.kind() else { panic!("{error}") };
+            assert_eq!(*bytes, limit + 1, "no more is read");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_refused_by_its_kind_and_links_are_followed() {
+        use std::os::unix::fs::symlink;
+        use std::os::unix::net::UnixListener;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(at("fifo")).status();
+        assert!(made.is_ok_and(|made| made.success()), "mkfifo");
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        fs::write(at("file"), b"content").unwrap();
+        for name in ["fifo", "socket", "file"] {
+            symlink(at(name), at(&format!("link to {name}"))).unwrap();
+        }
+        for (name, says) in [("fifo", "a FIFO"), ("link to fifo", "a FIFO"), ("socket", "a socket")] {
+            let error = open(&at(name)).unwrap_err();
+            assert!(is_refused(&error) && error.to_string().contains(says), "{name}: {error}");
+        }
+        assert_eq!(read_to_string(&at("link to file")).unwrap(), "content");
+    }
+}

@@ -1,0 +1,108 @@
+//! Catches a number of bytes by a header that is not what decoding takes: what it allocates is counted.
+
+#[allow(dead_code)] // a part of it is for other tests
+mod counting;
+mod encoded;
+
+use counting::{Counting, peak_of};
+use encoded::{black_png, encode, options, picture, with_exif};
+use gpufeed::decode::{DecodeOptions, Rect, Scratch, decode, probe};
+use gpufeed::transforms::CenterCrop;
+use gpufeed::{Backend, DataLoader, ErrorKind, InMemory, Label};
+use image::{DynamicImage, ImageFormat as Codec};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const SIZE: (u32, u32) = (1200, 900);
+
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let image = DynamicImage::from(picture(SIZE.0, SIZE.1));
+    let jpeg = encode(image.clone(), Codec::Jpeg);
+    let mut progressive = Vec::new();
+    let mut encoder = jpeg_encoder::Encoder::new(&mut progressive, 80);
+    encoder.set_progressive(true);
+    encoder.encode(image.as_bytes(), SIZE.0 as u16, SIZE.1 as u16, jpeg_encoder::ColorType::Rgb).unwrap();
+    vec![
+        ("progressive JPEG", progressive),
+        ("turned JPEG", with_exif(&jpeg, 6)),
+        ("JPEG", jpeg),
+        ("gray JPEG", encode(image.to_luma8(), Codec::Jpeg)),
+        ("PNG", encode(image.clone(), Codec::Png)),
+        ("PNG of 16 bits", encode(image.to_rgba16(), Codec::Png)),
+        ("interlaced PNG of 16 bits", black_png(1000, true)),
+        ("WebP", encode(image.clone(), Codec::WebP)),
+        ("WebP with alpha", encode(image.to_rgba8(), Codec::WebP)),
+        ("GIF", encode(image.clone(), Codec::Gif)),
+        ("BMP", encode(image.clone(), Codec::Bmp)),
+        ("TIFF", encode(image.clone(), Codec::Tiff)),
+        ("TIFF of floats", encode(image.to_rgba32f(), Codec::Tiff)),
+        ("gray TIFF of 16 bits", encode(image.to_luma16(), Codec::Tiff)),
+        ("PNM", encode(image, Codec::Pnm)),
+    ]
+}
+
+/// There is one test only, as all threads' allocations are counted.
+#[test]
+fn a_header_says_how_many_bytes_decoding_takes() {
+    for (name, bytes) in files() {
+        let found = probe(&bytes, &DecodeOptions::default()).unwrap();
+        let all = Rect { left: 0, top: 0, width: found.width, height: found.height };
+        for region in [all, Rect { left: 400, top: 300, width: 99, height: 88 }] {
+            let mut scratch = Scratch::default();
+            let work = || decode(&bytes, &found, region, &DecodeOptions::default(), &mut scratch).map(drop);
+            let (done, peak) = peak_of(work);
+            done.unwrap();
+            // Beside pixels: the file (a JPEG's scan without its stuffing), windows, tables.
+            let small = bytes.len() + (1 << 20);
+            let said = found.decode_bytes();
+            assert!(peak as u64 <= said + small as u64, "{name}: {peak} bytes, {said} by the header");
+            assert!(2 * peak as u64 > said, "{name}: {peak} bytes, {said} by the header");
+        }
+        // One byte less is refused before anything is allocated.
+        let less = options(|options| options.max_decode_bytes = found.decode_bytes() - 1);
+        for error in [
+            probe(&bytes, &less).unwrap_err(),
+            decode(&bytes, &found, all, &less, &mut Scratch::default()).unwrap_err(),
+        ] {
+            let ErrorKind::TooMuchMemory { needed, max_decode_bytes, .. } = error.kind() else { panic!("{error}") };
+            assert_eq!((*needed, *max_decode_bytes), (found.decode_bytes(), found.decode_bytes() - 1));
+            assert!(error.to_string().contains("max_decode_bytes"), "{error}");
+        }
+        let (_, peak) = peak_of(|| decode(&bytes, &found, all, &less, &mut Scratch::default()).map(drop).unwrap_err());
+        assert!(peak < 1 << 20, "{name}: {peak} bytes for a refusal");
+        let exactly = options(|options| options.max_decode_bytes = found.decode_bytes());
+        assert!(probe(&bytes, &exactly).is_ok(), "{name}");
+    }
+    a_large_png_of_16_bits_is_read_by_rows();
+    an_image_beyond_the_bound_is_a_bad_sample();
+}
+
+/// 192 MiB at once, 64 MiB of RGBA by rows.
+fn a_large_png_of_16_bits_is_read_by_rows() {
+    let bytes = black_png(4096, false);
+    let found = probe(&bytes, &DecodeOptions::default()).unwrap();
+    let region = Rect { left: 0, top: 0, width: 4096, height: 4096 };
+    let mut scratch = Scratch::default();
+    let work = || decode(&bytes, &found, region, &DecodeOptions::default(), &mut scratch).map(drop);
+    let (done, peak) = peak_of(work);
+    done.unwrap();
+    assert!((64 << 20..66 << 20).contains(&peak), "{peak}");
+}
+
+fn an_image_beyond_the_bound_is_a_bad_sample() {
+    let small = encode(picture(40, 30), Codec::Png);
+    let files =
+        (0..10).map(|number| (if number == 5 { black_png(4096, false) } else { small.clone() }, Label::Class(number)));
+    let loader = DataLoader::builder(files.collect::<InMemory>()).transform(CenterCrop::new(16)).batch_size(10);
+    let loader = loader.workers(2).max_decode_bytes(32 << 20).build(&Backend::Cpu).unwrap();
+    let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+    let [failure] = batch.failures() else { panic!("{:?}", batch.failures()) };
+    assert_eq!((failure.place, failure.id), (5, 5));
+    let error = &failure.error;
+    let limit = 32 << 20;
+    assert!(
+        matches!(error.kind(), ErrorKind::TooMuchMemory { width: 4096, max_decode_bytes, .. } if *max_decode_bytes == limit),
+        "{error}"
+    );
+}
