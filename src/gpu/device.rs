@@ -1,6 +1,7 @@
 //! Adapters and devices: choosing one, opening one, adopting the application's.
 
 use super::health::Health;
+use super::pipelines::Pipelines;
 use crate::error::{ErrorKind, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,7 @@ struct Shared {
     queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
     health: Health,
+    pipelines: Pipelines,
     buffers_made: AtomicU64,
     /// The device of Burn's that computes on this one.
     #[cfg(feature = "burn")]
@@ -168,6 +170,7 @@ impl Gpu {
             queue,
             info: adapter.get_info(),
             health,
+            pipelines: Pipelines::default(),
             buffers_made: AtomicU64::new(0),
             #[cfg(feature = "burn")]
             burn: std::sync::OnceLock::new(),
@@ -211,6 +214,10 @@ impl Gpu {
     #[cfg(feature = "burn")]
     pub(crate) fn burn(&self) -> &std::sync::OnceLock<burn::tensor::Device> {
         &self.shared.burn
+    }
+
+    pub(super) fn pipelines(&self) -> &Pipelines {
+        &self.shared.pipelines
     }
 
     pub(super) fn health(&self) -> &Health {

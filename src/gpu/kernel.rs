@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::params::{Image, Source};
 use crate::plan::pass::Pass;
 use crate::plan::program::Program;
-use crate::plan::wgsl::{self, GROUP, PARTIALS, ROWS};
+use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
 use crate::plan::{DType, Plan};
 use std::num::NonZero;
 use std::ops::Range;
@@ -21,7 +21,6 @@ pub(crate) const ALIGNMENT: u64 = 256;
 pub(crate) struct Kernels {
     gpu: Gpu,
     plan: Plan,
-    layout: wgpu::BindGroupLayout,
     passes: Vec<(Pass, wgpu::ComputePipeline)>,
 }
 
@@ -98,53 +97,12 @@ fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
 }
 
 impl Kernels {
-    /// Generates, validates and compiles the plan's shaders.
+    /// Generates the plan's shaders, and compiles those that this device has not compiled before.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan) -> Result<Kernels> {
-        let passes = plan.pass_list();
-        let texts = passes.iter().map(|pass| (*pass, plan.shader(*pass))).collect::<Vec<_>>();
-        for (_, text) in &texts {
-            wgsl::validate(text)?;
-        }
-        gpu.checked("compiling the shaders", || {
-            let device = gpu.device();
-            let entry = |binding: u32, read_only: bool| wgpu::BindGroupLayoutEntry {
-                binding,
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::Buffer {
-                    ty: wgpu::BufferBindingType::Storage { read_only },
-                    has_dynamic_offset: false,
-                    min_binding_size: None,
-                },
-                count: None,
-            };
-            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-                label: Some("gpufeed"),
-                entries: &[entry(0, true), entry(1, true), entry(2, false), entry(3, false)],
-            });
-            let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: Some("gpufeed"),
-                bind_group_layouts: &[Some(&layout)],
-                immediate_size: 0,
-            });
-            let compile = |(pass, text): &(Pass, String)| {
-                let label = format!("gpufeed {pass:?}");
-                let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                    label: Some(&label),
-                    source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
-                });
-                let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                    label: Some(&label),
-                    layout: Some(&pipeline_layout),
-                    module: &module,
-                    entry_point: Some("main"),
-                    compilation_options: wgpu::PipelineCompilationOptions::default(),
-                    cache: None,
-                });
-                (*pass, pipeline)
-            };
-            let passes = texts.iter().map(compile).collect();
-            Kernels { gpu: gpu.clone(), plan: plan.clone(), layout, passes }
-        })
+        gpu.healthy("compiling the shaders")?;
+        let compile = |pass: &Pass| Ok((*pass, gpu.pipeline(&format!("gpufeed {pass:?}"), plan.shader(*pass))?));
+        let passes = plan.pass_list().iter().map(compile).collect::<Result<_>>()?;
+        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes })
     }
 
     fn bindings(&self, resources: [wgpu::BindingResource<'_>; 4]) -> wgpu::BindGroup {
@@ -155,7 +113,7 @@ impl Kernels {
             .collect();
         self.gpu.device().create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("gpufeed"),
-            layout: &self.layout,
+            layout: self.gpu.pass_layout(),
             entries: &entries,
         })
     }

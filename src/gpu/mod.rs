@@ -7,6 +7,7 @@ pub(crate) mod limits;
 #[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
 pub(crate) mod pages;
+mod pipelines;
 #[cfg(test)]
 mod quirks;
 pub(crate) mod readback;

@@ -101,6 +101,16 @@ pub(crate) fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// ChaCha8 with a key and a nonce of zeros: J. Strömbergson, draft-strombergson-chacha-test-vectors-01 (2013), TC1.
+    #[test]
+    fn the_generator_gives_the_published_vector() {
+        let published =
+            [0xd640_5f89_2fef_003e_u64, 0xa1a5_091f_e8b8_5b7f, 0x3b7f_9ace_c30e_842c, 0x1e1a_71ef_88e1_1b18];
+        let mut numbers = Numbers::new([0; 32], 0);
+        assert_eq!(published, std::array::from_fn(|_| numbers.next()));
+        assert_eq!(published, lanes::first_blocks(&[[0; 32]; lanes::LANES], 0)[3][..4]);
+    }
+
     /// How often each rest of a division by 3 came, of 30,000.
     fn rests(mut draw: impl FnMut() -> u64) -> [u32; 3] {
         let mut counts = [0; 3];

@@ -202,15 +202,17 @@ pub(crate) fn check_fill(fill: [f32; 3]) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// Worked out by a second implementation of ChaCha8, in Python, that gives the published vector of `random/`, too.
     #[test]
     fn numbers_are_the_same_on_every_platform() {
         let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
         let mut numbers = key.numbers(6);
-        let seen = [numbers.below(1 << 32), numbers.below(1000), numbers.below(6)];
-        let again = [0; 3].map(|_| 0u64);
-        let mut twin = key.numbers(6);
-        assert_eq!(seen, [twin.below(1 << 32), twin.below(1000), twin.below(6)]);
-        assert_ne!(seen, again);
+        let bounds = [1 << 32, 1000, 6, 3 << 62];
+        assert_eq!(bounds.map(|bound| numbers.below(bound)), [2_047_385_422, 884, 3, 13_790_978_348_347_344_860]);
+        assert_eq!(numbers.unit(), 0.531_157_647_882_215_1);
+        assert_eq!(numbers.uniform(-2.0, 3.0), 0.531_497_598_552_317_4);
+        let chances: [bool; 11] = std::array::from_fn(|_| numbers.chance(0.5));
+        assert_eq!(chances, [true, false, true, false, false, false, true, false, false, false, true]);
     }
 
     #[test]

@@ -208,14 +208,14 @@ mod tests {
         fn folders_that_link_to_each_other_are_an_error() {
             let root = tempfile::tempdir().unwrap();
             let folder = |number: usize| root.path().join(format!("folder{number}"));
-            for from in 0..12 {
+            for from in 0..8 {
                 fs::create_dir(folder(from)).unwrap();
                 fs::write(folder(from).join("image.jpg"), "").unwrap();
             }
-            for (from, to) in (0..12).flat_map(|from| (0..12).map(move |to| (from, to))) {
+            for (from, to) in (0..8).flat_map(|from| (0..8).map(move |to| (from, to))) {
                 symlink(folder(to), folder(from).join(format!("link{to}"))).unwrap();
             }
-            // Without the bound the walk would go along 1.3 thousand million paths.
+            // 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
             let error = files_below(&folder(0), &[".jpg".to_owned()], true, &mut Vec::new()).unwrap_err().to_string();
             assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }

@@ -169,6 +169,26 @@ fn damage_never_gives_a_wrong_record() {
     assert!(refused > 250 && lost > 400, "{refused} {lost}");
 }
 
+/// Found by fuzzing: the rewritten file's table had room for as many as the header said, and a search in a full table has no
+/// end.
+#[test]
+fn a_file_with_more_records_than_its_header_says_is_rewritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    anew(&path, None, &records(0..100, 0));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[16..24].copy_from_slice(&0u64.to_le_bytes());
+    let sum = xxh3_64(&bytes[..HEADER - 8]);
+    bytes[HEADER - 8..HEADER].copy_from_slice(&sum.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    let (old, new) = (open(&path), records(100..103, 0));
+    assert_eq!((old.len(), found(&old, &records(0..100, 0))), (0, 100));
+    anew(&path, Some(&old), &new);
+    let file = open(&path);
+    assert_eq!(found(&file, &new), 3, "the new ones are kept, whatever becomes of the others");
+    found(&file, &records(0..100, 0));
+}
+
 #[test]
 fn what_killed_processes_have_left_is_removed() {
     let folder = tempfile::tempdir().unwrap();

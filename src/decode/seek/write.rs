@@ -112,8 +112,12 @@ impl Table {
         (self.places.len() * PLACE) as u64
     }
 
-    /// `false` if the key is there already.
+    /// `false` if the key is there already, or the table is as full as it may be: a forged file can hold more records than
+    /// its header says, and a search in a table without a free place has no end.
     fn put(&mut self, place: Place) -> bool {
+        if 4 * (self.taken + 1) >= 3 * self.places.len() as u64 {
+            return false;
+        }
         let mask = self.places.len() - 1;
         let mut at = place.key as usize & mask;
         while !self.places[at].is_free() {
