@@ -1,5 +1,8 @@
 # Sourced by the other scripts: what they need of the system.
 
+# The features that tests are built with. .ci/run has more; with one set for all scripts, nothing is built twice.
+features=${GPUFEED_FEATURES:-cli,lmdb}
+
 # Ends the script where there is no cargo.
 require_cargo() {
     if ! command -v cargo >/dev/null; then

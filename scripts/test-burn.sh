@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# The tests of the feature `burn`, with Burn's fusion off and on, of the example trainer, and of Burn's `Learner` on a gpufeed
-# loader. Building Burn takes a quarter of an hour on two cores, and Rust 1.95. Run scripts/test.sh first, which installs
-# drivers.
+# The tests of the feature `burn`, of the example trainer, and of Burn's `Learner` on a gpufeed loader; with Burn's fusion,
+# or without it:
+#
+#   scripts/test-burn.sh [--without-fusion]
+#
+# Building Burn takes a quarter of an hour on two cores, and Rust 1.95. Run scripts/test.sh first, which installs drivers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
@@ -9,12 +12,17 @@ require_cargo
 
 export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 
-# With `train` in both: it changes features of crates at the bottom, and all of Burn would be built twice.
-features=burn,burn/train
+# With `train` in both: it changes features of crates at the bottom, and all of Burn would be built twice. With the command,
+# as .ci/run has it.
+features=cli,lmdb,bench-internals,burn,burn/train
+case ${1-} in
+    '') features=$features,burn/fusion ;;
+    --without-fusion) ;;
+    *)
+        echo 'usage: scripts/test-burn.sh [--without-fusion]' >&2
+        exit 2
+        ;;
+esac
 
-printf '\n== Fusion off\n'
-cargo test --features $features --test burn --test learner --test train --example train --example resident
-cargo test --features $features --doc interop
-
-printf '\n== Fusion on\n'
-cargo test --features $features,burn/fusion --test burn --test learner
+cargo test --features "$features" --test burn --test learner --test train --example train --example resident
+cargo test --features "$features" --doc interop

@@ -41,7 +41,7 @@ given=${2:-}
 
 step 'Building'
 # With an example: its dependencies' features are then those of the tests, and wgpu is not built a second time.
-cargo build --quiet --features cli,lmdb --bin gpufeed --example adapters
+cargo build --quiet --features "$features" --bin gpufeed --example adapters
 program=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/gpufeed
 gpufeed() { "$program" "$@"; }
 

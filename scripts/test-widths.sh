@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# The tests of the GPU path on Mesa's llvmpipe again (Vulkan and OpenGL), with vectors of 128 and of 512 bits: how many
+# Tests of the GPU path on Mesa's llvmpipe again (Vulkan and OpenGL), with vectors of 128 and of 512 bits: how many
 # invocations run side by side, which hides or shows what is wrong at the edges of workgroups. Other adapters have no such
-# setting. Run scripts/test.sh first, which installs drivers.
+# setting.
+#
+#   scripts/test-widths.sh [all]     the shaders' own tests; with `all`, whatever opens a GPU
+#
+# Run scripts/test.sh first, which installs drivers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
@@ -9,7 +13,17 @@ require_cargo
 
 export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 
-adapters() { cargo run --quiet --features cli,lmdb --example adapters; }
+case ${1-} in
+    # Every op, alone and in lists, at sizes that no workgroup divides. Everything else runs the same shaders.
+    '') tests=(--test pixels) ;;
+    all) tests=(--test pixels --test draws --test pipeline --test cache --test faults --test out_of_memory --test steady_state) ;;
+    *)
+        echo 'usage: scripts/test-widths.sh [all]' >&2
+        exit 2
+        ;;
+esac
+
+adapters() { cargo run --quiet --features "$features" --example adapters; }
 
 # Apart from the search: a failed build or a driver that crashes is not taken for "no llvmpipe".
 if ! list=$(adapters); then
@@ -21,12 +35,6 @@ if ! grep llvmpipe <<<"$list"; then
     exit 0
 fi
 
-# Whatever opens a GPU does so through one of these two; attribution.rs looks at times, not at pixels.
-tests=()
-for file in $(grep -lE '^mod (adapters|line);' tests/*.rs | grep -v attribution); do
-    tests+=(--test "$(basename "$file" .rs)")
-done
-
 for width in 128 512; do
     printf '\n== %s bits: %s\n' "$width" "${tests[*]}"
     export LP_NATIVE_VECTOR_WIDTH=$width
@@ -34,5 +42,5 @@ for width in 128 512; do
         echo "LP_NATIVE_VECTOR_WIDTH=$width has no effect on this Mesa" >&2
         exit 1
     fi
-    cargo test --features cli,lmdb "${tests[@]}"
+    cargo test --features "$features" "${tests[@]}"
 done

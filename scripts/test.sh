@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test but those of the feature `burn`: those of the GPU path and of the command included. Where the machine has no adapter, installs Mesa's software drivers
-# for Vulkan and OpenGL first, or says what to install. Needs bash and cargo.
+# Runs every test but those of the feature `burn`: those of the GPU path and of the command included. Where the machine has
+# no adapter, installs Mesa's software drivers for Vulkan and OpenGL first, or says what to install. Needs bash and cargo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
@@ -21,13 +21,12 @@ install_drivers() {
     return 1
 }
 
-# One set of features for every script but test-burn.sh: nothing is built twice.
-adapters() { cargo run --quiet --features cli,lmdb --example adapters; }
+adapters() { cargo run --quiet --features "$features" --example adapters; }
 
 require_cargo
 
 step 'Building'
-cargo test --features cli,lmdb --no-run
+cargo test --features "$features" --no-run
 
 step 'Adapters'
 if ! adapters; then
@@ -47,6 +46,6 @@ shared=$(cd .. && pwd)/shared
 if [ -d "$shared/data/jpeg-corpus" ]; then
     export GPUFEED_CORPUS=${GPUFEED_CORPUS:-$shared/data/jpeg-corpus} GPUFEED_SHARED=${GPUFEED_SHARED:-$shared/golden/public}
 fi
-cargo test --features cli,lmdb
+cargo test --features "$features"
 
 step 'All tests passed'

@@ -86,7 +86,7 @@
 //! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have the
 //! names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the differences.
 
-// The lists of tests/lists/, which unit tests use too, name the crate as its users do.
+// The lists of crates/testing/src/lists.rs, which unit tests use too, name the crate as its users do.
 #[cfg(test)]
 extern crate self as gpufeed;
 

@@ -5,15 +5,13 @@
 
 #![allow(clippy::print_stdout)]
 
-mod line;
-
 use gpufeed::transforms::{CustomColor, RandomCrop};
 use gpufeed::{
     Bottleneck, DataLoader, DataLoaderBuilder, Dataset, GpuClock, InMemory, Label, Resource, Result, Sample, Stage,
     Stats,
 };
+use gpufeed_testing::line::{Place, encoded, picture, places, small_files, within};
 use image::ImageFormat;
-use line::{Place, encoded, picture, places, small_files, within};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 

@@ -1,14 +1,10 @@
 //! Catches a number of bytes by a header that is not what decoding takes: what it allocates is counted.
 
-#[allow(dead_code)] // a part of it is for other tests
-mod counting;
-mod encoded;
-
-use counting::{Counting, peak_of};
-use encoded::{black_png, encode, options, picture, with_exif};
 use gpufeed::decode::{DecodeOptions, Rect, Scratch, decode, probe};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{Backend, DataLoader, ErrorKind, InMemory, Label};
+use gpufeed_testing::counting::{Counting, peak_of};
+use gpufeed_testing::encoded::{black_png, encode, options, picture, with_exif};
 use image::{DynamicImage, ImageFormat as Codec};
 
 #[global_allocator]

@@ -1,4 +1,4 @@
-//! A few thousand JPEGs with one mistake each, always the same: what `tests/jpeg_engine/` says holds for all. The fuzz
+//! A few thousand JPEGs with one mistake each, always the same: what `crates/testing/src/jpeg_engine.rs` says holds for all. The fuzz
 //! target looks further.
 //!
 //! With GPUFEED_FUZZED set to a folder (fuzz/corpus/jpeg, as scripts/fuzz.sh leaves it), every input beneath it is
@@ -7,18 +7,14 @@
 #![allow(clippy::print_stdout)] // how many there were of each kind is worth a look
 #![allow(clippy::ptr_arg)] // mutations have one type, whether they change a file's length or not
 
-#[allow(dead_code)] // a part of it is for other tests
-mod counting;
-mod dice;
-mod jpeg_engine;
-
+use gpufeed_testing::counting;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use dice::Dice;
-use jpeg_engine::{Verdict, check};
+use gpufeed_testing::dice::Dice;
+use gpufeed_testing::jpeg_engine::{Verdict, check};
 
 #[global_allocator]
 static COUNTING: counting::Counting = counting::Counting;

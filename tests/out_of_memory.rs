@@ -6,15 +6,12 @@
 //! feature of the lavapipe that is tested here.
 #![cfg(target_os = "linux")]
 
-mod encoded;
-mod line;
-mod watch;
-
 use gpufeed::transforms::{CenterCrop, RandomResizedCrop};
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, InMemory, Label, wgpu};
-use line::small_files;
+use gpufeed_testing::encoded;
+use gpufeed_testing::line::small_files;
+use gpufeed_testing::watch::{adapters, alone, gpu_buffers, left_over, opened};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use watch::{adapters, alone, gpu_buffers, left_over, opened};
 
 /// Lets the process grow by `bytes` of address space while `work` runs.
 fn with_little_memory<T>(bytes: u64, work: impl FnOnce() -> T) -> T {

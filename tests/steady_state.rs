@@ -6,21 +6,17 @@
 
 #![expect(clippy::print_stdout, reason = "the measured numbers are worth a look")]
 
-mod counting;
-mod line;
-mod watch;
-
-use counting::{LARGE, made_so_far, peak_of};
 use gpufeed::transforms::{ColorJitter, Normalize, RandomResizedCrop};
 use gpufeed::{
     Backend, Batch, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, ImageFolder, InMemory, Label, PixelFormat,
     Result, Sample, wgpu::Backend as Api,
 };
+use gpufeed_testing::counting::{self, LARGE, made_so_far, peak_of};
+use gpufeed_testing::line::{Place, encoded, picture, places};
+use gpufeed_testing::watch::{alone, gpu_buffers};
 use image::ImageFormat;
-use line::{Place, encoded, picture, places};
 use std::sync::Arc;
 use tempfile::TempDir;
-use watch::{alone, gpu_buffers};
 
 #[global_allocator]
 static COUNTING: counting::Counting = counting::Counting;

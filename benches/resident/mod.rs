@@ -1,11 +1,9 @@
 //! Recipe E, `augment-only`: 64 photographs of 384×384 that lie in memory as `Rgb8`, each 16 times an epoch.
 
-#[path = "../../tests/reference/mod.rs"]
-mod reference;
-
 use gpufeed::transforms::Resize;
 use gpufeed::{Backend, Batch, DType, DataLoader, Dataset, Images, Label, Layout, PixelFormat, SampleData};
 use gpufeed::{ImageFolder, InMemory};
+use gpufeed_testing::reference;
 use std::collections::HashSet;
 use std::error::Error;
 

@@ -1,11 +1,11 @@
-//! Bytes → probe → the JPEG engine → pixels of a region; what has to hold is in `tests/jpeg_engine/`.
+//! Bytes → probe → the JPEG engine → pixels of a region; what has to hold is in `crates/testing/src/jpeg_engine.rs`.
 
 #![no_main]
 
 #[allow(dead_code)] // a part of it is for other tests
-#[path = "../../tests/counting/mod.rs"]
+#[path = "../../crates/testing/src/counting.rs"]
 mod counting;
-#[path = "../../tests/jpeg_engine/mod.rs"]
+#[path = "../../crates/testing/src/jpeg_engine.rs"]
 mod jpeg_engine;
 
 use jpeg_engine::{Verdict, check};

@@ -6,7 +6,7 @@
 #![no_main]
 
 #[allow(dead_code)] // a part of it is for other tests
-#[path = "../../tests/counting/mod.rs"]
+#[path = "../../crates/testing/src/counting.rs"]
 mod counting;
 #[path = "../environment/mod.rs"]
 mod environment;

@@ -5,7 +5,7 @@
 #![no_main]
 
 #[allow(dead_code)] // a part of it is for other tests
-#[path = "../../tests/counting/mod.rs"]
+#[path = "../../crates/testing/src/counting.rs"]
 mod counting;
 #[path = "../readers/mod.rs"]
 mod readers;

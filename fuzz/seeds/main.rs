@@ -2,7 +2,7 @@
 //! folder to fill. Plain Rust without a crate, so that `rustc` alone builds it.
 
 mod arrays;
-#[path = "../../tests/dice/mod.rs"]
+#[path = "../../crates/testing/src/dice.rs"]
 mod dice;
 #[path = "../environment/mod.rs"]
 mod environment;

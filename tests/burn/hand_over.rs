@@ -1,10 +1,10 @@
 //! What comes back through Burn is what the batch holds, and no pixel passes through host memory on the way.
 
-use crate::line::small_files;
 use crate::places::{Place, gpus, places};
 use burn::tensor::{Device, DeviceKind, Int, Tensor};
 use gpufeed::transforms::{CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, Batch, DType, DataLoader, DataLoaderBuilder, Gpu, InMemory, Label, Layout, PixelFormat};
+use gpufeed_testing::line::small_files;
 
 /// The elements as they lie in memory.
 fn bytes(tensor: Tensor<4>) -> Vec<u8> {

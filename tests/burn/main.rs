@@ -1,9 +1,6 @@
 //! Batches as Burn's tensors: the same numbers, on the same device, with Burn's fusion on or off (`scripts/test-burn.sh`
 //! runs both).
 
-#[path = "../line/mod.rs"]
-mod line;
-
 mod errors;
 mod hand_over;
 mod loader;

@@ -16,7 +16,7 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     let cpu =
         Place { name: "CPU, flex".to_owned(), backend: Backend::Cpu, device: Device::flex(), execute: Execute::Auto };
     let mut places = vec![cpu];
-    for device in crate::line::device::devices() {
+    for device in gpufeed_testing::device::devices() {
         let (gpu, burn) = Gpu::for_burn(&device.adapter).unwrap_or_else(|error| panic!("{}: {error}", device.name));
         let backend = Backend::Gpu(gpu);
         for (how, execute) in [("shaders", Execute::Gpu), ("copied up", Execute::Cpu)] {

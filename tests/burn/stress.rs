@@ -80,6 +80,6 @@ fn run(place: &Place) {
 #[test]
 fn a_thousand_batches() {
     for (place, _) in gpus() {
-        crate::line::within(600, &place.name, || run(place));
+        gpufeed_testing::line::within(600, &place.name, || run(place));
     }
 }

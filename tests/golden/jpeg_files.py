@@ -11,11 +11,11 @@ jpeg_files.bin holds the files one behind the other. Each line of the .txt: the 
 and 1/8 (- where Pillow cannot be asked for it), what it is.
 The tests are in src/decode/jpeg/files.rs.
 
-jpeg_damaged.txt: of a thousand of these files with a bit flipped or cut in their data (`damaged` says how; tests/damaged/mod.rs does the same) what
-djpeg makes of them, FNV-1a 64 of the RGB, - where it refuses. The test is in tests/decode_golden.rs.
+jpeg_damaged.txt: of a thousand of these files with a bit flipped or cut in their data (`damaged` says how; crates/testing/src/damaged.rs does the same) what
+djpeg makes of them, FNV-1a 64 of the RGB, - where it refuses. The test is in tests/decode/golden.rs.
 
 jpeg_others.bin and .txt: progressive and four-component files, which another decoder is asked for, each with its pixels as a PNG behind it. Each line of
-the .txt: the lengths of both, what it is. The test is in tests/decode_golden.rs.
+the .txt: the lengths of both, what it is. The test is in tests/decode/golden.rs.
 """
 import io
 import subprocess
@@ -163,7 +163,7 @@ def others():
 
 
 class Dice:
-    """SplitMix64, as in tests/dice."""
+    """SplitMix64, as in crates/testing/src/dice.rs."""
 
     def __init__(self, state):
         self.state = state

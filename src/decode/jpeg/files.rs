@@ -1,7 +1,7 @@
 //! The engine on whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
 //!
 //! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every
-//! file beneath it that the engine decodes are compared, too; with GPUFEED_SHARED set as for `tests/shared_golden.rs`,
+//! file beneath it that the engine decodes are compared, too; with GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`,
 //! every photograph with Pillow's pixels.
 
 #![allow(clippy::print_stdout)] // a skipped test says so

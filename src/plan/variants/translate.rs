@@ -24,6 +24,8 @@ fn policies(index: BoundsCheckPolicy, buffer: BoundsCheckPolicy) -> BoundsCheckP
 static SPIRV: LazyLock<[spv::Options<'static>; 2]> = LazyLock::new(|| {
     let options = |lang_version, buffer, workgroup| spv::Options {
         lang_version,
+        // As in a release: naga adds names where it is built for debugging.
+        flags: spv::WriterFlags::empty(),
         fake_missing_bindings: false,
         binding_map: map(|binding, _| spv::BindingInfo { descriptor_set: 0, binding, binding_array_size: None }),
         // What wgpu counts as there on every device.
@@ -90,53 +92,64 @@ static OPENGL: LazyLock<[glsl::Options; 2]> = LazyLock::new(|| {
     })
 });
 
-type Translator = fn(&Module, &ModuleInfo) -> Result<(), String>;
+type Translator = fn(&Module, &ModuleInfo) -> Result<Vec<u8>, String>;
 
-/// What each language's driver would be given; the errors are naga's.
+/// What each language's driver would be given, all versions one behind the other; the errors are naga's.
 pub(super) const TRANSLATORS: [(&str, Translator); 4] =
-    [("SPIR-V", spirv), ("MSL", metal), ("HLSL", direct3d), ("GLSL", opengl)];
+    [(SPIRV_NAME, spirv), ("MSL", metal), ("HLSL", direct3d), ("GLSL", opengl)];
+
+/// The language whose code is frozen.
+pub(super) const SPIRV_NAME: &str = "SPIR-V";
 
 fn entry() -> (ShaderStage, String) {
     (ShaderStage::Compute, ENTRY.to_owned())
 }
 
-fn spirv(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+/// Without the names that are for debugging.
+pub(super) fn spirv(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let (shader_stage, entry_point) = entry();
     let pipeline = spv::PipelineOptions { shader_stage, entry_point };
+    let mut code = Vec::new();
     for options in SPIRV.iter() {
-        spv::write_vec(module, info, options, Some(&pipeline)).map_err(|error| error.to_string())?;
+        let words = spv::write_vec(module, info, options, Some(&pipeline)).map_err(|error| error.to_string())?;
+        code.extend(words.into_iter().flat_map(u32::to_le_bytes));
     }
-    Ok(())
+    Ok(code)
 }
 
-fn metal(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+fn metal(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let pipeline = msl::PipelineOptions { entry_point: Some(entry()), ..msl::PipelineOptions::default() };
-    let (_, translated) = msl::write_string(module, info, &METAL, &pipeline).map_err(|error| error.to_string())?;
+    let (text, translated) = msl::write_string(module, info, &METAL, &pipeline).map_err(|error| error.to_string())?;
     // Missing bindings are reported here.
-    translated.entry_point_names.into_iter().try_for_each(|name| name.map(|_| ())).map_err(|error| error.to_string())
+    translated
+        .entry_point_names
+        .into_iter()
+        .try_for_each(|name| name.map(|_| ()))
+        .map_err(|error| error.to_string())?;
+    Ok(text.into_bytes())
 }
 
-fn direct3d(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+fn direct3d(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let pipeline = hlsl::PipelineOptions { entry_point: Some(entry()) };
+    let mut text = String::new();
     for options in DIRECT3D.iter() {
-        let mut text = String::new();
         let translated = hlsl::Writer::new(&mut text, options, &pipeline).write(module, info, None);
         let names = translated.map_err(|error| error.to_string())?.entry_point_names;
         names.into_iter().try_for_each(|name| name.map(|_| ())).map_err(|error| error.to_string())?;
     }
-    Ok(())
+    Ok(text.into_bytes())
 }
 
-fn opengl(module: &Module, info: &ModuleInfo) -> Result<(), String> {
+fn opengl(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let (shader_stage, entry_point) = entry();
     let pipeline = glsl::PipelineOptions { shader_stage, entry_point, multiview: None };
     // wgpu asks for no checks here: GLSL's own rules and the driver's robustness stand in.
     let policies = policies(BoundsCheckPolicy::Unchecked, BoundsCheckPolicy::Unchecked);
+    let mut text = String::new();
     for options in OPENGL.iter() {
-        let mut text = String::new();
         glsl::Writer::new(&mut text, module, info, options, &pipeline, policies)
             .and_then(|mut writer| writer.write())
             .map_err(|error| error.to_string())?;
     }
-    Ok(())
+    Ok(text.into_bytes())
 }

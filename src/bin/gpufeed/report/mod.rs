@@ -5,6 +5,8 @@
 mod charts;
 pub(crate) mod command;
 mod facts;
+#[cfg(test)]
+mod frozen;
 pub(crate) mod html;
 pub(crate) mod markdown;
 pub(crate) mod peers;

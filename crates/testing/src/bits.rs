@@ -1,0 +1,200 @@
+//! The batches of every built-in recipe, as hashes: `tests/frozen/` holds those of the CPU backend, and
+//! `scripts/same-bits.sh` compares those of two builds on every adapter.
+
+use gpufeed::{Backend, Batch, Cache, DataLoader, Execute, InMemory, Label, OnError, PixelFormat, Result, recipe};
+use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
+use std::sync::LazyLock;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Samples of an epoch, and of a batch: three batches.
+const SAMPLES: u32 = 6;
+const BATCH: usize = 2;
+/// Bytes that a cache may take: more than all samples do.
+const ALL: u64 = 256 << 20;
+
+/// The JPEGs of `tests/golden` that are as large as any there: gray, 4:4:4 and 4:2:0, the colour ones with restart
+/// markers.
+const JPEGS: [usize; 3] = [105, 106, 108];
+
+/// What a loader keeps of its samples after the first epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Nothing,
+    Host,
+    Device,
+    /// In host memory, with `cache_in_bytes`.
+    HostBytes,
+    /// In GPU memory, with `cache_in_bytes`.
+    DeviceBytes,
+}
+
+impl Kept {
+    fn name(self) -> &'static str {
+        match self {
+            Kept::Nothing => "cache off",
+            Kept::Host => "cache host",
+            Kept::Device => "cache device",
+            Kept::HostBytes => "cache host in bytes",
+            Kept::DeviceBytes => "cache device in bytes",
+        }
+    }
+
+    fn cache(self) -> Cache {
+        match self {
+            Kept::Nothing => Cache::Off,
+            Kept::Host | Kept::HostBytes => Cache::Host(ALL),
+            Kept::Device | Kept::DeviceBytes => Cache::Device(ALL),
+        }
+    }
+
+    fn in_bytes(self) -> bool {
+        matches!(self, Kept::HostBytes | Kept::DeviceBytes)
+    }
+}
+
+/// A built-in recipe with the settings that may change its bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub recipe: &'static str,
+    pub kept: Kept,
+    pub views: usize,
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {}, views {}", self.recipe, self.kept.name(), self.views)
+    }
+}
+
+/// Every built-in recipe with each of `kept`, one view and two.
+pub fn cases(kept: &[Kept]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for recipe in recipe::NAMES {
+        for &kept in kept {
+            cases.extend([1, 2].map(|views| Case { recipe, kept, views }));
+        }
+    }
+    cases
+}
+
+/// What a case gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Of the three batches of each epoch; a cache fills in the first and serves the second.
+    pub epochs: [u64; 2],
+    /// Samples that came from the cache.
+    pub hits: u64,
+}
+
+impl std::fmt::Display for Bits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [first, second] = self.epochs;
+        write!(f, "{first:016x} {second:016x}")
+    }
+}
+
+impl Case {
+    /// Runs two epochs.
+    ///
+    /// # Errors
+    /// As the loader's: an adapter may not hold a batch.
+    pub fn bits(&self, backend: &Backend, execute: Execute) -> Result<Bits> {
+        let recipe = recipe::named(self.recipe)?;
+        // This one alone crops without padding and without a resize before it.
+        let data = if self.recipe == "augment-only" { &LARGE } else { &MIXED };
+        let loader = DataLoader::builder(InMemory::clone(data))
+            .recipe(recipe)
+            .views(self.views)
+            .batch_size(BATCH)
+            .shuffle(true)
+            .seed(2026)
+            .workers(2)
+            .on_error(OnError::Fail)
+            .cache(self.kept.cache())
+            .cache_in_bytes(self.kept.in_bytes())
+            .execute(execute)
+            .build(backend)?;
+        let mut epochs = [0; 2];
+        for (epoch, hash) in (0..).zip(&mut epochs) {
+            let mut all = Xxh3::new();
+            for batch in loader.epoch(epoch)? {
+                add(&mut all, &batch?)?;
+            }
+            *hash = all.digest();
+        }
+        Ok(Bits { epochs, hits: loader.stats().cache_hits })
+    }
+}
+
+/// Shape, ids, labels and pixels.
+fn add(hash: &mut Xxh3, batch: &Batch) -> Result<()> {
+    batch.shape().iter().for_each(|&side| hash.update(&(side as u64).to_le_bytes()));
+    batch.ids().iter().for_each(|id| hash.update(&id.to_le_bytes()));
+    let classes = batch.classes().expect("every sample has a class");
+    classes.iter().for_each(|class| hash.update(&class.to_le_bytes()));
+    hash.update(&batch.to_host()?);
+    Ok(())
+}
+
+/// The hash of a text, as the frozen files write it.
+pub fn hash(text: impl AsRef<[u8]>) -> String {
+    format!("{:016x}", xxh3_64(text.as_ref()))
+}
+
+/// Three small JPEGs and three larger images.
+static MIXED: LazyLock<InMemory> = LazyLock::new(|| {
+    let mut data = InMemory::new();
+    for (number, jpeg) in (0..).zip(jpegs()) {
+        data.push_encoded(jpeg, Label::Class(number)).expect("all have three channels");
+    }
+    (3..SAMPLES).for_each(|number| push_drawn(&mut data, number));
+    data
+});
+
+/// Images of more than 224 pixels a side.
+static LARGE: LazyLock<InMemory> = LazyLock::new(|| {
+    let mut data = InMemory::new();
+    (0..SAMPLES).for_each(|number| push_drawn(&mut data, number));
+    data
+});
+
+/// Committed files: another version of an encoder would write other bytes.
+fn jpegs() -> Vec<&'static [u8]> {
+    let mut rest: &[u8] = include_bytes!("../../../tests/golden/jpeg_files.bin");
+    let files = include_str!("../../../tests/golden/jpeg_files.txt").lines().map(|line| {
+        let bytes = line.split(' ').next().and_then(|bytes| bytes.parse().ok()).expect("a line begins with the length");
+        let file;
+        (file, rest) = rest.split_at(bytes);
+        file
+    });
+    let files: Vec<_> = files.collect();
+    JPEGS.map(|number| files[number]).to_vec()
+}
+
+/// Adds image `number`, drawn in integers: a PNG, bytes or floats in turn. What a PNG's encoder does changes no pixel.
+fn push_drawn(data: &mut InMemory, number: u32) {
+    let (width, height) = (260 + 31 * number, 310 - 13 * number);
+    let mut pixels = Vec::new();
+    for y in 0..height {
+        for x in 0..width {
+            let wave = (x * (3 + number) + y * (2 + number * 5) + x * y / 64) % 511;
+            let color = (x * 255 / width) ^ (number * 37);
+            pixels.extend([wave.min(510 - wave) as u8, color as u8, (y * 255 / height) as u8]);
+        }
+    }
+    let label = Label::Class(number);
+    let added = match number % 3 {
+        0 => {
+            let mut file = Vec::new();
+            let written = PngEncoder::new(&mut file).write_image(&pixels, width, height, ExtendedColorType::Rgb8);
+            written.expect("memory takes it");
+            data.push_encoded(file, label)
+        }
+        1 => data.push_pixels(width, height, PixelFormat::Rgb8, pixels, label),
+        _ => {
+            let floats: Vec<u8> = pixels.iter().flat_map(|&level| (f32::from(level) / 255.0).to_ne_bytes()).collect();
+            data.push_pixels(width, height, PixelFormat::F32 { channels: 3 }, floats, label)
+        }
+    };
+    added.expect("all have three channels");
+}

@@ -1,0 +1,64 @@
+//! The one comparison: the largest difference, or where it exceeds the bar.
+
+use std::collections::BTreeMap;
+
+/// The largest difference of `actual` from `expected`, or what is wrong: the length, a NaN, a difference above `bar`.
+pub fn within(expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String> {
+    if expected.len() != actual.len() {
+        return Err(format!("{} values instead of {}", actual.len(), expected.len()));
+    }
+    let mut worst = 0.0;
+    for (i, (&expected, &actual)) in expected.iter().zip(actual).enumerate() {
+        let difference = (expected - f64::from(actual)).abs();
+        if difference.is_nan() || difference > bar {
+            return Err(format!("value {i} is {actual}, not {expected}: {difference:.2e} > {bar:.2e}"));
+        }
+        worst = difference.max(worst);
+    }
+    Ok(worst)
+}
+
+/// [`within`] over what is not `doubtful`.
+pub fn within_except(doubtful: &[bool], expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String> {
+    if expected.len() != actual.len() || expected.len() != doubtful.len() {
+        return Err(format!("{} values instead of {} ({})", actual.len(), expected.len(), doubtful.len()));
+    }
+    let certain = || doubtful.iter().map(|doubtful| !doubtful);
+    let expected: Vec<f64> =
+        expected.iter().zip(certain()).filter_map(|(value, keep)| keep.then_some(*value)).collect();
+    let actual: Vec<f32> = actual.iter().zip(certain()).filter_map(|(value, keep)| keep.then_some(*value)).collect();
+    within(&expected, &actual, bar)
+}
+
+/// Largest differences by name, and what failed.
+#[derive(Debug, Default)]
+pub struct Tally {
+    worst: BTreeMap<String, (usize, f64)>,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    /// Takes a result of [`within`] in, of a case `name` that belongs to `group`.
+    pub fn add(&mut self, group: &str, name: &str, result: Result<f64, String>) {
+        let (count, worst) = self.worst.entry(group.to_owned()).or_default();
+        *count += 1;
+        match result {
+            Ok(difference) => *worst = worst.max(difference),
+            Err(reason) => self.failures.push(format!("{name}: {reason}")),
+        }
+    }
+
+    /// Prints the largest differences.
+    ///
+    /// # Panics
+    /// If something failed, or if nothing was compared.
+    pub fn finish(self, title: &str) {
+        println!("{title}:");
+        for (group, (count, worst)) in &self.worst {
+            println!("  {group}: {count} cases, largest difference {worst:.1e}");
+        }
+        assert!(!self.worst.is_empty(), "{title}: nothing was compared");
+        let shown = self.failures.iter().take(40).map(String::as_str).collect::<Vec<_>>().join("\n  ");
+        assert!(self.failures.is_empty(), "{title}: {} failures:\n  {shown}", self.failures.len());
+    }
+}

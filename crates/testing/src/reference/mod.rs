@@ -1,0 +1,170 @@
+//! The operators as one would write them on a blackboard: each op by itself, every pixel by its formula, in f64.
+//!
+//! It shares nothing with `src/`: no fusion, no tables, no rows. Only what torch itself computes in f32 and then
+//! truncates (the nearest modes' index) is in f32 here.
+
+mod color;
+mod erase;
+mod resample;
+
+use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode};
+
+/// An image of 1 or 3 channels, plane after plane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Image {
+    pub channels: usize,
+    pub height: usize,
+    pub width: usize,
+    pub planes: Vec<f64>,
+}
+
+impl Image {
+    /// The image whose value in channel `c`, row `y`, column `x` is `value(c, y, x)`.
+    pub fn build(
+        (channels, height, width): (usize, usize, usize),
+        value: impl Fn(usize, usize, usize) -> f64,
+    ) -> Image {
+        let mut planes = Vec::with_capacity(channels * height * width);
+        for c in 0..channels {
+            for y in 0..height {
+                planes.extend((0..width).map(|x| value(c, y, x)));
+            }
+        }
+        Image { channels, height, width, planes }
+    }
+
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.channels, self.height, self.width)
+    }
+
+    fn at(&self, c: usize, y: usize, x: usize) -> f64 {
+        self.planes[(c * self.height + y) * self.width + x]
+    }
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct Outcome {
+    pub image: Image,
+    /// The values of `image` that depend on a pixel at a step of `Solarize` or `Posterize`: rounding decides there.
+    pub doubtful: Vec<bool>,
+    /// A pixel stood where `Hue` jumps, so that rounding decides between two values (see `color::on_a_jump`), or a doubtful
+    /// one went into a mean.
+    pub on_a_jump: bool,
+}
+
+/// How close to a step rounding may decide.
+const DOUBT: f64 = 1e-4;
+
+/// Applies `ops`, one by one.
+pub fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> Outcome {
+    let mut outcome = Outcome { image: image.clone(), doubtful: Vec::new(), on_a_jump: false };
+    // 1 where a pixel is in doubt. It goes through the same geometry as the image.
+    let mut doubt = Image::build((1, image.height, image.width), |_, _, _| 0.0);
+    // Whether f32 has the same numbers up to now, or how much larger differences have become.
+    let (mut exact, mut gain) = (true, 1.0);
+    for op in ops {
+        match op {
+            Op::Hue { factor } => outcome.on_a_jump |= color::on_a_jump(&outcome.image, (*factor).into()),
+            Op::Contrast { .. } => outcome.on_a_jump |= doubt.planes.iter().any(|doubt| *doubt != 0.0),
+            Op::Normalize { std, .. } => gain *= std.iter().map(|s| f64::from(s.abs()).recip()).fold(1.0, f64::max),
+            Op::Solarize { .. } | Op::Posterize { .. } if !exact => {
+                let near = color::near_a_step(&outcome.image, op, DOUBT * gain);
+                doubt.planes.iter_mut().zip(near.planes).for_each(|(doubt, near)| *doubt = doubt.max(near));
+            }
+            _ => {}
+        }
+        outcome.image = apply(&outcome.image, op);
+        if let Op::Erase { top, left, height, width, .. } = *op {
+            doubt = erase::erase(&doubt, [top, left, height, width], Erased::Color([0.0; 3]));
+        }
+        if is_geometry(op) {
+            doubt = apply(&doubt, &without_fill(op));
+            doubt.planes.iter_mut().for_each(|doubt| *doubt = f64::from(u8::from(*doubt != 0.0)));
+        }
+        exact = leaves_f32_exact(op, exact);
+    }
+    let doubtful = doubt.planes.iter().map(|doubt| *doubt != 0.0);
+    outcome.doubtful = (0..outcome.image.channels).flat_map(|_| doubtful.clone()).collect();
+    outcome
+}
+
+fn is_geometry(op: &Op) -> bool {
+    matches!(op, Op::Crop { .. } | Op::Pad { .. } | Op::Resize { .. } | Op::HorizontalFlip | Op::VerticalFlip)
+}
+
+fn without_fill(op: &Op) -> Op {
+    match *op {
+        Op::Pad { left, top, right, bottom, mode, .. } => Op::Pad { left, top, right, bottom, mode, fill: [0.0; 3] },
+        ref other => other.clone(),
+    }
+}
+
+/// Whether `op` gives the same numbers in f32 as in f64, up to the representation of its input.
+fn leaves_f32_exact(op: &Op, exact: bool) -> bool {
+    match op {
+        // Levels are multiples of 1/256, whatever they were before.
+        Op::Posterize { .. } => true,
+        Op::Resize { interpolation: Interpolation::Nearest | Interpolation::NearestExact, .. }
+        | Op::Erase { value: Erased::Color(_), .. }
+        | Op::PermuteChannels { .. } => exact,
+        Op::Resize { .. } => false,
+        other => exact && is_geometry(other),
+    }
+}
+
+fn apply(image: &Image, op: &Op) -> Image {
+    let (channels, height, width) = image.shape();
+    match *op {
+        Op::Crop { top, left, height, width } => {
+            let (top, left) = (top as usize, left as usize);
+            Image::build((channels, height as usize, width as usize), |c, y, x| image.at(c, y + top, x + left))
+        }
+        Op::Pad { left, top, right, bottom, mode, fill } => {
+            let size = (channels, height + (top + bottom) as usize, width + (left + right) as usize);
+            Image::build(size, |c, y, x| {
+                let y = inside(y as i64 - i64::from(top), height as i64, mode);
+                let x = inside(x as i64 - i64::from(left), width as i64, mode);
+                match (y, x) {
+                    (Some(y), Some(x)) => image.at(c, y, x),
+                    _ => fill[c].into(),
+                }
+            })
+        }
+        Op::Resize { height, width, interpolation, antialias } => {
+            resample::resize(image, (height as usize, width as usize), interpolation, antialias)
+        }
+        Op::HorizontalFlip => Image::build(image.shape(), |c, y, x| image.at(c, y, width - 1 - x)),
+        Op::VerticalFlip => Image::build(image.shape(), |c, y, x| image.at(c, height - 1 - y, x)),
+        Op::Brightness { factor } => color::brightness(image, factor.into()),
+        Op::Contrast { factor } => color::contrast(image, factor.into()),
+        Op::Saturation { factor } => color::saturation(image, factor.into()),
+        Op::Hue { factor } => color::hue(image, factor.into()),
+        Op::Grayscale { channels } => color::grayscale(image, channels as usize),
+        Op::Erase { top, left, height, width, value } => erase::erase(image, [top, left, height, width], value),
+        Op::Invert => color::invert(image),
+        Op::Solarize { threshold } => color::solarize(image, threshold),
+        Op::Posterize { bits } => color::posterize(image, bits),
+        Op::PermuteChannels { permutation } => color::permute_channels(image, permutation),
+        Op::Normalize { mean, std } => {
+            Image::build(image.shape(), |c, y, x| (image.at(c, y, x) - f64::from(mean[c])) / f64::from(std[c]))
+        }
+        ref other => panic!("the reference does not know {other:?}"),
+    }
+}
+
+/// Which pixel of `len` stands at coordinate `i` beside the image; `None` for the fill colour.
+fn inside(mut i: i64, len: i64, mode: PaddingMode) -> Option<usize> {
+    while !(0..len).contains(&i) {
+        i = match mode {
+            PaddingMode::Constant => return None,
+            PaddingMode::Edge => i.clamp(0, len - 1),
+            PaddingMode::Reflect if len == 1 => 0,
+            PaddingMode::Reflect if i < 0 => -i,
+            PaddingMode::Reflect => 2 * (len - 1) - i,
+            PaddingMode::Symmetric if i < 0 => -1 - i,
+            PaddingMode::Symmetric => 2 * len - 1 - i,
+        };
+    }
+    Some(i as usize)
+}

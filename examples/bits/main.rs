@@ -1,0 +1,44 @@
+//! Prints the hashes of the built-in recipes' batches, a line for each backend, executor and case:
+//! `scripts/same-bits.sh` compares those of two builds. A word given to it leaves out the lines that lack it.
+
+#![allow(clippy::print_stdout)]
+
+use gpufeed::{Backend, Execute, Gpu};
+use gpufeed_testing::bits::{Kept, cases};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut places = vec![("CPU".to_owned(), Backend::Cpu, Execute::Auto)];
+    for adapter in Gpu::enumerate() {
+        match Gpu::open(&adapter) {
+            Ok(gpu) => places.extend([("copied up", Execute::Cpu), ("shaders", Execute::Gpu)].map(|(way, execute)| {
+                let info = gpu.info();
+                (format!("{} ({:?}), {way}", info.name, info.backend), Backend::Gpu(gpu.clone()), execute)
+            })),
+            Err(error) => println!("{}: {error}", adapter.get_info().name),
+        }
+    }
+    let mut failed = false;
+    for (place, backend, execute) in &places {
+        let kept: &[Kept] = match execute {
+            Execute::Gpu => &[Kept::Nothing, Kept::Host, Kept::HostBytes, Kept::Device, Kept::DeviceBytes],
+            // In host memory, whatever is asked for.
+            _ => &[Kept::Nothing, Kept::Host, Kept::HostBytes],
+        };
+        for case in cases(kept) {
+            let name = format!("{place}, {case}");
+            if !words.iter().all(|word| name.contains(word.as_str())) {
+                continue;
+            }
+            match case.bits(backend, *execute) {
+                Ok(bits) => println!("{name}: {bits}"),
+                Err(error) => {
+                    failed = true;
+                    println!("{name}: {error}");
+                }
+            }
+        }
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

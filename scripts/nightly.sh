@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Every check at full width: those of .ci/run, and those that take too long for each change. Goes on after a failure, and
+# writes a summary with date, commit and the minutes of each step.
+#
+#   scripts/nightly.sh [SUMMARY.md]     by default benches/results/nightly.md; about two hours and a half on two cores
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/timed.sh
+. scripts/system.sh
+require_cargo
+summary=${1:-benches/results/nightly.md}
+failed=0
+
+commit=$(git rev-parse --short HEAD)
+if [ -n "$(git status --porcelain)" ]; then commit="$commit and changes that are not committed"; fi
+
+# Tests that try some of many combinations try all of them.
+export GPUFEED_FULL=1
+timed .ci/run || failed=1
+timed cargo clippy --workspace --all-targets --all-features -- -D warnings || failed=1
+timed env RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --all-features || failed=1
+# The features that applications choose, each set as they build it. `.ci/run` has all of them at once.
+for features in '' cli lmdb burn; do
+    timed cargo check --features "$features" || failed=1
+done
+timed scripts/test-widths.sh all || failed=1
+timed scripts/test-burn.sh --without-fusion || failed=1
+timed scripts/fuzz.sh 60 || failed=1
+timed cargo bench --features bench-internals --bench line --bench archives --bench kernels --no-run || failed=1
+
+{
+    printf '# The nightly checks\n\n'
+    printf '`scripts/nightly.sh` on %s, commit %s: %s.\n\n' "$(date -u +%F)" "$commit" "$([ "$failed" -eq 0 ] && echo 'all passed' || echo 'FAILED')"
+    printf '%s, %s cores.\n\n' "$(uname -sm)" "$(getconf _NPROCESSORS_ONLN)"
+    print_times
+} >"$summary"
+cat "$summary"
+exit "$failed"

@@ -1,0 +1,105 @@
+//! The SPIR-V of every text, without debug names, as hashes in `tests/frozen/hashes/shaders.txt`: a comment or a name may
+//! change, an instruction may not unless the commit means to. The SPIR-V is naga's, so a new naga renews them, too.
+
+use super::super::head::Behind;
+use super::translate::spirv;
+use super::{Colors, DType, Frame, Plan, Source, Target, Variant, opcodes, validate};
+use crate::plan::pass::Pass;
+use crate::plan::wgsl::COLORS;
+use crate::recipe;
+use crate::transforms::opcode;
+use gpufeed_testing::frozen;
+use std::collections::BTreeMap;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+const FILE: &str = "hashes/shaders.txt";
+
+/// The frame in which `variants` shows every set of colour steps.
+fn is_usual(frame: &Frame) -> bool {
+    (frame.source, frame.target, frame.channels, frame.filters) == (Source::Bytes, Target::Nchw, 3, [true; 5])
+        && frame.statistics < 2
+}
+
+/// What texts that share a hash have in common.
+fn group(variant: &Variant) -> String {
+    let (frame, colors) = match variant {
+        Variant::Pack(dtype) => return format!("packing, {dtype:?}"),
+        Variant::Sample(_, colors) if !colors.functions.is_empty() => return "users' colour steps".to_owned(),
+        Variant::Sample(frame, colors) => (frame, colors),
+    };
+    if is_usual(frame) { color_group(colors) } else { frame_group(frame, colors) }
+}
+
+fn color_group(Colors { opcodes, .. }: &Colors) -> String {
+    match opcodes.as_slice() {
+        [] => "colour steps, none".to_owned(),
+        [one] => {
+            let (_, name, _) = COLORS.iter().find(|(opcode, ..)| opcode == one).expect("a built-in step");
+            format!("colour step {name}")
+        }
+        several if several.contains(&opcode::CONTRAST) => {
+            format!("colour steps, {:2} with contrast", several.len())
+        }
+        several => format!("colour steps, {:2} without contrast", several.len()),
+    }
+}
+
+fn frame_group(frame: &Frame, colors: &Colors) -> String {
+    let Frame { source, target, channels, .. } = frame;
+    let steps = match colors.opcodes.len() {
+        0 => "no colour step",
+        n if n == opcodes().len() => "every colour step",
+        _ => "every colour step but contrast",
+    };
+    format!("frame {source:?} to {target:?}, channels {channels}, {steps}")
+}
+
+/// Each pass of the built-in recipes by its name, as loaders ask for it: without a cache, and where one keeps floats.
+fn passes() -> Vec<(String, Variant)> {
+    let mut passes: Vec<(String, Variant)> = Vec::new();
+    for name in recipe::NAMES {
+        let recipe = recipe::named(name).unwrap();
+        let plan = Plan::compile(&recipe.transforms, &recipe.output.unwrap_or_default()).unwrap();
+        let kept = plan.clone().with_head(Behind::Floats).for_kernels();
+        let of = |plan: &Plan| plan.pass_list().into_iter().map(|pass| (pass, plan.variant(pass))).collect();
+        let (plain, kept): (Vec<(Pass, Variant)>, Vec<_>) = (of(&plan), of(&kept));
+        let other = kept != plain;
+        passes.extend(plain.into_iter().map(|(pass, variant)| (format!("{name}, {pass}"), variant)));
+        if other {
+            passes.extend(kept.into_iter().map(|(pass, variant)| (format!("{name}, cached, {pass}"), variant)));
+        }
+    }
+    passes
+}
+
+fn code(text: &str) -> Vec<u8> {
+    let code = validate(text).map_err(|error| error.to_string()).and_then(|(module, info)| spirv(&module, &info));
+    code.unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Compares the hashes of the variants that every run sees, by groups, and those of the built-in recipes' passes.
+pub(super) fn check(variants: &[Variant], hash_of: impl Fn(&Variant) -> u64) {
+    let mut groups: BTreeMap<String, (usize, Xxh3)> = BTreeMap::new();
+    for variant in variants {
+        let (texts, all) = groups.entry(group(variant)).or_default();
+        *texts += 1;
+        all.update(&hash_of(variant).to_le_bytes());
+    }
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for (group, (texts, hash)) in &groups {
+        lines.push((group.clone(), format!("{:016x} of {texts}", hash.digest())));
+    }
+    for (name, variant) in passes() {
+        lines.push((name, format!("{:016x}", xxh3_64(&code(&variant.text())))));
+    }
+    frozen::check_lines(FILE, &lines, "the shader that is meant to change, or the new naga");
+}
+
+/// The twin that must fail: another constant is seen; another name or comment is not.
+#[test]
+fn constants_count_and_names_do_not() {
+    let text = Variant::Pack(DType::F16).text();
+    let renamed = format!("// a comment\n{}", text.replace("half_bits", "other").replace("exponent", "power"));
+    assert_eq!(code(&text), code(&renamed));
+    assert_ne!(code(&text), code(&text.replace("0x7e00u", "0x7e01u")));
+}

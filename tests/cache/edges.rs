@@ -1,0 +1,225 @@
+//! What a cache could change by keeping more than an epoch reads: which samples fail, which executor serves an image,
+//! and how much of it is there. Batches have the bits of a loader without a cache.
+
+use gpufeed::decode::Truncated;
+use gpufeed::transforms::{
+    CenterCrop, ColorJitter, Interpolation, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, ResizeTo,
+    Transform,
+};
+use gpufeed::{Cache, DataLoader, Dataset, InMemory, Label, OnError, PixelFormat, Result, Sample};
+use gpufeed_testing::line::{Place, Seen, assert_same, places, seen, within};
+use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
+use std::io::Cursor;
+use std::slice;
+use std::sync::Arc;
+
+const ALL: u64 = 256 << 20;
+
+fn epochs(loader: &DataLoader) -> Vec<Seen> {
+    (0..4).flat_map(|epoch| seen(loader.epoch(epoch).unwrap())).collect()
+}
+
+/// The same batches with and without a cache everywhere; `build` sets what the test is about.
+fn compare(seconds: u64, build: impl Fn() -> gpufeed::DataLoaderBuilder + Send + 'static) {
+    within(seconds, "all places", move || {
+        places().iter().for_each(|place: &Place| {
+            let builder = || build().batch_size(4).shuffle(true).workers(2);
+            let plain = place.build(builder());
+            let expected = epochs(&plain);
+            let mut images = expected.iter().flat_map(|batch| (0..batch.ids.len()).map(|place| batch.image(place)));
+            let first = images.next().unwrap();
+            assert!(images.any(|image| image != first), "the comparison cannot fail");
+            for cache in [Cache::Host(ALL), Cache::Device(ALL)] {
+                let loader = place.build(builder().cache(cache));
+                assert_same(&expected, &epochs(&loader), &format!("{}, {cache:?}", place.name));
+                assert!(loader.cached().0 > 0, "{}, {cache:?}: nothing was kept", place.name);
+                assert_eq!(loader.stats().reduced, plain.stats().reduced, "{}, {cache:?}", place.name);
+            }
+        });
+    });
+}
+
+fn nearest(size: impl Into<ResizeTo>) -> Transform {
+    Resize::new(size).interpolation(Interpolation::Nearest).into()
+}
+
+fn noise(number: u32, (width, height): (u32, u32), channels: u32) -> Vec<u8> {
+    (0..width * height * channels).map(|i| ((i * (number + 3)) >> 3) as u8).collect()
+}
+
+/// Pixels that the data set makes anew for every read: it holds none in memory.
+struct Made(InMemory);
+
+impl Dataset for Made {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        self.0.read(index, buffer)
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.0.name(index)
+    }
+}
+
+fn made(format: PixelFormat, size: (u32, u32)) -> Arc<Made> {
+    let mut data = InMemory::new();
+    for number in 0..9 {
+        let channels = format.bytes_per_pixel() as u32;
+        data.push_pixels(size.0, size.1, format, noise(number, size, channels), Label::Class(number)).unwrap();
+    }
+    Arc::new(Made(data))
+}
+
+#[test]
+fn pixels_that_no_data_set_holds() {
+    for format in [PixelFormat::R8, PixelFormat::Rgb8, PixelFormat::Rgba8] {
+        let data = made(format, (31, 30));
+        let list = || -> Vec<Transform> { vec![CenterCrop::new(24).into(), RandomCrop::new(16).into()] };
+        compare(120, move || DataLoader::builder(Arc::clone(&data)).recipe(list()));
+    }
+}
+
+#[test]
+fn views_of_a_border_alone() {
+    let data = made(PixelFormat::Rgb8, (20, 20));
+    let list = || -> Vec<Transform> {
+        vec![Pad::new([0, 0, 10, 0]).into(), CenterCrop::new((20, 24)).into(), RandomCrop::new(5).into()]
+    };
+    compare(120, move || DataLoader::builder(Arc::clone(&data)).recipe(list()));
+}
+
+/// Of images of five megapixels a crop of the resized image is within what a GPU reads; the whole is not.
+#[test]
+fn large_images_stay_where_they_are_augmented() {
+    let mut data = InMemory::new();
+    for number in 0..5 {
+        let size = if number % 2 == 0 { (2560, 1920) } else { (150 + number, 130) };
+        data.push_pixels(size.0, size.1, PixelFormat::Rgb8, noise(number, size, 3), Label::Class(number)).unwrap();
+    }
+    let data = Arc::new(Made(data));
+    for (views, list) in [
+        (1, vec![Resize::new(64).into(), RandomCrop::new(40).into()]),
+        // What is kept is small; of the source some crops show more than a GPU reads, others less.
+        (
+            2,
+            vec![
+                nearest((48, 48)),
+                RandomResizedCrop::new(32).scale(0.7, 1.0).ratio(1.0, 1.0).into(),
+                ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+            ],
+        ),
+    ] {
+        let list: Vec<Transform> = list;
+        let data = Arc::clone(&data);
+        compare(300, move || DataLoader::builder(Arc::clone(&data)).recipe(list.clone()).views(views));
+    }
+}
+
+/// A head's result may have more bytes than the source and than a slot, and resizes behind it may be the CPU executor's.
+#[test]
+fn heads_that_enlarge() {
+    let bytes = |of_floats: bool, size: u32| {
+        let mut data = InMemory::new();
+        for number in 0..5 {
+            let (format, pixels) = match of_floats {
+                true => {
+                    let levels = noise(number, (30, 20), 3).into_iter();
+                    let floats = levels.flat_map(|level| (f32::from(level) / 300.0).to_ne_bytes());
+                    (PixelFormat::F32 { channels: 3 }, floats.collect())
+                }
+                false => (PixelFormat::Rgb8, noise(number, (30, 20), 3)),
+            };
+            data.push_pixels(30, 20, format, pixels, Label::Class(number)).unwrap();
+        }
+        (data, size)
+    };
+    // 23 MB of floats, 5.8 of bytes; 17.6 MB of bytes.
+    for ((data, size), fits) in [(bytes(true, 1200), false), (bytes(false, 1200), true), (bytes(false, 2100), false)] {
+        within(300, "all places", move || {
+            places().iter().for_each(|place: &Place| {
+                let last: Transform = match size {
+                    1200 => RandomResizedCrop::new(16).scale(0.05, 0.5).into(),
+                    _ => RandomCrop::new(16).into(),
+                };
+                let list = [nearest((size, size)), last];
+                let builder =
+                    || DataLoader::builder(data.clone()).recipe(list.to_vec()).batch_size(5).views(2).workers(2);
+                let plain = place.build(builder());
+                let expected = epochs(&plain);
+                let reduced = plain.stats().reduced;
+                assert!(size != 1200 || !place.is_shaders() || (1..40).contains(&reduced), "{reduced} of 40");
+                for cache in [Cache::Host(ALL), Cache::Device(ALL)] {
+                    let what = format!("{}, {cache:?}, {size}", place.name);
+                    let loader = place.build(builder().cache(cache));
+                    assert_same(&expected, &epochs(&loader), &what);
+                    assert_eq!(loader.stats().reduced, reduced, "{what}");
+                    let kept = loader.cached().0;
+                    let right = match cache {
+                        _ if !place.is_shaders() => kept == 5,
+                        _ if !fits => kept == 0,
+                        // Not those that the CPU executor has finished in every epoch.
+                        Cache::Device(_) => (1..=5).contains(&kept),
+                        _ => kept == 5,
+                    };
+                    assert!(right, "{what}: {kept} samples");
+                }
+            });
+        });
+    }
+}
+
+/// Larger than an intermediate of a GPU may be.
+#[test]
+fn outputs_of_five_megapixels() {
+    let data = made(PixelFormat::Rgb8, (50, 40));
+    let list = || -> Vec<Transform> { vec![Resize::new((2100, 2100)).into(), RandomHorizontalFlip::new(0.5).into()] };
+    within(300, "all places", move || {
+        let place = places().iter().find(|place| place.is_shaders()).unwrap_or(&places()[0]);
+        let builder = || DataLoader::builder(Arc::clone(&data)).recipe(list()).batch_size(1).queue_depth(1);
+        let first = |loader: DataLoader| Seen::from(&loader.epoch(0).unwrap().next().unwrap().unwrap());
+        let expected = first(place.build(builder()));
+        for cache in [Cache::Host(ALL), Cache::Device(ALL)] {
+            assert_same(slice::from_ref(&expected), &[first(place.build(builder().cache(cache)))], &place.name);
+        }
+    });
+}
+
+/// A photograph; of three one is whole, one damaged two thirds down, and one ends there.
+fn damaged(number: u32) -> Vec<u8> {
+    let picture =
+        RgbImage::from_fn(96, 160, |x, y| Rgb([(x * 2 + number) as u8, (y + 7 * number) as u8, (x * y) as u8]));
+    let mut file = Cursor::new(Vec::new());
+    DynamicImage::ImageRgb8(picture).write_to(&mut file, ImageFormat::Jpeg).unwrap();
+    let mut file = file.into_inner();
+    let at = file.len() * 2 / 3;
+    match number % 3 {
+        0 => {}
+        1 => file[at..at + 2].copy_from_slice(&[0xff, 0xc0]),
+        _ => file.truncate(at),
+    }
+    file
+}
+
+#[test]
+fn damage_that_an_epoch_does_not_read() {
+    for truncated in [Truncated::Error, Truncated::Fill] {
+        let mut data = InMemory::new();
+        (0..24).for_each(|number| data.push_encoded(damaged(number), Label::Class(number)).unwrap());
+        for list in [
+            vec![RandomResizedCrop::new(16).scale(0.02, 0.2).into()],
+            vec![Resize::new(48).into(), RandomCrop::new(16).into()],
+            vec![nearest(48), RandomCrop::new(16).into()],
+            vec![nearest(48), CenterCrop::new((64, 40)).into(), RandomResizedCrop::new(16).scale(0.02, 0.2).into()],
+        ] {
+            let list: Vec<Transform> = list;
+            let data = data.clone();
+            compare(120, move || {
+                let builder = DataLoader::builder(data.clone()).recipe(list.clone()).truncated(truncated);
+                builder.on_error(OnError::Skip { max_share: 1.0 })
+            });
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! `gpufeed index`: what it builds, prints and ends with.
+
+use gpufeed_testing::encoded;
+use image::ImageFormat as Codec;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn gpufeed(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gpufeed")).arg("index").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Three JPEGs and a PNG.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("cat")).unwrap();
+    for number in 0..3 {
+        let jpeg = encoded::encode(encoded::picture(90 + number, 70), Codec::Jpeg);
+        fs::write(folder.path().join(format!("cat/{number}.jpg")), jpeg).unwrap();
+    }
+    fs::write(folder.path().join("cat/3.png"), encoded::encode(encoded::picture(9, 7), Codec::Png)).unwrap();
+    folder
+}
+
+fn json(folder: &Path, more: &[&str]) -> (Option<i32>, Value) {
+    let out = gpufeed(&[&[folder.to_str().unwrap(), "--json"], more].concat());
+    (out.status.code(), serde_json::from_slice(&out.stdout).unwrap())
+}
+
+#[test]
+fn builds_what_is_missing() {
+    let folder = folder();
+    let (code, first) = json(folder.path(), &["--workers", "2"]);
+    assert_eq!(
+        (code, &first["samples"], &first["built"], &first["without"]),
+        (Some(0), &4.into(), &3.into(), &1.into())
+    );
+    let index = folder.path().join(".gpufeed-seek-index");
+    assert_eq!(first["index_bytes"].as_u64().unwrap(), fs::metadata(&index).unwrap().len());
+    let (code, second) = json(folder.path(), &[]);
+    assert_eq!((code, &second["built"], &second["present"]), (Some(0), &0.into(), &3.into()));
+    let out = gpufeed(&[folder.path().to_str().unwrap()]);
+    let text = text(&out.stdout);
+    assert!(text.contains("4 files") && text.contains("3 were there") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn files_that_fail_are_findings() {
+    let folder = folder();
+    fs::write(folder.path().join("cat/4.jpg"), b"no image").unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    let (code, value) = json(folder.path(), &["--out", elsewhere.to_str().unwrap()]);
+    assert_eq!((code, &value["built"]), (Some(3), &3.into()));
+    assert!(value["failed"][0]["file"].as_str().unwrap().ends_with("4.jpg"), "{value}");
+    assert!(elsewhere.exists() && !folder.path().join(".gpufeed-seek-index").exists());
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let folder = folder();
+    let path = folder.path().to_str().unwrap();
+    let missing = folder.path().join("no/such/index");
+    let out = gpufeed(&[path, "--out", missing.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    let said = text(&out.stderr);
+    assert!(said.contains("no/such/index") && said.contains("--out"), "{said}");
+    // Another kind of file stays as it is.
+    let thesis = folder.path().join("thesis.txt");
+    fs::write(&thesis, "years of work").unwrap();
+    let out = gpufeed(&[path, "--out", thesis.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    let said = text(&out.stderr);
+    assert!(said.contains("not a file of seek indexes") && said.contains("--out"), "{said}");
+    assert_eq!(fs::read_to_string(thesis).unwrap(), "years of work");
+    assert_eq!(gpufeed(&["/no/such/folder"]).status.code(), Some(1));
+    assert_eq!(gpufeed(&[]).status.code(), Some(2));
+    assert_eq!(gpufeed(&[path, "--out", "-"]).status.code(), Some(2));
+    let help = gpufeed(&["--help"]);
+    assert!(text(&help.stdout).contains(".gpufeed-seek-index"));
+}
+
+#[test]
+fn indexes_of_other_files_are_removed_when_asked() {
+    let folder = folder();
+    json(folder.path(), &[]);
+    fs::remove_file(folder.path().join("cat/1.jpg")).unwrap();
+    let (code, value) = json(folder.path(), &["--prune"]);
+    assert_eq!((code, &value["present"], &value["pruned"]), (Some(0), &2.into(), &1.into()));
+    assert!(text(&gpufeed(&[folder.path().to_str().unwrap(), "--prune"]).stdout).contains("0 indexes of other files"));
+    fs::write(folder.path().join("cat/1.jpg"), b"no image").unwrap();
+    assert_eq!(json(folder.path(), &["--prune"]).1["pruned"], 0);
+}
+
+#[test]
+fn other_data_sets_than_folders_are_taken() {
+    let folder = folder();
+    let list = folder.path().join("list.csv");
+    fs::write(&list, "path,label\ncat/0.jpg,a\ncat/2.jpg,b\n").unwrap();
+    let out = folder.path().join("index");
+    let (code, value) = json(&list, &["--out", out.to_str().unwrap()]);
+    assert_eq!((code, &value["built"]), (Some(0), &2.into()));
+}
+
+#[test]
+fn warnings_are_shown_once() {
+    let folder = folder();
+    let index = folder.path().join(".gpufeed-seek-index");
+    json(folder.path(), &[]);
+    let whole = fs::read(&index).unwrap();
+    fs::write(&index, &whole[..30]).unwrap();
+    let out = gpufeed(&[folder.path().to_str().unwrap()]);
+    let said = text(&out.stderr);
+    assert_eq!(said.matches("warning: seek indexes are built anew").count(), 1, "{said}");
+    assert!(said.contains("cut short") && said.lines().count() == 1, "{said}");
+}
+
+#[cfg(target_os = "linux")]
+mod stopped {
+    use super::*;
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::process::Stdio;
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    /// So many files that there is time to stop the command.
+    fn many() -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("cat")).unwrap();
+        let jpeg = encoded::encode(encoded::picture(300, 200), Codec::Jpeg);
+        for number in 0..6000_u32 {
+            fs::write(folder.path().join(format!("cat/{number}.jpg")), [&jpeg[..], &number.to_le_bytes()].concat())
+                .unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn what_was_done_is_saved() {
+        let folder = many();
+        let path = folder.path().to_str().unwrap();
+        for (signal, before) in [(Signal::INT, 0), (Signal::TERM, 1)] {
+            // There from the start of the work on.
+            let lock = folder.path().join(".gpufeed-seek-index.lock");
+            let _ = fs::remove_file(&lock);
+            let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+            command.args(["index", path, "--json", "--workers", "1"]).stdout(Stdio::piped());
+            let child = command.spawn().unwrap();
+            let start = Instant::now();
+            while !lock.exists() {
+                assert!(start.elapsed() < Duration::from_secs(100), "no work is done");
+                sleep(Duration::from_millis(1));
+            }
+            sleep(Duration::from_millis(200));
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            let out = child.wait_with_output().unwrap();
+            assert_eq!(out.status.code(), Some(130));
+            let value: Value = serde_json::from_slice(&out.stdout).unwrap();
+            let count = |name: &str| value[name].as_u64().unwrap();
+            assert_eq!(value["stopped"], true);
+            assert!(
+                count("built") > 0 && count("present") >= before && count("built") + count("present") < 6000,
+                "{value}"
+            );
+        }
+    }
+}

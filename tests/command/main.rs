@@ -1,0 +1,13 @@
+//! The command `gpufeed` as a program: what it prints and writes, its exit codes.
+
+mod bench;
+mod compare;
+mod doctor;
+mod index;
+mod names;
+mod outputs;
+mod pack;
+mod pack_again;
+mod packing;
+mod pillow;
+mod preview;

@@ -1,0 +1,81 @@
+//! Running `gpufeed pack`, and folders for it.
+
+use gpufeed_testing::encoded;
+use image::ImageFormat as Codec;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+    command.arg("pack").args(arguments);
+    command
+}
+
+pub(crate) fn pack(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+/// The summary and the exit code.
+pub(crate) fn json(arguments: &[&str]) -> (Option<i32>, Value) {
+    let out = pack(&[arguments, &["--json"]].concat());
+    let error = String::from_utf8_lossy(&out.stderr).into_owned();
+    (out.status.code(), serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{error}")))
+}
+
+pub(crate) fn fails(arguments: &[&str]) -> String {
+    let out = pack(arguments);
+    assert_eq!(out.status.code(), Some(1), "{}", String::from_utf8_lossy(&out.stdout));
+    String::from_utf8(out.stderr).unwrap()
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A folder of two classes, so many JPEGs and a PNG in each, and a turned JPEG.
+pub(crate) fn folder(each: u32) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (class, name) in [(0, "cat"), (1, "wild dog")] {
+        let path = folder.path().join(name);
+        fs::create_dir(&path).unwrap();
+        for number in 0..each {
+            let jpeg = encoded::encode(encoded::picture(200 + 7 * number % 50, 150 + class), Codec::Jpeg);
+            fs::write(path.join(format!("{number:04}.x.jpg")), jpeg).unwrap();
+        }
+        fs::write(path.join("p.png"), encoded::encode(encoded::picture(40, 30 + class), Codec::Png)).unwrap();
+    }
+    let turned = encoded::with_exif(&encoded::encode(encoded::picture(90, 60), Codec::Jpeg), 6);
+    fs::write(folder.path().join("cat/turned.jpeg"), turned).unwrap();
+    folder
+}
+
+/// Waits until it holds.
+#[cfg(unix)]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed().as_secs() < 60, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+pub(crate) fn visible(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let shown = |path: &PathBuf| !path.file_name().unwrap().as_encoded_bytes().starts_with(b".");
+    let mut paths: Vec<_> =
+        paths.filter(|path| shown(path) && path.extension().is_some_and(|e| e == extension)).collect();
+    paths.sort();
+    paths
+}
+
+/// Puts a pipe in the place of the file that becomes a shard: its writer waits until it is killed. Returns its path.
+#[cfg(unix)]
+pub(crate) fn block(out: &Path, shard: usize) -> PathBuf {
+    let part = out.join(format!(".shard-{shard:06}.tar.part"));
+    fs::create_dir_all(out).unwrap();
+    assert!(Command::new("mkfifo").arg(&part).status().unwrap().success());
+    part
+}

@@ -1,0 +1,7 @@
+//! Files that become pixels: formats, regions, damage, seek indexes.
+
+mod formats;
+mod golden;
+mod hostile;
+mod png_rows;
+mod seek_index;

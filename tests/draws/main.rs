@@ -1,0 +1,8 @@
+//! Parameters that the transforms draw: their distributions, their independence, torchvision's rules.
+
+mod custom;
+mod distributions;
+mod independence;
+mod parameters;
+mod statistics;
+mod tables;

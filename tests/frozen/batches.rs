@@ -1,0 +1,34 @@
+//! The batches of every built-in recipe on the CPU backend. They are the same on every processor, whatever its vectors.
+
+use gpufeed::transforms::Transform;
+use gpufeed::{Backend, Execute, recipe};
+use gpufeed_testing::bits::{Kept, cases};
+use gpufeed_testing::frozen;
+
+#[test]
+fn batches_have_the_bits_that_they_had() {
+    let mut lines = Vec::new();
+    let mut streamed = Vec::new();
+    for case in cases(&[Kept::Nothing, Kept::Host, Kept::HostBytes]) {
+        let bits = case.bits(&Backend::Cpu, Execute::Auto).unwrap_or_else(|error| panic!("{case}: {error}"));
+        match case.kept {
+            Kept::Nothing => {
+                assert_eq!(bits.hits, 0, "{case}");
+                streamed.push((case.recipe, case.views, bits.epochs));
+            }
+            kept => {
+                assert!(bits.hits > 0, "{case}: nothing came from the cache");
+                let same = streamed.contains(&(case.recipe, case.views, bits.epochs));
+                // In bytes, what lies behind a resize is rounded.
+                let rounded = kept == Kept::HostBytes && begins_with_a_resize(case.recipe);
+                assert!(same != rounded, "{case}: the same batches as without a cache: {same}, expected: {}", !rounded);
+            }
+        }
+        lines.push((case.to_string(), bits.to_string()));
+    }
+    frozen::check_lines("hashes/batches.txt", &lines, "what changes pixels, and a line in CHANGELOG.md");
+}
+
+fn begins_with_a_resize(name: &str) -> bool {
+    matches!(recipe::named(name).unwrap().transforms[0], Transform::Resize(_))
+}

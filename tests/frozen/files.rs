@@ -1,0 +1,57 @@
+//! Files that users keep: recipes, states of runs and drawn parameters, as they are written today. Whatever is written
+//! tomorrow, these must go on being read, and mean the same.
+
+use crate::operators;
+use gpufeed::decode::Scale;
+use gpufeed::transforms::{Drawn, Key};
+use gpufeed::{Output, Plan, Recipe, State, recipe};
+use gpufeed_testing::frozen::{check_read, files};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+
+#[test]
+fn recipes_are_read_as_they_were() {
+    let mut recipes: Vec<(String, Recipe)> =
+        recipe::NAMES.iter().map(|name| (format!("files/recipes/{name}.toml"), recipe::named(name).unwrap())).collect();
+    recipes.push(("files/recipes/every-operator.toml".to_owned(), operators::recipe()));
+    let written: Vec<String> = recipes.iter().map(|(_, recipe)| recipe.to_toml().unwrap()).collect();
+    let names: Vec<_> = recipes.iter().zip(&written).map(|((name, _), text)| (name.as_str(), text.as_str())).collect();
+    for ((name, expected), text) in recipes.iter().zip(files(&names)) {
+        check_read(name, recipe::from_toml(&text), expected);
+    }
+}
+
+/// That the list in the file `name`, an element a line, is read as `expected`.
+fn reads<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, expected: &Vec<T>) {
+    let lines: Vec<_> = expected.iter().map(|element| serde_json::to_string(element).unwrap()).collect();
+    let written = format!("[\n{}\n]\n", lines.join(",\n"));
+    let text = files(&[(name, &written)]).remove(0);
+    check_read(name, serde_json::from_str(&text), expected);
+}
+
+#[test]
+fn states_are_read_as_they_were() {
+    let states = vec![
+        State::default(),
+        State { seed: 42, epoch: 3, batch: 17 },
+        State { seed: u64::MAX, epoch: 1 << 53, batch: 1 },
+    ];
+    reads("files/states.json", &states);
+}
+
+#[test]
+fn parameters_are_read_as_they_were() {
+    let draw = |name: &&str| {
+        let plan = Plan::compile(&recipe::named(name).unwrap().transforms, &Output::default()).unwrap();
+        plan.draw(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
+    };
+    let mut drawn: Vec<Drawn> = vec![operators::drawn(), scaled()];
+    drawn.extend(recipe::NAMES.iter().map(draw));
+    reads("files/drawn.json", &drawn);
+}
+
+/// With the scale at which a JPEG was decoded, which is left out where it is 1.
+fn scaled() -> Drawn {
+    Drawn { scale: Scale::Quarter, ..operators::drawn() }
+}

@@ -1,0 +1,80 @@
+//! Every operator with every argument, and every operation with every number: what files can hold.
+
+use gpufeed::transforms::{
+    CenterCrop, ColorJitter, Drawn, DrawnOp, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
+    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
+    Transform,
+};
+use gpufeed::{DType, Layout, Output, Recipe};
+
+/// Every operator, each argument away from its default.
+pub(crate) fn recipe() -> Recipe {
+    Recipe {
+        name: "every operator".into(),
+        description: "no \"use\"\nfor training".into(),
+        transforms: transforms(),
+        output: Some(Output { layout: Layout::Nhwc, dtype: DType::F16 }),
+        views: 3,
+    }
+}
+
+fn transforms() -> Vec<Transform> {
+    let inner: Transform = RandomApply::new(0.4, [RandomSolarize::new(0.3)]).into();
+    vec![
+        Resize::new((140, 150)).interpolation(Interpolation::Bicubic).antialias(false).into(),
+        Resize::new(130).max_size(144).interpolation(Interpolation::NearestExact).into(),
+        Pad::new(3).into(),
+        Pad::new([1, 2, 3, 4]).fill([0.1, 0.2, 0.3]).padding_mode(PaddingMode::Reflect).into(),
+        RandomCrop::new((88, 87)).padding([2, 3]).fill([0.7; 3]).pad_if_needed(true).into(),
+        RandomCrop::new(76).padding_mode(PaddingMode::Symmetric).into(),
+        RandomResizedCrop::new((65, 64)).scale(0.3, 0.9).ratio(0.9, 1.3).antialias(false).into(),
+        RandomHorizontalFlip::new(0.3).into(),
+        RandomVerticalFlip::new(0.7).into(),
+        ColorJitter::new(0.1, (0.5, 1.5), 0.3, (-0.1, 0.2)).into(),
+        RandomApply::new(0.6, [ColorJitter::new(0.4, 0.0, 0.0, 0.5).into(), inner]).into(),
+        RandomGrayscale::new(0.15).into(),
+        RandomInvert::new(0.25).into(),
+        RandomSolarize::new(0.4).p(0.35).into(),
+        RandomPosterize::new(3).p(0.45).into(),
+        RandomChannelPermutation::new().into(),
+        RandomErasing::new(0.55).scale(0.1, 0.2).ratio(0.5, 2.0).value([0.1, 0.9, 0.5]).into(),
+        RandomErasing::new(0.65).value(ErasingValue::Random).into(),
+        CenterCrop::new((60, 62)).into(),
+        Grayscale::new(1).into(),
+        Normalize::new([0.485, 0.1307, 1e-7], [0.229, -1.0, 3e10]).into(),
+    ]
+}
+
+/// Every operation; they need not fit together.
+pub(crate) fn drawn() -> Drawn {
+    let fill = [0.1, 0.2, 0.3];
+    let ops = vec![
+        Op::Crop { top: 1, left: 2, height: 300, width: 400 },
+        Op::Pad { left: 1, top: 2, right: 3, bottom: 4, mode: PaddingMode::Constant, fill },
+        Op::Pad { left: 0, top: 0, right: 0, bottom: 9, mode: PaddingMode::Edge, fill: [0.0; 3] },
+        Op::Pad { left: 5, top: 6, right: 7, bottom: 8, mode: PaddingMode::Reflect, fill: [1.0; 3] },
+        Op::Pad { left: 5, top: 6, right: 7, bottom: 8, mode: PaddingMode::Symmetric, fill: [-1.5e-7; 3] },
+        Op::Resize { height: 60, width: 70, interpolation: Interpolation::Nearest, antialias: true },
+        Op::Resize { height: 61, width: 71, interpolation: Interpolation::NearestExact, antialias: false },
+        Op::Resize { height: 62, width: 72, interpolation: Interpolation::Bilinear, antialias: true },
+        Op::Resize { height: 63, width: 73, interpolation: Interpolation::Bicubic, antialias: false },
+        Op::HorizontalFlip,
+        Op::VerticalFlip,
+        Op::Brightness { factor: 1.1 },
+        Op::Contrast { factor: 0.3 },
+        Op::Saturation { factor: 1.0 / 3.0 },
+        Op::Hue { factor: -0.25 },
+        Op::Grayscale { channels: 3 },
+        Op::Invert,
+        Op::Solarize { threshold: 0.7 },
+        Op::Posterize { bits: 5 },
+        Op::PermuteChannels { permutation: [2, 0, 1] },
+        Op::Custom { parameters: [0.5, -2.0, 1e-30, 3e30] },
+        Op::Erase { top: 3, left: 4, height: 5, width: 6, value: Erased::Color(fill) },
+        Op::Erase { top: 3, left: 4, height: 5, width: 6, value: Erased::Noise { key: [1, u32::MAX] } },
+        Op::Normalize { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] },
+    ];
+    let ops = (0..).zip(ops).map(|(slot, op)| DrawnOp { slot, op });
+    Drawn { width: 500, height: 375, ops: ops.collect(), ..Drawn::default() }
+}

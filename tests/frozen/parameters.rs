@@ -1,0 +1,40 @@
+//! The parameters that the built-in recipes draw, for images of three sizes.
+
+use crate::operators;
+use gpufeed::transforms::{Key, Transform};
+use gpufeed::{Output, Plan, recipe};
+use gpufeed_testing::{bits, frozen};
+
+/// None has a side below 224, which `augment-only` needs.
+const SIZES: [(u32, u32); 3] = [(500, 375), (256, 640), (224, 225)];
+const KEYS: u64 = 100;
+
+/// Every part of a key takes many values, some of them large.
+fn key(number: u64) -> Key {
+    Key {
+        seed: number.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+        epoch: number / 7,
+        sample: number * number << (number % 40),
+        occurrence: (number % 3) as u32,
+        view: (number % 2) as u32,
+    }
+}
+
+fn drawn(transforms: &[Transform], (width, height): (u32, u32)) -> String {
+    let plan = Plan::compile(transforms, &Output::default()).unwrap();
+    let draws = (0..KEYS).map(|number| plan.draw(width, height, &key(number)).unwrap());
+    bits::hash(serde_json::to_string(&draws.collect::<Vec<_>>()).unwrap())
+}
+
+#[test]
+fn parameters_are_drawn_as_they_were() {
+    let mut lists: Vec<_> = recipe::NAMES.iter().map(|name| (*name, recipe::named(name).unwrap().transforms)).collect();
+    lists.push(("every operator", operators::recipe().transforms));
+    let mut lines = Vec::new();
+    for (name, transforms) in &lists {
+        for (width, height) in SIZES {
+            lines.push((format!("{name}, {width}x{height}"), drawn(transforms, (width, height))));
+        }
+    }
+    frozen::check_lines("hashes/parameters.txt", &lines, "what draws otherwise, and a line in CHANGELOG.md");
+}

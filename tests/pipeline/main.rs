@@ -1,0 +1,12 @@
+//! Batches of a loader: their order, their samples, their settings, on every backend.
+
+mod buffers;
+mod custom_refused;
+mod determinism;
+mod failures;
+mod large_sample;
+mod recipes;
+mod replay;
+mod scaled_decode;
+mod settings;
+mod views;

@@ -1,0 +1,54 @@
+//! `DataLoader::replay` of damaged and cut files is the batch, bit for bit: with either policy, with seek indexes and
+//! without.
+
+use gpufeed::decode::{SeekIndexes, Truncated};
+use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
+use gpufeed::{Backend, DataLoader, InMemory, Label, OnError};
+use gpufeed_testing::damaged::{damaged_files, whole_files};
+
+/// A thousand damaged files, and as many whole ones, which stand in for those that are refused.
+fn files() -> InMemory {
+    let whole = whole_files();
+    damaged_files().into_iter().chain(whole.into_iter().cycle().take(1000)).map(|bytes| (bytes, Label::None)).collect()
+}
+
+#[test]
+#[allow(clippy::print_stdout)] // how many of them were damaged is worth a look
+fn a_replay_of_a_damaged_file_is_the_batch() {
+    for truncated in [Truncated::Error, Truncated::Fill] {
+        for (indexes, scaled) in [(SeekIndexes::Off, false), (SeekIndexes::Memory, false), (SeekIndexes::Memory, true)]
+        {
+            let loader = DataLoader::builder(files())
+                .transform(RandomResizedCrop::new(12).scale(0.1, 0.9))
+                .transform(RandomHorizontalFlip::new(0.5))
+                .batch_size(50)
+                .shuffle(true) // else the first batches would be of damaged files alone
+                .workers(2)
+                .seed(8)
+                .truncated(truncated)
+                .on_error(OnError::Skip { max_share: 1.0 })
+                .seek_indexes(indexes.clone())
+                .scaled_decode(scaled)
+                .build(&Backend::Cpu)
+                .unwrap();
+            let (mut replayed, mut damaged) = (0, 0);
+            // The second epoch finds indexes.
+            for batch in loader.epochs(0..2).unwrap() {
+                let batch = batch.unwrap();
+                let host = batch.to_host().unwrap();
+                let image = host.len() / batch.len();
+                for (at, (id, drawn)) in batch.ids().iter().zip(batch.drawn()).enumerate() {
+                    let again = loader.replay(*id as usize, drawn).unwrap();
+                    assert!(again == host[at * image..][..image], "{truncated:?} {indexes:?} {scaled} {id} {drawn:?}");
+                    replayed += 1;
+                    damaged += usize::from(*id < 1000);
+                }
+            }
+            assert!(replayed == 4000 && damaged > 500, "{replayed} {damaged}");
+            println!("{truncated:?} {indexes:?} {scaled}: {damaged} of {replayed} images of damaged files");
+            if truncated == Truncated::Fill {
+                assert!(damaged > 1900, "{damaged}");
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! JPEGs decoded smaller than they are: the same places as at full size, whatever the orientation and the executor;
+//! nothing changes where nothing may. With GPUFEED_LARGE set to a folder of class folders with large photographs, their
+//! mean difference is printed, too.
+
+#![allow(clippy::print_stdout)] // what the photographs show
+
+use gpufeed::decode::{Scale, Truncated};
+use gpufeed::transforms::{
+    CenterCrop, ColorJitter, Interpolation, Normalize, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop,
+    RandomVerticalFlip, Resize, Transform,
+};
+use gpufeed::{Backend, DataLoader, DataLoaderBuilder, ImageFolder, InMemory, Label};
+use gpufeed_testing::encoded;
+use gpufeed_testing::line::{Seen, assert_same, places, seen, small_files, within};
+use image::codecs::jpeg::JpegEncoder;
+use image::{ImageFormat, Rgb, RgbImage};
+
+/// Gradients without a jump, a different one in each channel, so that a place can be told from its colour.
+fn gradients(width: u32, height: u32) -> RgbImage {
+    RgbImage::from_fn(width, height, |x, y| {
+        let (x, y) = (x as f32 / (width - 1) as f32, y as f32 / (height - 1) as f32);
+        Rgb([255.0 * x, 255.0 * y, 127.5 * (x + 1.0 - y)].map(|value| value.round() as u8))
+    })
+}
+
+fn jpeg(picture: &RgbImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, 100).encode_image(picture).unwrap();
+    bytes
+}
+
+/// Sizes of which 8 divides one, the other, or none, in every orientation.
+fn oriented() -> InMemory {
+    let sizes = [(403, 301), (296, 413), (521, 304), (239, 235), (190, 511)];
+    let files = sizes.into_iter().flat_map(|(width, height)| {
+        let file = jpeg(&gradients(width, height));
+        (1..=8).map(move |orientation| (encoded::with_exif(&file, orientation), Label::Class(orientation.into())))
+    });
+    files.collect()
+}
+
+fn builder(data: InMemory, transforms: &[Transform]) -> DataLoaderBuilder {
+    let builder = DataLoader::builder(data).batch_size(16).workers(2).shuffle(true).seed(5);
+    builder.recipe(transforms.to_vec())
+}
+
+/// The greatest and the mean difference, in levels of 255.
+fn difference(left: &[Seen], right: &[Seen]) -> (f32, f32) {
+    let pairs = left.iter().zip(right).flat_map(|(a, b)| a.floats().into_iter().zip(b.floats()));
+    let differences: Vec<f32> = pairs.map(|(a, b)| 255.0 * (a - b).abs()).collect();
+    let sum: f64 = differences.iter().map(|value| f64::from(*value)).sum();
+    (differences.iter().fold(0.0, |a, b| b.max(a)), (sum / differences.len() as f64) as f32)
+}
+
+fn scales(batches: &[Seen]) -> Vec<Scale> {
+    batches.iter().flat_map(|batch| batch.drawn.iter().map(|drawn| drawn.scale)).collect()
+}
+
+/// With all that is drawn made equal to what a loader without the option says.
+fn as_full(mut batches: Vec<Seen>) -> Vec<Seen> {
+    batches.iter_mut().flat_map(|batch| &mut batch.drawn).for_each(|drawn| drawn.scale = Scale::Full);
+    batches
+}
+
+fn lists() -> Vec<(&'static str, Vec<Transform>)> {
+    let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
+    let crop = || RandomResizedCrop::new((20, 24)).scale(0.1, 1.0);
+    vec![
+        ("crop, then flips", [&[crop().into()], &flips()[..]].concat()),
+        ("flips, then crop", [&flips()[..], &[crop().into()]].concat()),
+        ("resize and crop", vec![Resize::new(40).into(), CenterCrop::new(32).into()]),
+        ("bicubic", vec![crop().interpolation(Interpolation::Bicubic).into(), flips()[0].clone()]),
+        (
+            "crop, resize, pad",
+            vec![RandomCrop::new(180).into(), Resize::new((30, 25)).into(), Pad::new(2).into(), flips()[0].clone()],
+        ),
+    ]
+}
+
+#[test]
+fn every_pixel_stays_where_it_was() {
+    within(300, "all places", || {
+        let mut all = Vec::new();
+        for (name, transforms) in lists() {
+            for place in places() {
+                let build = |on| place.build(builder(oriented(), &transforms).scaled_decode(on));
+                let (full, scaled) = (seen(build(false).epoch(0).unwrap()), seen(build(true).epoch(0).unwrap()));
+                let at = format!("{name}, {}", place.name);
+                let used = scales(&scaled);
+                let most = used.iter().filter(|scale| **scale != Scale::Full).count();
+                assert!(10 * most > 9 * used.len(), "{at}: {most} of {} scaled", used.len());
+                all.extend(used);
+                assert!(scales(&full).iter().all(|scale| *scale == Scale::Full));
+                let (worst, mean) = difference(&full, &scaled);
+                println!("{at}: {worst} at most, {mean} on average");
+                assert!(worst < 5.0 && mean < 0.35, "{at}: {worst} at most, {mean} on average");
+                for (full, scaled) in full.iter().zip(&as_full(scaled)) {
+                    assert!(full.drawn == scaled.drawn && full.labels == scaled.labels && full.shape == scaled.shape);
+                }
+            }
+        }
+        for scale in [Scale::Half, Scale::Quarter, Scale::Eighth] {
+            assert!(all.contains(&scale), "{scale:?} is never used");
+        }
+    });
+}
+
+#[test]
+fn a_shift_or_a_flip_would_be_seen() {
+    // What the test above compares, moved by half a pixel of the smallest scale: 2 to 4 pixels of the file.
+    let transforms = [RandomCrop::new(200).into(), Resize::new((25, 25)).into()];
+    let loader = builder(oriented(), &transforms).build(&Backend::Cpu).unwrap();
+    let batches = seen(loader.epoch(0).unwrap());
+    for (dx, dy, flipped) in [(4, 0, false), (0, 4, false), (0, 0, true)] {
+        let mut moved = batches.clone();
+        for batch in &mut moved {
+            batch.bytes.clear();
+            for (id, drawn) in batch.ids.iter().zip(&batch.drawn) {
+                let mut drawn = drawn.clone();
+                for op in &mut drawn.ops {
+                    if let gpufeed::transforms::Op::Crop { left, top, .. } = &mut op.op {
+                        (*left, *top) = ((*left).abs_diff(dx), (*top).abs_diff(dy));
+                    }
+                }
+                let mut image = loader.replay(*id as usize, &drawn).unwrap();
+                if flipped {
+                    image.chunks_exact_mut(4 * 25).for_each(|row| row.as_chunks_mut::<4>().0.reverse());
+                }
+                batch.bytes.extend(image);
+            }
+        }
+        let (_, mean) = difference(&batches, &moved);
+        println!("{dx} {dy} {flipped}: {mean}");
+        assert!(mean > 0.8, "{dx} {dy} {flipped}: {mean}");
+    }
+}
+
+#[test]
+fn workers_views_and_replay_change_no_bit() {
+    within(300, "all places", || {
+        let transforms = [
+            RandomResizedCrop::new(24).scale(0.02, 1.0).into(),
+            RandomHorizontalFlip::new(0.5).into(),
+            ColorJitter::new(0.2, 0.2, 0.2, 0.1).into(),
+            Normalize::IMAGENET.into(),
+        ];
+        for place in places() {
+            let build = |workers| {
+                let builder = builder(oriented(), &transforms).scaled_decode(true).views(3);
+                place.build(builder.workers(workers).queue_depth(workers))
+            };
+            let loader = build(1);
+            let one = seen(loader.epochs(0..2).unwrap());
+            assert_same(&one, &seen(build(4).epochs(0..2).unwrap()), &place.name);
+            // The second time with indexes.
+            assert_same(&one, &seen(loader.epochs(0..2).unwrap()), &place.name);
+            let used = scales(&one);
+            assert!(used.chunks(3).all(|views| views.iter().all(|scale| *scale == views[0])));
+            assert!([Scale::Full, Scale::Half, Scale::Quarter].iter().all(|scale| used.contains(scale)), "{used:?}");
+            // A replay compiles the shaders anew.
+            for scale in [Scale::Full, Scale::Half, Scale::Quarter] {
+                let places = one.iter().flat_map(|batch| (0..batch.ids.len()).map(move |at| (batch, at)));
+                let (batch, at) = places.into_iter().find(|(batch, at)| batch.drawn[*at].scale == scale).unwrap();
+                let (id, drawn) = (batch.ids[at] as usize, &batch.drawn[at]);
+                assert!(loader.replay(id, drawn).unwrap() == batch.image(at), "{}: {scale:?}", place.name);
+                // As text, too.
+                let text = serde_json::to_string(drawn).unwrap();
+                assert_eq!(
+                    (&serde_json::from_str::<gpufeed::transforms::Drawn>(&text).unwrap(), text.contains("scale")),
+                    (drawn, scale != Scale::Full)
+                );
+            }
+        }
+    });
+}
+
+/// With the option and without, the same bits.
+fn unchanged(data: impl Fn() -> InMemory, transforms: &[Transform]) {
+    let of = |on| {
+        let loader = builder(data(), transforms).scaled_decode(on).build(&Backend::Cpu).unwrap();
+        seen(loader.epochs(0..2).unwrap())
+    };
+    assert_same(&of(false), &of(true), "with and without");
+}
+
+#[test]
+fn small_reductions_other_formats_and_other_stages_stay_as_they_are() {
+    let crop = || vec![RandomResizedCrop::new(24).into()];
+    // Less than 2 in one direction or the other.
+    unchanged(oriented, &[Resize::new((261, 20)).into()]);
+    unchanged(oriented, &[Resize::new((20, 261)).into()]);
+    unchanged(oriented, &[RandomCrop::new((180, 90)).into(), Resize::new((91, 20)).into()]);
+    let png = || (0..4).map(|i| (encoded::encode(gradients(300 + i, 290), ImageFormat::Png), Label::None)).collect();
+    unchanged(png, &crop());
+    // A border around the source, no antialiasing, no resize.
+    unchanged(oriented, &[Pad::new(5).into(), Resize::new((20, 20)).into()]);
+    unchanged(oriented, &[Resize::new((20, 20)).antialias(false).into()]);
+    unchanged(oriented, &[RandomCrop::new(100).into()]);
+    unchanged(|| small_files(12), &[Resize::new((33, 33)).into()]);
+    // Colour first: its stage has the image's size.
+    unchanged(oriented, &[ColorJitter::new(0.2, 0.0, 0.0, 0.0).into(), Resize::new((20, 20)).into()]);
+    let scaled = builder(oriented(), &crop()).scaled_decode(true).build(&Backend::Cpu).unwrap();
+    let full = builder(oriented(), &crop()).build(&Backend::Cpu).unwrap();
+    assert!(seen(scaled.epoch(0).unwrap()) != seen(full.epoch(0).unwrap()), "the comparison cannot fail");
+    assert!(scaled.explain().contains("scaled decode: JPEGs at 1/2"), "{}", scaled.explain());
+    assert!(full.explain().contains("scaled decode: off"));
+}
+
+#[test]
+fn what_the_engine_declines_stays_at_full_size_and_what_is_cut_does_not() {
+    let transforms = [RandomResizedCrop::new(24).scale(0.5, 1.0).into(), RandomHorizontalFlip::new(0.5).into()];
+    let whole = || jpeg(&gradients(403, 301));
+    // By its headers: JPG0 is a marker that nobody uses.
+    let unusual = move || {
+        let file = whole();
+        let files = (0..4).map(|_| ([&file[..2], b"\xFF\xF0\0\x04\0\0", &file[2..]].concat(), Label::None));
+        files.collect()
+    };
+    unchanged(unusual, &transforms);
+    // Cut: what is missing is gray at every size.
+    let cut = move || {
+        let file = whole();
+        let files = [2, 3, 4, 5].map(|part| ([&file[..part * file.len() / 6], b"\xFF\xD9"].concat(), Label::None));
+        files.into_iter().chain([(file.clone(), Label::None)]).collect::<InMemory>()
+    };
+    for place in places() {
+        let of = |on| {
+            let builder = builder(cut(), &transforms).truncated(Truncated::Fill).scaled_decode(on);
+            seen(place.build(builder).epoch(0).unwrap())
+        };
+        let (full, scaled) = (of(false), of(true));
+        assert!(scales(&scaled).iter().all(|scale| *scale != Scale::Full), "{}", place.name);
+        let (worst, mean) = difference(&full, &scaled);
+        println!("{}: {worst} at most, {mean} on average", place.name);
+        assert!(mean < 0.7, "{}: {worst} at most, {mean} on average", place.name);
+    }
+}
+
+#[test]
+fn a_scale_that_does_not_belong_to_the_numbers_is_refused() {
+    let loader =
+        builder(oriented(), &[Resize::new((100, 150)).into()]).scaled_decode(true).build(&Backend::Cpu).unwrap();
+    let mut drawn = seen(loader.epoch(0).unwrap())[0].drawn[0].clone();
+    drawn.scale = Scale::Eighth;
+    let error = loader.replay(0, &drawn).unwrap_err().to_string();
+    assert!(error.contains("drawn"), "{error}");
+}
+
+#[test]
+fn photographs_differ_little() {
+    let Some(root) = std::env::var_os("GPUFEED_LARGE") else {
+        println!("skipped: GPUFEED_LARGE not set");
+        return;
+    };
+    let lists: [(&str, Vec<Transform>); 4] = [
+        ("Resize(224)", vec![Resize::new((224, 224)).into()]),
+        ("Resize(256), CenterCrop(224)", vec![Resize::new(256).into(), CenterCrop::new(224).into()]),
+        ("RandomResizedCrop(224)", vec![RandomResizedCrop::new(224).into()]),
+        ("Resize(700), CenterCrop(224)", vec![Resize::new(700).into(), CenterCrop::new(224).into()]),
+    ];
+    for (name, transforms) in lists {
+        let of = |on| {
+            let builder = DataLoader::builder(ImageFolder::open(&root).unwrap()).recipe(transforms.clone());
+            seen(builder.batch_size(8).workers(2).scaled_decode(on).build(&Backend::Cpu).unwrap().epoch(0).unwrap())
+        };
+        let (full, scaled) = (of(false), of(true));
+        let (worst, mean) = difference(&full, &scaled);
+        let used = scales(&scaled);
+        let count = |scale| used.iter().filter(|one| **one == scale).count();
+        let counts = [Scale::Full, Scale::Half, Scale::Quarter, Scale::Eighth].map(count);
+        println!("{name}: {mean} levels on average, {worst} at most; {counts:?} at 1, 1/2, 1/4, 1/8");
+        assert!(mean < 4.0);
+    }
+}

@@ -1,0 +1,286 @@
+//! Random lists of transforms on random images, fused and run on every backend, against the drawn ops one by one.
+//!
+//! A software adapter is asked about every fifteenth list, or with GPUFEED_FULL=1 every fifth.
+//!
+//! The bar is 1e-4, times how much the `Normalize`s that were drawn multiply: a rounding before a division by 0.224 is
+//! 4.5 times as large after it. Where the reference says that a pixel stood on one of the hue's jumps (torchvision does
+//! not clamp the largest channel, so an overshoot of a cubic filter jumps with it) rounding decides; such images are
+//! counted and left out. So are, value by value, pixels at a step of `Solarize` or `Posterize` and what is made of them.
+
+#![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
+
+use gpufeed::transforms::{Drawn, Erased, Key, Op, PaddingMode, Transform};
+use gpufeed::{Backend, DType, ErrorKind, Layout, Output, Plan};
+use gpufeed_testing::adapters::{Place, Prepared, places};
+use gpufeed_testing::compare::{Tally, within, within_except};
+use gpufeed_testing::images::Source;
+use gpufeed_testing::line::is_full;
+use gpufeed_testing::lists::{Dice, list};
+use gpufeed_testing::{procedural, reference};
+use half::f16;
+
+const LISTS: u64 = 300;
+/// Images that each list is tried on.
+const IMAGES: u64 = 3;
+
+/// Every how many lists `place` is asked: a software adapter takes a second for the shaders of one.
+fn stride(place: &Place) -> u64 {
+    match &place.backend {
+        Backend::Gpu(gpu) if gpu.is_software() && is_full() => 5,
+        Backend::Gpu(gpu) if gpu.is_software() => 15,
+        _ => 1,
+    }
+}
+
+/// A list of transforms and what it drew for some images.
+struct Composition {
+    channels: u32,
+    transforms: Vec<Transform>,
+    images: Vec<(Source, Drawn)>,
+    /// Images that a transform refused.
+    refused: usize,
+}
+
+impl Composition {
+    /// The `number`-th list, on images of 1×1 to 90×90; with `Normalize`s only if `normalize`.
+    fn new(number: u64, normalize: bool) -> Self {
+        let mut dice = Dice(number);
+        let transforms = list(&mut dice, normalize);
+        let channels = if dice.chance(15) { 1 } else { 3 };
+        let mut composition = Composition { channels, transforms, images: Vec::new(), refused: 0 };
+        let plan = composition.plan(Layout::Nchw, DType::F32);
+        for sample in 0..IMAGES {
+            let mut side = || if dice.chance(15) { dice.between(1, 4) } else { dice.between(5, 90) };
+            let (width, height) = (side(), side());
+            match plan.draw(width, height, &Key { seed: number, sample, ..Key::default() }) {
+                Ok(drawn) => {
+                    let seed = (number * IMAGES + sample) as u32;
+                    let source =
+                        procedural::build((width, height, channels), |x, y, c| procedural::value(seed, x, y, c));
+                    composition.images.push((source, drawn));
+                }
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Transform { transform: "RandomCrop", .. }), "{error}");
+                    composition.refused += 1;
+                }
+            }
+        }
+        composition
+    }
+
+    fn plan(&self, layout: Layout, dtype: DType) -> Plan {
+        let plan = Plan::compile_for(self.channels, &self.transforms, &Output { layout, dtype });
+        plan.unwrap_or_else(|error| panic!("{error}: {:?}", self.transforms))
+    }
+
+    /// All that is needed to repeat an image by hand.
+    fn describe(&self, drawn: &Drawn) -> String {
+        let json = serde_json::to_string(&self.transforms).expect("transforms are data");
+        let Drawn { width, height, ops, .. } = drawn;
+        format!("{json} on {width}x{height}x{}: {ops:?}", self.channels)
+    }
+}
+
+/// How much larger a difference becomes in the `Normalize`s among `ops`.
+fn gain(ops: &[Op]) -> f64 {
+    let gains = ops.iter().filter_map(|op| match op {
+        Op::Normalize { std, .. } => std.iter().map(|s| f64::from(s.abs()).recip()).reduce(f64::max),
+        _ => None,
+    });
+    gains.map(|gain| gain.max(1.0)).product()
+}
+
+fn ops(drawn: &Drawn) -> Vec<Op> {
+    drawn.ops.iter().map(|drawn| drawn.op.clone()).collect()
+}
+
+#[test]
+fn any_list_equals_its_ops_one_by_one() {
+    let mut tallies: Vec<Tally> = places().iter().map(|_| Tally::default()).collect();
+    let (mut images, mut refused, mut on_a_jump, mut passes) = (0, 0, 0, [0; 8]);
+    let (mut values_seen, mut values_doubtful) = (0, 0);
+    for number in 0..LISTS {
+        let composition = Composition::new(number, true);
+        let plan = composition.plan(Layout::Nchw, DType::F32);
+        let asked = places().iter().map(|place| number.is_multiple_of(stride(place)));
+        let prepared: Vec<Option<Prepared>> =
+            places().iter().zip(asked).map(|(place, asked)| asked.then(|| place.prepare(&plan))).collect();
+        passes[plan.passes().min(7)] += 1;
+        images += composition.images.len();
+        refused += composition.refused;
+        for (source, drawn) in &composition.images {
+            let ops = ops(drawn);
+            let expected = reference::run(&source.floats(), &ops);
+            if expected.on_a_jump {
+                on_a_jump += 1;
+                continue;
+            }
+            values_seen += expected.doubtful.len();
+            values_doubtful += expected.doubtful.iter().filter(|doubtful| **doubtful).count();
+            let (gain, name) = (gain(&ops), composition.describe(drawn));
+            let group = if gain > 1.0 { "with Normalize" } else { "without Normalize" };
+            for (prepared, tally) in prepared.iter().zip(&mut tallies) {
+                let Some(prepared) = prepared else { continue };
+                let values = prepared.floats(source, drawn);
+                let result = within_except(&expected.doubtful, &expected.image.planes, &values, 1e-4 * gain);
+                tally.add(group, &name, result);
+            }
+        }
+    }
+    println!("{LISTS} lists, {images} images; {refused} refused by RandomCrop; {on_a_jump} on a jump of the hue");
+    println!("lists by their passes, 0 to 7 or more: {passes:?}");
+    println!("{values_doubtful} of {values_seen} values at a step of solarize or posterize");
+    assert!(refused * 5 < images && on_a_jump * 10 < images && values_doubtful * 100 < values_seen);
+    places().iter().zip(tallies).for_each(|(place, tally)| tally.finish(&place.name));
+}
+
+/// What one channel became must hold in all three that `Grayscale` then makes of it.
+#[test]
+fn one_channel_takes_the_first_of_three_numbers() {
+    let pad = Op::Pad { left: 1, top: 2, right: 3, bottom: 0, mode: PaddingMode::Constant, fill: [0.25, 0.5, 1.0] };
+    let normalize = Op::Normalize { mean: [0.5, 0.4, 0.1], std: [0.5, 0.25, 2.0] };
+    let source = procedural::build((9, 7, 1), |x, y, c| procedural::value(5, x, y, c));
+    let erase = |value| Op::Erase { top: 1, left: 2, height: 4, width: 5, value };
+    let erases = [erase(Erased::Color([0.25, 0.5, 1.0])), erase(Erased::Noise { key: [1, 2] })];
+    for op in [pad, normalize].into_iter().chain(erases) {
+        let ops = [op, Op::Grayscale { channels: 3 }];
+        let plan = Plan::fixed(1, &ops, &Output::default()).expect("the ops compile");
+        let drawn = plan.draw(9, 7, &Key::default()).expect("the ops fit the image");
+        let expected = reference::run(&source.floats(), &ops).image.planes;
+        for place in places() {
+            let values = place.prepare(&plan).floats(&source, &drawn);
+            within(&expected, &values, 1e-5).unwrap_or_else(|reason| panic!("{}: {ops:?}: {reason}", place.name));
+        }
+    }
+}
+
+#[test]
+fn the_comparison_rejects_lists_with_an_op_left_out() {
+    let (mut rejected, mut hidden) = (0, 0);
+    for number in 0..LISTS {
+        let composition = Composition::new(number, true);
+        let prepared = places()[0].prepare(&composition.plan(Layout::Nchw, DType::F32));
+        for (source, drawn) in &composition.images {
+            let (ops, values) = (ops(drawn), prepared.floats(source, drawn));
+            for (left_out, op) in ops.iter().enumerate() {
+                // Ops that leave the size; a later grayscale or clamp may hide some, and small images are symmetric.
+                let leaves_the_size = matches!(
+                    op,
+                    Op::Brightness { .. }
+                        | Op::HorizontalFlip
+                        | Op::VerticalFlip
+                        | Op::Normalize { .. }
+                        | Op::Invert
+                        | Op::Erase { .. }
+                );
+                if !leaves_the_size || values.len() < 300 {
+                    continue;
+                }
+                let without = ops.iter().enumerate().filter(|(i, _)| *i != left_out).map(|(_, op)| op);
+                let wrong = reference::run(&source.floats(), without).image;
+                match within(&wrong.planes, &values, 1e-4 * gain(&ops)) {
+                    Ok(_) => hidden += 1,
+                    Err(_) => rejected += 1,
+                }
+            }
+        }
+    }
+    println!("{rejected} rejected, {hidden} hidden by what follows");
+    assert!(rejected > 300 && hidden * 10 < rejected, "{rejected} rejected, {hidden} hidden");
+}
+
+/// From NCHW to NHWC.
+fn interleaved(values: &[f32], channels: usize) -> Vec<f32> {
+    let plane = values.len() / channels;
+    (0..plane).flat_map(|i| (0..channels).map(move |c| values[c * plane + i])).collect()
+}
+
+/// Neighbouring halves have neighbouring numbers.
+fn ordinal(value: f16) -> i32 {
+    let bits = i32::from(value.to_bits() & 0x7fff);
+    if value.is_sign_negative() { -bits } else { bits }
+}
+
+/// How many units in the last place `bytes`, halves, are from `values` at most.
+fn half_units(values: &[f32], bytes: &[u8]) -> i32 {
+    let halves = bytes.as_chunks::<2>().0.iter().map(|&bytes| f16::from_ne_bytes(bytes));
+    assert_eq!(values.len(), halves.len());
+    values
+        .iter()
+        .zip(halves)
+        .map(|(&value, half)| (ordinal(f16::from_f32(value)) - ordinal(half)).abs())
+        .max()
+        .unwrap_or(0)
+}
+
+/// Whether `byte` is what torchvision makes of `value`; where a step lies closer than 1e-4, its neighbour too.
+fn is_byte(value: f32, byte: u8) -> bool {
+    let exact = f64::from(value.clamp(0.0, 1.0)) * (256.0 - 1e-3);
+    let near = [exact - 1e-4 * 256.0, exact, exact + 1e-4 * 256.0];
+    near.iter().any(|near| near.clamp(0.0, 255.9) as u8 == byte)
+}
+
+#[test]
+fn layouts_and_types_hold_the_same_values() {
+    let mut worst_units = 0;
+    for (place, number) in places()
+        .iter()
+        .flat_map(|place| (1000..1040).step_by(stride(place) as usize).map(move |number| (place, number)))
+    {
+        let composition = Composition::new(number, false);
+        let prepare = |layout, dtype| place.prepare(&composition.plan(layout, dtype));
+        let channels = composition.plan(Layout::Nchw, DType::F32).channels() as usize;
+        let first = prepare(Layout::Nchw, DType::F32);
+        for layout in [Layout::Nchw, Layout::Nhwc] {
+            let [single, half, byte] = [DType::F32, DType::F16, DType::U8].map(|dtype| prepare(layout, dtype));
+            for (source, drawn) in &composition.images {
+                let name = format!("{}: {layout:?}: {}", place.name, composition.describe(drawn));
+                let planes = first.floats(source, drawn);
+                let values = if layout == Layout::Nchw { planes } else { interleaved(&planes, channels) };
+                assert_eq!(single.floats(source, drawn), values, "{name}");
+                let units = half_units(&values, &half.bytes(source, drawn));
+                assert!(units <= i32::from(!matches!(place.backend, Backend::Cpu)), "f16, {units} ulp: {name}");
+                worst_units = worst_units.max(units);
+                let bytes = byte.bytes(source, drawn);
+                assert_eq!(bytes.len(), values.len(), "{name}");
+                let wrong = values.iter().zip(&bytes).position(|(&value, &byte)| !is_byte(value, byte));
+                assert_eq!(wrong, None, "u8: {name}");
+            }
+        }
+    }
+    println!("f16: {worst_units} ulp at most from the rounded f32");
+}
+
+#[test]
+fn only_what_is_doubtful_is_left_out() {
+    let ops = [Op::Brightness { factor: 0.5 }, Op::Solarize { threshold: 0.25 }, Op::HorizontalFlip];
+    // 128 · 0.5 is 64, which is 1e-3 from the threshold 0.25 and on the threshold 64 / 255.
+    let source = Source { width: 3, height: 1, channels: 1, bytes: vec![10, 128, 250] };
+    assert_eq!(reference::run(&source.floats(), &ops).doubtful, [false; 3]);
+    let step = Op::Solarize { threshold: 64.0 / 255.0 };
+    let outcome = reference::run(&source.floats(), &[ops[0].clone(), step.clone(), Op::HorizontalFlip]);
+    assert_eq!(outcome.doubtful, [false, true, false]);
+    // The bytes themselves are exact, and so is what is decided about them.
+    assert_eq!(reference::run(&source.floats(), &[step, Op::HorizontalFlip]).doubtful, [false; 3]);
+    let expected = outcome.image.planes;
+    let wrong = |at: usize| -> Vec<f32> {
+        expected.iter().enumerate().map(|(i, value)| *value as f32 + if i == at { 0.5 } else { 0.0 }).collect()
+    };
+    assert!(within_except(&outcome.doubtful, &expected, &wrong(1), 1e-5).is_ok());
+    assert!(within_except(&outcome.doubtful, &expected, &wrong(0), 1e-5).is_err());
+    assert!(within_except(&outcome.doubtful, &expected, &wrong(2), 1e-5).is_err());
+}
+
+#[test]
+fn the_comparison_rejects_swapped_layouts_and_wrong_steps() {
+    let planes: Vec<f32> = (0..12).map(|i| i as f32 / 16.0).collect();
+    assert_ne!(interleaved(&planes, 3), planes);
+    let halves: Vec<u8> = planes.iter().flat_map(|&value| f16::from_f32(value).to_ne_bytes()).collect();
+    assert_eq!(half_units(&planes, &halves), 0);
+    let mut wrong = halves.clone();
+    wrong[6] ^= 2;
+    assert_eq!(half_units(&planes, &wrong), 2);
+    assert!(is_byte(0.5, 127) && is_byte(0.5, 128) && !is_byte(0.5, 126) && !is_byte(0.5, 129));
+    assert!(is_byte(1.0, 255) && !is_byte(1.0, 254) && is_byte(0.0, 0) && !is_byte(0.0, 1));
+    assert!(is_byte(0.502, 128) && !is_byte(0.502, 127) && !is_byte(0.502, 129));
+}
