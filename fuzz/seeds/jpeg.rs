@@ -29,7 +29,7 @@ pub fn seeds(golden: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
 fn control(dice: &mut Dice) -> [u8; 24] {
     let mut bytes = [0; 24];
     for part in bytes.chunks_mut(8) {
-        part.copy_from_slice(&dice.next().to_le_bytes());
+        part.copy_from_slice(&dice.bits().to_le_bytes());
     }
     bytes[0] &= 7;
     bytes
@@ -61,9 +61,9 @@ fn rich(file: &[u8], number: usize) -> Vec<u8> {
 
 /// Cut in its last half, with or without an end.
 fn cut(file: &[u8], dice: &mut Dice) -> Vec<u8> {
-    let length = file.len() / 2 + (dice.next() % (file.len() as u64 / 2)) as usize;
+    let length = file.len() / 2 + (dice.bits() % (file.len() as u64 / 2)) as usize;
     let mut out = file[..length].to_vec();
-    if dice.next() % 2 == 0 {
+    if dice.bits() % 2 == 0 {
         out.extend_from_slice(&[0xFF, 0xD9]);
     }
     out

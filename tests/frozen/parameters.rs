@@ -14,7 +14,7 @@ fn key(number: u64) -> Key {
     Key {
         seed: number.wrapping_mul(0x9E37_79B9_7F4A_7C15),
         epoch: number / 7,
-        sample: number * number << (number % 40),
+        sample: (number * number) << (number % 40),
         occurrence: (number % 3) as u32,
         view: (number % 2) as u32,
     }

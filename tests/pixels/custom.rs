@@ -4,8 +4,6 @@
 //! Every list runs on the CPU executor and on every adapter's shaders, and op by op in f64: the built-in ops by
 //! `crates/testing/src/reference/`, the custom ones by a third version of each function.
 
-#![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
-
 use gpufeed::transforms::{
     ColorJitter, CustomColor, Drawn, Grayscale, Key, Normalize, Op, Pad, RandomApply, RandomCrop, RandomHorizontalFlip,
     RandomResizedCrop, Resize, Transform,

@@ -5,8 +5,6 @@
 //! own f32 results are up to 3.3e-5 from exact ones there (`f32_vs_f64` of each case). `Normalize` divides by about 0.2
 //! and so multiplies rounding by 5; the bars hold without an allowance for it.
 
-#![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
-
 use gpufeed::transforms::{Interpolation, Key, Op};
 use gpufeed::{Output, Plan};
 use gpufeed_testing::adapters::{Place, Prepared, places};

@@ -4,7 +4,7 @@
 pub struct Dice(pub u64);
 
 impl Dice {
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -13,15 +13,15 @@ impl Dice {
     }
 
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.bits() % end as u64) as usize
     }
 
     pub fn byte(&mut self) -> u8 {
-        self.next() as u8
+        self.bits() as u8
     }
 
     /// In `low ..= high`.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
-        low + (self.next() % u64::from(high - low + 1)) as u32
+        low + (self.bits() % u64::from(high - low + 1)) as u32
     }
 }
