@@ -7,10 +7,10 @@ use crate::plan::wgsl;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Texts that are kept. A plan has a dozen at the most; whoever goes through hundreds of plans starts anew at this number.
+/// Most texts that are kept; one more, and all are dropped. A plan has a dozen at the most.
 const MOST: usize = 512;
 
-/// See the module.
+/// The compiled pipelines of one device, and the layout that they share.
 #[derive(Debug, Default)]
 pub(super) struct Pipelines {
     layout: OnceLock<(wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
@@ -99,10 +99,17 @@ mod tests {
     const TEXT: &str = "@group(0) @binding(2) var<storage, read_write> out: array<u32>;
         @compute @workgroup_size(1) fn main() { out[0] = 1u; }";
 
+    /// The machine's adapters, opened; none is an error only with `GPUFEED_REQUIRE_GPU=1`.
+    fn gpus() -> Vec<Gpu> {
+        let adapters = Gpu::enumerate();
+        let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
+        assert!(!required || !adapters.is_empty(), "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
+        adapters.iter().map(|adapter| Gpu::open(adapter).unwrap()).collect()
+    }
+
     #[test]
     fn a_text_is_compiled_once_and_what_is_refused_is_not_kept() {
-        for adapter in Gpu::enumerate() {
-            let gpu = Gpu::open(&adapter).unwrap();
+        for gpu in gpus() {
             let first = gpu.pipeline("first", TEXT.to_owned()).unwrap();
             assert_eq!(first, gpu.pipeline("second", TEXT.to_owned()).unwrap(), "{gpu}");
             assert_ne!(first, gpu.pipeline("other", TEXT.replace("1u", "2u")).unwrap(), "{gpu}");
@@ -116,8 +123,7 @@ mod tests {
 
     #[test]
     fn old_texts_make_room() {
-        for adapter in Gpu::enumerate() {
-            let gpu = Gpu::open(&adapter).unwrap();
+        for gpu in gpus() {
             let pipeline = gpu.pipeline("gpufeed", TEXT.to_owned()).unwrap();
             for number in 0..MOST + 3 {
                 gpu.pipelines().keep(number.to_string(), pipeline.clone());

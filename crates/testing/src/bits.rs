@@ -16,7 +16,7 @@ const ALL: u64 = 256 << 20;
 /// markers.
 const JPEGS: [usize; 3] = [105, 106, 108];
 
-/// What a loader keeps of its samples after the first epoch.
+/// The cache that a loader has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     Nothing,
@@ -77,10 +77,10 @@ pub fn cases(kept: &[Kept]) -> Vec<Case> {
     cases
 }
 
-/// What a case gave.
+/// The hashes of a case's batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Of the three batches of each epoch; a cache fills in the first and serves the second.
+    /// One hash for the three batches of each epoch. A cache fills in the first epoch and serves the second.
     pub epochs: [u64; 2],
     /// Samples that came from the cache.
     pub hits: u64,

@@ -1,11 +1,11 @@
-//! Files that a test holds the library to: they are written anew only where somebody says so, and the test that writes
-//! one fails.
+//! Committed files that a test compares with what the library does today. They are rewritten only on request, and a test
+//! that rewrites one fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display, Write};
 use std::path::{Path, PathBuf};
 
-/// Set to 1, it has frozen files written anew.
+/// The environment variable that asks for it, by the value 1.
 pub const VARIABLE: &str = "GPUFEED_FREEZE";
 
 /// Differing cases that a message names.

@@ -1,4 +1,4 @@
-//! What tests, benchmarks and fuzz targets share: places to run at, pictures, reference results, frozen hashes, clocks and
+//! Code that tests, benchmarks and fuzz targets share: places to run at, pictures, reference results, frozen hashes, clocks and
 //! counters.
 
 pub mod adapters;

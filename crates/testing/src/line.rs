@@ -51,7 +51,8 @@ impl Place {
     }
 }
 
-/// Whether to try every combination, as `scripts/nightly.sh` does: where many say the same, tests otherwise try some of them.
+/// Returns true if tests are to try every combination, as `scripts/nightly.sh` asks. Otherwise they try some of those that
+/// repeat each other.
 pub fn is_full() -> bool {
     std::env::var_os("GPUFEED_FULL").is_some()
 }

@@ -43,8 +43,8 @@ enum Wait {
     Gpu,
 }
 
-/// How long a thread has waited. A lock and no atomics: a reader must not see a wait that ends now twice, or not at all; a
-/// thread that waits has 20 ns for it.
+/// The time that a thread has waited. Behind a lock instead of atomics: otherwise a reader could count a wait that is just
+/// ending twice, or miss it. The lock costs 20 ns, only where a thread waits anyway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
     pub(super) starved: Duration,
