@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 require_cargo
 
-all=(cifar idx jpeg list lmdb numpy pickle recipe seek_file tar tar_index)
+all=(cifar decode idx jpeg list lmdb numpy pickle recipe seek_file tar tar_index)
 usage() {
     printf 'usage: scripts/fuzz.sh [TARGET] [SECONDS], at least 1 second; targets: %s\n' "${all[*]}" >&2
     exit 2
@@ -41,7 +41,8 @@ sources() {
     case $1 in
         cifar) echo src/dataset/cifar/mod.rs src/dataset/source.rs ;;
         idx) echo src/dataset/idx src/dataset/source.rs ;;
-        jpeg) echo src/decode/jpeg ;;
+        decode) echo src/decode ;;
+        jpeg) echo crates/jpeg/src ;;
         list) echo src/dataset/list src/dataset/labels.rs ;;
         lmdb) echo src/dataset/lmdb ;;
         numpy) echo src/dataset/numpy src/dataset/arrays src/dataset/source.rs ;;
@@ -52,6 +53,9 @@ sources() {
         tar_index) echo src/dataset/tar/index.rs src/dataset/tar/mod.rs ;;
     esac
 }
+
+# The folder of a target's package.
+package() { if [ "$1" = jpeg ]; then echo crates/jpeg/fuzz; else echo fuzz; fi; }
 
 if ! command -v rustup >/dev/null; then
     echo 'rustup is missing (https://rustup.rs): fuzzing needs nightly Rust' >&2
@@ -89,24 +93,25 @@ triple=$(rustup run nightly rustc -vV | sed -n 's/^host: //p')
 
 step 'Building'
 # Without a sanitizer: there is next to no unsafe code, and the targets watch their own memory. Overflows panic.
-only=()
-if [ ${#targets[@]} -eq 1 ]; then only=("${targets[0]}"); fi
-cargo +nightly fuzz build --sanitizer none --target-dir "$target" "${only[@]}"
+for name in "${targets[@]}"; do
+    cargo +nightly fuzz build --fuzz-dir "$(package "$name")" --sanitizer none --target-dir "$target" "$name"
+done
 
 step 'Seeds'
-rustc --edition 2024 -o "$work/seeds" fuzz/seeds/main.rs
 for name in "${targets[@]}"; do
-    "$work/seeds" "$name" tests/golden "fuzz/corpus/$name"
-    printf '%s files in %s\n' "$(find "fuzz/corpus/$name" -type f | wc -l)" "fuzz/corpus/$name"
+    corpus=$(package "$name")/corpus/$name
+    cargo run --quiet --manifest-path fuzz/seeds/Cargo.toml --target-dir "$target" -- "$name" tests/golden "$corpus"
+    printf '%s files in %s\n' "$(find "$corpus" -type f | wc -l)" "$corpus"
 done
 
 fuzz() {
-    local name=$1 dictionary=()
-    mkdir -p "fuzz/artifacts/$name"
-    if [ -f "fuzz/$name.dict" ]; then dictionary=("-dict=fuzz/$name.dict"); fi
-    "$target/$triple/release/$name" "fuzz/corpus/$name" -max_total_time="$seconds" "${dictionary[@]}" \
+    local name=$1 package dictionary=()
+    package=$(package "$name")
+    mkdir -p "$package/artifacts/$name"
+    if [ -f "$package/$name.dict" ]; then dictionary=("-dict=$package/$name.dict"); fi
+    "$target/$triple/release/$name" "$package/corpus/$name" -max_total_time="$seconds" "${dictionary[@]}" \
         -max_len="$(longest "$name")" -timeout=5 -report_slow_units=1 -rss_limit_mb=1024 -print_final_stats=1 \
-        -artifact_prefix="fuzz/artifacts/$name/" >"$work/$name.log" 2>&1 || touch "$work/$name.failed"
+        -artifact_prefix="$package/artifacts/$name/" >"$work/$name.log" 2>&1 || touch "$work/$name.failed"
     echo "$name: $(grep -E '^Done' "$work/$name.log" || echo failed)"
 }
 
@@ -120,15 +125,16 @@ wait
 step 'Coverage'
 # The corpus in its last state; what it reaches, no matter in which run it got there.
 for name in "${targets[@]}"; do
-    cargo +nightly fuzz coverage --sanitizer none --target-dir "$target/coverage" --llvm-path "$tools" "$name" "fuzz/corpus/$name" \
-        >"$work/coverage" 2>&1 || {
+    package=$(package "$name")
+    cargo +nightly fuzz coverage --fuzz-dir "$package" --sanitizer none --target-dir "$target/coverage" --llvm-path "$tools" \
+        "$name" "$package/corpus/$name" >"$work/coverage" 2>&1 || {
         tail -n 20 "$work/coverage" >&2
         exit 1
     }
     printf '\n%s\n' "$name"
     read -ra files <<<"$(sources "$name")"
     "$tools/llvm-cov" report "$target/coverage/$triple/release/$name" \
-        -instr-profile="fuzz/coverage/$name/coverage.profdata" -show-branch-summary=false \
+        -instr-profile="$package/coverage/$name/coverage.profdata" -show-branch-summary=false \
         -sources "${files[@]/#/$PWD/}"
 done
 
@@ -143,7 +149,7 @@ for name in "${targets[@]}"; do
         failed=1
         grep -A 1 ' panicked at ' "$work/$name.log" >&2 || true
         tail -n 12 "$work/$name.log" >&2
-        echo "$name has failed: the input is in fuzz/artifacts/$name, what it did is above" >&2
+        echo "$name has failed: the input is in $(package "$name")/artifacts/$name, what it did is above" >&2
     fi
 done
 if [ "$failed" -ne 0 ]; then exit 1; fi

@@ -95,10 +95,12 @@ mod cpu;
 pub mod dataset;
 pub mod decode;
 mod error;
+mod geometry;
 mod gpu;
 #[cfg(feature = "burn")]
 pub mod interop;
 mod loader;
+mod pixels;
 pub mod plan;
 mod positioned;
 mod processor;
@@ -150,7 +152,10 @@ pub mod command {
 #[doc(hidden)]
 pub mod measure {
     pub use crate::cpu::measure::{Native, region};
-    pub use crate::decode::measure::{JpegEngine, JpegIndex, JpegSeek, scratch_bytes};
+    /// Bytes that a worker's memory for decoding has grown to.
+    pub fn scratch_bytes(scratch: &crate::decode::Scratch) -> u64 {
+        scratch.bytes()
+    }
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};
     pub use crate::loader::stats::measure::{recording, sections};
 }

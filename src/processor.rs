@@ -2,12 +2,12 @@
 
 use crate::backend::Backend;
 use crate::cpu;
-use crate::dataset::{PixelFormat, Pixels};
-use crate::decode::Rect;
 use crate::error::{Error, ErrorKind, Result};
+use crate::geometry::Rect;
 use crate::gpu::kernel::{Item, Kernels, check_batch};
 use crate::gpu::limits::is_for_cpu;
 use crate::gpu::submission::run_once;
+use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::program::Program;
 use crate::plan::{Plan, params};
 use crate::transforms::Drawn;
@@ -194,49 +194,10 @@ impl Source {
         }
     }
 
-    pub(crate) fn pixels(&self) -> cpu::Pixels<'_> {
+    pub(crate) fn pixels(&self) -> PixelsRef<'_> {
         match self {
-            Source::Bytes { data, width } => cpu::Pixels::Bytes { data, stride: 4 * width, size: 4 },
-            Source::Floats { data, width } => cpu::Pixels::Floats { data, stride: 4 * width },
-        }
-    }
-}
-
-/// The rows of `region`, as slices of the pixels' bytes.
-fn rows<'a>(pixels: Pixels<'a>, region: Rect) -> impl Iterator<Item = &'a [u8]> {
-    let size = pixels.format().bytes_per_pixel();
-    let stride = pixels.width() as usize * size;
-    let rows = pixels.bytes().chunks_exact(stride).skip(region.top as usize).take(region.height as usize);
-    rows.map(move |row| &row[region.left as usize * size..][..region.width as usize * size])
-}
-
-/// Appends `region` of 8-bit pixels as RGBA8; gray is repeated, alpha dropped.
-pub(crate) fn widen_bytes(pixels: Pixels<'_>, region: Rect, out: &mut Vec<u8>) {
-    for row in rows(pixels, region) {
-        match pixels.format() {
-            PixelFormat::R8 => out.extend(row.iter().flat_map(|&v| [v, v, v, 255])),
-            PixelFormat::Rgb8 => out.extend(row.as_chunks::<3>().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255])),
-            PixelFormat::Rgba8 => out.extend(row.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, _]| [r, g, b, 255])),
-            PixelFormat::F32 { .. } => unreachable!("float pixels are widened as floats"),
-        }
-    }
-}
-
-/// Appends `region` of float pixels as four floats each; gray is repeated.
-pub(crate) fn widen_floats(pixels: Pixels<'_>, region: Rect, out: &mut Vec<f32>) {
-    let float = |bytes: &[u8; 4]| f32::from_ne_bytes(*bytes);
-    for row in rows(pixels, region) {
-        let values = row.as_chunks::<4>().0.iter().map(float);
-        if pixels.format().channels() == 1 {
-            out.extend(values.flat_map(|v| [v, v, v, 1.0]));
-        } else {
-            // Three values a pixel; the fourth is put behind each third.
-            for (i, value) in values.enumerate() {
-                out.push(value);
-                if i % 3 == 2 {
-                    out.push(1.0);
-                }
-            }
+            Source::Bytes { data, width } => PixelsRef::Bytes { data, stride: 4 * width, size: 4 },
+            Source::Floats { data, width } => PixelsRef::Floats { data, stride: 4 * width },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A few thousand JPEGs with one mistake each, always the same: what `crates/testing/src/jpeg_engine.rs` says holds for all. The fuzz
+//! A few thousand JPEGs with one mistake each, always the same: the rules of `crates/testing/src/jpeg_engine.rs` hold for all. The fuzz
 //! target looks further.
 //!
 //! With GPUFEED_FUZZED set to a folder (fuzz/corpus/jpeg, as scripts/fuzz.sh leaves it), every input beneath it is
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use gpufeed_testing::dice::Dice;
-use gpufeed_testing::jpeg_engine::{Verdict, check};
+use gpufeed_testing::jpeg_decode::check;
+use gpufeed_testing::jpeg_engine::Verdict;
 
 #[global_allocator]
 static COUNTING: counting::Counting = counting::Counting;

@@ -4,20 +4,15 @@
 
 #![no_main]
 
-#[allow(dead_code)] // a part of it is for other tests
-#[path = "../../crates/testing/src/counting.rs"]
-mod counting;
-#[path = "../readers/mod.rs"]
-mod readers;
-
 use gpufeed::{Dataset, ImageList, Label};
+use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use readers::{Folder, bounded, control, refused};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused};
 use std::mem::discriminant;
 use std::sync::LazyLock;
 
 #[global_allocator]
-static COUNTING: counting::Counting<1> = counting::Counting;
+static COUNTING: Counting<1> = Counting;
 /// With the one image that is there.
 static FOLDER: LazyLock<Folder> = LazyLock::new(|| {
     let folder = Folder::new();

@@ -4,16 +4,11 @@
 
 #![no_main]
 
-#[allow(dead_code)] // a part of it is for other tests
-#[path = "../../crates/testing/src/counting.rs"]
-mod counting;
-#[path = "../readers/mod.rs"]
-mod readers;
-
 use gpufeed::dataset::{self, Opened};
 use gpufeed::{Arrays, Dataset, Layout, Numpy, Result};
+use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use readers::{Folder, bounded_packed, control, refused, samples, two};
+use gpufeed_fuzz::readers::{Folder, bounded_packed, control, refused, samples, two};
 use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -21,7 +16,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 #[global_allocator]
-static COUNTING: counting::Counting<1> = counting::Counting;
+static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
 fuzz_target!(|input: &[u8]| -> Corpus {

@@ -2,19 +2,14 @@
 
 #![no_main]
 
-#[allow(dead_code)] // a part of it is for other tests
-#[path = "../../crates/testing/src/counting.rs"]
-mod counting;
-#[path = "../readers/mod.rs"]
-mod readers;
-
 use gpufeed::transforms::Key;
 use gpufeed::{Plan, recipe};
+use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use readers::{bounded, refused};
+use gpufeed_fuzz::readers::{bounded, refused};
 
 #[global_allocator]
-static COUNTING: counting::Counting<1> = counting::Counting;
+static COUNTING: Counting<1> = Counting;
 
 fuzz_target!(|input: &[u8]| -> Corpus {
     let Ok(text) = std::str::from_utf8(input) else { return Corpus::Reject };

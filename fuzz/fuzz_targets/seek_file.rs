@@ -4,22 +4,17 @@
 
 #![no_main]
 
-#[allow(dead_code)] // a part of it is for other tests
-#[path = "../../crates/testing/src/counting.rs"]
-mod counting;
-#[path = "../readers/mod.rs"]
-mod readers;
-
 use gpufeed::decode::SeekIndexes;
 use gpufeed::{InMemory, Label};
+use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use readers::{Folder, bounded, control, refused};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused};
 use std::fs;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 #[global_allocator]
-static COUNTING: counting::Counting<1> = counting::Counting;
+static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
 /// The first two files of the golden set.

@@ -4,20 +4,15 @@
 
 #![no_main]
 
-#[allow(dead_code)] // a part of it is for other tests
-#[path = "../../crates/testing/src/counting.rs"]
-mod counting;
-#[path = "../readers/mod.rs"]
-mod readers;
-
 use gpufeed::dataset::TarShards;
 use gpufeed::{Dataset, Result};
+use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use readers::{Folder, bounded, control, refused, samples};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused, samples};
 use std::sync::LazyLock;
 
 #[global_allocator]
-static COUNTING: counting::Counting<1> = counting::Counting;
+static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
 /// The bits of the first byte.

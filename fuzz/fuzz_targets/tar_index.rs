@@ -2,22 +2,17 @@
 
 #![no_main]
 
-#[allow(dead_code)] // a part of it is for other tests
-#[path = "../../crates/testing/src/counting.rs"]
-mod counting;
-#[path = "../readers/mod.rs"]
-mod readers;
-
 use gpufeed::dataset::TarShards;
+use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use readers::{Folder, Read, bounded, refused, samples};
+use gpufeed_fuzz::readers::{Folder, Read, bounded, refused, samples};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 #[global_allocator]
-static COUNTING: counting::Counting<1> = counting::Counting;
+static COUNTING: Counting<1> = Counting;
 
 const INDEX: &str = ".x.tar.gpufeed-index";
 /// Bytes of an index that say what it was made of: magic, version, checksum, shard. An input is what follows.

@@ -2,9 +2,10 @@
 //! with memory that is kept as a worker keeps it. Exists only with the feature `bench-internals`, and comes without any
 //! promise.
 
-use super::{Pixels, Scratch, run};
-use crate::decode::Rect;
+use super::{Scratch, run};
 use crate::error::Result;
+use crate::geometry::Rect;
+use crate::pixels::PixelsRef;
 use crate::plan::Plan;
 use crate::plan::program::Program;
 use crate::transforms::Drawn;
@@ -62,7 +63,7 @@ impl Native {
         let mut rest = &mut out[..];
         for (program, region) in images {
             let (image, behind) = rest.split_at_mut(plan.image_bytes(program.size()));
-            let source = Pixels::Bytes { data: pixels, stride: *pixel * region.width as usize, size: *pixel };
+            let source = PixelsRef::Bytes { data: pixels, stride: *pixel * region.width as usize, size: *pixel };
             run(plan, program, source, *region, image, scratch);
             rest = behind;
         }

@@ -13,21 +13,13 @@ mod resample;
 mod store;
 mod unscaled;
 
-use crate::decode::Rect;
+use crate::geometry::Rect;
+use crate::pixels::PixelsRef;
 use crate::plan::program::{Program, StageProgram, Step};
 use crate::plan::{DType, Layout, Plan};
 use crate::transforms::opcode;
 use resample::Table;
 use unscaled::Unscaled;
-
-/// Source pixels in host memory, channels interleaved.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Pixels<'a> {
-    /// RGBA8 (`size` 4 bytes), RGB8 (3) or gray (1), rows `stride` bytes apart.
-    Bytes { data: &'a [u8], stride: usize, size: usize },
-    /// Four f32 a pixel, rows `stride` floats apart.
-    Floats { data: &'a [f32], stride: usize },
-}
 
 /// A worker's memory for this executor; grows to the largest image and stays.
 #[derive(Debug, Default)]
@@ -73,7 +65,7 @@ impl Scratch {
 pub(crate) fn run(
     plan: &Plan,
     program: &Program,
-    pixels: Pixels<'_>,
+    pixels: PixelsRef<'_>,
     region: Rect,
     out: &mut [u8],
     scratch: &mut Scratch,
@@ -102,7 +94,7 @@ pub(crate) fn run(
 pub(crate) fn run_to_floats(
     plan: &Plan,
     program: &Program,
-    pixels: Pixels<'_>,
+    pixels: PixelsRef<'_>,
     region: Rect,
     out: &mut Vec<f32>,
     scratch: &mut Scratch,
@@ -119,7 +111,7 @@ pub(crate) fn run_to_floats(
 fn run_stages(
     plan: &Plan,
     program: &Program,
-    pixels: Pixels<'_>,
+    pixels: PixelsRef<'_>,
     region: Rect,
     scratch: &mut Scratch,
     mut sink: impl FnMut(usize, &[f32]),
@@ -128,14 +120,14 @@ fn run_stages(
     let mut wide = std::mem::take(&mut scratch.wide);
     let pixels = match pixels {
         // The tables read colours.
-        Pixels::Bytes { data, stride, size: 1 }
+        PixelsRef::Bytes { data, stride, size: 1 }
             if Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
         {
             let width = region.width as usize;
             wide.clear();
             let rows = data.chunks(stride).take(region.height as usize);
             rows.for_each(|row| wide.extend(row[..width].iter().flat_map(|&v| [v, v, v, 255])));
-            Pixels::Bytes { data: &wide, stride: 4 * width, size: 4 }
+            PixelsRef::Bytes { data: &wide, stride: 4 * width, size: 4 }
         }
         pixels => pixels,
     };
@@ -145,7 +137,7 @@ fn run_stages(
         let (width, height) = (width as usize, height as usize);
         let [ready, next] = &mut buffers;
         let stride = 4 * program.stages[i.saturating_sub(1)].sampling.size().0 as usize;
-        let source = if i == 0 { pixels } else { Pixels::Floats { data: ready, stride } };
+        let source = if i == 0 { pixels } else { PixelsRef::Floats { data: ready, stride } };
         let region = if i == 0 { region } else { Rect { left: 0, top: 0, ..region } };
         if i == last {
             run_stage(plan, stage, source, region, scratch, &mut sink);
@@ -165,7 +157,7 @@ fn run_stages(
 fn run_stage(
     plan: &Plan,
     stage: &StageProgram,
-    source: Pixels<'_>,
+    source: PixelsRef<'_>,
     region: Rect,
     scratch: &mut Scratch,
     sink: &mut dyn FnMut(usize, &[f32]),

@@ -1,7 +1,7 @@
 //! Source rows to output rows: first vertically, where rows are contiguous and vectorise, then horizontally, four channels
 //! at a time. Both passes read tables of weights that hold every filter, mirror and border alike.
 
-use super::Pixels;
+use crate::pixels::PixelsRef;
 use crate::plan::sampling::{Axis, Sampling, Tap};
 use multiversion::multiversion;
 use std::ops::Range;
@@ -93,7 +93,7 @@ pub(super) fn row(
     x: &Table,
     y: &Table,
     i: usize,
-    source: Pixels<'_>,
+    source: PixelsRef<'_>,
     line: &mut Vec<f32>,
     planes: &mut [f32],
 ) {
@@ -116,7 +116,7 @@ pub(super) fn row(
     let [r, g, b] = source_fill;
     let weights = y.weights(i);
     match source {
-        Pixels::Bytes { size: 3, .. } => {
+        PixelsRef::Bytes { size: 3, .. } => {
             vertical(source, entry.first, y.hull.1, weights, left, right, &mut pixels[..3 * (right - left)]);
             widen(pixels);
         }
@@ -150,14 +150,22 @@ fn widen(pixels: &mut [f32]) {
 }
 
 /// Weighted sum of source rows `first ..`, columns `left .. right`, to as many floats a pixel as the source has.
-fn vertical(source: Pixels<'_>, first: usize, end: usize, weights: &[f32], left: usize, right: usize, out: &mut [f32]) {
+fn vertical(
+    source: PixelsRef<'_>,
+    first: usize,
+    end: usize,
+    weights: &[f32],
+    left: usize,
+    right: usize,
+    out: &mut [f32],
+) {
     let count = weights.len().min(end - first);
     let mut at = 0;
     // Up to four rows at a time stay in registers.
     while at < count {
         let group = &weights[at..count.min(at + 4)];
         match source {
-            Pixels::Bytes { data, stride, size } => {
+            PixelsRef::Bytes { data, stride, size } => {
                 let row = |k: usize| &data[(first + at + k.min(group.len() - 1)) * stride..][size * left..size * right];
                 // Bytes become floats by · 1/255, here in the weights.
                 let weight = |k: usize| group.get(k).map_or(0.0, |w| w * (1.0 / 255.0));
@@ -169,7 +177,7 @@ fn vertical(source: Pixels<'_>, first: usize, end: usize, weights: &[f32], left:
                     out,
                 );
             }
-            Pixels::Floats { data, stride } => {
+            PixelsRef::Floats { data, stride } => {
                 for (k, &weight) in group.iter().enumerate() {
                     let row = &data[(first + at + k) * stride..][4 * left..4 * right];
                     add_floats(row, weight, at + k == 0, out);

@@ -12,8 +12,8 @@ fn bytes(size: usize) -> Vec<u8> {
     (0..(SIZE.0 * SIZE.1) as usize).flat_map(|i| (0..size).map(move |c| value(4 * i + c))).collect()
 }
 
-fn pixels(data: &[u8], size: usize) -> Pixels<'_> {
-    Pixels::Bytes { data, stride: size * SIZE.0 as usize, size }
+fn pixels(data: &[u8], size: usize) -> PixelsRef<'_> {
+    PixelsRef::Bytes { data, stride: size * SIZE.0 as usize, size }
 }
 
 const WHOLE: Rect = Rect { left: 0, top: 0, width: SIZE.0, height: SIZE.1 };

@@ -2,8 +2,8 @@
 //!
 //! The numbers are those of `resample`, bit for bit: one tap of weight 1.
 
-use super::Pixels;
 use super::store::byte;
+use crate::pixels::PixelsRef;
 use crate::plan::Layout;
 use crate::plan::sampling::{Axis, Border, Filter, Sampling};
 use crate::transforms::PaddingMode;
@@ -88,8 +88,8 @@ impl Span {
 
 impl<'a> Unscaled<'a> {
     /// `None` where `resample` is needed: pixels that are mixed, or repeated by a border.
-    pub(super) fn new(sampling: &Sampling, source: Pixels<'a>) -> Option<Self> {
-        let Pixels::Bytes { data, stride, size } = source else { return None };
+    pub(super) fn new(sampling: &Sampling, source: PixelsRef<'a>) -> Option<Self> {
+        let PixelsRef::Bytes { data, stride, size } = source else { return None };
         if sampling.filter != Filter::Nearest || (sampling.x.scale, sampling.y.scale) != (1.0, 1.0) {
             return None;
         }

@@ -27,8 +27,8 @@ mod list;
 mod lmdb;
 mod memory;
 mod numpy;
-mod pixels;
 mod sample;
+mod seek_indexes;
 mod source;
 mod tar;
 
@@ -38,6 +38,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::shown;
 
+pub use crate::pixels::{PixelFormat, Pixels};
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
@@ -50,7 +51,6 @@ pub use lmdb::LmdbWriter;
 pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
 pub use memory::InMemory;
 pub use numpy::Numpy;
-pub use pixels::{PixelFormat, Pixels};
 pub use sample::{Label, Sample, SampleData};
 #[doc(hidden)]
 pub use tar::UNFINISHED;

@@ -10,13 +10,14 @@ use std::io::{Cursor, ErrorKind as Io};
 
 use image::{ColorType, ImageDecoder, ImageReader, Limits};
 
-use super::memory::{Cost, try_grow};
-use super::probe::Header;
-use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, png, truncated};
+use super::format::ImageFormat;
+use super::header::Header;
+use super::memory::{Cost, METADATA, try_grow};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, png, truncated};
+use crate::geometry::Rect;
+use crate::pixels::convert_row;
 use crate::{Error, Result};
 
-/// What a decoder may allocate besides the image: palettes, profiles, metadata, windows. In bytes.
-pub(super) const METADATA: usize = 64 << 20;
 /// Bytes of the widest pixel, four floats.
 const WIDEST: u64 = 16;
 
@@ -148,14 +149,6 @@ impl Source<'_> {
             let source = &self.raw[((top + y) * self.width + left) * N..][..columns * N];
             convert_row(source, target, &pixel);
         }
-    }
-}
-
-/// Converts pixels of `N` bytes to RGBA.
-pub(super) fn convert_row<const N: usize>(source: &[u8], target: &mut [u8], pixel: impl Fn(&[u8; N]) -> [u8; 3]) {
-    for (target, source) in target.as_chunks_mut::<PIXEL>().0.iter_mut().zip(source.as_chunks::<N>().0) {
-        let [r, g, b] = pixel(source);
-        *target = [r, g, b, 255];
     }
 }
 

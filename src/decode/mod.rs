@@ -2,60 +2,39 @@
 //!
 //! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
 //! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words. JPEG
-//! goes through our own engine (`jpeg/`) and, of other kinds than that knows, through `zune-jpeg` (`zune.rs`), PNG
+//! goes through our own engine (the crate `gpufeed-jpeg`) and, of other kinds than that knows, through `zune-jpeg` (`zune.rs`), PNG
 //! through the `png` crate (`png.rs`), everything else through the `image` crate (`fallback.rs`).
 
 mod fallback;
-mod jpeg;
-#[cfg(feature = "bench-internals")]
-pub(crate) mod measure;
+mod format;
+mod header;
 mod memory;
 mod orientation;
 mod png;
 mod probe;
-mod scale;
 mod scans;
 pub(crate) mod seek;
 mod zune;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use gpufeed_jpeg::Error::{Damaged, NoMemory, Unsupported};
+use gpufeed_jpeg::Request;
 use serde::{Deserialize, Serialize};
 
 use crate::error::panic_text;
 use crate::{Error, ErrorKind, Result};
 
-use jpeg::{Seek, Undecoded};
-use memory::try_grow;
+pub use crate::geometry::{Rect, Scale};
+pub use format::ImageFormat;
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
-pub use probe::jpeg_has_end;
-pub use probe::{ImageFormat, Probe, probe};
-pub use scale::Scale;
-pub(crate) use scale::Scaled;
+pub use gpufeed_jpeg::has_end as jpeg_has_end;
+use memory::try_grow;
+pub use probe::{Probe, probe};
 pub use seek::{IndexSummary, SeekIndex, SeekIndexes};
 
 /// Bytes of one decoded pixel: red, green, blue, 255.
 const PIXEL: usize = 4;
-
-/// A rectangle in pixels of the *oriented* image.
-///
-/// ```
-/// use gpufeed::decode::Rect;
-///
-/// let middle = Rect { left: 10, top: 20, width: 100, height: 50 };
-/// assert_eq!(middle.left + middle.width, 110);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rect {
-    /// Columns before the rectangle, from 0.
-    pub left: u32,
-    /// Rows above the rectangle, from 0.
-    pub top: u32,
-    /// Columns of the rectangle, at least 1.
-    pub width: u32,
-    /// Rows of the rectangle, at least 1.
-    pub height: u32,
-}
 
 /// What to do with the orientation that EXIF data declares.
 ///
@@ -167,11 +146,20 @@ pub struct Scratch {
     /// RGBA of the region, turned.
     oriented: Vec<u8>,
     /// The JPEG engine's.
-    jpeg: jpeg::Scratch,
+    jpeg: gpufeed_jpeg::Decoder,
 }
 
 impl Scratch {
-    /// Bytes that it has grown to.
+    /// Bytes of memory that it has grown to.
+    ///
+    /// ```
+    /// assert_eq!(gpufeed::decode::Scratch::default().bytes(), 0);
+    /// ```
+    pub fn bytes(&self) -> u64 {
+        self.sizes().iter().sum::<usize>() as u64
+    }
+
+    /// Of each of its parts.
     pub(crate) fn sizes(&self) -> [usize; 6] {
         let [file, planes, columns] = self.jpeg.sizes();
         [self.raw.len(), self.stored.len(), self.oriented.len(), file, planes, columns]
@@ -185,6 +173,15 @@ impl Scratch {
         }
         self.jpeg.reserve([file, planes, columns]);
     }
+}
+
+/// How a seek index takes part in decoding.
+#[derive(Clone, Copy, Default)]
+struct Seek<'a> {
+    /// The file's index, if there is one.
+    index: Option<&'a gpufeed_jpeg::SeekIndex>,
+    /// Whether to build the index if there is none. The scan is then read to its end.
+    build: bool,
 }
 
 /// The pixels of a region.
@@ -265,7 +262,7 @@ fn build_index(
     probe: &Probe,
     options: &DecodeOptions,
     scratch: &mut Scratch,
-) -> Result<Option<jpeg::SeekIndex>> {
+) -> Result<Option<gpufeed_jpeg::SeekIndex>> {
     // The scan is read to its end, but of the pixels as good as none.
     let corner = Rect { left: 0, top: 0, width: 1, height: 1 };
     let seek = Seek { index: None, build: true };
@@ -286,7 +283,8 @@ pub(crate) enum Way {
 /// Whether [`decode_indexed`] would decode an image at another scale than [`Scale::Full`], by what its headers say: it
 /// has to be a JPEG for our own engine.
 pub(crate) fn can_scale(bytes: &[u8], probe: &Probe, options: &DecodeOptions) -> bool {
-    probe.format == ImageFormat::Jpeg && jpeg::serves(bytes, probe.stored, options)
+    let request = Request::new(probe.stored).fill(options.truncated == Truncated::Fill);
+    probe.format == ImageFormat::Jpeg && gpufeed_jpeg::check(bytes, &request).is_ok()
 }
 
 /// [`decode`] at a scale, in whose coordinates the region is, with the seek indexes of `store`, which gets those that
@@ -333,11 +331,9 @@ fn seeking<'a>(
     options: &DecodeOptions,
     seek: Seek<'_>,
     scratch: &'a mut Scratch,
-) -> Result<(Decoded<'a>, (Way, Option<jpeg::SeekIndex>))> {
-    let inside =
-        |start: u32, length: u32, all: u32| length > 0 && start.checked_add(length).is_some_and(|end| end <= all);
+) -> Result<(Decoded<'a>, (Way, Option<gpufeed_jpeg::SeekIndex>))> {
     let (across, down) = scale.size((probe.width, probe.height));
-    if !inside(region.left, region.width, across) || !inside(region.top, region.height, down) {
+    if !region.is_inside((across, down)) {
         let reason = format!("{region:?} must be a part of the image's {across}x{down} pixels");
         return Err(Error::argument("region", reason));
     }
@@ -349,18 +345,23 @@ fn seeking<'a>(
     let (placed, index) = guarded(probe.format, || match probe.format {
         ImageFormat::Jpeg => {
             let Scratch { stored: target, jpeg, .. } = &mut *scratch;
-            match jpeg::decode(bytes, probe.stored, (stored, scale), options, seek, jpeg, target) {
-                Ok((placed, indexed, built)) => {
-                    let way = if indexed { Way::Indexed } else { Way::FromStart };
-                    Ok((placed, (way, built)))
+            let fill = options.truncated == Truncated::Fill;
+            let request = Request::new(probe.stored).scale(scale).region(stored).fill(fill);
+            let request = request.index(seek.index).build_index(seek.build);
+            match jpeg.decode_into(bytes, &request, target) {
+                Ok(outcome) => {
+                    let way = if outcome.by_index { Way::Indexed } else { Way::FromStart };
+                    let placed = Placed { offset: 0, stride: stored.width as usize * PIXEL };
+                    Ok((placed, (way, outcome.index)))
                 }
-                Err(Undecoded::Damaged(reason)) => Err(truncated(probe.format, reason)),
-                Err(Undecoded::Declined(reason)) if !scale.is_full() => Err(broken(probe.format, reason)),
-                Err(Undecoded::Declined(reason)) => {
+                Err(Unsupported(reason)) if scale.is_full() => {
                     probe.cost.try_passing()?;
                     zune::decode(bytes, reason, probe.stored, stored, options, scratch)
                         .map(|placed| (placed, (Way::Other, None)))
                 }
+                Err(Damaged(reason)) => Err(truncated(probe.format, reason)),
+                Err(NoMemory { bytes }) => Err(ErrorKind::NoMemory { bytes: bytes as u64 }.into()),
+                Err(error) => Err(broken(probe.format, error.reason())),
             }
         }
         ImageFormat::Png => {
@@ -391,15 +392,6 @@ fn seeking<'a>(
 fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|panic| Err(broken(format, format!("the decoder panicked: {}", panic_text(panic.as_ref())))))
-}
-
-/// Makes `buffer` at least `length` bytes long. The old memory goes first and the new one comes zeroed from the
-/// system, so a hostile header reserves pages but touches none.
-fn grow(buffer: &mut Vec<u8>, length: usize) {
-    if buffer.len() < length {
-        *buffer = Vec::new();
-        *buffer = vec![0; length];
-    }
 }
 
 /// An [`ErrorKind::Decode`].

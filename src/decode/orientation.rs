@@ -4,7 +4,8 @@
 //! 3 turned by 180°, 4 mirrored top-bottom, 5 transposed, 6 to be turned 90° clockwise, 7 transposed along the other
 //! diagonal, 8 to be turned 90° counter-clockwise.
 
-use super::{PIXEL, Rect};
+use super::PIXEL;
+use crate::geometry::Rect;
 
 /// The tag's number.
 const TAG: u16 = 274;

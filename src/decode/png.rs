@@ -5,9 +5,11 @@ use std::io::{Cursor, ErrorKind as Io};
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Reader, Transformations};
 
-use super::fallback::{METADATA, convert_row};
-use super::memory::{Cost, try_grow};
-use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, truncated};
+use super::format::ImageFormat;
+use super::memory::{Cost, METADATA, try_grow};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
+use crate::geometry::Rect;
+use crate::pixels::convert_row;
 use crate::{Error, Result};
 
 /// Rows that the crate holds at most: what it has unpacked and not given out yet.

@@ -1,7 +1,7 @@
 //! How much a JPEG asks of zune-jpeg, by its markers alone: scans, and the blocks that they go over. Progressive files
 //! can go over a large image hundreds of times for a few bytes a scan, so both are bounded before anything is decoded.
 
-use super::probe::{EOI, Segments};
+use gpufeed_jpeg::Segments;
 
 /// Most scans of a file. libjpeg's script for progressive files has ten; libjpeg-turbo's fuzzers stop at 500, too.
 pub(super) const MAX_SCANS: usize = 500;
@@ -59,7 +59,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<Work, String> {
     for (marker, payload) in Segments::new(bytes) {
         match marker {
             // Further images may follow.
-            EOI => break,
+            Segments::EOI => break,
             0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF => {
                 if frame.is_some() {
                     return Err("several frames".to_owned());
@@ -102,7 +102,8 @@ pub(super) fn check(bytes: &[u8]) -> Result<Work, String> {
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use crate::decode::{DecodeOptions, ImageFormat, Rect, Scratch, Truncated, decode, probe};
+    use crate::decode::{DecodeOptions, ImageFormat, Scratch, Truncated, decode, probe};
+    use crate::geometry::Rect;
 
     fn segment(marker: u8, payload: &[u8]) -> Vec<u8> {
         [&[0xFF, marker, 0, payload.len() as u8 + 2], payload].concat()

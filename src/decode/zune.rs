@@ -18,14 +18,11 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
+use super::format::ImageFormat;
 use super::memory::try_grow;
-use super::{DecodeOptions, ImageFormat, PIXEL, Placed, Rect, Scratch, Truncated, broken, scans, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, scans, truncated};
+use crate::geometry::Rect;
 use crate::{Error, Result};
-
-/// More pixels than this per byte of file no Huffman-coded JPEG can hold: an MCU covers at most 64 × 16 pixels and its
-/// blocks take at least 8 bits together, which makes 1024. A file beyond it is cut or forged, and costs no memory; the
-/// engine refuses it before it comes here.
-pub(super) const PIXELS_PER_BYTE: u64 = 2048;
 
 /// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`. `declined` says
 /// why our own engine does not.

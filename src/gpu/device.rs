@@ -1,7 +1,7 @@
 //! Adapters and devices: choosing one, opening one, adopting the application's.
 
-use super::health::Health;
-use super::pipelines::Pipelines;
+use super::pipeline_cache::PipelineCache;
+use super::watch::Health;
 use crate::error::{ErrorKind, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ struct Shared {
     queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
     health: Health,
-    pipelines: Pipelines,
+    pipelines: PipelineCache,
     buffers_made: AtomicU64,
     /// The device of Burn's that computes on this one.
     #[cfg(feature = "burn")]
@@ -170,7 +170,7 @@ impl Gpu {
             queue,
             info: adapter.get_info(),
             health,
-            pipelines: Pipelines::default(),
+            pipelines: PipelineCache::default(),
             buffers_made: AtomicU64::new(0),
             #[cfg(feature = "burn")]
             burn: std::sync::OnceLock::new(),
@@ -216,7 +216,7 @@ impl Gpu {
         &self.shared.burn
     }
 
-    pub(super) fn pipelines(&self) -> &Pipelines {
+    pub(super) fn pipelines(&self) -> &PipelineCache {
         &self.shared.pipelines
     }
 

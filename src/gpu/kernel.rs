@@ -1,9 +1,9 @@
 //! A plan's compute pipelines, and the dispatches of a chunk of images.
 
-use super::Gpu;
 use super::limits::intermediate_bytes;
 use super::pages::{Page, Place};
 use super::workspace::Workspace;
+use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::params::{Image, Source};
 use crate::plan::pass::Pass;
@@ -12,9 +12,6 @@ use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
 use crate::plan::{DType, Plan};
 use std::num::NonZero;
 use std::ops::Range;
-
-/// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
-pub(crate) const ALIGNMENT: u64 = 256;
 
 /// A plan's pipelines.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! What `gpufeed bench` and `benches/kernels.rs` measure beside the public API: single dispatches, a slot's way in, one
 //! image's draw. Exists only with the feature `bench-internals`, and comes without any promise.
 
-use super::Gpu;
-use super::kernel::{ALIGNMENT, Item, Kernels, Target, pack_workgroups, workgroups};
+use super::kernel::{Item, Kernels, Target, pack_workgroups, workgroups};
 use super::staging::Staging;
 use super::submission::{Part, Resources};
 use super::timing::Times;
+use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, Result};
 use crate::plan::params::Source;
 use crate::plan::pass::Pass;

@@ -7,6 +7,7 @@ pub(crate) mod limits;
 #[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
 pub(crate) mod pages;
+mod pipeline_cache;
 mod pipelines;
 #[cfg(test)]
 mod quirks;
@@ -14,7 +15,11 @@ pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;
 pub(crate) mod timing;
+mod watch;
 pub(crate) mod workspace;
 
 pub use device::Gpu;
 pub(crate) use wgpu::Adapter;
+
+/// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
+const ALIGNMENT: u64 = 256;

@@ -1,7 +1,7 @@
 //! GPU memory for samples that stay: buffers of a binding's size, filled from front to back.
 
+use super::ALIGNMENT;
 use super::Gpu;
-use super::kernel::ALIGNMENT;
 
 /// A page that the GPU refuses is tried again at half its size, down to this.
 const SMALLEST: u64 = 64 << 20;

@@ -4,32 +4,6 @@
 use super::Gpu;
 use crate::error::Result;
 use crate::plan::wgsl;
-use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// Most texts that are kept; one more, and all are dropped. A plan has a dozen at the most.
-const MOST: usize = 512;
-
-/// The compiled pipelines of one device, and the layout that they share.
-#[derive(Debug, Default)]
-pub(super) struct Pipelines {
-    layout: OnceLock<(wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
-    compiled: Mutex<HashMap<String, wgpu::ComputePipeline>>,
-}
-
-impl Pipelines {
-    fn get(&self, text: &str) -> Option<wgpu::ComputePipeline> {
-        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
-    }
-
-    fn keep(&self, text: String, pipeline: wgpu::ComputePipeline) {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if compiled.len() >= MOST {
-            compiled.clear();
-        }
-        compiled.insert(text, pipeline);
-    }
-}
 
 impl Gpu {
     /// The bindings of every pass: source, parameters, statistics, target.
@@ -95,6 +69,7 @@ impl Gpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::pipeline_cache::MOST;
 
     const TEXT: &str = "@group(0) @binding(2) var<storage, read_write> out: array<u32>;
         @compute @workgroup_size(1) fn main() { out[0] = 1u; }";

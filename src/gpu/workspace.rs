@@ -1,8 +1,8 @@
 //! The buffers that every submission works in: parameters, statistics, intermediates. Made once; queue order makes their
 //! reuse by the next submission safe.
 
+use super::ALIGNMENT;
 use super::Gpu;
-use super::kernel::ALIGNMENT;
 use super::limits::INTERMEDIATE_BYTES;
 use super::timing::Timing;
 use crate::error::{ErrorKind, Result};

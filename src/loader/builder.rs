@@ -12,8 +12,6 @@ use crate::sampler::LastBatch;
 use crate::transforms::Transform;
 use std::sync::Arc;
 
-pub(super) use build::COPY_SLOTS;
-
 /// Settings of a [`DataLoader`](crate::DataLoader); made by [`DataLoader::builder`](crate::DataLoader::builder).
 ///
 /// ```

@@ -1,8 +1,9 @@
 //! A sample that is drawn and not yet decoded: which pixels its views read.
 
-use crate::cpu;
-use crate::decode::{Probe, Rect, Scale};
+use crate::decode::Probe;
+use crate::geometry::{Rect, Scale};
 use crate::gpu::limits::is_for_cpu;
+use crate::pixels::PixelsRef;
 use crate::plan::program::Program;
 use crate::transforms::Drawn;
 
@@ -64,18 +65,11 @@ impl View {
     }
 
     /// This view's pixels of those that were decoded for all views of `drafted`.
-    pub(super) fn pixels<'a>(&self, drafted: &Drafted, pixels: cpu::Pixels<'a>) -> cpu::Pixels<'a> {
+    pub(super) fn pixels<'a>(&self, drafted: &Drafted, pixels: PixelsRef<'a>) -> PixelsRef<'a> {
         // A view that shows nothing but a border reads none of them, wherever its region lies.
         let left = self.region.left.saturating_sub(drafted.region.left) as usize;
         let top = self.region.top.saturating_sub(drafted.region.top) as usize;
-        match pixels {
-            cpu::Pixels::Bytes { data, stride, size } => {
-                cpu::Pixels::Bytes { data: &data[top * stride + left * size..], stride, size }
-            }
-            cpu::Pixels::Floats { data, stride } => {
-                cpu::Pixels::Floats { data: &data[top * stride + 4 * left..], stride }
-            }
-        }
+        pixels.part(left, top)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the threads of a run share: everything immutable, and the pools that outlive a run.
 
 use super::OnError;
-use super::builder;
 use super::cache;
 use super::host::HostBuffer;
 use super::outputs::{Lease, Outputs, Run};
@@ -20,6 +19,9 @@ use crate::sampler::Sampler;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// Staging buffers for finished batches.
+pub(super) const COPY_SLOTS: usize = 2;
 
 /// Everything immutable that the threads of a run share, and the pools that outlive a run.
 pub(super) struct Line {
@@ -182,7 +184,7 @@ impl Line {
         let Execution::HostToGpu { gpu, pool, .. } = &self.execution else { return Err(not_that_execution()) };
         match pool.1.try_recv() {
             Ok(staging) => Ok(staging),
-            Err(_) => Staging::new(gpu, builder::COPY_SLOTS, self.batch_bytes().next_multiple_of(4), false),
+            Err(_) => Staging::new(gpu, COPY_SLOTS, self.batch_bytes().next_multiple_of(4), false),
         }
     }
 

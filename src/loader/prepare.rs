@@ -3,12 +3,12 @@
 use super::cache::{HostEntry, Known, Store};
 use super::drafted::{Drafted, View, is_reduced};
 use super::line::{Execution, Line};
-use crate::cpu;
 use crate::dataset::{Dataset, Label, PixelFormat, SampleData};
-use crate::decode::{self, Rect, Scale, seek};
+use crate::decode::{self, seek};
 use crate::error::{Error, ErrorKind, Result};
+use crate::geometry::{Rect, Scale};
+use crate::pixels::{PixelsRef, widen_bytes, widen_floats};
 use crate::plan::program::Program;
-use crate::processor::{widen_bytes, widen_floats};
 use crate::sampler::Slot;
 use crate::transforms::{Drawn, Key};
 
@@ -169,7 +169,7 @@ impl Line {
         drafted: &Drafted,
         (decode, found): (&'a mut decode::Scratch, &mut seek::Scratch),
         (bytes, floats): (&'a mut Vec<u8>, &'a mut Vec<f32>),
-    ) -> Result<cpu::Pixels<'a>> {
+    ) -> Result<PixelsRef<'a>> {
         let stride = 4 * drafted.region.width as usize;
         // Room for the whole image, whatever the region: the next one of this image may be larger.
         let float = drafted.float;
@@ -181,30 +181,25 @@ impl Line {
                 let wanted = (drafted.region, drafted.scale);
                 let (decoded, way) = decode::decode_indexed(file, probe, wanted, &self.decode, seek, decode)?;
                 self.stats.decoded(way);
-                Ok(cpu::Pixels::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
+                Ok(PixelsRef::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
             }
             (Data::Read(SampleData::Pixels(pixels)), _) if float => {
                 floats.clear();
                 floats.reserve_exact(whole);
                 widen_floats(*pixels, drafted.region, floats);
-                Ok(cpu::Pixels::Floats { data: floats, stride })
+                Ok(PixelsRef::Floats { data: floats, stride })
             }
             (Data::Read(SampleData::Pixels(pixels)), _)
                 if pixels.format() == PixelFormat::Rgb8
                     || (pixels.format() == PixelFormat::R8 && self.augments_on_cpu()) =>
             {
-                // Where they lie.
-                let Rect { left, top, .. } = drafted.region;
-                let size = pixels.format().bytes_per_pixel();
-                let stride = size * pixels.width() as usize;
-                let data = &pixels.bytes()[top as usize * stride + size * left as usize..];
-                Ok(cpu::Pixels::Bytes { data, stride, size })
+                Ok(pixels.in_place(drafted.region))
             }
             (Data::Read(SampleData::Pixels(pixels)), _) => {
                 bytes.clear();
                 bytes.reserve_exact(whole);
                 widen_bytes(*pixels, drafted.region, bytes);
-                Ok(cpu::Pixels::Bytes { data: bytes, stride, size: 4 })
+                Ok(PixelsRef::Bytes { data: bytes, stride, size: 4 })
             }
             (Data::Read(SampleData::Encoded(_)), None) => {
                 Err(ErrorKind::Decode { format: "image", reason: "not probed".to_owned() }.into())

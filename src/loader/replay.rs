@@ -1,15 +1,16 @@
 //! One sample again, by the parameters that were drawn for it.
 
 use super::DataLoader;
-use super::cache::round;
 use super::drafted::Drafted;
 use super::line::Execution;
+use super::round::round;
 use crate::backend::Backend;
 use crate::cpu;
 use crate::dataset::{PixelFormat, Pixels, SampleData};
+use crate::decode;
 use crate::decode::seek::{self, Saver};
-use crate::decode::{self, Rect};
 use crate::error::{Error, Result};
+use crate::geometry::Rect;
 use crate::plan::program::Program;
 use crate::processor::{Part, Processor, program};
 use crate::transforms::Drawn;

@@ -11,9 +11,10 @@ use super::prepare::{Facts, Prepared};
 use super::scratch::{Parts, Scratch};
 use super::stats::{Clock, Stage};
 use crate::cpu;
-use crate::decode::Scale;
 use crate::error::{Error, ErrorKind, Result};
+use crate::geometry::Scale;
 use crate::gpu::staging::{MappedRange, OpenRange};
+use crate::pixels::PixelsRef;
 use crate::plan::params::Source;
 use crate::plan::program::Program;
 use crate::sampler::Slot;
@@ -270,7 +271,7 @@ impl Worker<'_> {
             clock.work(stage, 0, || line.keep_beside(claim, source, (reduced, kept), executor));
         }
         clock.bytes(Stage::Put, bytes);
-        let copy = |pixels: cpu::Pixels<'_>, (width, height): (u32, u32), at: u64, views: usize| {
+        let copy = |pixels: PixelsRef<'_>, (width, height): (u32, u32), at: u64, views: usize| {
             let copied =
                 clock.work(Stage::Put, views, || copy(pixels, width as usize, height as usize, &range, at as usize));
             copied.or_else(|error| {
@@ -278,8 +279,8 @@ impl Worker<'_> {
                 Err(Stopped)
             })
         };
-        let source = |offset: u64, stride: u32, pixels: cpu::Pixels<'_>| {
-            let float = matches!(pixels, cpu::Pixels::Floats { .. });
+        let source = |offset: u64, stride: u32, pixels: PixelsRef<'_>| {
+            let float = matches!(pixels, PixelsRef::Floats { .. });
             Source { offset: (offset / 4) as u32, stride, float }
         };
         let mut views = Vec::with_capacity(drafted.views.len());
@@ -301,7 +302,7 @@ impl Worker<'_> {
                     cpu::run_to_floats(&line.plan, &view.program, pixels, view.region, reduced, executor);
                 });
                 let (width, height) = view.program.size();
-                pixels = cpu::Pixels::Floats { data: reduced, stride: 4 * width as usize };
+                pixels = PixelsRef::Floats { data: reduced, stride: 4 * width as usize };
                 ((width, height), Program::finished((width, height), program.stages.len()))
             } else {
                 let region = view.region;
@@ -317,17 +318,17 @@ impl Worker<'_> {
 }
 
 /// Row by row into write-combined memory from byte `at` of the range on, in one sequential pass.
-fn copy(pixels: cpu::Pixels<'_>, width: usize, height: usize, range: &MappedRange, at: usize) -> Result<()> {
+fn copy(pixels: PixelsRef<'_>, width: usize, height: usize, range: &MappedRange, at: usize) -> Result<()> {
     let mut range = range.open()?;
     let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
-        cpu::Pixels::Bytes { data, stride, size: 3 } => {
+        PixelsRef::Bytes { data, stride, size: 3 } => {
             for y in 0..height {
                 widen(&data[y * stride..][..3 * width], at + 4 * width * y, &mut range);
             }
             return Ok(());
         }
-        cpu::Pixels::Bytes { data, stride, .. } => (data, 4 * width, stride),
-        cpu::Pixels::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
+        PixelsRef::Bytes { data, stride, .. } => (data, 4 * width, stride),
+        PixelsRef::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
     };
     if row == stride {
         range.write(at, &bytes[..row * height]);

@@ -9,8 +9,8 @@
 use super::program::{Program, StageProgram};
 use super::sampling::{Filter, Sampling};
 use super::{Plan, fuse};
-use crate::decode::Rect;
 use crate::error::Result;
+use crate::geometry::Rect;
 use crate::transforms::{Drawn, Effect, PaddingMode};
 use std::sync::Arc;
 

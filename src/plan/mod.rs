@@ -15,11 +15,11 @@ pub(crate) mod sampling;
 mod variants;
 pub(crate) mod wgsl;
 
-use crate::decode::Scale;
 use crate::error::{Error, Result};
-use crate::transforms::ahead::Ahead;
+use crate::geometry::Scale;
+use crate::random::ahead::Ahead;
 use crate::transforms::draw::{Context, first_slots};
-use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform};
+use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform, random_paths};
 use fuse::{Place, Stage};
 use head::Head;
 use program::Program;
@@ -229,7 +229,9 @@ impl Plan {
 
     /// For `draw_ahead`.
     pub(crate) fn ahead(&self) -> Ahead {
-        Ahead::new(&self.transforms)
+        let mut paths = Vec::new();
+        random_paths(&self.transforms, 0, &mut paths);
+        Ahead::new(paths)
     }
 
     /// [`draw`](Self::draw) with the numbers that `ahead` has for the `image`-th of its keys, which is `key`.

@@ -3,8 +3,8 @@
 use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
-use crate::decode::{Rect, Scale, Scaled};
 use crate::error::{Error, Result};
+use crate::geometry::{Rect, Scale, Scaled};
 use crate::transforms::{Drawn, DrawnOp, Effect, Erased, Op, opcode};
 use bytemuck::{Pod, Zeroable};
 

@@ -8,7 +8,7 @@
 //! so resize-then-crop equals the crop of the whole resize. The taps stop at the *view*, so crop-then-resize
 //! sees the crop alone, as torchvision's does. The WGSL twin is `shaders/sample/`.
 
-use crate::decode::{Rect, Scaled};
+use crate::geometry::{Rect, Scaled};
 use crate::transforms::{Interpolation, PaddingMode};
 use bytemuck::{Pod, Zeroable};
 

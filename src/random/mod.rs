@@ -1,6 +1,8 @@
 //! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `lanes.rs` where many images draw at
 //! once), and our own formulas from its integers to numbers.
 
+pub(crate) mod ahead;
+pub(crate) mod key;
 pub(crate) mod lanes;
 
 use lanes::Block;

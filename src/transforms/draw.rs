@@ -1,55 +1,12 @@
-//! Random numbers and the context in which transforms draw them.
-//!
-//! Every number is a function of (seed, epoch, sample, occurrence, view, operator's path), so workers, shards, queues
-//! and restarts change nothing. The generator is ChaCha8 (`rand_chacha`): the first five make its 32-byte key, the path
-//! its stream (`random/`).
+//! The context in which transforms draw their random numbers, and the result.
 
-use super::ahead::Ahead;
 use super::op::Op;
-use crate::decode::Scale;
 use crate::error::{Error, ErrorKind, Result};
+use crate::geometry::Scale;
 pub(crate) use crate::random::Numbers;
+use crate::random::ahead::Ahead;
+use crate::random::key::{Key, child};
 use serde::{Deserialize, Serialize};
-
-/// What a sample's random numbers depend on.
-///
-/// ```
-/// use gpufeed::transforms::Key;
-///
-/// let key = Key { seed: 42, epoch: 3, sample: 1234, ..Key::default() };
-/// assert_eq!(key.occurrence, 0);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Key {
-    /// The run's seed.
-    pub seed: u64,
-    /// The epoch.
-    pub epoch: u64,
-    /// The sample's id (`Dataset::id`).
-    pub sample: u64,
-    /// 0 when the sample comes for the first time in the epoch, 1 for the second, …
-    pub occurrence: u32,
-    /// Which of several outputs of one decode.
-    pub view: u32,
-}
-
-impl Key {
-    /// The 32 bytes that key the generator.
-    pub(super) fn bytes(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        bytes[0..8].copy_from_slice(&self.seed.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.sample.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.occurrence.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.view.to_le_bytes());
-        bytes
-    }
-
-    /// The generator of the operator at `path`.
-    pub(crate) fn numbers(&self, path: u64) -> Numbers {
-        Numbers::new(self.bytes(), path)
-    }
-}
 
 /// The ops drawn for one image, readable from a batch and replayable on a single sample.
 ///
@@ -152,13 +109,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The path of the `i`-th operator of the list of the operator at `path`; 0 is the plan's own list.
-///
-/// Base 256 digits, each ≥ 1: distinct paths have distinct streams (Plan::compile checks width and depth).
-pub(super) fn child(path: u64, i: usize) -> u64 {
-    path * 256 + i as u64 + 1
-}
-
 /// The first slot of each transform of a list, relative to the list's first.
 pub(crate) fn first_slots(transforms: &[super::Transform]) -> Vec<u16> {
     let mut slots = super::Slots::default();
@@ -195,38 +145,5 @@ pub(crate) fn check_fill(fill: [f32; 3]) -> Result<()> {
         Ok(())
     } else {
         Err(Error::argument("fill", format!("{fill:?}; finite numbers work, usually in [0, 1]")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Worked out by a second implementation of ChaCha8, in Python, that gives the published vector of `random/`, too.
-    #[test]
-    fn numbers_are_the_same_on_every_platform() {
-        let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
-        let mut numbers = key.numbers(6);
-        let bounds = [1 << 32, 1000, 6, 3 << 62];
-        assert_eq!(bounds.map(|bound| numbers.below(bound)), [2_047_385_422, 884, 3, 13_790_978_348_347_344_860]);
-        assert_eq!(numbers.unit(), 0.531_157_647_882_215_1);
-        assert_eq!(numbers.uniform(-2.0, 3.0), 0.531_497_598_552_317_4);
-        let chances: [bool; 11] = std::array::from_fn(|_| numbers.chance(0.5));
-        assert_eq!(chances, [true, false, true, false, false, false, true, false, false, false, true]);
-    }
-
-    #[test]
-    fn every_part_of_the_key_counts() {
-        let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
-        let first = |key: Key, path| key.numbers(path).unit();
-        let others = [
-            first(Key { seed: 9, ..key }, 6),
-            first(Key { epoch: 9, ..key }, 6),
-            first(Key { sample: 9, ..key }, 6),
-            first(Key { occurrence: 9, ..key }, 6),
-            first(Key { view: 9, ..key }, 6),
-            first(key, 9),
-        ];
-        assert!(others.iter().all(|&other| other != first(key, 6)));
     }
 }

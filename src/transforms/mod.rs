@@ -6,7 +6,6 @@
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
-pub(crate) mod ahead;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
@@ -30,10 +29,11 @@ mod random_vertical_flip;
 mod resize;
 pub(crate) mod snippet;
 
+pub use crate::random::key::Key;
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
-pub use draw::{Drawn, DrawnOp, Key};
+pub use draw::{Drawn, DrawnOp};
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
 pub use op::{Erased, Interpolation, Op, PaddingMode};
@@ -267,5 +267,16 @@ impl CropSize {
     fn validate(self) -> Result<()> {
         draw::check_side("size", self.height)?;
         draw::check_side("size", self.width)
+    }
+}
+
+/// The paths of the operators that may draw.
+pub(crate) fn random_paths(transforms: &[Transform], path: u64, paths: &mut Vec<u64>) {
+    for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| !transform.is_fixed()) {
+        let own = crate::random::key::child(path, i);
+        paths.push(own);
+        if let Transform::RandomApply(RandomApply { transforms, .. }) = transform {
+            random_paths(transforms, own, paths);
+        }
     }
 }

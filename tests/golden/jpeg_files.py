@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden JPEG files for src/decode/jpeg: small ones of every kind that the engine decodes, and what libjpeg-turbo makes of them.
+"""Golden JPEG files for crates/jpeg: small ones of every kind that the engine decodes, and what libjpeg-turbo makes of them.
 
 Run (CPU, no network, seconds; needs cjpeg, djpeg and jpegtran, Debian's libjpeg-turbo-progs, for what Pillow does not write, and because Pillow does
 not tell what libjpeg refuses from what it fills):
@@ -9,7 +9,7 @@ not tell what libjpeg refuses from what it fills):
 
 jpeg_files.bin holds the files one behind the other. Each line of the .txt: the file's length in bytes, FNV-1a 64 of its RGB at full size and at 1/2, 1/4
 and 1/8 (- where Pillow cannot be asked for it), what it is.
-The tests are in src/decode/jpeg/files.rs.
+The tests are in crates/jpeg/tests/files/main.rs.
 
 jpeg_damaged.txt: of a thousand of these files with a bit flipped or cut in their data (`damaged` says how; crates/testing/src/damaged.rs does the same) what
 djpeg makes of them, FNV-1a 64 of the RGB, - where it refuses. The test is in tests/decode/golden.rs.

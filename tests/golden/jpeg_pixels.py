@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Golden hashes for src/decode/jpeg: what libjpeg-turbo makes of JPEGs whose coefficients a formula gives.
+"""Golden hashes for crates/jpeg: what libjpeg-turbo makes of JPEGs whose coefficients a formula gives.
 
 Run (CPU, no network, seconds):
 
     python3 -m venv v && v/bin/pip install pillow==13.0.0
-    v/bin/python tests/golden/jpeg_pixels.py            # rewrites src/decode/jpeg/exactness.txt
+    v/bin/python tests/golden/jpeg_pixels.py            # rewrites tests/golden/jpeg_pixels.txt
     v/bin/python tests/golden/jpeg_pixels.py --check    # compares with it
 
-The tests in src/decode/jpeg/exactness.rs make the same coefficients, so no JPEG is stored. Each line of the file: the
+The tests in crates/jpeg/tests/exactness.rs make the same coefficients, so no JPEG is stored. Each line of the file: the
 kind of coefficients, columns, rows, sampling factors, scale, then FNV-1a 64 of the RGB (of one channel where gray).
 """
 import io
@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 ZIGZAG = sorted(range(64), key=lambda i: (i // 8 + i % 8, i // 8 if (i // 8 + i % 8) % 2 else i % 8))
-FILE = Path(__file__).parents[2] / "src/decode/jpeg/exactness.txt"
+FILE = Path(__file__).with_name("jpeg_pixels.txt")
 
 
 class Draws:

@@ -1,5 +1,5 @@
-//! What must hold whatever a JPEG's bytes are; `tests/decode_mutants.rs` and the fuzz target
-//! `fuzz/fuzz_targets/jpeg.rs` check it.
+//! The rules that hold whatever a JPEG's bytes are; `tests/decode_mutants.rs` and the fuzz target
+//! `crates/jpeg/fuzz/fuzz_targets/jpeg.rs` check them.
 //!
 //! An input is a file and, behind it, 24 bytes that say what is done with it ([`Control`]). No panic; no more memory
 //! than the declared size and `max_pixels` allow; the region is that part of the whole image, whether an index is
@@ -7,14 +7,12 @@
 //! too, and all its regions are decoded or none. A damaged index may give wrong pixels (its store has checksums),
 //! nothing worse.
 
-use gpufeed::ErrorKind;
-use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scale, Scratch, Truncated, decode, probe};
-use gpufeed::measure::{JpegEngine, JpegIndex, JpegSeek};
+use gpufeed_jpeg::{Decoder, Header, Rect, Request, Scale, SeekIndex};
 
 use crate::counting::peak_of;
 
 /// Most pixels of an image: 4 MiB when decoded.
-const MAX_PIXELS: u64 = 1 << 20;
+pub(crate) const MAX_PIXELS: u64 = 1 << 20;
 
 /// What became of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,9 +30,9 @@ pub enum Verdict {
 }
 
 /// The last bytes of an input.
-struct Control {
+pub(crate) struct Control {
     /// 1: fill what is cut; 2: leave EXIF alone; 4: the public API, too; 8 and 16: at a half, a quarter, an eighth, too.
-    flags: u8,
+    pub(crate) flags: u8,
     /// Bytes at the file's end that are taken for an index.
     forged: u8,
     /// Starts and lengths, horizontally and vertically; reduced to what the image has.
@@ -45,7 +43,7 @@ struct Control {
 }
 
 impl Control {
-    fn split(input: &[u8]) -> Option<(&[u8], Control)> {
+    pub(crate) fn split(input: &[u8]) -> Option<(&[u8], Control)> {
         let (file, &bytes) = input.split_last_chunk::<24>()?;
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let region = [2, 4, 6, 8].map(short);
@@ -53,19 +51,15 @@ impl Control {
         Some((file, Control { flags: bytes[0], forged: bytes[1], region, damage }))
     }
 
-    fn options(&self) -> DecodeOptions {
-        let mut options = DecodeOptions::default();
-        options.max_pixels = MAX_PIXELS;
-        options.truncated = if self.flags & 1 == 0 { Truncated::Error } else { Truncated::Fill };
-        options.exif = if self.flags & 2 == 0 { Orientation::Apply } else { Orientation::Ignore };
-        options
+    pub(crate) fn fill(&self) -> bool {
+        self.flags & 1 != 0
     }
 
     fn scale(&self) -> Scale {
         [Scale::Full, Scale::Half, Scale::Quarter, Scale::Eighth][usize::from(self.flags >> 3 & 3)]
     }
 
-    fn region(&self, (width, height): (u32, u32)) -> Rect {
+    pub(crate) fn region(&self, (width, height): (u32, u32)) -> Rect {
         let span = |all: u32, start: u16, length: u16| {
             let start = u32::from(start) % all;
             (start, 1 + u32::from(length) % (all - start))
@@ -101,67 +95,87 @@ fn limited<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// Columns × rows with the largest MCUs that cover them.
-fn covered((width, height): (u32, u32)) -> usize {
+pub(crate) fn covered((width, height): (u32, u32)) -> usize {
     width.next_multiple_of(32) as usize * height.next_multiple_of(32) as usize
 }
 
 /// Bytes that the engine may take for a file of `length` bytes: pixels, planes, a few rows, the scan with its list of
 /// places and the index, tables.
-fn engines((width, height): (u32, u32), length: usize) -> usize {
+pub(crate) fn engines((width, height): (u32, u32), length: usize) -> usize {
     let pixels = 4 * width as usize * height as usize;
     let index = covered((width, height)) / 16;
     pixels + 3 * covered((width, height)) + 64 * width as usize + 64 * length + index + (256 << 10)
 }
 
-/// The engine on one file.
-struct File<'a> {
-    bytes: &'a [u8],
-    probe: Probe,
-    options: DecodeOptions,
+/// What an index does in a decode.
+#[derive(Clone, Copy)]
+enum Seek<'a> {
+    /// There is none.
+    None,
+    /// It is built.
+    Build,
+    /// It is used.
+    By(&'a SeekIndex),
 }
 
-type Answer = Result<(Vec<u8>, Option<JpegIndex>), &'static str>;
+/// The engine on one file.
+pub(crate) struct File<'a> {
+    bytes: &'a [u8],
+    size: (u32, u32),
+    fill: bool,
+}
 
-impl File<'_> {
-    fn size(&self) -> (u32, u32) {
-        JpegEngine::stored(&self.probe)
+type Answer = Result<(Vec<u8>, Option<SeekIndex>), &'static str>;
+
+impl<'a> File<'a> {
+    /// `None` if there is no header, or one of no pixel or too many.
+    fn new(bytes: &'a [u8], fill: bool) -> Option<File<'a>> {
+        let size = limited(0, || Header::read(bytes)).ok()?.size();
+        let pixels = u64::from(size.0) * u64::from(size.1);
+        (1..=MAX_PIXELS).contains(&pixels).then_some(File { bytes, size, fill })
     }
 
-    fn decode(&self, engine: &mut JpegEngine, region: Rect, seek: JpegSeek<'_>) -> Answer {
-        self.decode_at(Scale::Full, engine, region, seek)
+    fn decode(&self, decoder: &mut Decoder, region: Rect, seek: Seek<'_>) -> Answer {
+        self.decode_at(Scale::Full, decoder, region, seek)
     }
 
-    fn decode_at(&self, scale: Scale, engine: &mut JpegEngine, region: Rect, seek: JpegSeek<'_>) -> Answer {
+    fn decode_at(&self, scale: Scale, decoder: &mut Decoder, region: Rect, seek: Seek<'_>) -> Answer {
+        let request = Request::new(self.size).scale(scale).region(region).fill(self.fill);
+        let request = match seek {
+            Seek::None => request,
+            Seek::Build => request.build_index(true),
+            Seek::By(index) => request.index(Some(index)),
+        };
         let length = 4 * region.width as usize * region.height as usize;
-        let answer = limited(engines(self.size(), self.bytes.len()), || {
-            engine.decode(self.bytes, &self.probe, (region, scale), &self.options, seek)
-        });
-        answer.map(|(pixels, index)| {
-            assert_eq!(pixels.len(), length);
-            (pixels.to_vec(), index)
-        })
+        let answer = limited(engines(self.size, self.bytes.len()), || decoder.decode(self.bytes, &request));
+        let decoded = answer.map_err(|error| error.reason())?;
+        assert_eq!(decoded.pixels.len(), length);
+        Ok((decoded.pixels.to_vec(), decoded.outcome.index))
     }
+}
+
+/// The pixels of a region, if the engine decodes the file.
+pub fn served(bytes: &[u8], region: Rect, fill: bool) -> Option<Vec<u8>> {
+    let file = File::new(bytes, fill)?;
+    file.decode(&mut Decoder::default(), region, Seek::None).ok().map(|(pixels, _)| pixels)
 }
 
 /// Decodes an input in every way.
 pub fn check(input: &[u8]) -> Verdict {
     let Some((bytes, control)) = Control::split(input) else { return Verdict::Other };
-    if ImageFormat::recognise(bytes) != Some(ImageFormat::Jpeg) {
+    if !bytes.starts_with(b"\xFF\xD8\xFF") {
         return Verdict::Other;
     }
-    let options = control.options();
-    let Ok(probe) = limited(0, || probe(bytes, &options)) else { return Verdict::Header };
-    let file = File { bytes, probe, options };
-    let (width, height) = file.size();
-    assert!(u64::from(width) * u64::from(height) <= MAX_PIXELS);
+    let Some(file) = File::new(bytes, control.fill()) else { return Verdict::Header };
+    let (width, height) = file.size;
     let region = control.region((width, height));
 
-    let engine = &mut JpegEngine::default();
+    let engine = &mut Decoder::default();
     leave_traces(&control, bytes, engine);
-    let plain = file.decode(engine, region, JpegSeek::None);
-    let whole = file.decode(engine, Rect { left: 0, top: 0, width, height }, JpegSeek::Build);
-    let fresh = &mut JpegEngine::default();
-    let built = file.decode(fresh, region, JpegSeek::Build);
+    let plain = file.decode(engine, region, Seek::None);
+    let whole = file.decode(engine, Rect::whole((width, height)), Seek::Build);
+    let fresh = &mut Decoder::default();
+    let built = file.decode(fresh, region, Seek::Build);
 
     let served = plain.is_ok();
     // What is wrong behind the region is no matter of the region's; else all have the same fate.
@@ -174,7 +188,7 @@ pub fn check(input: &[u8]) -> Verdict {
         assert!(*plain == part(pixels, width, region), "{region:?} of {width}x{height}");
         assert!(again == plain);
     }
-    if control.options().truncated == Truncated::Fill {
+    if control.fill() {
         assert_eq!(plain.as_ref().err(), whole.as_ref().err());
     }
     if let (Ok((plain, _)), Ok((again, index))) = (&plain, &built) {
@@ -186,11 +200,8 @@ pub fn check(input: &[u8]) -> Verdict {
     }
     scaled(&control, &file, whole.as_ref().ok().and_then(|(_, index)| index.as_ref()), engine);
     let forged = &bytes[bytes.len() - bytes.len().min(control.forged.into())..];
-    if let Some(forged) = JpegIndex::from_bytes(forged) {
-        let _ = file.decode(fresh, region, JpegSeek::By(&forged));
-    }
-    if control.flags & 4 != 0 {
-        by_the_public_api(&file, &control, plain.ok().map(|(pixels, _)| pixels));
+    if let Some(forged) = SeekIndex::from_bytes(forged) {
+        let _ = file.decode(fresh, region, Seek::By(&forged));
     }
     match (served, whole.is_ok()) {
         (_, true) => Verdict::Whole,
@@ -200,83 +211,52 @@ pub fn check(input: &[u8]) -> Verdict {
 }
 
 /// The file at a scale: a region is that part of the whole, from the start and by the index that was built at full size.
-fn scaled(control: &Control, file: &File<'_>, index: Option<&JpegIndex>, engine: &mut JpegEngine) {
+fn scaled(control: &Control, file: &File<'_>, index: Option<&SeekIndex>, engine: &mut Decoder) {
     let scale = control.scale();
     if scale == Scale::Full {
         return;
     }
-    let (width, height) = file.size();
+    let (width, height) = file.size;
     let (width, height) = (width.div_ceil(scale.divisor()), height.div_ceil(scale.divisor()));
     let region = control.region((width, height));
-    let plain = file.decode_at(scale, engine, region, JpegSeek::None);
-    let all = Rect { left: 0, top: 0, width, height };
-    let whole = file.decode_at(scale, engine, all, JpegSeek::Build);
+    let plain = file.decode_at(scale, engine, region, Seek::None);
+    let all = Rect::whole((width, height));
+    let whole = file.decode_at(scale, engine, all, Seek::Build);
     assert!(index.is_none() || whole.is_ok(), "what is served at full size is served at every other");
     if let Ok((pixels, built)) = whole {
         let (plain, _) = plain.expect("a part of what was decoded");
         assert!(plain == part(&pixels, width, region), "{region:?} of {width}x{height}, {scale:?}");
         assert!(index.is_none() || index == built.as_ref(), "the index is the same at every size");
         if let Some(index) = index {
-            let (sought, _) = file.decode_at(scale, engine, region, JpegSeek::By(index)).expect("what was decoded");
+            let (sought, _) = file.decode_at(scale, engine, region, Seek::By(index)).expect("what was decoded");
             assert!(sought == plain, "{region:?} of {width}x{height}, {scale:?}, by the index");
         }
     }
 }
 
 /// Decodes the file as damage has it: its tables and samples stay in the engine's memory.
-fn leave_traces(control: &Control, bytes: &[u8], engine: &mut JpegEngine) {
+fn leave_traces(control: &Control, bytes: &[u8], engine: &mut Decoder) {
     let bytes = &damaged(bytes, &control.damage[..2]);
-    let options = control.options();
-    let Ok(probe) = probe(bytes, &options) else { return };
-    if probe.format == ImageFormat::Jpeg {
-        let file = File { bytes, probe, options };
-        let region = control.region(file.size());
-        let _ = file.decode(engine, region, JpegSeek::None);
+    if !bytes.starts_with(b"\xFF\xD8\xFF") {
+        return;
+    }
+    if let Some(file) = File::new(bytes, control.fill()) {
+        let region = control.region(file.size);
+        let _ = file.decode(engine, region, Seek::None);
     }
 }
 
 /// The region by its index, as built, through bytes and damaged.
-fn by_index(control: &Control, file: &File<'_>, index: &JpegIndex, expected: &[u8], engine: &mut JpegEngine) {
+fn by_index(control: &Control, file: &File<'_>, index: &SeekIndex, expected: &[u8], engine: &mut Decoder) {
     let bytes = index.to_bytes();
-    let same = JpegIndex::from_bytes(&bytes).expect("what was written");
+    let same = SeekIndex::from_bytes(&bytes).expect("what was written");
     assert!(same == *index);
-    let region = control.region(file.size());
-    let (pixels, none) = file.decode(engine, region, JpegSeek::By(&same)).expect("what was decoded from the start");
-    assert!(none.is_none() && pixels == expected, "{region:?} of {:?} by the index", file.size());
+    let region = control.region(file.size);
+    let (pixels, none) = file.decode(engine, region, Seek::By(&same)).expect("what was decoded from the start");
+    assert!(none.is_none() && pixels == expected, "{region:?} of {:?} by the index", file.size);
 
-    if let Some(wrong) = JpegIndex::from_bytes(&damaged(&bytes, &control.damage)) {
+    if let Some(wrong) = SeekIndex::from_bytes(&damaged(&bytes, &control.damage)) {
         // Where it fits nothing the scan is read from its start, so there are pixels, right or wrong.
-        file.decode(engine, region, JpegSeek::By(&wrong)).expect("what was decoded from the start");
-    }
-}
-
-/// `decode`, where zune-jpeg gets what the engine declines. `served` is what the engine has made of the region of a
-/// file that is not turned.
-fn by_the_public_api(file: &File<'_>, control: &Control, served: Option<Vec<u8>>) {
-    let File { bytes, probe, options } = file;
-    let region = control.region((probe.width, probe.height));
-    let size = file.size();
-    // zune-jpeg keeps a progressive image's coefficients, of two bytes; up to four components.
-    let memory = engines(size, bytes.len()) + 32 * covered(size) + 256 * bytes.len();
-    let scratch = &mut Scratch::default();
-    let row = 4 * region.width as usize;
-    let (answer, peak) = peak_of(|| decode(bytes, probe, region, options, scratch));
-    // A panic of zune-jpeg's is an error; the trace that it prints takes memory, too.
-    let panicked = answer.as_ref().is_err_and(|error| error.to_string().contains("panicked"));
-    assert!(peak <= memory || panicked, "{peak} bytes taken, {memory} allowed");
-    match answer {
-        Ok(decoded) => {
-            assert_eq!(decoded.pixels.len(), decoded.stride * (region.height as usize - 1) + row);
-            let rows = decoded.pixels.chunks(decoded.stride).map(|line| &line[..row]);
-            assert!(rows.clone().flatten().skip(3).step_by(4).all(|&alpha| alpha == 255), "alpha");
-            if let (Some(served), 1) = (served, probe.orientation()) {
-                assert!(rows.flatten().eq(&served), "the engine's pixels");
-            }
-        }
-        Err(error) => {
-            assert!(served.is_none() || probe.orientation() != 1, "{error}");
-            let kind = error.kind();
-            assert!(matches!(kind, ErrorKind::Decode { .. } | ErrorKind::TruncatedImage { .. }), "{error}");
-        }
+        file.decode(engine, region, Seek::By(&wrong)).expect("what was decoded from the start");
     }
 }

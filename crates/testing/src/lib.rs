@@ -1,19 +1,35 @@
 //! Code that tests, benchmarks and fuzz targets share: places to run at, pictures, reference results, frozen hashes, clocks and
 //! counters.
 
-pub mod adapters;
-pub mod bits;
-pub mod compare;
 pub mod counting;
-pub mod damaged;
-pub mod device;
 pub mod dice;
-pub mod encoded;
-pub mod frozen;
-pub mod images;
 pub mod jpeg_engine;
+
+#[cfg(feature = "gpufeed")]
+pub mod adapters;
+#[cfg(feature = "gpufeed")]
+pub mod bits;
+#[cfg(feature = "gpufeed")]
+pub mod compare;
+#[cfg(feature = "gpufeed")]
+pub mod damaged;
+#[cfg(feature = "gpufeed")]
+pub mod device;
+#[cfg(feature = "gpufeed")]
+pub mod encoded;
+#[cfg(feature = "gpufeed")]
+pub mod frozen;
+#[cfg(feature = "gpufeed")]
+pub mod images;
+#[cfg(feature = "gpufeed")]
+pub mod jpeg_decode;
+#[cfg(feature = "gpufeed")]
 pub mod line;
+#[cfg(feature = "gpufeed")]
 pub mod lists;
+#[cfg(feature = "gpufeed")]
 pub mod procedural;
+#[cfg(feature = "gpufeed")]
 pub mod reference;
+#[cfg(feature = "gpufeed")]
 pub mod watch;

@@ -2,7 +2,6 @@
 
 use super::file::{self, IndexFile};
 use super::{SeekIndexes, Store, lock, unpoisoned, write};
-use crate::dataset::{Dataset, SampleData};
 use crate::decode::{self, DecodeOptions, ImageFormat};
 use crate::error::{Error, Result};
 use crate::replace;
@@ -59,57 +58,22 @@ pub struct IndexSummary {
     pub bytes: u64,
 }
 
+/// The files that indexes are built of: a data set, as far as this folder knows it.
+pub(crate) trait Files: Sync {
+    fn len(&self) -> usize;
+    /// The folder beside whose files the indexes are stored.
+    fn folder(&self) -> Option<&Path>;
+    fn name(&self, index: usize) -> String;
+    /// The sample's bytes in memory, and its file if it is encoded.
+    fn read<'a>(&'a self, index: usize, file: &'a mut Vec<u8>) -> Result<(usize, Option<&'a [u8]>)>;
+}
+
 impl SeekIndexes {
-    /// Builds the indexes that are missing of all samples of `dataset`, on so many threads, and writes the file: every
-    /// two seconds, and at the end. Nothing that is in the file is lost, and other processes may write to it meanwhile.
-    /// `progress` is called with the number of samples that are done; where it returns `false` the work ends early, and
-    /// what is built is written.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no file to write, as for `Memory` and `Off`, or
-    /// `Beside` where the data set has no folder, and for 0 threads; [`ErrorKind::Io`](crate::ErrorKind::Io) if the
-    /// file cannot be written, or is something else: before any sample is read where that can be known;
-    /// [`ErrorKind::Panic`](crate::ErrorKind::Panic) if the data set or `progress` panics, after what was built is
-    /// written. Samples that fail are no error, but listed.
-    pub fn build(
+    /// The work of `build` and `prune` in `dataset/seek_indexes.rs`; all keys of the samples go to `keys`, if there is a
+    /// set for them, and then no others stay in the file.
+    pub(crate) fn go_through(
         &self,
-        dataset: &dyn Dataset,
-        threads: usize,
-        progress: impl Fn(usize) -> bool + Sync,
-    ) -> Result<IndexSummary> {
-        self.go_through(dataset, threads, None, progress)
-    }
-
-    /// As [`build`](Self::build), and then removes every record from the file that belongs to none of the samples:
-    /// those of files that were replaced or deleted, which stay otherwise. It is not for a file that other data sets
-    /// share, whose records would go, too. Nothing is removed if the work has ended early or a sample could not be
-    /// read.
-    ///
-    /// ```no_run
-    /// use gpufeed::ImageFolder;
-    /// use gpufeed::decode::SeekIndexes;
-    ///
-    /// let summary = SeekIndexes::Beside.prune(&ImageFolder::open("imagenet/train")?, 8, |_| true)?;
-    /// println!("{} records of files that are gone", summary.pruned.unwrap_or(0));
-    /// # Ok::<(), gpufeed::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`build`](Self::build).
-    pub fn prune(
-        &self,
-        dataset: &dyn Dataset,
-        threads: usize,
-        progress: impl Fn(usize) -> bool + Sync,
-    ) -> Result<IndexSummary> {
-        self.go_through(dataset, threads, Some(Mutex::default()), progress)
-    }
-
-    /// The work of [`build`](Self::build); all keys of the samples go to `keys`, if there is a set for them, and then
-    /// no others stay in the file.
-    fn go_through(
-        &self,
-        dataset: &dyn Dataset,
+        files: &dyn Files,
         threads: usize,
         keys: Option<Mutex<HashSet<u128>>>,
         progress: impl Fn(usize) -> bool + Sync,
@@ -117,7 +81,7 @@ impl SeekIndexes {
         if threads == 0 {
             return Err(Error::argument("threads", "0; 1 or more work"));
         }
-        let Some(path) = self.path(dataset.folder()) else {
+        let Some(path) = self.path(files.folder()) else {
             let reason = format!("{self:?} names no file; SeekIndexes::File(path) does");
             return Err(Error::argument("seek_indexes", reason));
         };
@@ -126,18 +90,17 @@ impl SeekIndexes {
             return Err(Error::argument("seek_indexes", "Off"));
         };
         let work = Work {
-            dataset,
+            files,
             store: &store,
             keys: keys.as_ref(),
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             saved: Mutex::new(Instant::now()),
-            total: Mutex::new(IndexSummary { samples: dataset.len(), path: path.clone(), ..IndexSummary::default() }),
+            total: Mutex::new(IndexSummary { samples: files.len(), path: path.clone(), ..IndexSummary::default() }),
             ended: Mutex::new(None),
         };
         let panicked = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..threads.min(dataset.len())).map(|_| scope.spawn(|| work.run(&progress))).collect();
+            let threads: Vec<_> = (0..threads.min(files.len())).map(|_| scope.spawn(|| work.run(&progress))).collect();
             let ends = threads.into_iter().map(|thread| thread.join());
             ends.filter_map(|end| end.err().map(|payload| Error::panic("index", payload.as_ref()))).last()
         });
@@ -155,7 +118,7 @@ impl SeekIndexes {
             return Err(error);
         }
         let mut total = unpoisoned(work.total.into_inner());
-        total.stopped = work.done.into_inner() < dataset.len();
+        total.stopped = work.done.into_inner() < files.len();
         if let Some(keys) = keys.filter(|_| !total.stopped && total.unread == 0) {
             total.pruned = Some(store.prune(&unpoisoned(keys.into_inner()), LAST_SAVE)?.ok_or_else(others)?);
         }
@@ -180,7 +143,7 @@ fn can_be_written(path: &Path) -> io::Result<()> {
 
 /// The state that the threads share.
 struct Work<'a> {
-    dataset: &'a dyn Dataset,
+    files: &'a dyn Files,
     store: &'a Store,
     /// The keys of all samples' indexes, where they are asked for.
     keys: Option<&'a Mutex<HashSet<u128>>>,
@@ -199,15 +162,15 @@ impl Work<'_> {
         let mut summary = IndexSummary::default();
         loop {
             let index = self.next.fetch_add(1, Relaxed);
-            if index >= self.dataset.len() {
+            if index >= self.files.len() {
                 break;
             }
             if let Err(error) = builder.sample(self, index, &mut summary) {
-                summary.failed.push((self.dataset.name(index), error.to_string()));
+                summary.failed.push((self.files.name(index), error.to_string()));
             }
             let goes_on = progress(self.done.fetch_add(1, Relaxed) + 1);
             if !goes_on || self.save_in_time().is_err() {
-                self.next.store(self.dataset.len(), Relaxed);
+                self.next.store(self.files.len(), Relaxed);
             }
         }
         let mut total = unpoisoned(self.total.lock());
@@ -241,9 +204,9 @@ struct Builder {
 
 impl Builder {
     fn sample(&mut self, work: &Work<'_>, index: usize, summary: &mut IndexSummary) -> Result<()> {
-        let sample = work.dataset.read(index, &mut self.file).inspect_err(|_| summary.unread += 1)?;
-        summary.bytes_read += sample.data.len() as u64;
-        let SampleData::Encoded(bytes) = sample.data else {
+        let (length, encoded) = work.files.read(index, &mut self.file).inspect_err(|_| summary.unread += 1)?;
+        summary.bytes_read += length as u64;
+        let Some(bytes) = encoded else {
             summary.without += 1;
             return Ok(());
         };

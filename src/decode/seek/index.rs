@@ -1,7 +1,7 @@
 //! The seek index of one file, for those who decode without a loader.
 
 use super::Store;
-use crate::decode::{self, DecodeOptions, Probe, Scratch, jpeg};
+use crate::decode::{self, DecodeOptions, Probe, Scratch};
 use crate::error::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct SeekIndex {
     /// The hash of the file's content.
     key: u128,
-    index: jpeg::SeekIndex,
+    index: gpufeed_jpeg::SeekIndex,
 }
 
 impl SeekIndex {
@@ -64,15 +64,15 @@ impl SeekIndex {
         let read = || {
             let (sum, content) = bytes.split_first_chunk()?;
             let (key, record) = content.split_first_chunk()?;
-            let index =
-                (u64::from_le_bytes(*sum) == xxh3_64(content)).then(|| jpeg::SeekIndex::from_bytes(record))??;
+            let index = (u64::from_le_bytes(*sum) == xxh3_64(content))
+                .then(|| gpufeed_jpeg::SeekIndex::from_bytes(record))??;
             Some(SeekIndex { key: u128::from_le_bytes(*key), index })
         };
         read().ok_or_else(|| Error::argument("bytes", "not what SeekIndex::to_bytes gave, or damaged"))
     }
 
     /// The index, if it is one of this file.
-    pub(in crate::decode) fn of(&self, bytes: &[u8]) -> Option<&jpeg::SeekIndex> {
+    pub(in crate::decode) fn of(&self, bytes: &[u8]) -> Option<&gpufeed_jpeg::SeekIndex> {
         (self.key == Store::key(bytes)).then_some(&self.index)
     }
 }
@@ -80,8 +80,9 @@ impl SeekIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::Way;
     use crate::decode::seek::{self, SeekIndexes};
-    use crate::decode::{Rect, Scale, Way};
+    use crate::geometry::{Rect, Scale};
 
     fn jpeg() -> Vec<u8> {
         let noise = |x: u32, y: u32| ((x * 7919 + y * 104_729) >> 3) as u8;
@@ -114,7 +115,7 @@ mod tests {
             for value in [1, 2, 0x40] {
                 let mut record = record.clone();
                 record[at] ^= value;
-                if jpeg::SeekIndex::from_bytes(&record).is_some() {
+                if gpufeed_jpeg::SeekIndex::from_bytes(&record).is_some() {
                     changed += 1;
                     used += usize::from(by_record(record) == Way::Indexed);
                 }

@@ -12,17 +12,18 @@ mod index;
 mod lock;
 #[cfg(test)]
 mod processes;
+mod record;
 mod saver;
 mod segment;
 mod store;
 mod write;
 
+pub(crate) use build::Files;
 pub use build::IndexSummary;
 pub use index::SeekIndex;
 pub(crate) use saver::Saver;
 pub(crate) use store::Store;
 
-use super::jpeg;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -62,7 +63,7 @@ pub enum SeekIndexes {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub(super) record: Vec<u8>,
-    pub(super) index: jpeg::SeekIndex,
+    pub(super) index: gpufeed_jpeg::SeekIndex,
 }
 
 impl Scratch {

@@ -8,7 +8,7 @@
 //!
 //! A process that is killed leaves a segment that is not whole: of its records those are lost that were not written.
 
-use super::file::{CHECKSUM, LONGEST, PLACE, Place, checksum, number};
+use super::record::{CHECKSUM, LONGEST, PLACE, Place, checksum, number};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::xxh3_64;

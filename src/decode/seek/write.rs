@@ -1,6 +1,7 @@
 //! Writes a file of seek indexes: adds a segment, or rewrites the whole file.
 
-use super::file::{CHECKSUM, HEADER, IndexFile, LONGEST, PLACE, Place, checksum, header};
+use super::file::{HEADER, IndexFile, header};
+use super::record::{CHECKSUM, LONGEST, PLACE, Place, checksum};
 use super::segment;
 use crate::replace;
 use std::fs::{self, File, OpenOptions};

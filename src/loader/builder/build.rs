@@ -14,7 +14,7 @@ use crate::loader::budget::Budget;
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
 use crate::loader::feed::SMALL;
 use crate::loader::host::HostBuffer;
-use crate::loader::line::{Execution, Line};
+use crate::loader::line::{COPY_SLOTS, Execution, Line};
 use crate::loader::outputs::Outputs;
 use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
@@ -27,8 +27,6 @@ use std::sync::Arc;
 
 /// Slots of the ring: one is filled, one is read, one is on its way back.
 const SLOTS: usize = 3;
-/// Staging buffers for finished batches.
-pub(in crate::loader) const COPY_SLOTS: usize = 2;
 
 impl DataLoaderBuilder {
     fn check_numbers(&self, workers: usize) -> Result<()> {

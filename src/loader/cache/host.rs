@@ -2,7 +2,7 @@
 
 use super::Known;
 use super::table::Table;
-use crate::cpu;
+use crate::pixels::PixelsRef;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// See the module.
@@ -45,11 +45,11 @@ impl HostEntry {
     }
 
     /// The pixels of `known.region`.
-    pub(in crate::loader) fn pixels(&self) -> cpu::Pixels<'_> {
+    pub(in crate::loader) fn pixels(&self) -> PixelsRef<'_> {
         let width = self.known.region.width as usize;
         match &self.pixels {
-            Kept::Rgb(data) => cpu::Pixels::Bytes { data, stride: 3 * width, size: 3 },
-            Kept::Floats(data) => cpu::Pixels::Floats { data, stride: 4 * width },
+            Kept::Rgb(data) => PixelsRef::Bytes { data, stride: 3 * width, size: 3 },
+            Kept::Floats(data) => PixelsRef::Floats { data, stride: 4 * width },
         }
     }
 }
@@ -94,10 +94,10 @@ impl HostCache {
 
 impl HostClaim<'_> {
     /// Keeps the pixels of `known.region`.
-    pub(in crate::loader) fn keep(mut self, known: Known, pixels: cpu::Pixels<'_>) {
+    pub(in crate::loader) fn keep(mut self, known: Known, pixels: PixelsRef<'_>) {
         let (width, height) = (known.region.width as usize, known.region.height as usize);
         let pixels = match pixels {
-            cpu::Pixels::Bytes { data, stride, size } => {
+            PixelsRef::Bytes { data, stride, size } => {
                 let mut rgb = Vec::with_capacity(3 * width * height);
                 for row in data.chunks(stride).take(height) {
                     match size {
@@ -108,7 +108,7 @@ impl HostClaim<'_> {
                 }
                 Kept::Rgb(rgb.into())
             }
-            cpu::Pixels::Floats { data, stride } => {
+            PixelsRef::Floats { data, stride } => {
                 let mut floats = Vec::with_capacity(4 * width * height);
                 data.chunks(stride).take(height).for_each(|row| floats.extend_from_slice(&row[..4 * width]));
                 Kept::Floats(floats.into())

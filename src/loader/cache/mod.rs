@@ -1,21 +1,18 @@
 //! What a loader keeps of its samples between epochs, so that each is read and decoded once.
 //!
 //! A sample is kept as the list's head leaves it (`plan/head.rs`): the source's pixels in bytes, or, behind a resize,
-//! in f32 (in bytes where that is exact, or asked for: `round.rs`). What does not fit streams as if there were no
+//! in f32 (in bytes where that is exact, or asked for: `../round.rs`). What does not fit streams as if there were no
 //! cache, in the same batches.
 
 mod device;
-mod fill;
 mod host;
-mod round;
 mod table;
 
 pub(super) use device::{DeviceCache, DeviceClaim, DeviceEntry};
 pub(super) use host::{HostCache, HostClaim, HostEntry};
-pub(super) use round::round;
 
 use crate::dataset::Label;
-use crate::decode::Rect;
+use crate::geometry::Rect;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -1,0 +1,139 @@
+//! Rectangles, and the scales at which a JPEG can be decoded.
+
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+/// A rectangle in pixels.
+///
+/// ```
+/// use gpufeed_jpeg::Rect;
+///
+/// let middle = Rect { left: 10, top: 20, width: 100, height: 50 };
+/// assert_eq!(middle.left + middle.width, 110);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct Rect {
+    /// Columns before the rectangle, from 0.
+    pub left: u32,
+    /// Rows above the rectangle, from 0.
+    pub top: u32,
+    /// Columns of the rectangle, at least 1.
+    pub width: u32,
+    /// Rows of the rectangle, at least 1.
+    pub height: u32,
+}
+
+impl Rect {
+    /// All of an image of `(columns, rows)`.
+    ///
+    /// ```
+    /// use gpufeed_jpeg::Rect;
+    ///
+    /// assert_eq!(Rect::whole((640, 480)), Rect { left: 0, top: 0, width: 640, height: 480 });
+    /// ```
+    pub const fn whole((width, height): (u32, u32)) -> Self {
+        Rect { left: 0, top: 0, width, height }
+    }
+
+    /// Whether the rectangle has pixels and all of them belong to an image of `(columns, rows)`.
+    ///
+    /// ```
+    /// use gpufeed_jpeg::Rect;
+    ///
+    /// let corner = Rect { left: 600, top: 400, width: 40, height: 80 };
+    /// assert!(corner.is_inside((640, 480)));
+    /// assert!(!corner.is_inside((639, 480)));
+    /// assert!(!Rect { width: 0, ..corner }.is_inside((640, 480)));
+    /// ```
+    pub const fn is_inside(&self, (width, height): (u32, u32)) -> bool {
+        const fn fits(start: u32, length: u32, all: u32) -> bool {
+            length > 0 && start <= all && length <= all - start
+        }
+        fits(self.left, self.width, width) && fits(self.top, self.height, height)
+    }
+}
+
+/// The size at which a JPEG is decoded: the inverse DCT of each block gives 8, 4, 2 or 1 samples a side.
+///
+/// ```
+/// use gpufeed_jpeg::Scale;
+///
+/// assert_eq!(Scale::default().divisor(), 1);
+/// assert_eq!(Scale::Quarter.divisor(), 4);
+/// assert_eq!(Scale::Quarter.size((101, 100)), (26, 25));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+pub enum Scale {
+    /// As it is.
+    #[default]
+    Full,
+    /// Half as many columns and rows, rounded up.
+    Half,
+    /// A quarter as many.
+    Quarter,
+    /// An eighth as many.
+    Eighth,
+}
+
+impl Scale {
+    /// Pixels of the full image on the side of one pixel: 1, 2, 4 or 8.
+    pub const fn divisor(self) -> u32 {
+        match self {
+            Scale::Full => 1,
+            Scale::Half => 2,
+            Scale::Quarter => 4,
+            Scale::Eighth => 8,
+        }
+    }
+
+    /// The smallest size at which an image can be decoded that is to be reduced `times` afterwards, so that it is not
+    /// enlarged.
+    ///
+    /// ```
+    /// use gpufeed_jpeg::Scale;
+    ///
+    /// assert_eq!(Scale::within(3.9), Scale::Half);
+    /// ```
+    pub const fn within(times: f32) -> Self {
+        match times {
+            8.0.. => Scale::Eighth,
+            4.0.. => Scale::Quarter,
+            2.0.. => Scale::Half,
+            _ => Scale::Full,
+        }
+    }
+
+    /// Whether nothing is scaled.
+    pub fn is_full(&self) -> bool {
+        *self == Scale::Full
+    }
+
+    /// Columns and rows of an image of `(columns, rows)` at this scale, rounded up.
+    pub const fn size(self, (width, height): (u32, u32)) -> (u32, u32) {
+        (width.div_ceil(self.divisor()), height.div_ceil(self.divisor()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_divisor_that_does_not_enlarge() {
+        for (times, divisor) in
+            [(0.3, 1), (1.0, 1), (1.99, 1), (2.0, 2), (3.9, 2), (4.0, 4), (7.9, 4), (8.0, 8), (99.0, 8)]
+        {
+            assert_eq!(Scale::within(times).divisor(), divisor, "{times}");
+        }
+        assert_eq!(Scale::within(f32::NAN), Scale::Full);
+    }
+
+    #[test]
+    fn a_rectangle_that_wraps_around_is_outside() {
+        let wide = Rect { left: u32::MAX, top: 0, width: 2, height: 1 };
+        assert!(!wide.is_inside((u32::MAX, 1)));
+        assert!(Rect::whole((u32::MAX, 1)).is_inside((u32::MAX, 1)));
+    }
+}

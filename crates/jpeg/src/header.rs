@@ -1,0 +1,136 @@
+//! A file's size and kind.
+
+use crate::Error;
+use crate::segments::Segments;
+
+/// The size and the kind of a JPEG, whether this crate decodes it or not.
+///
+/// ```
+/// use gpufeed_jpeg::Header;
+///
+/// # let picture = image::RgbImage::new(30, 20);
+/// # let mut jpeg = std::io::Cursor::new(Vec::new());
+/// # picture.write_to(&mut jpeg, image::ImageFormat::Jpeg).unwrap();
+/// # let jpeg = jpeg.into_inner();
+/// let header = Header::read(&jpeg)?;
+/// assert_eq!((header.width, header.height, header.components), (30, 20, 3));
+/// # Ok::<(), gpufeed_jpeg::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Header<'a> {
+    /// Columns as stored; a broken file may say 0.
+    pub width: u32,
+    /// Rows as stored; a broken file may say 0.
+    pub height: u32,
+    /// Components: 1 is gray, 3 are colours, 4 are inks.
+    pub components: u8,
+    /// Whether the image comes in scans that refine it (SOF2, 6, 10 and 14).
+    pub progressive: bool,
+    /// Samples of all components in whole MCUs: a decoder that keeps all coefficients needs two bytes for each.
+    pub samples: u64,
+    /// The TIFF structure of the first EXIF segment, which has the orientation.
+    pub exif: Option<&'a [u8]>,
+}
+
+impl<'a> Header<'a> {
+    /// Reads the segments before the first scan. Nothing is allocated.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no frame header, [`Error::Damaged`] if the bytes end before it.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut frame = None;
+        let mut exif = None;
+        for (marker, payload) in Segments::new(bytes) {
+            match marker {
+                // SOF0..15; C4, C8 and CC in their midst are DHT, JPG and DAC.
+                0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
+                    let read = Header::of_frame(marker, payload);
+                    frame = frame.or(Some(read.ok_or(Error::Invalid("the frame header (SOF) is too short"))?));
+                }
+                0xE1 if exif.is_none() => exif = payload.strip_prefix(b"Exif\0\0"),
+                Segments::SOS | Segments::EOI if frame.is_none() => {
+                    return Err(Error::Invalid("no frame header (SOF) before the first scan"));
+                }
+                Segments::SOS | Segments::EOI => break,
+                _ => {}
+            }
+        }
+        let header = frame.ok_or(Error::Damaged("the bytes end before the frame header (SOF)"))?;
+        Ok(Header { exif, ..header })
+    }
+
+    /// Columns and rows as stored.
+    pub fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    fn of_frame(marker: u8, payload: &[u8]) -> Option<Header<'static>> {
+        let &[_, h1, h0, w1, w0, ref rest @ ..] = payload else { return None };
+        let (width, height) = (u32::from(u16::from_be_bytes([w1, w0])), u32::from(u16::from_be_bytes([h1, h0])));
+        let (count, components) = rest.split_first().unwrap_or((&0, &[]));
+        let components = components.as_chunks::<3>().0;
+        let components = &components[..components.len().min((*count).into())];
+        let factors = || components.iter().map(|&[_, factors, _]| (u64::from(factors >> 4), u64::from(factors & 15)));
+        let (across, down) = factors().fold((1, 1), |(across, down), (h, v)| (across.max(h), down.max(v)));
+        let mcus = u64::from(width).div_ceil(8 * across) * u64::from(height).div_ceil(8 * down);
+        let samples = 64 * mcus * factors().map(|(h, v)| h * v).sum::<u64>();
+        let progressive = marker & 3 == 2;
+        Some(Header { width, height, components: components.len() as u8, progressive, samples, exif: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::has_end;
+
+    const SOF: [u8; 13] = [0xFF, 0xC2, 0, 11, 8, 0, 20, 0, 30, 1, 1, 0x11, 0];
+    const SCAN: [u8; 12] = [0xFF, Segments::SOS, 0, 8, 1, 1, 0, 0, 63, 0, 0x12, 0x34];
+
+    #[test]
+    fn walks_fill_bytes_stray_bytes_and_tables() {
+        let file = [b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab", b"stray".as_slice(), b"\xFF\xC4\0\x03x", &SOF, &SCAN].concat();
+        let header = Header::read(&file).unwrap();
+        assert_eq!((header.size(), header.exif, header.progressive), ((30, 20), None, true));
+    }
+
+    #[test]
+    fn a_header_cut_anywhere_is_an_error() {
+        let whole = [b"\xFF\xD8".as_slice(), &SOF].concat();
+        assert!(Header::read(&whole).is_ok());
+        for length in 2..whole.len() {
+            assert!(matches!(Header::read(&whole[..length]).unwrap_err(), Error::Damaged(_)));
+        }
+        assert!(matches!(Header::read(&[b"\xFF\xD8", &SCAN[..]].concat()).unwrap_err(), Error::Invalid(_)));
+    }
+
+    #[test]
+    fn finds_the_end_before_garbage() {
+        let whole = [b"\xFF\xD8".as_slice(), &SOF, &SCAN, b"\xFF\x00\xFF\xD0z\xFF\xD9"].concat();
+        assert!(has_end(&whole));
+        assert!(has_end(&[&whole[..], b"\0\0\n"].concat()));
+        assert!(has_end(&[&whole[..], b"trailing garbage"].concat()));
+        for cut in 1..whole.len() - 2 {
+            assert!(!has_end(&whole[..whole.len() - cut]), "{cut} bytes cut");
+        }
+    }
+
+    #[test]
+    fn samples_are_those_of_whole_mcus() {
+        let frame = |factors: &[u8]| {
+            let components = factors.iter().flat_map(|&factors| [1, factors, 0]);
+            [&[8, 0, 50, 0, 100, factors.len() as u8][..], &components.collect::<Vec<_>>()].concat()
+        };
+        let blocks = |factors: &[u8]| Header::of_frame(0xC0, &frame(factors)).unwrap().samples / 64;
+        // 4:2:0: 7 x 4 MCUs of 6 blocks; 4:4:4: 13 x 7 of 3; gray is one block, whatever its factors say.
+        assert_eq!(blocks(&[0x22, 0x11, 0x11]), 7 * 4 * 6);
+        assert_eq!(blocks(&[0x11, 0x11, 0x11]), 13 * 7 * 3);
+        assert_eq!(blocks(&[0x11; 4]), 4 * 13 * 7);
+        // Headers that are cut or lie do not panic.
+        for length in 0..15 {
+            let cut = [&frame(&[0, 0xFF, 0x11])[..length], &[]].concat();
+            assert_eq!(Header::of_frame(0xC2, &cut).is_some(), length >= 5);
+        }
+    }
+}

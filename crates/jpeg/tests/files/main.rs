@@ -1,0 +1,368 @@
+//! Whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
+//!
+//! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every
+//! file beneath it that the engine decodes are compared, too; with GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`,
+//! every photograph with Pillow's pixels.
+
+#![allow(clippy::print_stdout)] // a skipped test says so
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+mod forged;
+
+use gpufeed_jpeg::internals::first_scan;
+use gpufeed_jpeg::{Decoder, Error, Header, Rect, Request, Scale, SeekIndex};
+
+/// A golden file, its pixels' hash at each of [`SCALES`] that Pillow has, what it is.
+struct File {
+    bytes: Vec<u8>,
+    hashes: [Option<u64>; 4],
+    name: String,
+}
+
+const SCALES: [Scale; 4] = [Scale::Full, Scale::Half, Scale::Quarter, Scale::Eighth];
+
+fn files() -> Vec<File> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let packed = std::fs::read(golden.join("jpeg_files.bin")).unwrap();
+    let mut rest = packed.as_slice();
+    let mut file = |line: &str| {
+        let [length, hashes @ .., name]: [&str; 6] = line.splitn(6, ' ').collect::<Vec<_>>().try_into().unwrap();
+        let bytes;
+        (bytes, rest) = rest.split_at(length.parse().unwrap());
+        let hashes = hashes.map(|hash| (hash != "-").then(|| u64::from_str_radix(hash, 16).unwrap()));
+        File { bytes: bytes.to_vec(), hashes, name: name.to_owned() }
+    };
+    let files = std::fs::read_to_string(golden.join("jpeg_files.txt")).unwrap().lines().map(&mut file).collect();
+    assert!(rest.is_empty());
+    files
+}
+
+fn size_of(bytes: &[u8]) -> (u32, u32) {
+    Header::read(bytes).unwrap().size()
+}
+
+fn whole(bytes: &[u8]) -> Rect {
+    whole_at(bytes, Scale::Full)
+}
+
+fn whole_at(bytes: &[u8], scale: Scale) -> Rect {
+    Rect::whole(scale.size(size_of(bytes)))
+}
+
+/// What an index does in a decode.
+#[derive(Clone, Copy, Default)]
+struct Seek<'a> {
+    index: Option<&'a SeekIndex>,
+    build: bool,
+}
+
+const BUILD: Seek<'_> = Seek { index: None, build: true };
+
+/// RGBA of a region, and the index.
+fn region(bytes: &[u8], wanted: Rect, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Error> {
+    region_at(bytes, wanted, Scale::Full, seek)
+}
+
+fn region_at(bytes: &[u8], region: Rect, scale: Scale, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Error> {
+    let request = Request::new(size_of(bytes)).scale(scale).region(region);
+    let mut decoder = Decoder::default();
+    let decoded = decoder.decode(bytes, &request.index(seek.index).build_index(seek.build))?;
+    assert_eq!((decoded.width, decoded.height), (region.width, region.height));
+    assert_eq!(decoded.pixels.len(), 4 * region.width as usize * region.height as usize);
+    Ok((decoded.pixels.to_vec(), decoded.outcome.index))
+}
+
+/// That part of a whole image.
+fn part(pixels: &[u8], width: u32, region: Rect) -> Vec<u8> {
+    let row = |y: u32| &pixels[4 * (y * width + region.left) as usize..][..4 * region.width as usize];
+    (region.top..region.top + region.height).flat_map(row).copied().collect()
+}
+
+#[test]
+fn files_are_as_libjpeg_turbo_has_them() {
+    let files = files();
+    assert!(files.len() > 100);
+    let mut compared = [0; 4];
+    for File { bytes, hashes, name } in files {
+        for (i, (scale, hash)) in SCALES.into_iter().zip(hashes).enumerate() {
+            let (pixels, _) = region_at(&bytes, whole_at(&bytes, scale), scale, Seek::default()).unwrap();
+            let (pixels, _) = pixels.as_chunks::<4>();
+            assert!(pixels.iter().all(|pixel| pixel[3] == 255), "{name}");
+            let fnv = pixels
+                .iter()
+                .flat_map(|pixel| &pixel[..3])
+                .fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+            if let Some(hash) = hash {
+                assert_eq!(fnv, hash, "{name} {scale:?}");
+                compared[i] += 1;
+            }
+        }
+    }
+    assert!(compared.iter().all(|count| *count > 80), "{compared:?}");
+}
+
+/// Returns true if the image lies in one scan: then it has an index.
+fn has_index(bytes: &[u8]) -> bool {
+    first_scan(bytes).unwrap().is_whole_image
+}
+
+/// Every way to a region gives the whole image's pixels there, at every scale. The index is the same at all of them.
+fn check_regions(bytes: &[u8], name: &str, scale: Scale, regions: impl IntoIterator<Item = Rect>) {
+    let name = format!("{name} {scale:?}");
+    let (pixels, index) = region_at(bytes, whole_at(bytes, scale), scale, BUILD).unwrap();
+    assert_eq!(index.is_some(), has_index(bytes), "{name}");
+    assert_eq!(index.as_ref().and_then(|index| SeekIndex::from_bytes(&index.to_bytes())), index, "{name}");
+    let Rect { width, .. } = whole_at(bytes, scale);
+    for wanted in regions {
+        let expected = part(&pixels, width, wanted);
+        assert!(region_at(bytes, wanted, scale, Seek::default()).unwrap().0 == expected, "{name}: {wanted:?}");
+        let (built, again) = region_at(bytes, wanted, scale, BUILD).unwrap();
+        assert!(built == expected && again == index, "{name}: {wanted:?}, with an index to build");
+        let seek = Seek { index: index.as_ref(), build: false };
+        assert!(region_at(bytes, wanted, scale, seek).unwrap().0 == expected, "{name}: {wanted:?} by the index");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
+
+    #[test]
+    fn a_region_is_that_part_of_the_whole(
+        which in any::<prop::sample::Index>(),
+        scale in prop::sample::select(&SCALES[..]),
+        places in prop::collection::vec((0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0), 12),
+    ) {
+        let files = files();
+        let File { bytes, name, .. } = which.get(&files);
+        let Rect { width, height, .. } = whole_at(bytes, scale);
+        let pick = |all: u32, start: f64, part: f64| {
+            let start = (f64::from(all) * start) as u32;
+            (start, 1 + (f64::from(all - start - 1) * part) as u32)
+        };
+        let regions = places.into_iter().map(|(x, y, across, down)| {
+            let ((left, width), (top, height)) = (pick(width, x, across), pick(height, y, down));
+            Rect { left, top, width, height }
+        });
+        check_regions(bytes, name, scale, regions);
+    }
+
+    #[test]
+    fn damaged_files_and_indexes_never_panic(
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        in_index in any::<bool>(),
+        scale in prop::sample::select(&SCALES[..]),
+        corner in (0.0_f64..1.0, 0.0_f64..1.0),
+    ) {
+        let files = files();
+        let File { mut bytes, .. } = files.into_iter().nth(which.index(100)).unwrap();
+        let size = size_of(&bytes);
+        let Rect { width, height, .. } = whole_at(&bytes, scale);
+        let (left, top) = ((f64::from(width) * corner.0) as u32, (f64::from(height) * corner.1) as u32);
+        let wanted = Rect { left, top, width: width - left, height: height - top };
+        let mut index = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
+        let target = if in_index { &mut index } else { &mut bytes };
+        for (at, value) in damage {
+            let at = at.index(target.len());
+            target[at] = value;
+        }
+        let index = SeekIndex::from_bytes(&index);
+        if Header::read(&bytes).is_ok_and(|header| header.size() == size) {
+            let _ = region_at(&bytes, wanted, scale, Seek { index: index.as_ref(), build: true });
+        }
+    }
+}
+
+#[test]
+fn the_index_is_what_is_used() {
+    // Of the largest files only the last rows are asked for, and all that lies before them in the scan is wiped out.
+    let mut used = 0;
+    for File { mut bytes, name, .. } in files() {
+        let (width, height) = size_of(&bytes);
+        if height < 100 || !has_index(&bytes) {
+            continue;
+        }
+        let (pixels, index) = region(&bytes, whole(&bytes), BUILD).unwrap();
+        let index = index.unwrap();
+        let wanted = Rect { left: width / 2, top: height - 9, width: width - width / 2, height: 9 };
+        let scan = first_scan(&bytes).unwrap().at;
+        let half = scan + (bytes.len() - scan) / 2;
+        bytes[scan..half].fill(0x55);
+        let seek = Seek { index: Some(&index), build: false };
+        assert!(region(&bytes, wanted, seek).unwrap().0 == part(&pixels, width, wanted), "{name}");
+        used += 1;
+    }
+    assert!(used >= 15, "{used}");
+}
+
+#[test]
+fn corruption_behind_the_region_costs_the_index_alone() {
+    let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
+    let (width, _) = size_of(&bytes);
+    let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
+    let end = bytes.len();
+    bytes.splice(end - 60..end - 2, [0xFF, 0xD9]);
+    let top = Rect { left: 5, top: 3, width: 40, height: 20 };
+    let (again, index) = region(&bytes, top, BUILD).unwrap();
+    assert_eq!((again, index), (part(&pixels, width, top), None));
+    assert_eq!(region(&bytes, whole(&bytes), BUILD).unwrap_err(), Error::Damaged("the scan is damaged or cut"));
+}
+
+#[test]
+fn corruption_beside_the_region_costs_the_index_alone() {
+    // Three rows of MCUs, and the last one's end is cut: what lies left of it is the same whether an index is asked for
+    // or not.
+    let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:4:4 16x16")).unwrap();
+    let (width, height) = size_of(&bytes);
+    let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
+    let left = Rect { left: 0, top: 0, width: 8, height };
+    let mut served = 0;
+    while region(&bytes, left, Seek::default()).is_ok() {
+        let end = bytes.len();
+        bytes.splice(end - 3..end - 2, []);
+        let (plain, built) = (region(&bytes, left, Seek::default()), region(&bytes, left, BUILD));
+        if let Ok((plain, _)) = plain {
+            assert_eq!(built.unwrap(), (plain.clone(), None));
+            assert_eq!(plain, part(&pixels, width, left));
+            served += 1;
+        }
+    }
+    assert!(served > 3, "{served}");
+}
+
+#[test]
+fn indexes_of_other_images_are_not_used() {
+    let files = files();
+    let index_of = |file: &File| region(&file.bytes, whole(&file.bytes), BUILD).unwrap().1.unwrap();
+    let large = files.iter().find(|file| file.name.starts_with("4:4:4 67x129")).unwrap();
+    let (pixels, _) = region(&large.bytes, whole(&large.bytes), Seek::default()).unwrap();
+    for other in files.iter().filter(|file| !file.name.contains("67x129") && has_index(&file.bytes)) {
+        let index = index_of(other);
+        let seek = Seek { index: Some(&index), build: false };
+        assert!(region(&large.bytes, whole(&large.bytes), seek).unwrap().0 == pixels, "{}", other.name);
+    }
+}
+
+#[test]
+fn a_cut_index_is_none() {
+    let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
+    let packed = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
+    for length in 0..packed.len() {
+        assert_eq!(SeekIndex::from_bytes(&packed[..length]), None, "{length}");
+    }
+    assert_eq!(SeekIndex::from_bytes(&[&packed[..], &[0]].concat()), None);
+    // Declared sizes cost nothing.
+    assert_eq!(SeekIndex::from_bytes(&[0x80, 0x40, 0x80, 0x40, 3, 0, 0xFF, 0xFF, 0xFF, 0x7F]), None);
+}
+
+#[test]
+fn what_is_not_served_is_declined() {
+    let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 16x16")).unwrap();
+    let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+    let changed = |at: usize, value: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        region(&bytes, whole(&bytes), Seek::default()).unwrap_err().reason()
+    };
+    assert_eq!(changed(sof + 1, 0xC2), "progressive");
+    assert_eq!(changed(sof + 1, 0xC9), "neither baseline nor extended sequential");
+    assert_eq!(changed(sof + 4, 12), "samples are not of 8 bits");
+    assert_eq!(changed(sof + 9, 4), "neither one nor three components");
+    assert_eq!(changed(sof + 14, 0x31), "sampling factors that do not divide each other");
+    assert_eq!(changed(sof + 11, 0x44), "an MCU of more than ten blocks");
+    assert_eq!(changed(sof + 12, 3), "a table that the scan uses is missing");
+    let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
+    assert_eq!(changed(scan + 4, 1), "a scan header of a wrong length");
+    assert!(region(&bytes[..bytes.len() - 2], whole(&bytes), Seek::default()).is_err());
+}
+
+#[test]
+fn components_in_scans_of_their_own() {
+    let with = |name: &str| files().into_iter().find(|file| file.name.starts_with(name)).unwrap().bytes;
+    let bytes = with("scans 0; 1; 2; 2x2,1x1,1x1 67x129");
+    let (pixels, _) = region(&bytes, whole(&bytes), Seek::default()).unwrap();
+    let starts: Vec<usize> = (0..bytes.len() - 1).filter(|&at| bytes[at..at + 2] == [0xFF, 0xDA]).collect();
+    let [first, second, third] = starts.try_into().unwrap();
+    let reason = |bytes: &[u8]| region(bytes, whole(bytes), Seek::default()).unwrap_err().reason();
+    // A scan that is missing, that comes twice, that is cut.
+    assert_eq!(reason(&[&bytes[..third], &[0xFF, 0xD9]].concat()), "a component without a scan");
+    assert_eq!(reason(&[&bytes[..second], &bytes[third..]].concat()), "a component without a scan");
+    assert_eq!(reason(&[&bytes[..second], &bytes[first..]].concat()), "a component in two scans");
+    assert_eq!(reason(&[&bytes[..third - 40], &bytes[third..]].concat()), "the scan is damaged or cut");
+    // The data after the region in each scan are not looked at.
+    let top = Rect { left: 9, top: 0, width: 30, height: 17 };
+    let cut = [&bytes[..third - 40], &bytes[third..]].concat();
+    assert!(region(&cut, top, Seek::default()).unwrap().0 == part(&pixels, size_of(&bytes).0, top));
+    // An index of another file of the same size is not used.
+    let other = with("4:2:0 67x129");
+    let index = region(&other, whole(&other), BUILD).unwrap().1.unwrap();
+    let seek = Seek { index: Some(&index), build: true };
+    assert!(region(&bytes, top, seek).unwrap() == (part(&pixels, size_of(&bytes).0, top), None));
+}
+
+#[test]
+fn regions_of_the_corpus() {
+    let Some(root) = std::env::var_os("GPUFEED_CORPUS") else {
+        println!("skipped: GPUFEED_CORPUS not set");
+        return;
+    };
+    let (mut served, mut folders) = (0, vec![Path::new(&root).to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            if !bytes.starts_with(b"\xFF\xD8\xFF") {
+                continue;
+            }
+            let Ok(header) = Header::read(&bytes) else { continue };
+            let (width, height) = header.size();
+            if region(&bytes, whole(&bytes), BUILD).is_ok() {
+                served += 1;
+                let (left, top) = (width / 3, height / 3);
+                let middle = Rect { left, top, width: (width - left).div_ceil(2), height: (height - top).div_ceil(2) };
+                check_regions(&bytes, &path.display().to_string(), Scale::Full, [middle]);
+            }
+        }
+    }
+    println!("{served} files");
+    assert!(served > 0);
+}
+
+#[test]
+fn photographs_are_as_pillow_has_them() {
+    use sha2::{Digest, Sha256};
+    let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
+        println!("skipped: GPUFEED_SHARED not set");
+        return;
+    };
+    let golden = Path::new(&public).parent().unwrap();
+    let list = std::fs::read(golden.join("decode.json")).unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+    let (mut served, mut declined) = (0, Vec::new());
+    for (path, facts) in list["files"].as_object().unwrap() {
+        let bytes = std::fs::read(golden.parent().unwrap().join(path)).unwrap();
+        if !bytes.starts_with(b"\xFF\xD8\xFF") || Header::read(&bytes).is_err() {
+            continue;
+        }
+        match region(&bytes, whole(&bytes), BUILD) {
+            Err(reason) => declined.push((path, reason)),
+            Ok((pixels, index)) => {
+                let rgb: Vec<u8> = pixels.as_chunks::<4>().0.iter().flat_map(|pixel| &pixel[..3]).copied().collect();
+                let hash: String = Sha256::digest(&rgb).iter().map(|byte| format!("{byte:02x}")).collect();
+                assert_eq!(facts["sha256"], hash.as_str(), "{path}");
+                assert_eq!(index.is_some(), has_index(&bytes), "{path}");
+                served += 1;
+            }
+        }
+    }
+    println!("{served} served and equal, {} declined", declined.len());
+    assert!(declined.iter().all(|(path, _)| !path.contains("imagenet")), "{declined:?}");
+    assert!(served >= 250);
+}

@@ -1,0 +1,71 @@
+//! JPEGs: every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three
+//! times: as it is, with parts that it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of quantisation), and
+//! damaged. Behind each lies what the target is to do with it.
+
+use super::Seed;
+use gpufeed_testing::dice::Dice;
+use std::error::Error;
+use std::path::Path;
+
+pub fn seeds(golden: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
+    let list = std::fs::read_to_string(golden.join("jpeg_files.txt"))?;
+    let packed = std::fs::read(golden.join("jpeg_files.bin"))?;
+    let mut rest = packed.as_slice();
+    let mut dice = Dice(1);
+    let mut seeds = Vec::new();
+    for (number, line) in list.lines().enumerate() {
+        let length: usize = line.split(' ').next().unwrap_or_default().parse()?;
+        let (file, behind) =
+            rest.split_at_checked(length).ok_or("jpeg_files.bin is shorter than jpeg_files.txt says")?;
+        rest = behind;
+        for (kind, bytes) in [("plain", file.to_vec()), ("rich", rich(file, number)), ("cut", cut(file, &mut dice))] {
+            let input = [bytes, control(&mut dice).to_vec()].concat();
+            seeds.push((format!("{number:03}-{kind}"), input));
+        }
+    }
+    Ok(seeds)
+}
+
+/// What the target is to do with a file.
+fn control(dice: &mut Dice) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    for part in bytes.chunks_mut(8) {
+        part.copy_from_slice(&dice.bits().to_le_bytes());
+    }
+    bytes[0] &= 7;
+    bytes
+}
+
+/// With segments that the file may have and does not.
+fn rich(file: &[u8], number: usize) -> Vec<u8> {
+    let (start, rest) = file.split_at(2);
+    let orientation = 1 + (number % 8) as u8;
+    let mut out = start.to_vec();
+    match number % 4 {
+        0 => {
+            out.extend_from_slice(b"\xFF\xE1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0");
+            out.extend_from_slice(&[orientation, 0, 0, 0, 0, 0, 0]);
+        }
+        1 => out.extend_from_slice(b"\xFF\xFF\xFE\0\x09comment"),
+        2 => out.extend_from_slice(b"\xFF\xEE\0\x0EAdobe\0\x64\0\0\0\0\x01"),
+        // Tables 2 and 3 of 16 bits; the file's own follow.
+        _ => {
+            for slot in [0x12, 0x13] {
+                out.extend_from_slice(&[0xFF, 0xDB, 0, 131, slot]);
+                (1..=64_u16).for_each(|step| out.extend_from_slice(&(step * 7).to_be_bytes()));
+            }
+        }
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// Cut in its last half, with or without an end.
+fn cut(file: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let length = file.len() / 2 + (dice.bits() % (file.len() as u64 / 2)) as usize;
+    let mut out = file[..length].to_vec();
+    if dice.bits() % 2 == 0 {
+        out.extend_from_slice(&[0xFF, 0xD9]);
+    }
+    out
+}

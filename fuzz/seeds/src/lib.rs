@@ -1,0 +1,3 @@
+//! Files that the fuzz targets write, too.
+
+pub mod environment;

@@ -1,0 +1,45 @@
+//! Writes a fuzz target's seeds, small files that its reader accepts: `seeds TARGET GOLDEN CORPUS`, with tests/golden and the
+//! folder to fill. A package of its own, as fuzzing's flags of the compiler would need libFuzzer.
+
+mod arrays;
+mod jpeg;
+mod keyed;
+mod packed;
+mod pickle;
+mod tar;
+mod texts;
+
+use std::error::Error;
+use std::path::Path;
+
+/// The end of its file's name, and the input.
+pub type Seed = (String, Vec<u8>);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, target, golden, corpus] = arguments.as_slice() else { return Err("seeds TARGET GOLDEN CORPUS".into()) };
+    let seeds = match target.as_str() {
+        "cifar" => arrays::cifar(),
+        "idx" => arrays::idx(),
+        "jpeg" | "decode" => jpeg::seeds(Path::new(golden))?,
+        "list" => texts::lists(),
+        "lmdb" => keyed::lmdb(),
+        "numpy" => arrays::numpy(),
+        "pickle" => pickle::seeds(),
+        "recipe" => texts::recipes(),
+        "seek_file" => keyed::seek_file(),
+        "tar" => tar::seeds(),
+        "tar_index" => tar::indexes(),
+        other => return Err(format!("no target {other}").into()),
+    };
+    std::fs::create_dir_all(corpus)?;
+    for (name, input) in seeds {
+        std::fs::write(Path::new(corpus).join(format!("seed-{name}")), input)?;
+    }
+    Ok(())
+}
+
+/// Two files as a target takes them: the first after its length.
+pub fn two(first: &[u8], second: &[u8]) -> Vec<u8> {
+    [&(first.len() as u16).to_le_bytes()[..], first, second].concat()
+}

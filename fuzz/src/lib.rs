@@ -1,0 +1,3 @@
+//! The part of the fuzz targets that they share.
+
+pub mod readers;

@@ -1,0 +1,69 @@
+//! The formats, by the first bytes of a file.
+
+/// A recognised format.
+///
+/// ```
+/// use gpufeed::decode::{self, DecodeOptions, ImageFormat};
+///
+/// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
+/// assert_eq!(decode::probe(&bitmap, &DecodeOptions::default())?.format, ImageFormat::Pnm);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// JPEG (JFIF, EXIF, Adobe).
+    Jpeg,
+    /// PNG.
+    Png,
+    /// WebP; of an animation the first frame.
+    WebP,
+    /// GIF; of an animation the first frame.
+    Gif,
+    /// Windows bitmap.
+    Bmp,
+    /// TIFF; of several images the first.
+    Tiff,
+    /// Portable anymap: PBM, PGM, PPM, in text or binary, and PAM.
+    Pnm,
+}
+
+impl ImageFormat {
+    /// The format's name in messages.
+    ///
+    /// ```
+    /// assert_eq!(gpufeed::decode::ImageFormat::Jpeg.name(), "JPEG");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            ImageFormat::Jpeg => "JPEG",
+            ImageFormat::Png => "PNG",
+            ImageFormat::WebP => "WebP",
+            ImageFormat::Gif => "GIF",
+            ImageFormat::Bmp => "BMP",
+            ImageFormat::Tiff => "TIFF",
+            ImageFormat::Pnm => "PNM",
+        }
+    }
+
+    /// The format by its first bytes, 12 at the most; `None` for all that is not decoded here.
+    ///
+    /// ```
+    /// use gpufeed::decode::ImageFormat;
+    ///
+    /// assert_eq!(ImageFormat::recognise(b"GIF89a"), Some(ImageFormat::Gif));
+    /// assert_eq!(ImageFormat::recognise(b"%PDF-1.7"), None);
+    /// ```
+    pub fn recognise(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0xFF, 0xD8, 0xFF, ..] => Some(ImageFormat::Jpeg),
+            [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some(ImageFormat::Png),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageFormat::Gif),
+            [b'B', b'M', ..] => Some(ImageFormat::Bmp),
+            // 42 is TIFF, 43 BigTIFF.
+            [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(ImageFormat::Tiff),
+            [b'P', b'1'..=b'7', b'\t' | b'\n' | b'\r' | b' ' | b'#', ..] => Some(ImageFormat::Pnm),
+            _ => None,
+        }
+    }
+}

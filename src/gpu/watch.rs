@@ -1,0 +1,41 @@
+//! The reports of a device that no call returns: that it is lost, and errors that no scope catches.
+
+use crossbeam_channel::{Receiver, bounded, never};
+use std::sync::{Arc, OnceLock};
+
+/// What is known to be wrong with a device.
+#[derive(Debug)]
+pub(super) struct Health {
+    /// Why the device is lost, once it is.
+    pub(super) lost: Arc<OnceLock<String>>,
+    /// What went wrong outside every scope; the first is kept until someone asks.
+    pub(super) stray: Receiver<String>,
+}
+
+impl Health {
+    /// Of a device of the application's.
+    pub(super) fn adopted() -> Health {
+        Health { lost: Arc::default(), stray: never() }
+    }
+
+    /// Of a device that gpufeed has opened: installs both callbacks.
+    pub(super) fn watch(device: &wgpu::Device) -> Health {
+        let lost: Arc<OnceLock<String>> = Arc::default();
+        let reason = Arc::clone(&lost);
+        device.set_device_lost_callback(move |why, message| {
+            let what = match why {
+                wgpu::DeviceLostReason::Destroyed => "the device was destroyed",
+                wgpu::DeviceLostReason::Unknown => "the device is lost",
+            };
+            tracing::error!(what, message);
+            let _ = reason.set(if message.is_empty() { what.to_owned() } else { format!("{what}: {message}") });
+        });
+        let (sender, stray) = bounded(1);
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            tracing::error!(%error, "uncaptured");
+            // Full: the first error is the one that tells.
+            let _ = sender.try_send(error.to_string());
+        }));
+        Health { lost, stray }
+    }
+}

@@ -1,0 +1,88 @@
+//! The numbers of many images at once: `lanes.rs` for each random operator of a list.
+
+use super::key::Key;
+use super::lanes::{Block, LANES, first_blocks};
+
+/// The first numbers of each random operator of a list, for as many keys as were asked for.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// The operators', in the order of the list.
+    paths: Vec<u64>,
+    keys: usize,
+    /// By operator, in groups of keys.
+    blocks: Vec<[Block; LANES]>,
+}
+
+impl Ahead {
+    /// For the operators at these paths, and no key yet.
+    pub(crate) fn new(paths: Vec<u64>) -> Self {
+        Ahead { paths, keys: 0, blocks: Vec::new() }
+    }
+
+    /// Draws for `keys`, in place of those before.
+    pub(crate) fn draw(&mut self, keys: &[Key]) {
+        self.keys = keys.len();
+        self.blocks.clear();
+        for &path in &self.paths {
+            let groups = keys.chunks(LANES).map(|group| {
+                let key = |lane: usize| group.get(lane).map_or([0; 32], Key::bytes);
+                first_blocks(&std::array::from_fn(key), path)
+            });
+            self.blocks.extend(groups);
+        }
+    }
+
+    /// What the operator at `path` draws first for the `image`-th key.
+    pub(crate) fn first(&self, path: u64, image: usize) -> Option<&Block> {
+        let operator = self.paths.iter().position(|&own| own == path)?;
+        let of_operator = self.keys.div_ceil(LANES) * operator;
+        self.blocks.get(of_operator..)?.as_flattened().get(image).filter(|_| image < self.keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transforms::*;
+    use crate::{Output, Plan};
+
+    #[test]
+    fn what_is_drawn_ahead_is_what_is_drawn_alone() {
+        let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
+        let list: [Transform; 6] = [
+            Pad::new(4).into(),
+            // One try in three fits: some images need more numbers than there are ahead.
+            RandomResizedCrop::new(16).scale(0.6, 1.0).ratio(1.5, 2.1).into(),
+            RandomApply::new(0.5, [Transform::from(jitter), RandomGrayscale::new(0.5).into()]).into(),
+            RandomHorizontalFlip::new(0.5).into(),
+            RandomErasing::new(0.5).into(),
+            Normalize::IMAGENET.into(),
+        ];
+        let plan = Plan::compile(&list, &Output::default()).unwrap();
+        let mut ahead = plan.ahead();
+        assert_eq!(ahead.paths.len(), 6);
+        let mut number = 0;
+        for images in [37, 1, 16, 5] {
+            let keys: Vec<Key> =
+                (number..).take(images).map(|sample| Key { seed: 3, sample, ..Key::default() }).collect();
+            number += images as u64;
+            ahead.draw(&keys);
+            for (image, key) in keys.iter().enumerate() {
+                let alone = plan.draw(40, 30, key).unwrap();
+                assert_eq!(plan.draw_ahead((40, 30), key, (&ahead, image)).unwrap(), alone);
+            }
+            assert!(ahead.first(ahead.paths[0], images).is_none());
+        }
+        // They are what is drawn from: turned over, each operator's change some image.
+        let keys: Vec<Key> = (0..40).map(|sample| Key { sample, ..Key::default() }).collect();
+        for operator in 0..ahead.paths.len() {
+            ahead.draw(&keys);
+            let groups = keys.len().div_ceil(LANES);
+            ahead.blocks[operator * groups..][..groups].as_flattened_mut().iter_mut().flatten().for_each(|n| *n = !*n);
+            let changes = |(image, key): (usize, &Key)| {
+                plan.draw_ahead((40, 30), key, (&ahead, image)).unwrap() != plan.draw(40, 30, key).unwrap()
+            };
+            assert!(keys.iter().enumerate().any(changes), "operator {operator}");
+        }
+    }
+}
