@@ -12,7 +12,7 @@ pub(crate) const REGION_BYTES: u64 = 16 << 20;
 /// Bytes of one intermediate between two stages; the buffers are as large.
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
 /// Loop iterations of a thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
-/// (`quirks.rs`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
+/// (`crates/testing/src/quirks.rs`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
 /// by 15 reaches it, a bilinear one by 40, of float pixels by 30. Loops of users' own colour steps are not counted.
 const ITERATIONS: u64 = 60_000;
 
@@ -67,8 +67,8 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::quirks::{QUIRKS, What};
     use crate::plan::sampling::Composer;
+    use gpufeed_testing::quirks::{QUIRKS, What};
 
     fn reduces_on_cpu(from: u32, to: u32, filter: Filter) -> bool {
         reduces_floats_on_cpu(from, to, filter, false)

@@ -9,8 +9,6 @@ pub(crate) mod measure;
 pub(crate) mod pages;
 mod pipeline_cache;
 mod pipelines;
-#[cfg(test)]
-mod quirks;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;

@@ -5,5 +5,6 @@ mod custom;
 mod golden;
 mod noise;
 mod numpy;
+mod quirks;
 mod shared_golden;
 mod stores;

@@ -30,6 +30,8 @@ pub mod lists;
 #[cfg(feature = "gpufeed")]
 pub mod procedural;
 #[cfg(feature = "gpufeed")]
+pub mod quirks;
+#[cfg(feature = "gpufeed")]
 pub mod reference;
 #[cfg(feature = "gpufeed")]
 pub mod watch;

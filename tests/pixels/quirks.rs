@@ -1,41 +1,8 @@
-//! Drivers that do something else than their specification: data, as wgpu's own tests keep it.
-//!
-//! No rule of gpufeed looks here, because an image takes the same way on every adapter (`limits.rs`). The tests do: the
-//! rules have to stay inside every row, and a driver that changes, or one like it that is not listed, is noticed.
+//! The table of drivers' quirks against the drivers of this machine.
 
+use gpufeed::{Gpu, wgpu};
+use gpufeed_testing::quirks::{QUIRKS, What, of};
 use wgpu::Backend;
-
-/// One thing that one driver does otherwise.
-#[derive(Debug)]
-pub(super) struct Quirk {
-    backends: &'static [Backend],
-    /// Part of the adapter's name.
-    name: &'static str,
-    pub(super) what: What,
-    /// Where it is written down.
-    link: &'static str,
-}
-
-/// What is different.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum What {
-    /// A shader's loops end after so many iterations, an invocation's all together, without an error.
-    LoopsEnd { after: u32 },
-}
-
-pub(super) const QUIRKS: [Quirk; 1] = [Quirk {
-    // lavapipe is Mesa's Vulkan around llvmpipe.
-    backends: &[Backend::Vulkan, Backend::Gl],
-    name: "llvmpipe",
-    what: What::LoopsEnd { after: 65_535 },
-    // LP_MAX_TGSI_LOOP_ITERATIONS
-    link: "https://gitlab.freedesktop.org/mesa/mesa/-/blob/mesa-22.3.6/src/gallium/auxiliary/gallivm/lp_bld_limits.h",
-}];
-
-/// The rows for an adapter.
-fn of(backend: Backend, name: &str) -> impl Iterator<Item = &'static Quirk> {
-    QUIRKS.iter().filter(move |quirk| quirk.backends.contains(&backend) && name.contains(quirk.name))
-}
 
 #[test]
 fn rows_match_their_drivers_and_no_other() {
@@ -81,7 +48,7 @@ fn loops_end_early_where_the_table_says_so_and_nowhere_else() {
             counts[1] = first + second;
             counts[2] = state;
         }";
-    let adapters = super::Gpu::enumerate();
+    let adapters = Gpu::enumerate();
     if adapters.is_empty() {
         let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
         assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
@@ -90,8 +57,10 @@ fn loops_end_early_where_the_table_says_so_and_nowhere_else() {
     for adapter in adapters {
         let info = adapter.get_info();
         let limits = wgpu::Limits::default().or_worse_values_from(&adapter.limits());
-        let gpu = super::Gpu::open_with(&adapter, wgpu::Features::empty(), limits).unwrap();
-        let counts = gpu.storage("counts", 16).unwrap();
+        let gpu = Gpu::open_with(&adapter, wgpu::Features::empty(), limits).unwrap();
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let buffer = |usage| wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
+        let counts = gpu.device().create_buffer(&buffer(usage));
         gpu.queue().write_buffer(&counts, 0, &ASKED.to_ne_bytes());
         let module = gpu.device().create_shader_module(wgpu::ShaderModuleDescriptor {
             label: None,
@@ -116,9 +85,12 @@ fn loops_end_early_where_the_table_says_so_and_nowhere_else() {
         pass.set_bind_group(0, &group, &[]);
         pass.dispatch_workgroups(1, 1, 1);
         drop(pass);
+        let read = gpu.device().create_buffer(&buffer(wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST));
+        encoder.copy_buffer_to_buffer(&counts, 0, &read, 0, 16);
         gpu.queue().submit([encoder.finish()]);
-        let bytes = super::readback::read(&gpu, &counts, 4..8).unwrap();
-        let ran = u32::from_ne_bytes(bytes.try_into().unwrap());
+        read.map_async(wgpu::MapMode::Read, .., |mapped| mapped.unwrap());
+        gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        let ran = u32::from_ne_bytes(*read.get_mapped_range(..).unwrap()[4..].first_chunk().unwrap());
         println!("{gpu}: {ran} of {ASKED} iterations");
         let ends = of(info.backend, &info.name).map(|quirk| match quirk.what {
             What::LoopsEnd { after } => after,
