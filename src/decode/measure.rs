@@ -1,5 +1,5 @@
 //! The JPEG engine alone, for the fuzz target `fuzz/fuzz_targets/jpeg.rs`: what it declines is not handed on to another
-//! decoder. Exists only with the feature `bench-internals`, and comes without any promise.
+//! decoder. A part of `internals`.
 
 use super::jpeg::{self, Seek, SeekIndex};
 use super::{DecodeOptions, Probe, Rect, Scale};

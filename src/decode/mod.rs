@@ -7,7 +7,6 @@
 
 mod fallback;
 mod jpeg;
-#[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
 mod memory;
 mod orientation;

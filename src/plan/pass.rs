@@ -25,7 +25,35 @@ impl std::fmt::Display for Pass {
     }
 }
 
+/// The shader of one dispatch; [`Plan::shaders`] gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shader {
+    /// The pass, by the name that [`PassTime`](crate::PassTime) has for it: `stage 0`, `stage 0, mean 0`, `pack`.
+    pub pass: String,
+    /// The whole text, in WGSL. The entry point is `main`.
+    pub wgsl: String,
+}
+
 impl Plan {
+    /// The shaders of the plan's passes, in the order in which a GPU runs them.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{CenterCrop, ColorJitter};
+    /// use gpufeed::{DType, Output, Plan};
+    ///
+    /// let list = [CenterCrop::new(32).into(), ColorJitter::new(0.0, 0.4, 0.0, 0.0).into()];
+    /// let plan = Plan::compile(&list, &Output { dtype: DType::F16, ..Output::default() })?;
+    /// let shaders = plan.shaders();
+    /// let passes: Vec<&str> = shaders.iter().map(|shader| shader.pass.as_str()).collect();
+    /// assert_eq!(passes, ["stage 0, mean 0", "stage 0", "pack"]); // contrast needs the image's mean
+    /// assert!(shaders.iter().all(|shader| shader.wgsl.contains("fn main(")));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn shaders(&self) -> Vec<Shader> {
+        self.pass_list().into_iter().map(|pass| Shader { pass: pass.to_string(), wgsl: self.shader(pass) }).collect()
+    }
+
     /// The dispatches of a chunk, in order; `Pack` runs once a batch.
     pub(crate) fn pass_list(&self) -> Vec<Pass> {
         let mut passes = Vec::new();

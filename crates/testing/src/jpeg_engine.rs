@@ -9,7 +9,7 @@
 
 use gpufeed::ErrorKind;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scale, Scratch, Truncated, decode, probe};
-use gpufeed::measure::{JpegEngine, JpegIndex, JpegSeek};
+use gpufeed::internals::{JpegEngine, JpegIndex, JpegSeek};
 
 use crate::counting::peak_of;
 

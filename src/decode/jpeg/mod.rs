@@ -64,7 +64,6 @@ impl From<&'static str> for Undecoded {
 }
 
 impl Undecoded {
-    #[cfg(any(test, feature = "bench-internals"))]
     pub(super) fn reason(self) -> &'static str {
         let (Undecoded::Declined(reason) | Undecoded::Damaged(reason)) = self;
         reason
