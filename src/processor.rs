@@ -69,11 +69,11 @@ impl Processor {
     ///
     /// let plan = Plan::compile(&[CenterCrop::new(32).into()], &Output::default())?;
     /// let processor = Processor::new(&plan, &Backend::Cpu)?;
-    /// let pixels = Pixels::new(64, 48, PixelFormat::Rgb8, &[127; 64 * 48 * 3])?;
+    /// let pixels = Pixels::new(64, 48, PixelFormat::Rgb8, &[255; 64 * 48 * 3])?;
     /// let drawn = plan.draw(64, 48, &Key::default())?;
     /// let mut batch = vec![0; 2 * 3 * 32 * 32 * 4]; // two images, NCHW, f32
     /// processor.run_into(&[(pixels, &drawn), (pixels, &drawn)], &mut batch)?;
-    /// assert!(batch.chunks(4).all(|value| value == (127.0f32 / 255.0).to_ne_bytes()));
+    /// assert!(batch.chunks(4).all(|value| value == 1.0f32.to_ne_bytes()));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     ///

@@ -183,3 +183,28 @@ pub(crate) struct Colors {
     pub(crate) functions: String,
     pub(crate) steps: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Output;
+    use crate::transforms::{ColorJitter, Normalize, RandomResizedCrop};
+
+    #[test]
+    fn shaders_are_whole_and_in_the_order_of_the_passes() {
+        let contrast = ColorJitter::new(0.0, 0.4, 0.0, 0.0);
+        let list = [RandomResizedCrop::new(32).into(), contrast.into(), Normalize::IMAGENET.into()];
+        let plan = Plan::compile(&list, &Output { dtype: DType::F16, ..Output::default() }).unwrap();
+        let shaders = plan.shaders();
+        assert_eq!(shaders.len(), plan.passes());
+        assert_eq!(
+            shaders.iter().map(|shader| &shader.pass[..]).collect::<Vec<_>>(),
+            ["stage 0, mean 0", "stage 0", "pack"]
+        );
+        for (shader, pass) in shaders.iter().zip(plan.pass_list()) {
+            assert_eq!(shader.wgsl, plan.shader(pass));
+            let module = naga::front::wgsl::parse_str(&shader.wgsl).unwrap();
+            assert_eq!(module.entry_points.iter().map(|point| &point.name[..]).collect::<Vec<_>>(), ["main"]);
+        }
+    }
+}

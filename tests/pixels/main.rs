@@ -5,5 +5,7 @@ mod custom;
 mod golden;
 mod noise;
 mod numpy;
+mod run_into;
 mod shared_golden;
+mod source_region;
 mod stores;
