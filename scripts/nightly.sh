@@ -20,13 +20,16 @@ timed .ci/run || failed=1
 timed cargo clippy --workspace --all-targets --all-features -- -D warnings || failed=1
 timed env RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --all-features || failed=1
 # The features that applications choose, each set as they build it. `.ci/run` has all of them at once.
-for features in '' cli lmdb burn; do
+for features in '' lmdb burn; do
     timed cargo check --features "$features" || failed=1
+done
+for features in '' lmdb; do
+    timed cargo check -p gpufeed-cli --features "$features" || failed=1
 done
 timed scripts/test-widths.sh all || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed scripts/fuzz.sh 60 || failed=1
-timed cargo bench --features bench-internals --bench line --bench archives --bench kernels --no-run || failed=1
+timed cargo bench -p gpufeed -p gpufeed-cli --bench line --bench archives --bench kernels --no-run || failed=1
 
 {
     printf '# The nightly checks\n\n'

@@ -1,7 +1,8 @@
 # Sourced by the other scripts: what they need of the system.
 
-# The features that tests are built with. .ci/run has more; with one set for all scripts, nothing is built twice.
-features=${GPUFEED_FEATURES:-cli,lmdb}
+# The packages that tests are built from, and their features. .ci/run selects more; with one selection for all scripts,
+# nothing is built twice.
+read -ra selected <<<"${GPUFEED_SELECTED:---workspace --exclude gpufeed-burn --features lmdb}"
 
 # Ends the script where there is no cargo.
 require_cargo() {
@@ -9,6 +10,12 @@ require_cargo() {
         echo 'cargo is missing: install Rust from https://rustup.rs' >&2
         exit 1
     fi
+}
+
+# Lists the adapters of this machine; fails where there is none. `cargo run` takes a single package, whose dependencies would be
+# built anew with fewer features.
+adapters() {
+    cargo build --quiet "${selected[@]}" --example adapters && "${CARGO_TARGET_DIR:-target}/debug/examples/adapters"
 }
 
 as_root() {

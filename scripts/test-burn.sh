@@ -12,9 +12,9 @@ require_cargo
 
 export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 
-# With `train` in both: it changes features of crates at the bottom, and all of Burn would be built twice. With the command,
+# With `train` in both: it changes features of crates at the bottom, and all of Burn would be built twice. With `lmdb`,
 # as .ci/run has it.
-features=cli,lmdb,bench-internals,burn,burn/train
+features=lmdb,burn,burn/train
 case ${1-} in
     '') features=$features,burn/fusion ;;
     --without-fusion) ;;

@@ -19,7 +19,7 @@ tree=$PWD
 
 printf '\n== Building\n'
 # With an example: its dependencies' features are then those of the tests, and wgpu is not built a second time.
-cargo build --features "$features" --bin gpufeed --example adapters
+cargo build "${selected[@]}" --bin gpufeed --example adapters
 gpufeed=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/gpufeed
 
 fail() {

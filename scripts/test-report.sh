@@ -4,8 +4,8 @@
 #
 #   scripts/test-report.sh [SCREENSHOT.png [REPORT.json]]
 #
-# Without REPORT.json the report is that of a short `gpufeed bench` here; the sample in tests/data, which has every chart, is
-# looked at in any case. The others are put beside the screenshot: NAME-dark.png, NAME-empty.png, NAME-sample.png. Needs bash, cargo, and
+# Without REPORT.json the report is that of a short `gpufeed bench` here; the sample in crates/cli/tests/data, which has
+# every chart, is looked at in any case. The others are put beside the screenshot: NAME-dark.png, NAME-empty.png, NAME-sample.png. Needs bash, cargo, and
 # Chromium, which it installs where it can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,7 +41,7 @@ given=${2:-}
 
 step 'Building'
 # With an example: its dependencies' features are then those of the tests, and wgpu is not built a second time.
-cargo build --quiet --features "$features" --bin gpufeed --example adapters
+cargo build --quiet "${selected[@]}" --bin gpufeed --example adapters
 program=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/gpufeed
 gpufeed() { "$program" "$@"; }
 
@@ -84,7 +84,7 @@ look() {
     shot "$folder/report.html" "${2%.png}-dark.png" --blink-settings=preferredColorScheme=0
 }
 
-sample=tests/data/report.json
+sample=crates/cli/tests/data/report.json
 if [ -n "$given" ]; then
     look "$given" "$picture"
     look "$sample" "${picture%.png}-sample.png"

@@ -23,8 +23,6 @@ case ${1-} in
         ;;
 esac
 
-adapters() { cargo run --quiet --features "$features" --example adapters; }
-
 # Apart from the search: a failed build or a driver that crashes is not taken for "no llvmpipe".
 if ! list=$(adapters); then
     echo 'the adapters cannot be listed, or there are none (scripts/test.sh installs drivers)' >&2
@@ -42,5 +40,5 @@ for width in 128 512; do
         echo "LP_NATIVE_VECTOR_WIDTH=$width has no effect on this Mesa" >&2
         exit 1
     fi
-    cargo test --features "$features" "${tests[@]}"
+    cargo test "${selected[@]}" "${tests[@]}"
 done

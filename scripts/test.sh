@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test but those of the feature `burn`: those of the GPU path and of the command included. Where the machine has
+# Runs every test but those of Burn: those of the GPU path and of the command included. Where the machine has
 # no adapter, installs Mesa's software drivers for Vulkan and OpenGL first, or says what to install. Needs bash and cargo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,12 +21,10 @@ install_drivers() {
     return 1
 }
 
-adapters() { cargo run --quiet --features "$features" --example adapters; }
-
 require_cargo
 
 step 'Building'
-cargo test --features "$features" --no-run
+cargo test "${selected[@]}" --no-run
 
 step 'Adapters'
 if ! adapters; then
@@ -46,6 +44,6 @@ shared=$(cd .. && pwd)/shared
 if [ -d "$shared/data/jpeg-corpus" ]; then
     export GPUFEED_CORPUS=${GPUFEED_CORPUS:-$shared/data/jpeg-corpus} GPUFEED_SHARED=${GPUFEED_SHARED:-$shared/golden/public}
 fi
-cargo test --features "$features"
+cargo test "${selected[@]}"
 
 step 'All tests passed'

@@ -74,11 +74,12 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `cli` | the command `gpufeed`: bench, compare, doctor, index, pack, preview, report |
-//! | `lmdb` | `dataset::LmdbWriter`, and `gpufeed pack --to lmdb`; needs a C compiler. Reading an LMDB does not |
+//! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
 //! | `burn` | the module `interop::burn`: batches as tensors of Burn 0.22 on the same GPU; needs Rust 1.95, and minutes to build |
 //!
 //! Burn's own `fusion`, `autotune`, `train` and the rest are for the application to choose.
+//!
+//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`.
 //!
 //! # What stays the same
 //!
@@ -106,12 +107,9 @@ mod positioned;
 mod processor;
 mod random;
 pub mod recipe;
-#[allow(unreachable_pub)] // `command`, where the feature is on
 mod regular_file;
-#[allow(unreachable_pub)] // `command`
 mod replace;
 pub mod sampler;
-#[allow(unreachable_pub)] // `command`
 mod shown;
 pub mod transforms;
 
@@ -137,25 +135,16 @@ pub use wgpu;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The parts of the library that the command uses.
-#[cfg(feature = "bench-internals")]
+/// Parts of the library that other members of its workspace use: the command, the benches, the fixtures of tests, and the
+/// fuzz targets. They come without promise.
 #[doc(hidden)]
-pub mod command {
+pub mod internals {
     pub mod regular_file {
         pub use crate::regular_file::{open, read, read_to_string};
     }
-    pub use crate::replace::{folder_of, replace};
-    pub use crate::shown::{Shown, ShownLines};
-}
-
-#[cfg(feature = "bench-internals")]
-#[doc(hidden)]
-pub mod measure {
-    pub use crate::cpu::measure::{Native, region};
-    /// Bytes that a worker's memory for decoding has grown to.
-    pub fn scratch_bytes(scratch: &crate::decode::Scratch) -> u64 {
-        scratch.bytes()
-    }
+    pub use crate::cpu::measure::Native;
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};
     pub use crate::loader::stats::measure::{recording, sections};
+    pub use crate::replace::{folder_of, replace};
+    pub use crate::shown::{Shown, ShownLines};
 }

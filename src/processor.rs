@@ -56,32 +56,81 @@ impl Processor {
     /// results are more than its buffers hold, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Drawn)]) -> Result<Vec<u8>> {
+        self.run_programs(&self.programs(images)?)
+    }
+
+    /// [`run`](Self::run) into memory of the caller's, such as a buffer that is shared with another process.
+    ///
+    /// `out` has exactly the batch's bytes. After an error nothing is said about its content.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{CenterCrop, Key};
+    /// use gpufeed::{Backend, Output, PixelFormat, Pixels, Plan, Processor};
+    ///
+    /// let plan = Plan::compile(&[CenterCrop::new(32).into()], &Output::default())?;
+    /// let processor = Processor::new(&plan, &Backend::Cpu)?;
+    /// let pixels = Pixels::new(64, 48, PixelFormat::Rgb8, &[255; 64 * 48 * 3])?;
+    /// let drawn = plan.draw(64, 48, &Key::default())?;
+    /// let mut batch = vec![0; 2 * 3 * 32 * 32 * 4]; // two images, NCHW, f32
+    /// processor.run_into(&[(pixels, &drawn), (pixels, &drawn)], &mut batch)?;
+    /// assert!(batch.chunks(4).all(|value| value == 1.0f32.to_ne_bytes()));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `out` has another length.
+    pub fn run_into(&self, images: &[(Pixels<'_>, &Drawn)], out: &mut [u8]) -> Result<()> {
+        let images = self.programs(images)?;
+        let bytes = self.image_bytes(&images)?;
+        let (needed, given) = (bytes * images.len(), out.len());
+        if given != needed {
+            return Err(Error::argument("out", format!("{given} bytes; the batch has {needed}")));
+        }
+        match &self.kernels {
+            Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &images, bytes)?),
+            None => self.run_on_cpu(&images, bytes, out),
+        }
+        Ok(())
+    }
+
+    /// Whole images with the programs of their parameters.
+    fn programs<'a>(&self, images: &[(Pixels<'a>, &Drawn)]) -> Result<Vec<(Part<'a>, Program)>> {
         let programs = images.iter().map(|(pixels, drawn)| {
             let program = program(&self.plan, drawn, (pixels.width(), pixels.height()))?;
             Ok((Part::whole(*pixels), program))
         });
-        self.run_programs(&programs.collect::<Result<Vec<_>>>()?)
+        programs.collect()
     }
 
     /// [`run`](Self::run) with programs instead of drawn parameters.
     pub(crate) fn run_programs(&self, images: &[(Part<'_>, Program)]) -> Result<Vec<u8>> {
-        let size = match images.first() {
-            Some((_, first)) if images.iter().all(|(_, program)| program.size() == first.size()) => first.size(),
-            Some(_) => return Err(Error::argument("images", "the results have different sizes")),
-            None => return Err(Error::argument("images", "none given")),
-        };
-        let bytes = self.plan.image_bytes(size);
+        let bytes = self.image_bytes(images)?;
         if let Some(kernels) = &self.kernels {
             return run_on_gpu(kernels, images, bytes);
         }
         let mut out = vec![0; bytes * images.len()];
+        self.run_on_cpu(images, bytes, &mut out);
+        Ok(out)
+    }
+
+    /// Bytes of each result; all must have the same size.
+    fn image_bytes(&self, images: &[(Part<'_>, Program)]) -> Result<usize> {
+        match images.first() {
+            Some((_, first)) if images.iter().all(|(_, program)| program.size() == first.size()) => {
+                Ok(self.plan.image_bytes(first.size()))
+            }
+            Some(_) => Err(Error::argument("images", "the results have different sizes")),
+            None => Err(Error::argument("images", "none given")),
+        }
+    }
+
+    fn run_on_cpu(&self, images: &[(Part<'_>, Program)], bytes: usize, out: &mut [u8]) {
         let mut scratch = cpu::Scratch::default();
         for ((part, program), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
             let region = program.stages[0].sampling.hull();
             let source = part.source(region);
             cpu::run(&self.plan, program, source.pixels(), region, out, &mut scratch);
         }
-        Ok(out)
     }
 }
 

@@ -71,7 +71,7 @@ def rows(letters, ways, template, data, workers, batch, seconds):
             }
             missing, command = None, ()
             if template is None:
-                missing = "not built: cargo build --release --features cli --bin gpufeed, or --gpufeed COMMAND"
+                missing = "not built: cargo build --release -p gpufeed-cli, or --gpufeed COMMAND"
             else:
                 command = tuple(shlex.split(template.format(**values)))
             built.append(cells.Cell(letter, name, variant, size, "", command, missing=missing))

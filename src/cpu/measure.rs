@@ -1,6 +1,5 @@
-//! What `gpufeed bench` and `benches/kernels.rs` measure of this executor: images one after the other on one thread,
-//! with memory that is kept as a worker keeps it. Exists only with the feature `bench-internals`, and comes without any
-//! promise.
+//! What `gpufeed bench` and `crates/cli/benches/kernels.rs` measure of this executor: images one after the other on one thread,
+//! with memory that is kept as a worker keeps it. A part of `internals`.
 
 use super::{Scratch, run};
 use crate::error::Result;
@@ -69,14 +68,6 @@ impl Native {
         }
         out.last().copied().unwrap_or(0)
     }
-}
-
-/// The pixels of the source that an image's program reads: what a worker asks its decoder for.
-///
-/// # Errors
-/// As `Plan`'s where `drawn` does not belong to it.
-pub fn region(plan: &Plan, drawn: &Drawn) -> Result<Rect> {
-    Ok(plan.program(drawn)?.stages[0].sampling.hull())
 }
 
 fn area(region: &Rect) -> usize {

@@ -6,7 +6,6 @@
 //! and type.
 
 mod color;
-#[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
 mod noise;
 mod resample;

@@ -1,5 +1,5 @@
-//! What `gpufeed bench` and `benches/kernels.rs` measure beside the public API: single dispatches, a slot's way in, one
-//! image's draw. Exists only with the feature `bench-internals`, and comes without any promise.
+//! What `gpufeed bench` and `crates/cli/benches/kernels.rs` measure beside the public API: single dispatches, a slot's way in, one
+//! image's draw. A part of `internals`.
 
 use super::kernel::{Item, Kernels, Target, pack_workgroups, workgroups};
 use super::staging::Staging;

@@ -4,7 +4,6 @@ mod device;
 mod health;
 pub(crate) mod kernel;
 pub(crate) mod limits;
-#[cfg(feature = "bench-internals")]
 pub(crate) mod measure;
 pub(crate) mod pages;
 mod pipeline_cache;

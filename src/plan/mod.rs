@@ -16,12 +16,13 @@ mod variants;
 pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};
-use crate::geometry::Scale;
+use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
 use crate::transforms::draw::{Context, first_slots};
 use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform, random_paths};
 use fuse::{Place, Stage};
 use head::Head;
+pub use pass::Shader;
 use program::Program;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -250,6 +251,28 @@ impl Plan {
             context.emit(slot as u16, op.clone())?;
         }
         Ok(Drawn { width, height, ops, scale: Scale::Full })
+    }
+
+    /// The region of the source image that the plan reads for these parameters: a crop with the pixels around it that a
+    /// filter needs. Decoding that region gives every pixel that the result depends on.
+    ///
+    /// The region is one of the whole image at full size, EXIF orientation applied, whatever [`Drawn::scale`] says.
+    ///
+    /// ```
+    /// use gpufeed::decode::Rect;
+    /// use gpufeed::transforms::{CenterCrop, Key};
+    /// use gpufeed::{Output, Plan};
+    ///
+    /// let plan = Plan::compile(&[CenterCrop::new(32).into()], &Output::default())?;
+    /// let drawn = plan.draw(64, 48, &Key::default())?;
+    /// assert_eq!(plan.source_region(&drawn)?, Rect { left: 16, top: 8, width: 32, height: 32 });
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters do not belong to the plan.
+    pub fn source_region(&self, drawn: &Drawn) -> Result<Rect> {
+        Ok(self.program(drawn)?.stages[0].sampling.hull())
     }
 
     pub(crate) fn program(&self, drawn: &Drawn) -> Result<Program> {

@@ -25,7 +25,35 @@ impl std::fmt::Display for Pass {
     }
 }
 
+/// The shader of one dispatch; [`Plan::shaders`] gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shader {
+    /// The pass, by the name that [`PassTime`](crate::PassTime) has for it: `stage 0`, `stage 0, mean 0`, `pack`.
+    pub pass: String,
+    /// The whole text, in WGSL. The entry point is `main`.
+    pub wgsl: String,
+}
+
 impl Plan {
+    /// The shaders of the plan's passes, in the order in which a GPU runs them.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{CenterCrop, ColorJitter};
+    /// use gpufeed::{DType, Output, Plan};
+    ///
+    /// let list = [CenterCrop::new(32).into(), ColorJitter::new(0.0, 0.4, 0.0, 0.0).into()];
+    /// let plan = Plan::compile(&list, &Output { dtype: DType::F16, ..Output::default() })?;
+    /// let shaders = plan.shaders();
+    /// let passes: Vec<&str> = shaders.iter().map(|shader| shader.pass.as_str()).collect();
+    /// assert_eq!(passes, ["stage 0, mean 0", "stage 0", "pack"]); // contrast needs the image's mean
+    /// assert!(shaders.iter().all(|shader| shader.wgsl.contains("fn main(")));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn shaders(&self) -> Vec<Shader> {
+        self.pass_list().into_iter().map(|pass| Shader { pass: pass.to_string(), wgsl: self.shader(pass) }).collect()
+    }
+
     /// The dispatches of a chunk, in order; `Pack` runs once a batch.
     pub(crate) fn pass_list(&self) -> Vec<Pass> {
         let mut passes = Vec::new();
@@ -154,4 +182,29 @@ pub(crate) struct Colors {
     /// The text of the custom ones.
     pub(crate) functions: String,
     pub(crate) steps: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Output;
+    use crate::transforms::{ColorJitter, Normalize, RandomResizedCrop};
+
+    #[test]
+    fn shaders_are_whole_and_in_the_order_of_the_passes() {
+        let contrast = ColorJitter::new(0.0, 0.4, 0.0, 0.0);
+        let list = [RandomResizedCrop::new(32).into(), contrast.into(), Normalize::IMAGENET.into()];
+        let plan = Plan::compile(&list, &Output { dtype: DType::F16, ..Output::default() }).unwrap();
+        let shaders = plan.shaders();
+        assert_eq!(shaders.len(), plan.passes());
+        assert_eq!(
+            shaders.iter().map(|shader| &shader.pass[..]).collect::<Vec<_>>(),
+            ["stage 0, mean 0", "stage 0", "pack"]
+        );
+        for (shader, pass) in shaders.iter().zip(plan.pass_list()) {
+            assert_eq!(shader.wgsl, plan.shader(pass));
+            let module = naga::front::wgsl::parse_str(&shader.wgsl).unwrap();
+            assert_eq!(module.entry_points.iter().map(|point| &point.name[..]).collect::<Vec<_>>(), ["main"]);
+        }
+    }
 }

@@ -6,5 +6,7 @@ mod golden;
 mod noise;
 mod numpy;
 mod quirks;
+mod run_into;
 mod shared_golden;
+mod source_region;
 mod stores;

@@ -1,5 +1,4 @@
-//! What the statistics themselves take, for `gpufeed bench`. Exists only with the feature `bench-internals`, and comes
-//! without any promise.
+//! What the statistics themselves take, for `gpufeed bench`. A part of `internals`.
 
 use super::lane::{DIVIDED, SHORT};
 use super::{Counters, Stage};

@@ -1,0 +1,310 @@
+//! The kernels on every adapter and the CPU executor on one thread, each against a copy in the same run: bytes moved,
+//! GB/s, share of the copy; the ways in; and what draw, put and submit take an image.
+//!
+//! `cargo bench -p gpufeed-cli --bench kernels`; criterion's own arguments may follow, such as a part of a
+//! row's name. `NODEVICE_SELECT=1` keeps Mesa's layer quiet. Bytes are those that must move at least: each source pixel
+//! read once, each output written once.
+
+#![allow(clippy::print_stdout)]
+
+mod rows;
+
+use criterion::{Criterion, Throughput};
+use gpufeed::internals::{Dispatch, Native, Rig, Ring, draw, draw_many};
+use gpufeed::transforms::{
+    ColorJitter, Drawn, Key, Normalize, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
+};
+use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
+use gpufeed_cli::internals::dispatches::{SIZE, copy_kernel, crop, naive, replaced};
+use gpufeed_cli::internals::timed::{self, Adapter, Kernel};
+use rows::{Rows, median};
+use std::error::Error;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Images of a batch: enough for the largest GPU, or few enough for a software one.
+fn batch(gpu: &Gpu) -> u64 {
+    if gpu.is_software() { 16 } else { 128 }
+}
+
+fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Result<Plan> {
+    let list: Vec<Transform> = crop().into_iter().chain(rest).collect();
+    Plan::compile(&list, &Output { layout: Layout::Nchw, dtype })
+}
+
+/// The same without the branch to float sources, which a software adapter executes at every tap: the best of its kind.
+fn naive_bytes(dispatch: &Dispatch) -> Result<Dispatch, String> {
+    replaced(&naive(dispatch)?, "if source_float", "if false")
+}
+
+fn floats(adapter: &Adapter, buffer: &wgpu::Buffer) -> Vec<f32> {
+    let bytes = adapter.download(buffer, buffer.size()).expect("the device works");
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
+}
+
+/// Greatest difference; both must hold a picture.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    assert!(a.iter().any(|value| *value != a[0]), "an empty picture compares equal to anything");
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// The same without wgpu's checks of indices and loops.
+fn unchecked_kernel(adapter: &Adapter, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
+    let (device, shader) = (adapter.gpu.device(), timed::shader(dispatch));
+    #[expect(unsafe_code, reason = "there is no other way to leave the checks out; they are what is measured")]
+    // SAFETY: the same shader on the same buffers has run with the checks, and its output was compared.
+    let module = unsafe { device.create_shader_module_trusted(shader, wgpu::ShaderRuntimeChecks::unchecked()) };
+    adapter.kernel_of(&module, dispatch, buffers)
+}
+
+/// A pass of `kernels`, by the device's clock where it has one.
+fn add_kernels(rows: &mut Rows<'_>, adapter: &Adapter, name: &'static str, bytes: u64, kernels: &[&Kernel]) {
+    rows.add(name, bytes, |batches| {
+        let time = adapter.time(kernels, batches).expect("the device works");
+        time.device.unwrap_or(time.wall)
+    });
+}
+
+fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn Error>> {
+    let gpu = &adapter.gpu;
+    let images = batch(gpu);
+    let train = plan([Normalize::IMAGENET.into()], DType::F32)?;
+    let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
+    let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
+    let drawn = |plan: &Plan| -> gpufeed::Result<Vec<Drawn>> {
+        (0..images).map(|sample| plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
+    };
+    let mut rig = Rig::new(gpu, &train, &drawn(&train)?)?;
+    let (rig_half, rig_contrast) =
+        (Rig::new(gpu, &half, &drawn(&half)?)?, Rig::new(gpu, &contrast, &drawn(&contrast)?)?);
+    let (slot, elements) = (rig.slot_bytes(), rig.elements());
+    let pixels: Vec<u8> = (0..slot).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let source = adapter.filled(&pixels);
+    let [output, other] = [(); 2].map(|()| adapter.storage(4 * elements));
+    let packed = adapter.storage(2 * elements);
+    let statistics = adapter.storage(1 << 20);
+    let kernel = |dispatch: &Dispatch, read, write| adapter.kernel(dispatch, [read, &statistics, write]);
+    let unchecked = |dispatch: &Dispatch, read, write| unchecked_kernel(adapter, dispatch, [read, &statistics, write]);
+
+    let stage = &rig.dispatches()[0];
+    let strip = kernel(stage, &source, &output);
+    let direct = kernel(&naive(stage)?, &source, &other);
+    let direct_bytes = kernel(&naive_bytes(stage)?, &source, &other);
+    adapter.time(&[&strip], 1)?;
+    adapter.time(&[&direct], 1)?;
+    let off = difference(&floats(adapter, &output), &floats(adapter, &other));
+    assert!(off < 1e-3, "strip and per-output taps differ by {off}");
+    println!(
+        "{images} images of 224x224 from regions of {SIZE:?}; strip and per-output taps differ by {off:.1e} after Normalize"
+    );
+    let way =
+        if adapter.has_timestamps() { "timestamps at the borders of passes" } else { "wall time of passes in a row" };
+    println!("times: {way}");
+
+    let mut rows = Rows::new(criterion.benchmark_group(format!("{} {:?}", gpu.info().name, gpu.info().backend)));
+    rows.group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    let moved = slot + 4 * elements;
+    let half_of_it = (moved / 2).next_multiple_of(16);
+    let [from, to] = [(); 2].map(|()| adapter.storage(half_of_it));
+    let copy = kernel(&copy_kernel(half_of_it), &from, &to);
+    add_kernels(&mut rows, adapter, "copy kernel", 2 * half_of_it, &[&copy]);
+    add_kernels(&mut rows, adapter, "strip, f32", moved, &[&strip]);
+    add_kernels(&mut rows, adapter, "per-output taps, f32", moved, &[&direct]);
+    add_kernels(&mut rows, adapter, "per-output taps, f32, bytes only", moved, &[&direct_bytes]);
+    let [stage_half, pack] = &rig_half.dispatches()[..] else {
+        return Err("f16 takes a stage and a packing pass".into());
+    };
+    let direct_half = kernel(&naive(stage_half)?, &source, &output);
+    let (stage_half, pack) = (kernel(stage_half, &source, &output), kernel(pack, &output, &packed));
+    add_kernels(&mut rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
+    add_kernels(&mut rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
+    let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
+    let (mean, finish) = (kernel(mean, &source, &other), kernel(finish, &source, &output));
+    add_kernels(&mut rows, adapter, "contrast: its mean", slot, &[&mean]);
+    add_kernels(&mut rows, adapter, "contrast: the stage after it", moved, &[&finish]);
+    let strip_unchecked = unchecked(stage, &source, &other);
+    add_kernels(&mut rows, adapter, "strip, f32, shader checks off", moved, &[&strip_unchecked]);
+    let direct_unchecked = unchecked(&naive(stage)?, &source, &other);
+    add_kernels(&mut rows, adapter, "per-output taps, f32, shader checks off", moved, &[&direct_unchecked]);
+
+    let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
+        let mut ring = Ring::new(gpu, slot, in_place)?;
+        rows.add(name, slot, |batches| {
+            let start = Instant::now();
+            (0..batches).for_each(|_| ring.upload(&pixels).expect("the device works"));
+            adapter.wait().expect("the device works");
+            start.elapsed()
+        });
+        Ok(())
+    };
+    upload("upload: ring and copy", false)?;
+    if gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
+        upload("upload: mapped storage buffers, no copy", true)?;
+    } else {
+        println!("upload by mapped storage buffers: not measured, the adapter has no MAPPABLE_PRIMARY_BUFFERS");
+    }
+    rows.table();
+    drop(rows);
+
+    turns(adapter, &strip, &[("per-output taps", &direct), ("per-output taps, bytes only", &direct_bytes)]);
+    sanity(adapter, &strip);
+    overhead(adapter, &mut rig, &pixels, images)
+}
+
+/// The ratio that other work on the machine disturbs least: one after the other, again and again.
+fn turns(adapter: &Adapter, strip: &Kernel, others: &[(&str, &Kernel)]) {
+    let one = |kernel: &Kernel| {
+        let time = adapter.time(&[kernel], 1).expect("the device works");
+        time.device.unwrap_or(time.wall).as_secs_f64()
+    };
+    println!();
+    for (name, other) in others {
+        let mut ratios: Vec<f64> = (0..31).map(|_| one(strip) / one(other)).collect();
+        ratios.sort_by(f64::total_cmp);
+        let [low, middle, high] = [7, 15, 23].map(|i| ratios[i]);
+        println!("strip / {name}, 31 turns: median {middle:.2}, quartiles {low:.2} to {high:.2}");
+    }
+}
+
+/// Timestamps against the slope of wall time over passes.
+fn sanity(adapter: &Adapter, kernel: &Kernel) {
+    if !adapter.has_timestamps() {
+        return println!("timestamps: not measured, the adapter has no TIMESTAMP_QUERY");
+    }
+    let mut ratios = Vec::new();
+    let mut dropped = 0;
+    for _ in 0..9 {
+        let [few, many] = [2, 8].map(|passes| adapter.time(&[kernel], passes).expect("the device works"));
+        let slope = (many.wall.as_secs_f64() - few.wall.as_secs_f64()) / 6.0;
+        match many.device {
+            Some(device) => ratios.push(device.as_secs_f64() / 8.0 / slope),
+            None => dropped += 1,
+        }
+    }
+    println!(
+        "timestamps / slope of the wall time: median {:.2} of {} runs, {dropped} dropped (zero or out of order)",
+        median(&ratios),
+        ratios.len()
+    );
+}
+
+/// Puts and submits batches; the GPU's own time is waited for outside.
+fn overhead(adapter: &Adapter, rig: &mut Rig, pixels: &[u8], images: u64) -> Result<(), Box<dyn Error>> {
+    let (mut puts, mut submits) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let slot = rig.take()?;
+        let start = Instant::now();
+        rig.put(slot, pixels)?;
+        let put = start.elapsed();
+        rig.submit(slot)?;
+        submits.push((start.elapsed() - put).as_secs_f64());
+        puts.push(put.as_secs_f64());
+        adapter.wait()?;
+    }
+    let nanoseconds = |seconds: &[f64]| 1e9 * median(seconds) / images as f64;
+    let bytes = pixels.len() as u64 / images;
+    println!("put: {:.0} ns an image ({bytes} bytes of a mapped slot)", nanoseconds(&puts));
+    println!(
+        "submit: {:.0} ns an image, in a submission of {images} (with the kernels, where the driver runs them inside it)",
+        nanoseconds(&submits)
+    );
+    Ok(())
+}
+
+fn draw_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
+    const AT_ONCE: u64 = 16;
+    let mut group = criterion.benchmark_group("draw");
+    let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
+    let lists = [
+        ("crop, flip, Normalize", plan([Normalize::IMAGENET.into()], DType::F32)?),
+        ("crop, flip, ColorJitter, Normalize", plan([jitter.into(), Normalize::IMAGENET.into()], DType::F32)?),
+    ];
+    for (name, plan) in lists {
+        let mut sample = 0;
+        let mut next = || {
+            sample += 1;
+            Key { sample, ..Key::default() }
+        };
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(format!("{name}, one image"), |bencher| {
+            bencher.iter(|| black_box(draw(&plan, SIZE, &next())));
+        });
+        group.throughput(Throughput::Elements(AT_ONCE));
+        group.bench_function(format!("{name}, {AT_ONCE} images at once"), |bencher| {
+            bencher.iter(|| {
+                let keys: Vec<Key> = (0..AT_ONCE).map(|_| next()).collect();
+                black_box(draw_many(&plan, SIZE, &keys))
+            });
+        });
+    }
+    group.finish();
+    Ok(())
+}
+
+/// The CPU executor: images one after the other on one thread.
+fn cpu_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
+    const IMAGES: u64 = 16;
+    let square = [RandomCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into()];
+    let f32 = Output::default();
+    let unscaled = |rest: &[Transform]| Plan::compile(&[&square[..], rest].concat(), &f32);
+    let train =
+        [ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(), RandomGrayscale::new(0.2).into(), Normalize::IMAGENET.into()];
+    let cases = [
+        ("crop, flip (RGB8)", unscaled(&[])?, (384, 384), 3),
+        (
+            "crop, flip, brightness, contrast (RGB8)",
+            unscaled(&[ColorJitter::new(0.2, 0.2, 0.0, 0.0).into()])?,
+            (384, 384),
+            3,
+        ),
+        ("resized crop, flip, Normalize", plan([Normalize::IMAGENET.into()], DType::F32)?, SIZE, 4),
+        ("resized crop, flip, Normalize, f16", plan([Normalize::IMAGENET.into()], DType::F16)?, SIZE, 4),
+        ("resized crop, flip, ColorJitter, gray, Normalize", plan(train, DType::F32)?, SIZE, 4),
+    ];
+    let mut rows = Rows::new(criterion.benchmark_group("CPU executor, one thread"));
+    rows.group.sample_size(20).measurement_time(Duration::from_secs(2));
+    let timed = |batches: u64, work: &mut dyn FnMut()| {
+        let start = Instant::now();
+        (0..batches).for_each(|_| work());
+        start.elapsed()
+    };
+    let (from, mut to) = (vec![1u8; 8 << 20], vec![0u8; 8 << 20]);
+    rows.add("copy (memcpy)", 16 << 20, |batches| {
+        timed(batches, &mut || black_box(&mut to).copy_from_slice(black_box(&from)))
+    });
+    for (name, plan, (width, height), pixel) in cases {
+        let draw = |sample| plan.draw(width, height, &Key { sample, ..Key::default() });
+        let mut native = Native::new(&plan, &(0..IMAGES).map(draw).collect::<gpufeed::Result<Vec<_>>>()?, pixel)?;
+        rows.add(name, native.bytes(), |batches| timed(batches, &mut || _ = black_box(native.run())));
+    }
+    println!("\n{IMAGES} images of 224x224 a row");
+    rows.table();
+    Ok(())
+}
+
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{} ({cores} cores)", name.unwrap_or("unknown processor"))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("{}", processor());
+    let mut criterion = Criterion::default().configure_from_args();
+    draw_rows(&mut criterion)?;
+    cpu_rows(&mut criterion)?;
+    let adapters = Gpu::enumerate();
+    if adapters.is_empty() {
+        println!("no adapter: no kernel was measured");
+    }
+    for adapter in &adapters {
+        let adapter = Adapter::open(adapter)?;
+        let software =
+            if adapter.gpu.is_software() { "a software adapter: these are the CPU's rates, no GPU's" } else { "a GPU" };
+        println!("\n## {}\n\n{software}", adapter.gpu);
+        gpu_rows(&mut criterion, &adapter)?;
+    }
+    criterion.final_summary();
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! A file or a sample to look at.
+
+use std::path::{Path, PathBuf};
+
+/// A file to look at.
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    /// The path below the folder.
+    pub(super) name: String,
+    /// Whose sample it is.
+    pub(super) class: Option<String>,
+    /// Why the system does not lead to it: a dangling link.
+    pub(super) error: Option<String>,
+    /// Its place in the data set, where it is not a file of a folder.
+    pub(super) sample: Option<usize>,
+}
+
+impl Entry {
+    pub(super) fn new(root: &Path, path: PathBuf, error: Option<String>) -> Entry {
+        Entry { name: below(root, &path), path, class: None, error, sample: None }
+    }
+
+    /// The format that the name's extension stands for.
+    pub(super) fn claimed(&self) -> Option<&'static str> {
+        let extension = self.path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "jpg" | "jpeg" | "jpe" | "jfif" => "JPEG",
+            "png" | "apng" => "PNG",
+            "webp" => "WebP",
+            "gif" => "GIF",
+            "bmp" | "dib" => "BMP",
+            "tif" | "tiff" => "TIFF",
+            "pnm" | "pbm" | "pgm" | "ppm" | "pam" => "PNM",
+            _ => return None,
+        })
+    }
+}
+
+/// The path below `root`, with '/' on every system.
+pub(super) fn below(root: &Path, path: &Path) -> String {
+    let parts = path.strip_prefix(root).unwrap_or(path).iter();
+    parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}

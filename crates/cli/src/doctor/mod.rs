@@ -1,0 +1,95 @@
+//! `gpufeed doctor`: which adapter is taken and why; with a folder, what is wrong with its files.
+
+mod adapters;
+mod content;
+mod entry;
+mod inspect;
+mod jpeg;
+mod kind;
+mod machine;
+mod print;
+mod report;
+mod scan;
+mod summary;
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::{DONE, FAILED, FINDINGS, Outcome, source};
+use gpufeed::dataset::Format;
+
+/// Says which adapters there are and which one is taken; with a data set, what is wrong with its files.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing is wrong; 1 failed, or no loader can open the folder; 2 wrong arguments; 3 there is something to look at"
+)]
+pub(crate) struct Arguments {
+    /// A folder to look through, file by file, or another data set, sample by sample (of two parts, that to train on);
+    /// without one, the machine is looked at
+    data: Option<PathBuf>,
+    /// Name every file that there is something to say about
+    #[arg(long, requires = "data")]
+    list: bool,
+    /// Print one JSON object, every file included
+    #[arg(long)]
+    json: bool,
+    /// Most pixels that a header may declare, as for a loader
+    #[arg(long, value_name = "N", default_value_t = 1 << 28, value_parser = clap::value_parser!(u64).range(1..))]
+    max_pixels: u64,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    threads: Option<u16>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.data {
+        Some(data) => look_through(data, arguments),
+        None => look_at_machine(arguments),
+    }
+}
+
+fn look_at_machine(arguments: &Arguments) -> Outcome {
+    let survey = adapters::survey();
+    let write = |out: &mut Out| if arguments.json { json(out, &survey) } else { print::machine(out, &survey) };
+    crate::to_stdout(write)?;
+    Ok(exit(!survey.problems.is_empty()))
+}
+
+fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
+    let start = Instant::now();
+    // 0 is rayon's word for one a core.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;
+    // A folder that is none, or empty, is looked at all the same: to say what is wrong with it.
+    let format = Format::detect(folder);
+    let listing = match format {
+        Format::Folder | Format::Images => scan::list(folder)?,
+        _ => scan::samples(&source::open(folder)?.train),
+    };
+    let (reports, duplicates) = pool.install(|| {
+        let mut reports = scan::inspect(&listing, arguments.max_pixels);
+        let duplicates = scan::duplicates(&listing, &mut reports);
+        (reports, duplicates)
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let name = folder.display().to_string();
+    let format = format!("{format:?}").to_lowercase();
+    let summary = summary::Summary::new((name, format), (listing, reports), duplicates, arguments.max_pixels, seconds);
+    let write =
+        |out: &mut Out| if arguments.json { json(out, &summary) } else { print::folder(out, &summary, arguments.list) };
+    crate::to_stdout(write)?;
+    // A folder that a loader cannot open at all is worse than files that it passes over.
+    let usable = summary.image_folder.accepted;
+    Ok(if usable { exit(!summary.findings.is_empty()) } else { FAILED })
+}
+
+type Out = BufWriter<StdoutLock<'static>>;
+
+fn json(out: &mut Out, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}
+
+fn exit(problems: bool) -> u8 {
+    if problems { FINDINGS } else { DONE }
+}

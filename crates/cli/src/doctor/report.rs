@@ -1,0 +1,153 @@
+//! What is found out about a file, and the verdict and findings that follow from it.
+
+use gpufeed::decode::jpeg_has_end;
+use gpufeed::{Error, ErrorKind};
+use serde::Serialize;
+
+use super::entry::Entry;
+use super::jpeg::{self, Coding};
+use super::kind::{Kind, Verdict};
+use crate::identity::Identity;
+
+/// What was found out about a file.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    /// Below the folder, with `/` between its parts; bytes that are no UTF-8 are replaced.
+    pub(super) path: String,
+    /// The class under which `ImageFolder` takes it; `None` for what it passes over.
+    pub(super) class: Option<String>,
+    pub(super) bytes: u64,
+    pub(super) verdict: Verdict,
+    /// The decoder's or the system's reason, where it is not [`Verdict::Ok`].
+    pub(super) reason: Option<String>,
+    /// By content.
+    pub(super) format: Option<&'static str>,
+    /// Columns and rows as EXIF turns the image; declared, where it cannot be decoded.
+    pub(super) width: Option<u64>,
+    pub(super) height: Option<u64>,
+    /// EXIF's, 1 to 8.
+    pub(super) orientation: Option<u8>,
+    /// Samples as stored, like `rgb8` or `l16`; for a JPEG see `jpeg`.
+    pub(super) pixels: Option<String>,
+    pub(super) jpeg: Option<jpeg::Frame>,
+    /// Whether `Truncated::Fill` makes an image of what cannot be decoded whole; not tried above 16 million pixels, where a
+    /// forged header would cost seconds and a gigabyte.
+    pub(super) fill_keeps: Option<bool>,
+    /// Why it does not.
+    pub(super) fill_error: Option<String>,
+    /// Problems.
+    pub(super) findings: Vec<Kind>,
+    /// What is good to know, and no problem.
+    pub(super) notes: Vec<Kind>,
+    /// xxh3-128 of the bytes, in hexadecimal digits; `None` for what is no image.
+    pub(super) xxh3: Option<String>,
+    /// Which file it is on this machine, whatever the path to it.
+    #[serde(skip)]
+    pub(super) identity: Identity,
+}
+
+impl Report {
+    pub(super) fn of(entry: &Entry) -> Report {
+        Report {
+            path: entry.name.clone(),
+            class: entry.class.clone(),
+            bytes: 0,
+            verdict: Verdict::Ok,
+            reason: None,
+            format: None,
+            width: None,
+            height: None,
+            orientation: None,
+            pixels: None,
+            jpeg: None,
+            fill_keeps: None,
+            fill_error: None,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            xxh3: None,
+            identity: None,
+        }
+    }
+
+    pub(super) fn refuse(&mut self, verdict: Verdict, reason: impl Into<String>) {
+        self.verdict = verdict;
+        self.reason = Some(reason.into());
+    }
+
+    /// The verdict for an error of the decoder's.
+    pub(super) fn refuse_by(&mut self, error: &Error, bytes: &[u8]) {
+        let unsupported = self.jpeg.as_ref().and_then(jpeg::Frame::unsupported);
+        let (verdict, reason) = match error.kind() {
+            ErrorKind::TooManyPixels { width, height, max_pixels } => {
+                (self.width, self.height) = (Some(*width), Some(*height));
+                (Verdict::TooLarge, format!("declares {width}x{height} pixels, more than max_pixels = {max_pixels}"))
+            }
+            ErrorKind::TooMuchMemory { width, height, .. } => {
+                (self.width, self.height) = (Some((*width).into()), Some((*height).into()));
+                (Verdict::TooLarge, error.to_string())
+            }
+            ErrorKind::NoMemory { .. } => (Verdict::TooLarge, error.to_string()),
+            ErrorKind::Decode { .. } | ErrorKind::TruncatedImage { .. } if unsupported.is_some() => {
+                (Verdict::Unsupported, unsupported.unwrap_or_default())
+            }
+            // With its end there, the data before it are damaged, not cut.
+            ErrorKind::TruncatedImage { reason, .. } if self.jpeg.is_some() && jpeg_has_end(bytes) => {
+                (Verdict::Corrupt, reason.clone())
+            }
+            ErrorKind::TruncatedImage { reason, .. } => (Verdict::Truncated, reason.clone()),
+            ErrorKind::Decode { reason, .. } if reason.starts_with("the decoder panicked") => {
+                (Verdict::Panicked, reason.clone())
+            }
+            // What the `image` crate says of features that it lacks.
+            ErrorKind::Decode { reason, .. }
+                if ["does not support", "not supported"].iter().any(|text| reason.contains(text)) =>
+            {
+                (Verdict::Unsupported, reason.clone())
+            }
+            ErrorKind::Decode { reason, .. } => (Verdict::Corrupt, reason.clone()),
+            _ => (Verdict::Corrupt, error.to_string()),
+        };
+        self.refuse(verdict, reason);
+    }
+
+    /// Findings and notes, once all is known.
+    pub(super) fn judge(&mut self, entry: &Entry) {
+        let claimed = entry.claimed();
+        // "BM" and "P5" are how texts begin, too.
+        let weak = self.format.is_some_and(|format| ["BMP", "PNM"].contains(&format)) && self.width.is_none();
+        if claimed.is_none() && weak {
+            (self.format, self.xxh3) = (None, None);
+            self.refuse(Verdict::NoImage, "begins like an image and has no header of one");
+        }
+        let image = self.format.is_some();
+        let concerns = self.class.is_some() || claimed.is_some() || image || entry.sample.is_some();
+        match self.verdict.kind() {
+            Some(kind) if concerns || kind == Kind::Unsupported => self.findings.push(kind),
+            _ => {}
+        }
+        if let (Some(claimed), Some(format)) = (claimed, self.format)
+            && claimed != format
+        {
+            self.findings.push(Kind::WrongExtension);
+        }
+        if image && self.class.is_none() && entry.sample.is_none() {
+            self.findings.push(Kind::PassedOver);
+        }
+        if self.verdict != Verdict::Ok {
+            // What a broken header says is no news.
+            self.notes.clear();
+            return;
+        }
+        if self.orientation.is_some_and(|orientation| orientation != 1) {
+            self.notes.push(Kind::Turned);
+        }
+        if let Some(frame) = &self.jpeg {
+            let odd = [
+                (frame.components == 1, Kind::Gray),
+                (frame.components == 4, Kind::Cmyk),
+                (frame.coding == Coding::Progressive, Kind::Progressive),
+            ];
+            self.notes.extend(odd.iter().filter(|(is, _)| *is).map(|(_, kind)| *kind));
+        }
+    }
+}

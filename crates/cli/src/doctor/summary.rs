@@ -1,0 +1,231 @@
+//! What the files are together: counts, classes, histograms, and what to do.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::kind::{Kind, Verdict};
+use super::report::Report;
+use super::scan::{Duplicate, Listing, Place};
+
+/// All that is said about a folder: the JSON object.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) version: &'static str,
+    pub(super) folder: String,
+    /// `folder`, `images`, `list`, `numpy`, `tar`, `lmdb`, `idx` or `cifar`.
+    pub(super) format: String,
+    pub(super) image_folder: Accepted,
+    pub(super) files_scanned: usize,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+    pub(super) max_pixels: u64,
+    /// Files by what became of decoding them.
+    pub(super) verdicts: BTreeMap<Verdict, usize>,
+    /// Problems: exit code 3 if there is one.
+    pub(super) findings: Vec<Count>,
+    /// Good to know.
+    pub(super) notes: Vec<Count>,
+    pub(super) classes: Vec<Class>,
+    /// Samples of the largest class to one of the smallest that has any.
+    pub(super) imbalance: Option<f64>,
+    pub(super) histograms: Vec<Histogram>,
+    pub(super) duplicates: Vec<Duplicate>,
+    /// Folders and links with a finding.
+    pub(super) places: Vec<Place>,
+    pub(super) files: Vec<Report>,
+}
+
+/// The result of `ImageFolder::open` for the folder, empty classes allowed; for another data set, its own samples.
+#[derive(Debug, Serialize)]
+pub(super) struct Accepted {
+    pub(super) accepted: bool,
+    pub(super) error: Option<String>,
+    pub(super) samples: usize,
+    /// Of these, those that decode.
+    pub(super) usable: usize,
+}
+
+/// A kind and how often it was found.
+#[derive(Debug, Serialize)]
+pub(super) struct Count {
+    pub(super) kind: Kind,
+    /// Files, folders or links.
+    pub(super) count: usize,
+    pub(super) advice: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Class {
+    pub(super) name: String,
+    pub(super) samples: usize,
+    /// Those that decode.
+    pub(super) usable: usize,
+}
+
+/// Images by one property, in its natural order; properties that no image has are left out.
+#[derive(Debug, Serialize)]
+pub(super) struct Histogram {
+    pub(super) name: &'static str,
+    pub(super) bars: Vec<Bar>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Bar {
+    pub(super) label: String,
+    pub(super) images: usize,
+}
+
+impl Summary {
+    pub(super) fn new(
+        (folder, format): (String, String),
+        (mut listing, files): (Listing, Vec<Report>),
+        duplicates: Vec<Duplicate>,
+        max_pixels: u64,
+        seconds: f64,
+    ) -> Summary {
+        let is_folder = listing.data.is_none();
+        let samples = || files.iter().filter(|file| !is_folder || file.class.is_some());
+        let accepted = Accepted {
+            accepted: listing.refused.is_none(),
+            error: listing.refused,
+            samples: samples().count(),
+            usable: samples().filter(|file| file.verdict == Verdict::Ok).count(),
+        };
+        let mut verdicts = BTreeMap::new();
+        let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+        for file in &files {
+            *verdicts.entry(file.verdict).or_default() += 1;
+            file.findings.iter().chain(&file.notes).for_each(|&kind| *kinds.entry(kind).or_default() += 1);
+        }
+
+        if !is_folder {
+            // Classes without names have numbers, and unlike a folder's they may have no sample.
+            let mut there: Vec<&String> = files.iter().filter_map(|file| file.class.as_ref()).collect();
+            there.sort_by_key(|class| (class.len(), *class));
+            there.dedup();
+            let unnamed: Vec<String> =
+                there.into_iter().filter(|class| !listing.classes.contains(class)).cloned().collect();
+            listing.classes.extend(unnamed);
+        }
+        let classes = classes(listing.classes, &files);
+        let counts = || classes.iter().map(|class| class.samples).filter(|&samples| samples > 0);
+        let imbalance = counts().max().zip(counts().min()).map(|(most, least)| most as f64 / least as f64);
+        let mut places = listing.places;
+        places.extend(classes.iter().filter(|class| is_folder && class.samples == 0).map(|class| Place {
+            path: class.name.clone(),
+            kind: Kind::EmptyClass,
+            reason: "no file with an image's name".to_owned(),
+        }));
+        places.iter().for_each(|place| *kinds.entry(place.kind).or_default() += 1);
+        if !accepted.accepted {
+            *kinds.entry(Kind::NotAnImageFolder).or_default() += 1;
+        }
+
+        let count = |(kind, count): (Kind, usize)| Count { kind, count, advice: kind.advice() };
+        let (findings, notes): (Vec<_>, Vec<_>) =
+            kinds.into_iter().map(count).partition(|found| found.kind.is_problem());
+        Summary {
+            version: env!("CARGO_PKG_VERSION"),
+            folder,
+            format,
+            image_folder: accepted,
+            files_scanned: files.len(),
+            bytes: files.iter().map(|file| file.bytes).sum(),
+            seconds,
+            max_pixels,
+            verdicts,
+            findings,
+            notes,
+            classes,
+            imbalance,
+            histograms: histograms(&files),
+            duplicates,
+            places,
+            files,
+        }
+    }
+}
+
+fn classes(names: Vec<String>, files: &[Report]) -> Vec<Class> {
+    let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for file in files {
+        if let Some(class) = &file.class {
+            let (samples, usable) = counted.entry(class).or_default();
+            *samples += 1;
+            *usable += usize::from(file.verdict == Verdict::Ok);
+        }
+    }
+    let class = |name: String| {
+        let (samples, usable) = counted.get(name.as_str()).copied().unwrap_or_default();
+        Class { name, samples, usable }
+    };
+    names.into_iter().map(class).collect()
+}
+
+/// Of images that decode; formats of all.
+fn histograms(files: &[Report]) -> Vec<Histogram> {
+    let images = || files.iter().filter(|file| file.verdict == Verdict::Ok);
+    let jpegs = || images().filter_map(|file| file.jpeg.as_ref());
+    let formats = files.iter().filter_map(|file| file.format.map(|format| (0, format.to_owned())));
+    let sides = images().filter_map(|file| Some(side(file.width?.min(file.height?))));
+    let shapes = images().filter_map(|file| Some(shape(file.width?, file.height?)));
+    let orientations = images().filter_map(|file| file.orientation.map(|value| (value.into(), turn(value).to_owned())));
+    let samples = images().filter_map(|file| file.pixels.clone().map(|pixels| (0, pixels)));
+    let subsamplings = jpegs().map(|frame| (0, frame.subsampling.clone()));
+    let codings = jpegs().map(|frame| (0, frame.coding.name().to_owned()));
+    let qualities = jpegs().filter_map(|frame| frame.quality.map(band));
+    vec![
+        histogram("format", formats),
+        histogram("shorter side in pixels", sides),
+        histogram("shape", shapes),
+        histogram("EXIF orientation", orientations),
+        histogram("JPEG subsampling", subsamplings),
+        histogram("JPEG coding", codings),
+        histogram("JPEG quality, estimated", qualities),
+        histogram("samples of other formats", samples),
+    ]
+}
+
+/// Counts labels and sorts them by their keys, then by themselves.
+fn histogram(name: &'static str, labels: impl Iterator<Item = (u64, String)>) -> Histogram {
+    let mut counted: BTreeMap<(u64, String), usize> = BTreeMap::new();
+    labels.for_each(|label| *counted.entry(label).or_default() += 1);
+    let bars = counted.into_iter().map(|((_, label), images)| Bar { label, images }).collect();
+    Histogram { name, bars }
+}
+
+/// Powers of two: what is resized to 224 is enlarged below it and reduced above.
+fn side(pixels: u64) -> (u64, String) {
+    let from = if pixels < 32 { 0 } else { 1 << pixels.ilog2() };
+    let to = if pixels < 32 { 31 } else { 2 * from - 1 };
+    (from, format!("{from}-{to}"))
+}
+
+fn shape(width: u64, height: u64) -> (u64, String) {
+    let (key, name) = match width.cmp(&height) {
+        std::cmp::Ordering::Greater => (0, "landscape"),
+        std::cmp::Ordering::Equal => (1, "square"),
+        std::cmp::Ordering::Less => (2, "portrait"),
+    };
+    (key, name.to_owned())
+}
+
+fn turn(orientation: u8) -> &'static str {
+    match orientation {
+        2 => "2, to mirror",
+        3 => "3, to turn by 180",
+        4 => "4, to flip",
+        5 => "5, to transpose",
+        6 => "6, to turn right by 90",
+        7 => "7, to transpose along the other diagonal",
+        8 => "8, to turn left by 90",
+        _ => "1, upright",
+    }
+}
+
+/// Tens.
+fn band(quality: u8) -> (u64, String) {
+    let from = quality / 10 * 10;
+    (from.into(), if from == 100 { "100".to_owned() } else { format!("{from}-{}", from + 9) })
+}

@@ -1,0 +1,173 @@
+//! The command `gpufeed`: measures the line on any machine, looks at data sets, shows what recipes do.
+//!
+//! [`run`] is the whole command. The program `gpufeed` calls it, and so can any other, such as the entry point of a Python
+//! package:
+//!
+//! ```
+//! assert_eq!(gpufeed_cli::run(["gpufeed", "preview", "--help"]), 0);
+//! assert_eq!(gpufeed_cli::run(["gpufeed", "no-such-command"]), 2);
+//! ```
+//!
+//! # Cargo features
+//!
+//! | feature | |
+//! |---|---|
+//! | `lmdb` | `gpufeed pack --to lmdb`; needs a C compiler. Reading an LMDB does not |
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+/// Prints a line to standard output, and returns from the function if that fails.
+macro_rules! say {
+    ($($text:tt)*) => {
+        $crate::output::line(format_args!($($text)*))?
+    };
+}
+
+mod bench;
+mod compare;
+mod doctor;
+mod identity;
+mod index;
+mod output;
+mod pack;
+mod preview;
+mod report;
+mod room;
+mod source;
+mod warnings;
+mod words;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use console::style;
+use gpufeed::internals::Shown;
+use gpufeed::recipe::{self, Recipe};
+pub(crate) use output::to_stdout;
+use std::ffi::OsString;
+use std::io::Write as _;
+
+/// A recipe by its name or its file.
+pub(crate) fn recipe(name: &str) -> Result<Recipe, String> {
+    recipe::load(name).map_err(|error| match error.kind() {
+        // What is wrong inside a recipe names the setting by itself.
+        gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}"),
+        _ => error.to_string(),
+    })
+}
+
+/// What a command ends with: an exit code, or the error that [`run`] prints.
+pub(crate) type Outcome = Result<u8, Box<dyn std::error::Error>>;
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// The command failed.
+pub(crate) const FAILED: u8 = 1;
+/// The arguments are wrong.
+const WRONG_ARGUMENTS: u8 = 2;
+/// Done, and there is something to look at.
+pub(crate) const FINDINGS: u8 = 3;
+
+/// Arguments of all subcommands.
+#[derive(Parser)]
+#[command(name = "gpufeed", version, propagate_version = true, args_override_self = true)]
+#[command(
+    about = "Feeds any GPU with augmented image batches: decoding on a pool of threads, torchvision's transforms as fused wgpu compute shaders, a queue of ready buffers"
+)]
+#[command(after_help = "Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 done, with findings")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Bench(bench::Arguments),
+    Compare(compare::Arguments),
+    Doctor(doctor::Arguments),
+    Index(index::Arguments),
+    Pack(pack::Arguments),
+    Preview(preview::Arguments),
+    Report(report::command::Arguments),
+}
+
+/// The error of arguments that contradict each other, as clap words it.
+pub(crate) fn conflict(reason: &str) -> clap::Error {
+    Arguments::command().error(ErrorKind::ArgumentConflict, reason)
+}
+
+/// Reads the arguments. Prints help and the version; prints an error with escapes for what a terminal would obey: an
+/// argument may be the name of somebody's file (`gpufeed doctor *`).
+fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
+    Arguments::try_parse_from(given).map_err(|error| {
+        if error.use_stderr() {
+            // clap shows arguments as they are, so it is asked once more, about escaped ones.
+            let shown = given.iter().map(|argument| Shown(argument.to_string_lossy()).to_string());
+            return Err(Arguments::try_parse_from(shown).err().unwrap_or(error).into());
+        }
+        let text = error.render();
+        let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
+        to_stdout(|out| write!(out, "{text}"))?;
+        Ok(DONE)
+    })
+}
+
+/// Runs the command with these arguments, the name of the program first (as in [`std::env::args_os`]), and returns its exit
+/// code. Results are printed to standard output, errors and warnings to standard error.
+///
+/// | exit code | |
+/// |---|---|
+/// | 0 | done |
+/// | 1 | the command failed |
+/// | 2 | the arguments are wrong |
+/// | 3 | done, and there is something to look at: files that cannot be used (`doctor`, `index`, `pack`), a difference larger than the noise (`compare`) |
+/// | 130 | Ctrl-C or SIGTERM stopped `index`, which has saved what it had done |
+///
+/// The function is meant for a process that does nothing else. It sets the process's `tracing` subscriber unless there is
+/// one; `index` handles Ctrl-C until the process ends, and works once in a process; `bench` starts the program that the
+/// first argument names with the same arguments and one more, to measure the time to the first batch.
+///
+/// ```
+/// let folder = std::env::temp_dir();
+/// // A folder without class folders is no data set, so the exit code is not 0.
+/// assert_ne!(gpufeed_cli::run(["gpufeed".as_ref(), "report".as_ref(), folder.join("none.json").as_os_str()]), 0);
+/// ```
+pub fn run<I>(arguments: I) -> u8
+where
+    I: IntoIterator,
+    I::Item: Into<OsString>,
+{
+    let given: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    warnings::show();
+    let outcome = parse(&given).map_or_else(|ended| ended, |arguments| run_command(&arguments.command, &given));
+    outcome.unwrap_or_else(|error| {
+        if let Some(error) = error.downcast_ref::<clap::Error>() {
+            // Nothing is left to be done where standard error cannot be written.
+            let _ = error.print();
+            return WRONG_ARGUMENTS;
+        }
+        // The library's errors have escaped the text that comes from elsewhere, and may have several lines.
+        let library = error.downcast_ref::<gpufeed::Error>();
+        let text = library.map_or_else(|| Shown(&error).to_string(), words::said);
+        output::complain(style("error:").red().bold(), text);
+        FAILED
+    })
+}
+
+/// `given` are all arguments as they were given.
+fn run_command(command: &Command, given: &[OsString]) -> Outcome {
+    match command {
+        Command::Bench(arguments) => bench::run(arguments, given),
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Index(arguments) => index::run(arguments),
+        Command::Pack(arguments) => pack::run(arguments),
+        Command::Preview(arguments) => preview::run(arguments),
+        Command::Report(arguments) => report::command::run(arguments),
+    }
+}
+
+/// Parts of the command that its own benches use. They come without promise.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::bench::{dispatches, timed};
+}

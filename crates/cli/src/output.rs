@@ -1,0 +1,228 @@
+//! Where results go: standard output, a file that is whole or not there, or something other than a regular file.
+//!
+//! A failed write is an error, except into a pipe whose reader has seen enough (`| head`).
+
+use crate::identity::{Identity, identity, of_standard_output};
+use console::StyledObject;
+use gpufeed::internals::{Shown, folder_of, replace};
+use std::error::Error;
+use std::fmt::{Arguments, Display};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+
+/// The name of standard output in every option that names an output.
+const STANDARD: &str = "-";
+
+/// Links that are followed, as Linux does.
+const MOST_LINKS: usize = 40;
+
+/// An output that an option names.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// As it is typed: `--html`.
+    option: &'static str,
+    path: PathBuf,
+    place: Place,
+}
+
+/// The destination of the path, after links are followed.
+#[derive(Debug)]
+enum Place {
+    Standard,
+    /// A regular file, or none yet: replaced when the new content is whole.
+    File(PathBuf),
+    /// A device, a pipe, a socket, or a file that has lost its name: written to as it is. `None` until it is opened.
+    Stream(Identity, Option<File>),
+}
+
+/// Opens the outputs of a command's options before its work, so that what cannot be written is known before it. What a
+/// file holds stays until the new content is whole.
+///
+/// # Errors
+/// Names the output that cannot be written, and its option. Two options that name the same output are wrong arguments
+/// ([`clap::Error`]).
+pub(crate) fn open<const N: usize>(
+    asked: [(&'static str, Option<&Path>); N],
+) -> Result<[Option<Output>; N], Box<dyn Error>> {
+    let mut outputs = [const { None }; N];
+    for ((option, path), output) in asked.into_iter().zip(&mut outputs) {
+        *output = path.map(|path| Output::find(option, path)).transpose()?;
+    }
+    for (number, output) in outputs.iter().enumerate() {
+        let before = outputs[..number].iter().flatten();
+        if let Some((a, b)) = output.as_ref().and_then(|b| Some((before.clone().find(|a| a.place.is(&b.place))?, b))) {
+            let conflict = format!("{} and {} name the same output, {}", a.option, b.option, b.name());
+            return Err(crate::conflict(&conflict).into());
+        }
+    }
+    outputs.iter_mut().flatten().try_for_each(Output::open)?;
+    Ok(outputs)
+}
+
+impl Place {
+    fn is(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Standard, Place::Standard) => true,
+            (Place::File(a), Place::File(b)) => a == b,
+            (Place::Stream(a, _), Place::Stream(b, _)) => a.is_some() && a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Output {
+    /// Looks where the path leads. Opens nothing: a pipe would wait for its reader.
+    fn find(option: &'static str, path: &Path) -> Result<Output, String> {
+        let output = |place| Output { option, path: path.to_owned(), place };
+        if path == Path::new(STANDARD) {
+            return Ok(output(Place::Standard));
+        }
+        let place = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            // Replacing that file would leave the rest of what is printed in a file without a name.
+            Ok(found) if of_standard_output(&found) => Ok(Place::Standard),
+            Ok(found) => match fs::canonicalize(path) {
+                Ok(target) if found.is_file() => Ok(Place::File(target)),
+                _ => Ok(Place::Stream(identity(&found), None)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => target_of(path).map(Place::File),
+            Err(error) => Err(error),
+        };
+        place.map(output).map_err(|error| failed(option, path, &error))
+    }
+
+    /// Opens a stream; of a file it looks whether it may be replaced.
+    fn open(&mut self) -> Result<(), String> {
+        let opened = match &mut self.place {
+            Place::Standard => Ok(()),
+            Place::Stream(_, file) => open_stream(&self.path).map(|opened| *file = Some(opened)),
+            // A file of no name leaves nothing behind, even where the process is killed.
+            Place::File(target) => tempfile::tempfile_in(folder_of(target)).and_then(|_| {
+                let there = OpenOptions::new().append(true).open(&*target);
+                there.map(drop).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })
+            }),
+        };
+        opened.map_err(|error| failed(self.option, &self.path, &error))
+    }
+
+    /// The path as messages show it.
+    pub(crate) fn name(&self) -> String {
+        match self.place {
+            Place::Standard => "standard output".to_owned(),
+            _ => Shown(self.path.display()).to_string(),
+        }
+    }
+
+    /// Returns true if it is standard output, which then holds nothing else.
+    pub(crate) fn is_standard(&self) -> bool {
+        matches!(self.place, Place::Standard)
+    }
+
+    /// The file that it is or becomes, if it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// Writes the content: a file whole or not at all.
+    pub(crate) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+        let written = match &self.place {
+            Place::Standard => through(io::stdout().lock(), content),
+            Place::Stream(_, file) => match file {
+                Some(file) => through(file, content),
+                None => open_stream(&self.path).and_then(|file| through(file, content)),
+            },
+            Place::File(target) => replace(target, |out| content(out)),
+        };
+        quiet(written).map_err(|error| format!("{}: {}: {}", self.option, self.name(), Shown(error)))
+    }
+
+    /// Writes a text or the bytes of a file.
+    pub(crate) fn write_all(&self, content: impl AsRef<[u8]>) -> Result<(), String> {
+        self.write(|out| out.write_all(content.as_ref()))
+    }
+}
+
+fn failed(option: &str, path: &Path, error: &io::Error) -> String {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no folder {}", Shown(folder_of(path).display())),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        // Not `error` itself, which may name a temporary file.
+        _ => error
+            .raw_os_error()
+            .map_or_else(|| error.kind().to_string(), |code| io::Error::from_raw_os_error(code).to_string()),
+    };
+    format!("{option}: {}: {reason}", Shown(path.display()))
+}
+
+/// The file that is made under a path: links that lead to no file yet are followed, and stay.
+fn target_of(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = folder_of(&target).join(next),
+            Err(_) => {
+                let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+                return Ok(fs::canonicalize(folder_of(&target))?.join(name));
+            }
+        }
+    }
+    Err(io::ErrorKind::InvalidFilename.into())
+}
+
+/// A device, a pipe or a socket. A pipe waits until somebody reads it.
+fn open_stream(path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::{fd::OwnedFd, unix::fs::FileTypeExt, unix::net::UnixStream};
+        if fs::metadata(path)?.file_type().is_socket() {
+            return UnixStream::connect(path).map(|stream| File::from(OwnedFd::from(stream)));
+        }
+    }
+    let file = OpenOptions::new().write(true).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_len(0)?; // a file without a name
+    }
+    Ok(file)
+}
+
+fn through(out: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    content(&mut out)?;
+    out.flush()
+}
+
+/// Turns a broken pipe into success: its reader has seen enough.
+fn quiet(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Prints to standard output.
+///
+/// # Errors
+/// If it cannot be written, unless the reader has seen enough.
+pub(crate) fn to_stdout(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
+) -> Result<(), String> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    quiet(write(&mut out).and_then(|()| out.flush())).map_err(|error| format!("standard output: {error}"))
+}
+
+/// Prints a line to standard output; see `say!`.
+pub(crate) fn line(text: Arguments<'_>) -> Result<(), String> {
+    quiet(writeln!(io::stdout().lock(), "{text}")).map_err(|error| format!("standard output: {error}"))
+}
+
+/// Prints a line to standard error. A failure is ignored, as there is no other place to report it.
+pub(crate) fn complain(kind: StyledObject<&str>, text: impl Display) {
+    let _ = writeln!(io::stderr(), "{} {text}", kind.for_stderr());
+}

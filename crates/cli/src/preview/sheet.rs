@@ -1,0 +1,174 @@
+//! The sheet's layout: a row a sample, the original on the left, its draws beside it, words below each.
+
+use super::draws::{Draw, Row, words};
+use super::fit::{ENLARGED, GAP, shown};
+use super::text::{self, LINE, letter};
+use gpufeed::Recipe;
+use gpufeed::transforms::Op;
+use image::imageops;
+use image::{Rgb, RgbImage};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::path::Path;
+
+/// Pixels between a picture and its words.
+const UNDER: u32 = 4;
+/// Letters that fit under the smallest picture.
+const LETTERS: u32 = 21;
+
+const PAPER: Rgb<u8> = Rgb([250, 250, 250]);
+const INK: Rgb<u8> = Rgb([30, 30, 30]);
+const PALE: Rgb<u8> = Rgb([115, 115, 115]);
+const ALARM: Rgb<u8> = Rgb([180, 30, 30]);
+
+/// Left, top, width, height.
+type Place = (u32, u32, u32, u32);
+
+pub(super) struct Sheet {
+    pub(super) image: RgbImage,
+    /// Of each row's draws.
+    places: Vec<Vec<Place>>,
+    seed: u64,
+    backend: String,
+}
+
+/// A picture as it is shown, and the lines under it.
+struct Cell {
+    picture: Option<RgbImage>,
+    lines: Vec<(String, Rgb<u8>)>,
+}
+
+impl Cell {
+    fn height(&self) -> u32 {
+        self.picture.as_ref().map_or(0, |picture| picture.height() + UNDER) + LINE * self.lines.len() as u32
+    }
+}
+
+impl Sheet {
+    pub(super) fn new(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row]) -> Sheet {
+        let first = rows.iter().flat_map(|row| &row.draws).next();
+        let (width, height) = first.map_or((ENLARGED, ENLARGED), |draw| draw.picture.dimensions());
+        let cell = width.max(LETTERS * letter());
+        // Originals are as high as the draws, and wider where they are landscapes.
+        let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
+        let columns = rows.iter().map(|row| row.draws.len()).max().unwrap_or(0).max(1) as u32;
+        let grids: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, room, cell, columns)).collect();
+        let originals = grids.iter().filter_map(|cells| cells.first()?.picture.as_ref());
+        let original = originals.map(RgbImage::width).max().unwrap_or(0).max(LETTERS * letter());
+        let sheet_width = GAP + original + columns * (GAP + cell) + GAP;
+        let mut head = head(name, recipe, seed, backend, rows, ((sheet_width - 2 * GAP) / letter()) as usize);
+        let row_height = |cells: &Vec<Cell>| cells.iter().map(Cell::height).max().unwrap_or(0) + GAP;
+        let head_height = 2 * GAP + LINE * head.len() as u32;
+        let sheet_height = head_height + grids.iter().map(row_height).sum::<u32>();
+
+        let mut image = RgbImage::from_pixel(sheet_width, sheet_height, PAPER);
+        for (i, (line, color)) in (0..).zip(head.drain(..)) {
+            text::write(&mut image, &line, (GAP, GAP + LINE * i), color);
+        }
+        let mut top = head_height;
+        let mut places = Vec::with_capacity(rows.len());
+        for cells in grids {
+            let height = row_height(&cells);
+            let mut of_row = Vec::new();
+            for (column, cell_of) in (0..).zip(cells) {
+                let left = if column == 0 { GAP } else { GAP + original + GAP + (column - 1) * (GAP + cell) };
+                let mut below = top;
+                if let Some(picture) = cell_of.picture {
+                    imageops::replace(&mut image, &picture, i64::from(left), i64::from(top));
+                    below += picture.height() + UNDER;
+                    if column > 0 {
+                        of_row.push((left, top, picture.width(), picture.height()));
+                    }
+                }
+                for (line, color) in cell_of.lines {
+                    text::write(&mut image, &line, (left, below), color);
+                    below += LINE;
+                }
+            }
+            places.push(of_row);
+            top += height;
+        }
+        Sheet { image, places, seed, backend: backend.to_owned() }
+    }
+
+    /// What the sheet shows, as data.
+    pub(super) fn json(&self, out: Option<&Path>, recipe: &Recipe, rows: &[Row]) -> Result<Value, Box<dyn Error>> {
+        let mut samples = Vec::with_capacity(rows.len());
+        for (row, places) in rows.iter().zip(&self.places) {
+            let draw = |(draw, place): (&Draw, &Place)| {
+                let Draw { epoch, view, drawn, .. } = draw;
+                let place =
+                    out.map(|_| json!({ "left": place.0, "top": place.1, "width": place.2, "height": place.3 }));
+                json!({ "epoch": epoch, "view": view, "ops": drawn.ops, "place": place })
+            };
+            let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
+            let Row { id, name, class, size, error, .. } = row;
+            let (width, height) = size.unzip();
+            samples.push(json!({
+                "id": id, "name": name, "class": class, "width": width, "height": height, "draws": draws, "error": error
+            }));
+        }
+        Ok(json!({
+            "recipe": recipe.name, "recipe_toml": recipe.to_toml()?, "seed": self.seed, "backend": self.backend,
+            "sheet": out, "samples": samples
+        }))
+    }
+}
+
+/// The lines above the rows.
+fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], letters: usize) -> Vec<(String, Rgb<u8>)> {
+    let title = match recipe.description.as_str() {
+        "" => name.to_owned(),
+        description => format!("{name}: {description}"),
+    };
+    let all = || rows.iter().flat_map(|row| &row.draws);
+    let mut facts = format!("gpufeed {}, seed {seed}, {backend}", env!("CARGO_PKG_VERSION"));
+    if let Some(draw) = all().next() {
+        let (width, height) = draw.size;
+        facts += &format!("; outputs of {width}x{height}");
+        let side = draw.picture.width();
+        if side > width {
+            facts += &format!(", enlarged {} times", side / width);
+        } else if side < width {
+            facts += &format!(", reduced to {:.0} %", 100.0 * f64::from(side) / f64::from(width));
+        }
+    }
+    if all().flat_map(|draw| &draw.drawn.ops).any(|op| matches!(op.op, Op::Normalize { .. })) {
+        facts += "; Normalize is undone to look at them";
+    }
+    let lines = |text: &str, color| text::wrap(text, letters).into_iter().map(move |line| (line, color));
+    lines(&title, INK).chain(lines(&facts, PALE)).collect()
+}
+
+/// The original and the draws of a row, as they are shown.
+fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
+    let lines = |text: &str, width: u32, color| {
+        text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
+    };
+    let mut words_of_original: Vec<(String, Rgb<u8>)> = Vec::new();
+    let original = row.original.as_ref().map(|picture| shown(picture, width, height));
+    let width_of_words = original.as_ref().map_or(0, RgbImage::width).max(LETTERS * letter());
+    words_of_original.extend(row.class.iter().flat_map(|class| lines(class, width_of_words, INK)));
+    let file = Path::new(&row.name).file_name().map_or(row.name.as_str().into(), |name| name.to_string_lossy());
+    words_of_original.extend(lines(&file, width_of_words, PALE));
+    let size = row.size.map_or(String::new(), |(width, height)| format!(", {width}x{height}"));
+    words_of_original.extend(lines(&format!("sample {}{size}", row.id), width_of_words, PALE));
+    let mut cells = vec![Cell { picture: original, lines: words_of_original }];
+    if let Some(error) = &row.error {
+        let room = columns * (cell + GAP) - GAP;
+        cells.push(Cell { picture: None, lines: lines(error, room, ALARM).collect() });
+    }
+    let views = row.draws.iter().any(|draw| draw.view > 0);
+    for draw in &row.draws {
+        let view = if views { format!(", view {}", draw.view) } else { String::new() };
+        let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
+        // The head names the outputs' size.
+        let (width, height) = draw.size;
+        let to_output = |op: &Op| matches!(*op, Op::Resize { width: w, height: h, .. } if (w, h) == (width, height));
+        for op in draw.drawn.ops.iter().filter(|op| !to_output(&op.op)) {
+            under.extend(words(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
+        }
+        cells.push(Cell { picture: Some(draw.picture.clone()), lines: under });
+    }
+    cells
+}

@@ -1,0 +1,130 @@
+//! Shows the loader's warnings on stderr, each once. From some moment on all of the loader's spans can be
+//! recorded, too.
+
+use crate::output;
+use gpufeed::internals::Shown;
+use std::collections::HashSet;
+use std::fmt::{Debug, Write as _};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Most different ones that are shown: thousands of files may be damaged.
+const MOST: usize = 20;
+
+/// Receives what the loader says and passes it on to a recorder, once there is one.
+struct Warnings {
+    shown: Mutex<HashSet<String>>,
+}
+
+type Recorder = Box<dyn Subscriber + Send + Sync>;
+
+/// A process's subscriber can be set once, and a trace begins after everything that is measured.
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+
+/// Shows warnings from now on.
+pub(crate) fn show() {
+    // No other subscriber has been set before.
+    let _ = tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() });
+}
+
+/// Hands everything to `recorder`, too, from now on.
+pub(crate) fn record(recorder: Recorder) {
+    if RECORDER.set(recorder).is_ok() {
+        tracing::callsite::rebuild_interest_cache();
+    }
+}
+
+fn warns(metadata: &Metadata<'_>) -> bool {
+    metadata.is_event() && *metadata.level() <= Level::WARN
+}
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("gpufeed") && (warns(metadata) || RECORDER.get().is_some())
+    }
+
+    fn max_level_hint(&self) -> Option<tracing::level_filters::LevelFilter> {
+        Some(if RECORDER.get().is_some() { Level::TRACE } else { Level::WARN }.into())
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        // Without a recorder no span is enabled.
+        RECORDER.get().map_or(Id::from_u64(1), |recorder| recorder.new_span(span))
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        recorded(|recorder| recorder.record(span, values));
+    }
+
+    fn record_follows_from(&self, span: &Id, follows: &Id) {
+        recorded(|recorder| recorder.record_follows_from(span, follows));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        recorded(|recorder| recorder.event(event));
+        if warns(event.metadata()) {
+            let mut line = Line::default();
+            event.record(&mut line);
+            self.print(format!("{}{}", line.message, line.fields));
+        }
+    }
+
+    fn enter(&self, span: &Id) {
+        recorded(|recorder| recorder.enter(span));
+    }
+
+    fn exit(&self, span: &Id) {
+        recorded(|recorder| recorder.exit(span));
+    }
+
+    fn clone_span(&self, span: &Id) -> Id {
+        RECORDER.get().map_or_else(|| span.clone(), |recorder| recorder.clone_span(span))
+    }
+
+    fn try_close(&self, span: Id) -> bool {
+        RECORDER.get().is_some_and(|recorder| recorder.try_close(span))
+    }
+}
+
+fn recorded(then: impl FnOnce(&Recorder)) {
+    if let Some(recorder) = RECORDER.get() {
+        then(recorder);
+    }
+}
+
+impl Warnings {
+    fn print(&self, line: String) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.len() > MOST || !shown.insert(line.clone()) {
+            return;
+        }
+        let line = if shown.len() > MOST { "there are more warnings, which are not shown".to_owned() } else { line };
+        output::complain(console::style("warning:").yellow().bold(), line);
+    }
+}
+
+/// An event's message, and its fields as they follow it.
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // Names of files may hold what a terminal would obey.
+        let value = Shown(format_args!("{value:?}"));
+        match field.name() {
+            "message" => self.message = value.to_string(),
+            name => {
+                let _ = write!(self.fields, "; {name}: {value}");
+            }
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+}
