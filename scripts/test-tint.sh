@@ -33,5 +33,5 @@ fi
 
 shaders=$(mktemp -d)
 trap 'rm -rf "$shaders"' EXIT
-GPUFEED_SHADERS=$shaders cargo test --quiet "${selected[@]}" --lib -- --exact plan::variants::every_variant_has_a_file
+GPUFEED_SHADERS=$shaders cargo test --quiet "${selected[@]}" --test shaders -- --exact every_variant_has_a_file
 node scripts/tint/check.mjs "$shaders"

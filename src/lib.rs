@@ -87,10 +87,6 @@
 //! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have the
 //! names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the differences.
 
-// The lists of crates/testing/src/lists.rs, which unit tests use too, name the crate as its users do.
-#[cfg(test)]
-extern crate self as gpufeed;
-
 mod backend;
 mod cpu;
 pub mod dataset;
@@ -98,6 +94,8 @@ pub mod decode;
 mod error;
 mod geometry;
 mod gpu;
+#[doc(hidden)]
+pub mod internals;
 #[cfg(feature = "burn")]
 pub mod interop;
 mod loader;
@@ -134,17 +132,3 @@ pub use wgpu;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Parts of the library that other members of its workspace use: the command, the benches, the fixtures of tests, and the
-/// fuzz targets. They come without promise.
-#[doc(hidden)]
-pub mod internals {
-    pub mod regular_file {
-        pub use crate::regular_file::{open, read, read_to_string};
-    }
-    pub use crate::cpu::measure::Native;
-    pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};
-    pub use crate::loader::stats::measure::{recording, sections};
-    pub use crate::replace::{folder_of, replace};
-    pub use crate::shown::{Shown, ShownLines};
-}

@@ -11,8 +11,6 @@ pub(crate) mod params;
 pub(crate) mod pass;
 pub(crate) mod program;
 pub(crate) mod sampling;
-#[cfg(test)]
-mod variants;
 pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};

@@ -136,9 +136,9 @@ impl Plan {
     }
 }
 
-/// All that the text of a pass depends on; `variants/` enumerates them.
+/// All that the text of a pass depends on; `tests/shaders/` enumerates them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Variant {
+pub enum Variant {
     /// A stage or one of its statistics.
     Sample(Frame, Colors),
     /// From f32 to this type.
@@ -147,41 +147,52 @@ pub(crate) enum Variant {
 
 /// Where a sampling pass reads and writes, and how it samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Frame {
-    pub(crate) source: Source,
-    pub(crate) target: Target,
-    /// Of the output: 1 or 3.
-    pub(crate) channels: u32,
-    /// Statistics of the stage, and how many of them are known when this pass runs.
-    pub(crate) statistics: u32,
-    pub(crate) known_statistics: u32,
-    /// Which of `wgsl::FILTERS` any image may need.
-    pub(crate) filters: [bool; 5],
+pub struct Frame {
+    /// The type that it reads.
+    pub source: Source,
+    /// The place that it writes to.
+    pub target: Target,
+    /// Channels of the output: 1 or 3.
+    pub channels: u32,
+    /// Statistics of the stage.
+    pub statistics: u32,
+    /// Statistics that are known when this pass runs.
+    pub known_statistics: u32,
+    /// The entries of `wgsl::FILTERS` that any image may need.
+    pub filters: [bool; 5],
 }
 
-/// What the first stage reads, and what later ones do.
+/// The type that a sampling pass reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Source {
+pub enum Source {
+    /// RGBA8, in the first stage.
     Bytes,
+    /// Four f32 a pixel, in later stages.
     Floats,
 }
 
-/// What a sampling pass writes.
+/// The place that a sampling pass writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Target {
+pub enum Target {
+    /// Partial sums of a statistic.
     Statistic,
+    /// Four f32 a pixel for the next stage.
     Intermediate,
+    /// The batch, channel by channel.
     Nchw,
+    /// The batch, pixel by pixel.
     Nhwc,
 }
 
-/// The colour steps that any image may have: their opcodes, sorted, and their number at most.
+/// The colour steps that any image may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Colors {
-    pub(crate) opcodes: Vec<u32>,
+pub struct Colors {
+    /// Their opcodes, sorted.
+    pub opcodes: Vec<u32>,
     /// The text of the custom ones.
-    pub(crate) functions: String,
-    pub(crate) steps: u32,
+    pub functions: String,
+    /// Steps of one image at most.
+    pub steps: u32,
 }
 
 #[cfg(test)]

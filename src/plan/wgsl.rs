@@ -21,7 +21,7 @@ macro_rules! shader {
 }
 
 /// Opcode, the function's name and its file.
-pub(crate) const COLORS: [(u32, &str, &str); 13] = [
+pub const COLORS: [(u32, &str, &str); 13] = [
     (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
     (opcode::CONTRAST, "contrast", shader!("color/contrast")),
     (opcode::SATURATION, "saturation", shader!("color/saturation")),
@@ -41,11 +41,11 @@ pub(crate) const COLORS: [(u32, &str, &str); 13] = [
 const PLACED: [u32; 2] = [opcode::ERASE, opcode::NOISE];
 
 /// The constants that say what a stage can need; the driver folds the rest away.
-pub(crate) const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
+pub const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
 
 impl Variant {
     /// The whole text.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Variant::Sample(frame, colors) => sampling_pass(frame, colors),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
@@ -110,7 +110,7 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 ";
 
 /// Up to this many steps are kept in registers and called one after the other; more are looped over in the buffer.
-pub(crate) const UNROLLED_STEPS: u32 = 8;
+pub const UNROLLED_STEPS: u32 = 8;
 
 /// The calls of the colour steps that this stage can have: `load_steps`, once a thread, and `color`.
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
@@ -164,7 +164,7 @@ fn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {{
 }
 
 /// Parses and validates a shader; errors carry naga's message with its line.
-pub(crate) fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
+pub fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
     let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())

@@ -1,13 +1,10 @@
 //! The SPIR-V of every text, without debug names, as hashes in `tests/frozen/hashes/shaders.txt`: a comment or a name may
 //! change, an instruction may not unless the commit means to. The SPIR-V is naga's, so a new naga renews them, too.
 
-use super::super::head::Behind;
+use super::opcodes;
 use super::translate::spirv;
-use super::{Colors, DType, Frame, Plan, Source, Target, Variant, opcodes, validate};
-use crate::plan::pass::Pass;
-use crate::plan::wgsl::COLORS;
-use crate::recipe;
-use crate::transforms::opcode;
+use gpufeed::internals::shaders::{COLORS, Colors, Frame, Source, Target, Variant, cached, opcode, passes, validate};
+use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::frozen;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -55,21 +52,19 @@ fn frame_group(frame: &Frame, colors: &Colors) -> String {
 }
 
 /// Each pass of the built-in recipes by its name, as loaders ask for it: without a cache, and where one keeps floats.
-fn passes() -> Vec<(String, Variant)> {
-    let mut passes: Vec<(String, Variant)> = Vec::new();
+fn recipe_passes() -> Vec<(String, Variant)> {
+    let mut found: Vec<(String, Variant)> = Vec::new();
     for name in recipe::NAMES {
         let recipe = recipe::named(name).unwrap();
         let plan = Plan::compile(&recipe.transforms, &recipe.output.unwrap_or_default()).unwrap();
-        let kept = plan.clone().with_head(Behind::Floats).for_kernels();
-        let of = |plan: &Plan| plan.pass_list().into_iter().map(|pass| (pass, plan.variant(pass))).collect();
-        let (plain, kept): (Vec<(Pass, Variant)>, Vec<_>) = (of(&plan), of(&kept));
-        let other = kept != plain;
-        passes.extend(plain.into_iter().map(|(pass, variant)| (format!("{name}, {pass}"), variant)));
+        let (plain, cached) = (passes(&plan), passes(&cached(&plan)));
+        let other = cached != plain;
+        found.extend(plain.into_iter().map(|(pass, variant)| (format!("{name}, {pass}"), variant)));
         if other {
-            passes.extend(kept.into_iter().map(|(pass, variant)| (format!("{name}, cached, {pass}"), variant)));
+            found.extend(cached.into_iter().map(|(pass, variant)| (format!("{name}, cached, {pass}"), variant)));
         }
     }
-    passes
+    found
 }
 
 fn code(text: &str) -> Vec<u8> {
@@ -89,7 +84,7 @@ pub(super) fn check(variants: &[Variant], hash_of: impl Fn(&Variant) -> u64) {
     for (group, (texts, hash)) in &groups {
         lines.push((group.clone(), format!("{:016x} of {texts}", hash.digest())));
     }
-    for (name, variant) in passes() {
+    for (name, variant) in recipe_passes() {
         lines.push((name, format!("{:016x}", xxh3_64(&code(&variant.text())))));
     }
     frozen::check_lines(FILE, &lines, "the shader that is meant to change, or the new naga");

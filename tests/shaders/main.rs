@@ -22,21 +22,13 @@
 mod frozen;
 mod translate;
 
-// By path: a unit test's crate and the one that `gpufeed-testing` is built with are two.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../../crates/testing/src/dice.rs"]
-mod dice;
-#[allow(unreachable_pub)]
-#[path = "../../../crates/testing/src/lists.rs"]
-mod lists;
-
-use super::params::Image;
-use super::pass::{Colors, Frame, Source, Target, Variant};
-use super::program::Step;
-use super::sampling::Axis;
-use super::wgsl::{COLORS, FILTERS, UNROLLED_STEPS, validate};
-use super::{DType, Layout, Output, Plan};
-use crate::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform, opcode};
+use gpufeed::internals::shaders::{
+    COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, opcode, passes, structs, validate,
+};
+use gpufeed::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform};
+use gpufeed::{DType, Layout, Output, Plan};
+use gpufeed_testing::dice::Dice;
+use gpufeed_testing::lists;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -155,7 +147,7 @@ fn variants(all_sets: bool) -> Vec<Variant> {
     }
     for layout in [Layout::Nchw, Layout::Nhwc] {
         let plan = custom_plan(&Output { layout, ..Output::default() });
-        variants.extend(plan.pass_list().into_iter().map(|pass| plan.variant(pass)));
+        variants.extend(passes(&plan).into_iter().map(|(_, variant)| variant));
     }
     let mut seen = HashSet::new();
     variants.retain(|variant| seen.insert(variant.clone()));
@@ -205,14 +197,12 @@ fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
 
 /// That buffers hold the structs that Rust writes and no other, in Rust's sizes; `wgsl.rs` has a test for their fields.
 fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
-    let size = |bytes: usize| bytes as u32;
-    let expected = match variant {
+    let expected: BTreeMap<_, _> = match variant {
         Variant::Pack(_) => BTreeMap::new(),
-        Variant::Sample(_, colors) => {
-            let (image, step) = (size(Image::bytes(colors.steps)), size(size_of::<Step>()));
-            [("Axis", (size(size_of::<Axis>()), None)), ("Step", (step, Some(step))), ("Image", (image, Some(image)))]
-                .into()
-        }
+        Variant::Sample(_, colors) => structs(colors.steps)
+            .into_iter()
+            .map(|(name, bytes, in_array)| (name, (bytes as u32, in_array.then_some(bytes as u32))))
+            .collect(),
     };
     let found = stored(module);
     if found == expected { Ok(()) } else { Err(format!("the buffers hold {found:?}, Rust writes {expected:?}")) }
@@ -318,7 +308,7 @@ fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec
             frames.contains(frame) && set && (colors.steps == 0 || parts.contains(&all))
         }
     };
-    let variants = plan.pass_list().into_iter().map(|pass| representative(plan.variant(pass)));
+    let variants = passes(plan).into_iter().map(|(_, variant)| representative(variant));
     variants.filter(|variant| !stands(variant)).collect()
 }
 
@@ -328,7 +318,7 @@ fn every_plan_is_inside_the_enumeration() {
     let parts: HashSet<Colors> = color_parts().into_iter().collect();
     let mut met = HashSet::new();
     for number in 0..3000 {
-        let mut dice = lists::Dice(number);
+        let mut dice = Dice(number);
         let list = lists::list(&mut dice, number % 3 > 0);
         let dtype = [DType::U8, DType::F32, DType::F16][number as usize % 3];
         let layout = if dice.chance(50) { Layout::Nchw } else { Layout::Nhwc };
@@ -336,7 +326,7 @@ fn every_plan_is_inside_the_enumeration() {
         let plan = Plan::compile_for(channels, &list, &Output { layout, dtype }).unwrap();
         let outside = outside(&plan, &frames, &parts);
         assert!(outside.is_empty(), "{plan}{outside:?}");
-        met.extend(plan.pass_list().into_iter().map(|pass| representative(plan.variant(pass))));
+        met.extend(passes(&plan).into_iter().map(|(_, variant)| representative(variant)));
         // The twin that must fail: without the frames that write the last stage's rows, the plan is outside.
         let fewer =
             frames.iter().copied().filter(|frame| !matches!(frame.target, Target::Nchw | Target::Nhwc)).collect();
