@@ -1,5 +1,6 @@
-//! What `gpufeed bench` and `crates/cli/benches/kernels.rs` measure of this executor: images one after the other on one thread,
-//! with memory that is kept as a worker keeps it. A part of `internals`.
+//! This executor alone, for `gpufeed bench` and `crates/cli/benches/kernels.rs` to measure: images one after the other on one
+//! thread, with memory that is kept as a worker keeps it. A part of `internals`. `Processor::run_into` widens its pixels and
+//! allocates its scratch memory at every call, so it measures something else.
 
 use super::{Scratch, run};
 use crate::error::Result;

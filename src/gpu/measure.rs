@@ -1,5 +1,5 @@
-//! What `gpufeed bench` and `crates/cli/benches/kernels.rs` measure beside the public API: single dispatches, a slot's way in, one
-//! image's draw. A part of `internals`.
+//! Single dispatches, a slot's way in and one image's draw, for `gpufeed bench` and `crates/cli/benches/kernels.rs` to measure.
+//! A part of `internals`.
 
 use super::kernel::{Item, Kernels, Target, pack_workgroups, workgroups};
 use super::staging::Staging;

@@ -124,12 +124,14 @@ fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
 ///
 /// The function is meant for a process that does nothing else. It sets the process's `tracing` subscriber unless there is
 /// one; `index` handles Ctrl-C until the process ends, and works once in a process; `bench` starts the program that the
-/// first argument names with the same arguments and one more, to measure the time to the first batch.
+/// first argument names with the same arguments and one more, to measure the time to the first batch. The environment stays as
+/// it is: without a desktop session Mesa's Vulkan drivers print a line for each instance unless `NODEVICE_SELECT=1` is set,
+/// as the program `gpufeed` does before it calls this.
 ///
 /// ```
-/// let folder = std::env::temp_dir();
-/// // A folder without class folders is no data set, so the exit code is not 0.
-/// assert_ne!(gpufeed_cli::run(["gpufeed".as_ref(), "report".as_ref(), folder.join("none.json").as_os_str()]), 0);
+/// let folder = std::env::temp_dir().join("no-such-folder");
+/// let code = gpufeed_cli::run(["gpufeed".into(), "doctor".into(), folder.into_os_string()]);
+/// assert_eq!(code, 1);
 /// ```
 pub fn run<I>(arguments: I) -> u8
 where

@@ -1,4 +1,4 @@
-//! What the statistics themselves take, for `gpufeed bench`. A part of `internals`.
+//! The time that the statistics themselves take, for `gpufeed bench`. A part of `internals`.
 
 use super::lane::{DIVIDED, SHORT};
 use super::{Counters, Stage};
