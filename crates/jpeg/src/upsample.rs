@@ -61,7 +61,7 @@ fn finish_rows(planes: &[Plane<'_>], transform: ColorTransform, region: Rect, ro
     write_rows(planes, transform, region, rows, target);
 }
 
-/// [`finish_rows`] with the vectors of whichever function it becomes a part of.
+/// `finish_rows` with the vectors of whichever function it becomes a part of.
 #[inline(always)]
 pub fn write_rows(planes: &[Plane<'_>], transform: ColorTransform, region: Rect, rows: &mut Rows, target: &mut [u8]) {
     let Rows { pixels: [first, second, third], mixed } = rows;
