@@ -75,11 +75,9 @@
 //! | feature | |
 //! |---|---|
 //! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
-//! | `burn` | the module `interop::burn`: batches as tensors of Burn 0.22 on the same GPU; needs Rust 1.95, and minutes to build |
 //!
-//! Burn's own `fusion`, `autotune`, `train` and the rest are for the application to choose.
-//!
-//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`.
+//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`. Batches as
+//! tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
 //!
 //! # What stays the same
 //!
@@ -97,8 +95,6 @@ pub mod dataset;
 pub mod decode;
 mod error;
 mod gpu;
-#[cfg(feature = "burn")]
-pub mod interop;
 mod loader;
 pub mod plan;
 mod positioned;
@@ -133,13 +129,15 @@ pub use wgpu;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Parts of the library that other members of its workspace use: the command, the benches, the fixtures of tests, and the
-/// fuzz targets. They come without promise.
+/// Parts of the library that other members of its workspace use: gpufeed-burn, the command, the benches, the fixtures of
+/// tests, and the fuzz targets. They come without promise.
 #[doc(hidden)]
 pub mod internals {
     pub mod regular_file {
         pub use crate::regular_file::{open, read, read_to_string};
     }
+    pub use crate::gpu::{Attached, attached, run_checked};
+
     pub use crate::cpu::measure::Native;
     pub use crate::decode::measure::{JpegEngine, JpegIndex, JpegSeek, scratch_bytes};
     pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};

@@ -15,5 +15,5 @@ pub(crate) mod submission;
 pub(crate) mod timing;
 pub(crate) mod workspace;
 
-pub use device::Gpu;
-pub(crate) use wgpu::Adapter;
+pub use device::{Attached, Gpu, attached};
+pub use health::run_checked;

@@ -10,9 +10,9 @@ use burn::train::logger::InMemoryMetricLogger;
 use burn::train::metric::{AccuracyMetric, LossMetric};
 use burn::train::renderer::CliMetricsRenderer;
 use burn::train::{ClassificationOutput, InferenceStep, Learner, SupervisedTraining, TrainOutput, TrainStep};
-use gpufeed::interop::burn::{BurnLoader, ImageBatch};
 use gpufeed::transforms::{Normalize, RandomCrop};
 use gpufeed::{Backend, DataLoader, Execute, Gpu, InMemory, Label, PixelFormat};
+use gpufeed_burn::{BurnLoader, GpuExt, ImageBatch};
 use std::sync::Arc;
 
 /// Red, green or blue: a linear model is enough.
