@@ -70,7 +70,7 @@ fn accuracy(model: &Model, loader: &dyn burn::data::dataloader::DataLoader<Image
         let output = model.classify(batch.unwrap());
         let hits = output.output.argmax(1).flatten::<1>(0, 1).equal(output.targets).int().sum();
         right += hits.into_scalar::<i64>();
-        all = all + 1;
+        all += 1;
     }
     right as f64 / (all * 16) as f64
 }
