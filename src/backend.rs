@@ -1,7 +1,7 @@
 //! Where the augmentation runs.
 
 use crate::error::Result;
-use crate::gpu::{Adapter, Gpu};
+use crate::gpu::Gpu;
 
 /// Where the augmentation runs: a GPU, or the CPU executor.
 ///
@@ -41,8 +41,22 @@ impl Backend {
         }
     }
 
-    /// The adapter that [`auto`](Self::auto) opens; `None` for the CPU.
-    pub(crate) fn adapter() -> Result<Option<Adapter>> {
+    /// The adapter that [`auto`](Self::auto) opens, for a device of your own; `None` for the CPU.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, Gpu};
+    ///
+    /// let backend = match Backend::adapter()? {
+    ///     Some(adapter) => Backend::Gpu(Gpu::open_with(&adapter, adapter.features(), adapter.limits())?),
+    ///     None => Backend::Cpu,
+    /// };
+    /// println!("{backend}");
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names one that is not there.
+    pub fn adapter() -> Result<Option<wgpu::Adapter>> {
         match std::env::var(ADAPTER_VARIABLE) {
             Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(None),
             Ok(name) if !name.is_empty() => Gpu::named(&name).map(Some),

@@ -1,8 +1,9 @@
-//! Parts of the library that other members of its workspace use: the command, the benches, the fixtures of tests, and the
-//! fuzz targets. They come without promise.
+//! Parts of the library that other members of its workspace use: gpufeed-burn, the command, the benches, the
+//! fixtures of tests, and the fuzz targets. They come without promise.
 
 pub use crate::cpu::measure::Native;
 pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};
+pub use crate::gpu::{Attached, attached, run_checked};
 pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::replace::{folder_of, replace};
 pub use crate::shown::{Shown, ShownLines};

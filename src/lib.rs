@@ -75,11 +75,9 @@
 //! | feature | |
 //! |---|---|
 //! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
-//! | `burn` | the module `interop::burn`: batches as tensors of Burn 0.22 on the same GPU; needs Rust 1.95, and minutes to build |
 //!
-//! Burn's own `fusion`, `autotune`, `train` and the rest are for the application to choose.
-//!
-//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`.
+//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`. Batches as
+//! tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
 //!
 //! # What stays the same
 //!
@@ -96,8 +94,6 @@ mod geometry;
 mod gpu;
 #[doc(hidden)]
 pub mod internals;
-#[cfg(feature = "burn")]
-pub mod interop;
 mod loader;
 mod pixels;
 pub mod plan;

@@ -1,16 +1,13 @@
 //! A data set that stays in memory: what an epoch takes when samples are drawn anew from where they lie, from a cache
-//! in RAM, and from GPU memory; with the feature `burn`, what that is of the time of training a small network.
+//! in RAM, and from GPU memory. The example `resident_training` of crates/burn trains a small network on such batches.
 //!
 //! `cargo run --release --example resident [-- --data FOLDER]`: MNIST's or CIFAR's files in any of their layouts, or
 //! any other data set of small images (`gpufeed::dataset::open`). Without `--data` it writes pictures of its own in
-//! CIFAR's binary layout. `cargo run --release --features burn --example resident -- --data MNIST --batch 300 --plain`
-//! is the story of `README.md`.
+//! CIFAR's binary layout.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod procedural;
-#[cfg(feature = "burn")]
-mod training;
 
 use clap::Parser;
 use gpufeed::transforms::{Normalize, RandomCrop, RandomHorizontalFlip, Transform};
@@ -59,9 +56,6 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let data: Arc<dyn Dataset> = Arc::from(dataset::open(path)?.train);
     let side = side(&*data)?;
     println!("{} images of {side}x{side}, {} channels", data.len(), data.channels());
-    #[cfg(feature = "burn")]
-    let (backend, device) = Backend::for_burn()?;
-    #[cfg(not(feature = "burn"))]
     let backend = Backend::auto()?;
     println!("backend: {backend}");
 
@@ -96,13 +90,6 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             mib(loader.memory()),
         );
     }
-    #[cfg(feature = "burn")]
-    {
-        let loader = loader(&data, side, arguments, Cache::Device(budget), &backend)?;
-        training::run(&loader, arguments.epochs, &device)?;
-    }
-    #[cfg(not(feature = "burn"))]
-    println!("with --features burn a network is trained on it, too");
     Ok(())
 }
 

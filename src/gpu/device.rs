@@ -3,8 +3,9 @@
 use super::pipeline_cache::PipelineCache;
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A wgpu device that gpufeed works on; clones share it.
 ///
@@ -28,9 +29,15 @@ struct Shared {
     health: Health,
     pipelines: PipelineCache,
     buffers_made: AtomicU64,
-    /// The device of Burn's that computes on this one.
-    #[cfg(feature = "burn")]
-    burn: std::sync::OnceLock<burn::tensor::Device>,
+    attached: OnceLock<Attached>,
+}
+
+/// A value that another crate keeps with a [`Gpu`]: gpufeed-burn keeps the device of Burn's that computes on it.
+pub type Attached = Box<dyn Any + Send + Sync>;
+
+/// The place for such a value; all clones of a [`Gpu`] share it.
+pub fn attached(gpu: &Gpu) -> &OnceLock<Attached> {
+    &gpu.shared.attached
 }
 
 fn instance() -> wgpu::Instance {
@@ -135,26 +142,17 @@ impl Gpu {
     /// # Errors
     /// [`ErrorKind::Device`] with the driver's reason.
     pub fn open_with(adapter: &wgpu::Adapter, features: wgpu::Features, limits: wgpu::Limits) -> Result<Gpu> {
-        let (device, queue) = Gpu::request(adapter, features, limits, wgpu::MemoryHints::default())?;
-        let health = Health::watch(&device);
-        Ok(Gpu::with(adapter, device, queue, health))
-    }
-
-    pub(crate) fn request(
-        adapter: &wgpu::Adapter,
-        features: wgpu::Features,
-        limits: wgpu::Limits,
-        memory_hints: wgpu::MemoryHints,
-    ) -> Result<(wgpu::Device, wgpu::Queue)> {
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("gpufeed"),
             required_features: features,
             required_limits: limits,
-            memory_hints,
             ..wgpu::DeviceDescriptor::default()
         };
         let opened = pollster::block_on(adapter.request_device(&descriptor));
-        Ok(opened.map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?)
+        let (device, queue) =
+            opened.map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?;
+        let health = Health::watch(&device);
+        Ok(Gpu::with(adapter, device, queue, health))
     }
 
     /// Adopts a device of the application's, so that its own passes and gpufeed's share buffers and a queue.
@@ -172,8 +170,7 @@ impl Gpu {
             health,
             pipelines: PipelineCache::default(),
             buffers_made: AtomicU64::new(0),
-            #[cfg(feature = "burn")]
-            burn: std::sync::OnceLock::new(),
+            attached: OnceLock::new(),
         };
         Gpu { shared: Arc::new(shared) }
     }
@@ -209,11 +206,6 @@ impl Gpu {
     /// Whether a submission is worked off by the thread that makes it: OpenGL on a software adapter.
     pub(crate) fn computes_in_submit(&self) -> bool {
         self.is_software() && self.shared.info.backend == wgpu::Backend::Gl
-    }
-
-    #[cfg(feature = "burn")]
-    pub(crate) fn burn(&self) -> &std::sync::OnceLock<burn::tensor::Device> {
-        &self.shared.burn
     }
 
     pub(super) fn pipelines(&self) -> &PipelineCache {

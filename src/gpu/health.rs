@@ -10,6 +10,14 @@ use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Runs `work`, which submits to the queue of `gpu`, under error scopes; also fails if the device is lost, which wgpu
+/// reports in no scope. For crates that work on the same device, such as gpufeed-burn.
+pub fn run_checked<T>(gpu: &Gpu, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
+    let result = gpu.checked(stage, work)?;
+    gpu.alive(stage)?;
+    Ok(result)
+}
+
 fn error(stage: &'static str, reason: impl Into<String>) -> Error {
     ErrorKind::Device { stage, reason: reason.into() }.into()
 }

@@ -15,8 +15,8 @@ pub(crate) mod timing;
 mod watch;
 pub(crate) mod workspace;
 
-pub use device::Gpu;
-pub(crate) use wgpu::Adapter;
+pub use device::{Attached, Gpu, attached};
+pub use health::run_checked;
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
 const ALIGNMENT: u64 = 256;

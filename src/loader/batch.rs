@@ -104,11 +104,10 @@ impl Batch {
         }
     }
 
-    /// The GPU that the images are on, and the buffer that they start.
-    #[cfg(feature = "burn")]
-    pub(crate) fn on_gpu(&self) -> Option<(&Gpu, &wgpu::Buffer)> {
+    /// The GPU that the images are on; `None` for images in host memory.
+    pub fn gpu(&self) -> Option<&Gpu> {
         match &self.store {
-            Store::Gpu { gpu, target } => Some((gpu, &target.output)),
+            Store::Gpu { gpu, .. } => Some(gpu),
             Store::Host(_) => None,
         }
     }

@@ -1,13 +1,14 @@
 //! The steps of an epoch: what a training loop of your own would have too.
 
-use super::history::{Partial, Score};
-use super::model::Model;
-use super::trace::{Entry, Trace};
+use crate::history::{Partial, Score};
+use crate::model::Model;
+use crate::trace::{Entry, Trace};
 use burn::module::Module;
 use burn::nn::loss::{CrossEntropyLoss, CrossEntropyLossConfig};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Int, Tensor};
 use gpufeed::{Batch, DataLoader};
+use gpufeed_burn::BatchExt;
 use std::error::Error;
 use std::time::Instant;
 

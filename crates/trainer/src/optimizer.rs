@@ -1,6 +1,6 @@
 //! The optimiser and its learning rate.
 
-use super::options::{Optimizer, Options};
+use crate::options::{Optimizer, Options};
 use burn::module::ParamGroup;
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
@@ -27,7 +27,7 @@ pub(crate) fn new(options: &Options, device: &Device) -> ModuleOptimizer {
 
 /// The learning rate of step `step`, from 0, of `steps`. A function of the step alone: a run that is resumed has nothing to
 /// restore.
-pub(crate) fn learning_rate(highest: f64, warmup: f64, step: u64, steps: u64) -> f64 {
+pub fn learning_rate(highest: f64, warmup: f64, step: u64, steps: u64) -> f64 {
     let (step, steps) = (step as f64, steps as f64);
     if step < warmup {
         return highest * (step + 1.0) / warmup.ceil();

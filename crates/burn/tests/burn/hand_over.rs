@@ -4,6 +4,7 @@ use crate::places::{Place, gpus, places};
 use burn::tensor::{Device, DeviceKind, Int, Tensor};
 use gpufeed::transforms::{CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, Batch, DType, DataLoader, DataLoaderBuilder, Gpu, InMemory, Label, Layout, PixelFormat};
+use gpufeed_burn::{BatchExt, GpuExt};
 use gpufeed_testing::line::small_files;
 
 /// The elements as they lie in memory.
@@ -127,7 +128,7 @@ fn pixels_do_not_pass_through_host_memory() {
         };
         // Of what is in use: wgpu frees a buffer at the first poll after the work that needed it.
         let alive = || {
-            gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
+            gpu.device().poll(gpufeed::wgpu::PollType::wait_indefinitely()).unwrap();
             gpu.device().get_internal_counters().hal.buffers.read()
         };
         (0..3).for_each(|epoch| drop(hand_over(epoch)));

@@ -4,6 +4,7 @@ use crate::places::{Place, gpus};
 use burn::tensor::Tensor;
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{DataLoader, InMemory, Label, PixelFormat};
+use gpufeed_burn::BatchExt;
 use std::collections::VecDeque;
 
 const SIDE: u32 = 16;

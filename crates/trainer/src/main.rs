@@ -1,20 +1,16 @@
 //! Trains a small residual network with Burn on batches from gpufeed, on a GPU or on the CPU.
 //!
-//! `cargo run --release --features burn --example train [-- --help]`
+//! `cargo run --release -p gpufeed-trainer [-- --help]`
 //!
 //! Without arguments it draws its own data set. Ctrl-C saves a checkpoint, `--resume` goes on with it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-// By its path, as in tests: its modules then lie beside it.
-#[path = "trainer.rs"]
-mod trainer;
-
 use clap::Parser;
+use gpufeed_trainer::options::Options;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use trainer::options::Options;
 
 fn main() {
     if let Err(error) = run(&Options::parse()) {
@@ -32,8 +28,8 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             std::process::exit(130);
         }
     })?;
-    let summary = trainer::run(options, &stop)?;
-    println!("{}", trainer::report(&summary));
+    let summary = gpufeed_trainer::run(options, &stop)?;
+    println!("{}", gpufeed_trainer::report(&summary));
     let out = options.out.display();
     if summary.stopped {
         println!("stopped after {} steps; --resume --out {out} goes on", summary.steps);

@@ -1,6 +1,6 @@
 //! What can be set, and the part of it that a checkpoint must agree with.
 
-use super::model::Architecture;
+use crate::model::Architecture;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Trains a small image classifier with Burn on batches from gpufeed.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "train", args_override_self = true)]
-pub(crate) struct Options {
+pub struct Options {
     /// Folder with `train` and `val` below, or with one folder for each class, or MNIST's or CIFAR's files, tar shards,
     /// an LMDB, a CSV list, numpy's arrays; a set of ten shapes and textures if not given
     #[arg(long, value_name = "PATH")]
@@ -82,7 +82,7 @@ pub(crate) struct Options {
     pub(crate) log_every: u64,
     /// Folder for the checkpoint, the curves and the table
     #[arg(long, value_name = "FOLDER", default_value = "train-out")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Go on from the checkpoint in that folder
     #[arg(long)]
     pub(crate) resume: bool,

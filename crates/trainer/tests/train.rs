@@ -3,23 +3,19 @@
 //!
 //! On Burn's flex backend, with a small set in memory.
 
-#[allow(dead_code)]
-#[path = "../examples/train/trainer.rs"]
-mod trainer;
-
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::tensor::{Device, Int, Tensor};
 use clap::Parser;
 use gpufeed::{Backend, Dataset, InMemory, Label, PixelFormat, Sample};
+use gpufeed_trainer::data::Data;
+use gpufeed_trainer::history::Row;
+use gpufeed_trainer::options::Options;
+use gpufeed_trainer::progress::Display;
+use gpufeed_trainer::{Summary, checkpoint, optimizer};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use trainer::data::Data;
-use trainer::history::Row;
-use trainer::options::Options;
-use trainer::progress::Display;
-use trainer::{Summary, checkpoint, optimizer};
 
 /// Flex has one generator of random numbers for the whole process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -57,7 +53,7 @@ fn options(out: &Path, more: &[&str]) -> Options {
 fn train(options: &Options, data: &Data) -> Result<Summary, String> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = (Backend::Cpu, Device::flex());
-    trainer::run_on(options, data, place, Display::new(true), &AtomicBool::new(false))
+    gpufeed_trainer::run_on(options, data, place, Display::new(true), &AtomicBool::new(false))
         .map_err(|error| error.to_string())
 }
 

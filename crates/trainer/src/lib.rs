@@ -1,55 +1,56 @@
-//! A run, from the options to the curves.
+//! Trains a small residual network with Burn on batches from gpufeed. [`run`] is a run, from the options to the curves.
 
-pub(crate) mod checkpoint;
+pub mod checkpoint;
 mod curves;
-pub(crate) mod data;
+pub mod data;
 mod epoch;
-pub(crate) mod history;
+pub mod history;
 mod model;
 mod numbered;
-pub(crate) mod optimizer;
-pub(crate) mod options;
-pub(crate) mod progress;
+pub mod optimizer;
+pub mod options;
+pub mod progress;
 mod shapes;
 mod split;
 mod trace;
 
+use crate::checkpoint::Loaded;
+use crate::data::Data;
+use crate::epoch::{Learner, Outcomes};
+use crate::history::{Partial, Row, Times};
+use crate::model::Model;
+use crate::options::{Identity, Options};
+use crate::progress::Display;
+use crate::trace::{Entry, Trace};
 use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::tensor::Device;
-use checkpoint::Loaded;
-use data::Data;
-use epoch::{Learner, Outcomes};
 use gpufeed::{Backend, DataLoader, State};
-use history::{Partial, Row, Times};
-use model::Model;
-use options::{Identity, Options};
-use progress::Display;
+use gpufeed_burn::BackendExt;
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use trace::{Entry, Trace};
 
 /// What a run has come to.
 #[derive(Debug)]
-pub(crate) struct Summary {
+pub struct Summary {
     /// Every epoch that is over, those before `--resume` too.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
     /// Steps of this run.
-    pub(crate) steps: u64,
+    pub steps: u64,
     /// Whether it was stopped before its end.
-    pub(crate) stopped: bool,
+    pub stopped: bool,
 }
 
 /// Trains on what the options name until the last epoch, or until `stop` is set.
-pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<Summary, Box<dyn Error>> {
+pub fn run(options: &Options, stop: &AtomicBool) -> Result<Summary, Box<dyn Error>> {
     options.check()?;
     let display = Display::new(false);
     run_on(options, &Data::open(options)?, Backend::for_burn()?, display, stop)
 }
 
 /// The same with data, a place and a display of the caller's.
-pub(crate) fn run_on(
+pub fn run_on(
     options: &Options,
     data: &Data,
     (backend, device): (Backend, Device),
@@ -176,7 +177,7 @@ impl Run<'_> {
 }
 
 /// The table, and the shares of the whole run.
-pub(crate) fn report(summary: &Summary) -> String {
+pub fn report(summary: &Summary) -> String {
     let time = Times::sum(&summary.rows);
     let images = summary.rows.iter().map(|row| row.images).sum();
     format!(

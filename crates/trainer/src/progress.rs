@@ -1,17 +1,18 @@
 //! What is shown while a run goes on: a bar on a terminal, lines elsewhere.
 
-use super::history::{Partial, Row};
+use crate::history::{Partial, Row};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
 /// The display; tests have a silent one.
-pub(crate) struct Display {
+pub struct Display {
     bar: ProgressBar,
     lines: bool,
 }
 
 impl Display {
-    pub(crate) fn new(quiet: bool) -> Display {
+    /// A display on standard output, or one that shows nothing.
+    pub fn new(quiet: bool) -> Display {
         let terminal = std::io::stdout().is_terminal() && !quiet;
         let target = if terminal { ProgressDrawTarget::stdout() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);

@@ -4,6 +4,7 @@ use crate::places::{gpus, places};
 use burn::tensor::Device;
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{DType, DataLoader, DataLoaderBuilder, ErrorKind, Gpu, InMemory, Label, Layout, PixelFormat};
+use gpufeed_burn::{BatchExt, GpuExt};
 
 fn one(label: Label) -> DataLoaderBuilder {
     let mut data = InMemory::new();

@@ -18,32 +18,37 @@ pub(crate) struct Partial {
 
 /// Where the time of training goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Times {
+pub struct Times {
     /// All of it; validation and checkpoints do not count.
-    pub(crate) whole: Duration,
+    pub whole: Duration,
     /// In `Epochs::next`: no batch was ready.
-    pub(crate) waiting: Duration,
+    pub waiting: Duration,
     /// In `to_tensor` and `class_tensor`. On a GPU this is the time to submit the copy, not that of the copy.
-    pub(crate) handing: Duration,
+    pub handing: Duration,
 }
 
 /// Loss and share of correct answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Score {
-    pub(crate) loss: f32,
-    pub(crate) accuracy: f32,
+pub struct Score {
+    /// The mean over the images.
+    pub loss: f32,
+    /// From 0 to 1.
+    pub accuracy: f32,
 }
 
 /// An epoch that is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub struct Row {
     /// From 0.
-    pub(crate) epoch: u64,
-    pub(crate) images: u64,
-    pub(crate) train: Score,
+    pub epoch: u64,
+    /// Images that were trained on.
+    pub images: u64,
+    /// With augmented images and smoothed labels.
+    pub train: Score,
     /// Of the epochs that `--val-every` names.
-    pub(crate) val: Option<Score>,
-    pub(crate) time: Times,
+    pub val: Option<Score>,
+    /// Where its time went.
+    pub time: Times,
 }
 
 impl Partial {
@@ -68,12 +73,12 @@ impl Times {
     }
 
     /// The data stall: percent of the time that went into waiting for batches.
-    pub(crate) fn stall(&self) -> f64 {
+    pub fn stall(&self) -> f64 {
         self.percent(self.waiting)
     }
 
     /// Percent of the time that the hand-over took.
-    pub(crate) fn hand_over(&self) -> f64 {
+    pub fn hand_over(&self) -> f64 {
         self.percent(self.handing)
     }
 

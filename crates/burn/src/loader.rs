@@ -1,10 +1,10 @@
 //! A gpufeed loader as Burn's own `DataLoader`.
 
-use crate::error::Result;
-use crate::{Batch, DataLoader, Epochs, State};
-use ::burn::data::dataloader::{self, DataLoaderIterator, Progress};
-use ::burn::data::dataset::DatasetError;
-use ::burn::tensor::{Device, Int, Tensor, s};
+use crate::BatchExt;
+use burn::data::dataloader::{self, DataLoaderIterator, Progress};
+use burn::data::dataset::DatasetError;
+use burn::tensor::{Device, Int, Tensor, s};
+use gpufeed::{Batch, DataLoader, Epochs, Error, Result, State};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What [`BurnLoader`] gives, or makes the items of: tensors on the loader's device, without the padding of a last batch.
 ///
 /// ```no_run
-/// # fn show(batch: gpufeed::interop::burn::ImageBatch) {
+/// # fn show(batch: gpufeed_burn::ImageBatch) {
 /// println!("{:?} {:?}", batch.images.dims(), batch.classes.dims());
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct ImageBatch {
-    /// As [`Batch::to_tensor`].
+    /// As [`BatchExt::to_tensor`].
     pub images: Tensor<4>,
-    /// As [`Batch::class_tensor`].
+    /// As [`BatchExt::class_tensor`].
     pub classes: Tensor<1, Int>,
     /// The samples' ids (`Dataset::id`), image by image.
     pub ids: Vec<u64>,
@@ -42,14 +42,14 @@ impl ImageBatch {
 /// Every call of `iter` is the next epoch. Its items are [`ImageBatch`], or what [`map`](Self::map) makes of them; padding
 /// (`LastBatch::Pad`) is cut off. `slice` takes places of the epoch's order: only the batches that they touch are read, and
 /// the batches at its ends are cut, so slices of one length may have different numbers of batches. For several processes
-/// take [`DataLoaderBuilder::shard`](crate::DataLoaderBuilder::shard), whose shards all have the same number.
+/// take [`DataLoaderBuilder::shard`](gpufeed::DataLoaderBuilder::shard), whose shards all have the same number.
 /// `to_device` changes the device of the tensors alone: batches on a GPU go to no other one.
 ///
 /// ```
 /// use burn::data::dataloader::DataLoader as _;
-/// use gpufeed::interop::burn::{BurnLoader, ImageBatch};
 /// use gpufeed::transforms::RandomCrop;
 /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+/// use gpufeed_burn::{BackendExt, BurnLoader, ImageBatch};
 ///
 /// let mut data = InMemory::new();
 /// for class in 0..5 {
@@ -147,7 +147,7 @@ impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
 
 enum Run {
     On(Epochs),
-    Failed(crate::Error),
+    Failed(Error),
     Over,
 }
 

@@ -10,9 +10,9 @@ use burn::train::logger::InMemoryMetricLogger;
 use burn::train::metric::{AccuracyMetric, LossMetric};
 use burn::train::renderer::CliMetricsRenderer;
 use burn::train::{ClassificationOutput, InferenceStep, Learner, SupervisedTraining, TrainOutput, TrainStep};
-use gpufeed::interop::burn::{BurnLoader, ImageBatch};
 use gpufeed::transforms::{Normalize, RandomCrop};
 use gpufeed::{Backend, DataLoader, Execute, Gpu, InMemory, Label, PixelFormat};
+use gpufeed_burn::{BurnLoader, GpuExt, ImageBatch};
 use std::sync::Arc;
 
 /// Red, green or blue: a linear model is enough.
@@ -70,7 +70,7 @@ fn accuracy(model: &Model, loader: &dyn burn::data::dataloader::DataLoader<Image
         let output = model.classify(batch.unwrap());
         let hits = output.output.argmax(1).flatten::<1>(0, 1).equal(output.targets).int().sum();
         right += hits.into_scalar::<i64>();
-        all = all + 1;
+        all += 1;
     }
     right as f64 / (all * 16) as f64
 }

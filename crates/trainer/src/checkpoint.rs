@@ -2,9 +2,9 @@
 //!
 //! A line of JSON, then the model and the optimiser as Burn's records.
 
-use super::history::{Partial, Row};
-use super::model::Model;
-use super::options::Identity;
+use crate::history::{Partial, Row};
+use crate::model::Model;
+use crate::options::Identity;
 use burn::module::Module;
 use burn::optim::{ModuleOptimizer, OptimizerRecord};
 use burn::store::ModuleRecord;
@@ -41,7 +41,7 @@ struct Header {
 const FORMAT: u32 = 1;
 
 /// Its place in the folder of `--out`.
-pub(crate) fn path(out: &Path) -> PathBuf {
+pub fn path(out: &Path) -> PathBuf {
     out.join("checkpoint.bin")
 }
 

@@ -2,6 +2,7 @@
 
 use burn::tensor::Device;
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, Execute, Gpu};
+use gpufeed_burn::GpuExt;
 use std::sync::LazyLock;
 
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Loss and accuracy over the epochs, as a picture and as a page that needs nothing else.
 
-use super::history::{Row, Score, table};
+use crate::history::{Row, Score, table};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;

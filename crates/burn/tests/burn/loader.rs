@@ -3,9 +3,9 @@
 use crate::places::{Place, places};
 use burn::data::dataloader::DataLoader as _;
 use burn::data::dataloader::split::split_dataloader;
-use gpufeed::interop::burn::{BurnLoader, ImageBatch};
 use gpufeed::transforms::{RandomCrop, RandomHorizontalFlip};
 use gpufeed::{DataLoader, DataLoaderBuilder, InMemory, Label, LastBatch, OnError, PixelFormat};
+use gpufeed_burn::{BurnLoader, ImageBatch};
 use std::sync::Arc;
 
 fn data(samples: u32) -> InMemory {

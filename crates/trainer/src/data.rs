@@ -1,8 +1,8 @@
 //! What is trained on, and the two loaders.
 
-use super::numbered::Numbered;
-use super::options::{Augment, Options};
-use super::{shapes, split};
+use crate::numbered::Numbered;
+use crate::options::{Augment, Options};
+use crate::{shapes, split};
 use gpufeed::dataset::{Format, Opened};
 use gpufeed::transforms::{
     CenterCrop, ColorJitter, Grayscale, Normalize, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize,
@@ -17,14 +17,16 @@ use std::sync::Arc;
 const SHAPES_VERSION: u32 = 1;
 
 /// Images to train on and images to validate with, of the same classes.
-pub(crate) struct Data {
-    pub(crate) train: Arc<dyn Dataset>,
-    pub(crate) val: Arc<dyn Dataset>,
+pub struct Data {
+    /// To train on.
+    pub train: Arc<dyn Dataset>,
+    /// To validate with.
+    pub val: Arc<dyn Dataset>,
 }
 
 impl Data {
     /// What `--data` names, else the set of shapes.
-    pub(crate) fn open(options: &Options) -> Result<Data, Box<dyn Error>> {
+    pub fn open(options: &Options) -> Result<Data, Box<dyn Error>> {
         let Some(folder) = &options.data else { return Data::shapes(options) };
         let (train, val) = (folder.join("train"), folder.join("val"));
         match (train.is_dir(), val.is_dir()) {
@@ -86,7 +88,7 @@ impl Data {
     }
 
     /// Data sets of the same two classes at least.
-    pub(crate) fn new(train: impl Dataset + 'static, val: impl Dataset + 'static) -> Result<Data, Box<dyn Error>> {
+    pub fn new(train: impl Dataset + 'static, val: impl Dataset + 'static) -> Result<Data, Box<dyn Error>> {
         let (classes, others) = (train.classes(), val.classes());
         if classes != others {
             return Err(format!("--data: train has the classes {classes:?}, val has {others:?}").into());

@@ -1,0 +1,149 @@
+//! Batches as tensors, without a trip through host memory.
+
+use crate::device::burn_device;
+use burn::backend::ir::{InitOperationIr, OperationIr, OperationOutput};
+use burn::backend::wgpu::{CubeBackend, CubeTensor};
+use burn::backend::{self, Cube, CubeDevice, DispatchDevice, TensorMetadata};
+use burn::cubecl::wgpu::{AutoCompiler, WgpuServer};
+use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
+use burn_fusion::stream::StreamId;
+use burn_fusion::{Fusion, FusionBackend, FusionRuntime, NoOp, get_client};
+use gpufeed::internals::run_checked;
+use gpufeed::{Batch, DType, Error, ErrorKind, Gpu, Images, Label, Result, wgpu};
+
+/// What the device has to be for a batch on a GPU.
+const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_burn() or Gpu::from_burn() gives, and use the device beside it";
+
+/// A batch's images and labels as tensors.
+///
+/// ```
+/// use gpufeed::transforms::CenterCrop;
+/// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+/// use gpufeed_burn::{BackendExt, BatchExt};
+///
+/// let mut data = InMemory::new();
+/// data.push_pixels(4, 4, PixelFormat::Rgb8, vec![255; 48], Label::Class(7))?;
+/// let (backend, device) = Backend::for_burn()?;
+/// let loader = DataLoader::builder(data).transform(CenterCrop::new(2)).batch_size(1).build(&backend)?;
+/// let batch = loader.epoch(0)?.next().unwrap()?;
+/// assert_eq!(batch.to_tensor(&device)?.dims(), [1, 3, 2, 2]);
+/// assert_eq!(batch.class_tensor(&device)?.into_scalar::<i64>(), 7);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub trait BatchExt {
+    /// The images as a tensor on `device`, of the batch's shape and type, as `Tensor::from_data` would make it.
+    ///
+    /// On a GPU they are copied within its memory; the batch may be dropped at once. A batch on the CPU goes to any
+    /// device of Burn's. Call it on the thread that computes with the tensor: Burn keeps a pool of memory for each.
+    /// Whether Burn can compute with [`DType::F16`] on a GPU is the adapter's `shader-f16`; `Device::supports_dtype`
+    /// tells.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is
+    /// [`DType::U8`]; [`ErrorKind::Device`] if the GPU is lost.
+    fn to_tensor(&self, device: &Device) -> Result<Tensor<4>>;
+
+    /// The class numbers as a tensor on `device`, of the type that Burn gives integers there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] if a label is no [`Label::Class`].
+    fn class_tensor(&self, device: &Device) -> Result<Tensor<1, Int>>;
+}
+
+impl BatchExt for Batch {
+    fn to_tensor(&self, device: &Device) -> Result<Tensor<4>> {
+        let dtype = match self.dtype() {
+            DType::F32 => backend::DType::F32,
+            DType::F16 => backend::DType::F16,
+            DType::U8 => {
+                let reason = "DType::U8 is no type of Burn's float tensors: .output(layout, DType::F32), or F16";
+                return Err(argument("output", reason));
+            }
+        };
+        let (Some(gpu), Images::Gpu { buffer, offset }) = (self.gpu(), self.images()) else {
+            let data = TensorData::from_bytes_vec(self.to_host()?, self.shape(), dtype);
+            return Ok(Tensor::from_data(data, (device, dtype)));
+        };
+        let inner = device.clone().without_autodiff();
+        // wgpu panics on buffers of another instance's device.
+        let shared = burn_device(gpu) == Some(&inner);
+        let (DispatchDevice::Cube(cube), true) = (inner.as_dispatch(), shared) else {
+            return Err(argument("device", format!("{device:?} is not the batch's GPU ({gpu}); {SHARED}")));
+        };
+        let copy = copy(gpu, (buffer, offset), self.bytes(), cube, Shape::from(self.shape()), dtype)?;
+        let tensor = Tensor::from_primitive::<Cube>(Cube::adopt(copy));
+        Ok(match device.gradient_checkpointing_strategy() {
+            Some(strategy) => tensor.autodiff().with_gradient_checkpointing_strategy(strategy),
+            None => tensor,
+        })
+    }
+
+    fn class_tensor(&self, device: &Device) -> Result<Tensor<1, Int>> {
+        let class = |label: &Label| match label {
+            Label::Class(class) => Ok(i64::from(*class)),
+            other => Err(argument("dataset", format!("{other:?} is no class number; Batch::labels() has it"))),
+        };
+        let classes = self.labels().iter().map(class).collect::<Result<Vec<_>>>()?;
+        Ok(Tensor::from_data(TensorData::new(classes, [self.len()]), device))
+    }
+}
+
+fn argument(setting: &'static str, reason: impl Into<String>) -> Error {
+    ErrorKind::Argument { setting, reason: reason.into() }.into()
+}
+
+/// Copies a batch to memory that Burn has allocated, in one submission.
+///
+/// `get_resource` submits what Burn has recorded so far, so a kernel that still reads the memory's last owner is ordered
+/// before the copy; what Burn records later is submitted later. While the resource is held, Burn neither frees nor moves it.
+fn copy(
+    gpu: &Gpu,
+    (from, offset): (&wgpu::Buffer, u64),
+    bytes: usize,
+    device: &CubeDevice,
+    shape: Shape,
+    dtype: backend::DType,
+) -> Result<CubeTensor> {
+    const STAGE: &str = "handing a batch over to Burn";
+    let client = device.client();
+    // Copies are of whole words.
+    let bytes = bytes.next_multiple_of(4);
+    let handle = client.empty(bytes);
+    let resource = client
+        .get_resource::<WgpuServer<AutoCompiler>>(handle.clone())
+        .map_err(|error| ErrorKind::Device { stage: STAGE, reason: error.to_string() })?;
+    let to = resource.resource();
+    run_checked(gpu, STAGE, || {
+        let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(from, offset, &to.buffer, to.offset, Some(bytes as u64));
+        gpu.queue().submit([encoder.finish()]);
+    })?;
+    Ok(CubeTensor::new_contiguous(client, device.clone(), shape, handle, dtype))
+}
+
+/// Burn's backend with fusion, and without: which of them `Cube` is, is decided by the features of Burn that the whole
+/// program asks for.
+trait Adopt: backend::Backend {
+    fn adopt(tensor: CubeTensor) -> Self::FloatTensorPrimitive;
+}
+
+impl Adopt for CubeBackend {
+    fn adopt(tensor: CubeTensor) -> CubeTensor {
+        tensor
+    }
+}
+
+impl<B> Adopt for Fusion<B>
+where
+    B: FusionBackend<FloatTensorPrimitive = CubeTensor>,
+    B::FusionRuntime: FusionRuntime<FusionDevice = CubeDevice>,
+{
+    /// As `Fusion` itself takes a tensor whose data is there already (`float_from_data`).
+    fn adopt(tensor: CubeTensor) -> Self::FloatTensorPrimitive {
+        let client = get_client::<B>(&tensor.device);
+        let (shape, dtype) = (tensor.shape(), tensor.dtype());
+        let handle = B::float_tensor_handle(tensor);
+        let operation = InitOperationIr::create(shape, dtype, || client.register_tensor_handle(handle));
+        client.register(StreamId::current(), OperationIr::Init(operation), NoOp::<B>::new()).output()
+    }
+}

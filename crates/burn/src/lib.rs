@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Which function makes the device
+//!
+//! | who makes the device | how |
+//! |---|---|
+//! | gpufeed, where there is a GPU; else Burn computes on the CPU | [`BackendExt::for_burn`] |
+//! | gpufeed, on an adapter of your choice | [`GpuExt::for_burn`] |
+//! | Burn | `Device::wgpu_options().init_with_setup()`, then [`GpuExt::from_burn`] |
+//!
+//! [`BatchExt::to_tensor`] and [`BatchExt::class_tensor`] then give a model its input; [`BurnLoader`] is Burn's own
+//! `DataLoader` trait, for its `Learner`.
+
+mod batch;
+mod device;
+mod loader;
+
+pub use batch::BatchExt;
+pub use device::{BackendExt, GpuExt};
+pub use loader::{BurnLoader, ImageBatch};
