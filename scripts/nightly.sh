@@ -18,7 +18,7 @@ if [ -n "$(git status --porcelain)" ]; then commit="$commit and changes that are
 export GPUFEED_FULL=1
 timed .ci/run || failed=1
 timed cargo clippy --workspace --all-targets --all-features -- -D warnings || failed=1
-timed env RUSTDOCFLAGS='-D warnings' cargo doc -p gpufeed -p gpufeed-cli -p gpufeed-burn --no-deps --all-features || failed=1
+timed env RUSTDOCFLAGS='-D warnings' cargo doc -p gpufeed -p gpufeed-cli -p gpufeed-jpeg -p gpufeed-burn --no-deps --all-features || failed=1
 # The features that applications choose, each set as they build it. `.ci/run` has all of them at once.
 for features in '' lmdb; do
     timed cargo check --features "$features" || failed=1
@@ -30,7 +30,7 @@ timed cargo check -p gpufeed-burn || failed=1
 timed scripts/test-widths.sh all || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed scripts/fuzz.sh 60 || failed=1
-timed cargo bench -p gpufeed -p gpufeed-cli --bench line --bench archives --bench kernels --no-run || failed=1
+timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench line --bench archives --bench kernels --bench decode --no-run || failed=1
 
 {
     printf '# The nightly checks\n\n'
