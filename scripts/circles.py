@@ -73,8 +73,8 @@ class Crate:
         self.file, self.code, self.bound, self.defined, self.tests = {}, {}, {}, {}, set()
         for file in sorted(folder.rglob("*.rs")):
             parts = file.relative_to(folder).with_suffix("").parts
-            if parts[0] == "bin":
-                continue
+            if parts[-1] == "main" and (file.parent / "lib.rs").exists():
+                continue  # a program beside its library
             if parts[-1] in ("mod", "lib", "main"):
                 parts = parts[:-1]
             self.file[parts] = file

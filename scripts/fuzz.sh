@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes the JPEG engine and the readers of foreign files: scripts/fuzz.sh [TARGET] [SECONDS]. Without a target all of them, two at a
-# time; 60 seconds each by default (the builds before take minutes). Then says how much of each reader its corpus covers. What was
-# found in earlier runs (fuzz/corpus) is where the next one begins; inputs that failed are in fuzz/artifacts. Needs bash, rustup and
-# C and C++ compilers; installs nightly Rust with llvm-tools and cargo-fuzz where they are missing.
+# time; 60 seconds each by default (the builds before take minutes). Then says how much of each reader its corpus covers. The inputs
+# that earlier runs found (corpus/ in fuzz and in crates/jpeg/fuzz) are where the next one begins; inputs that failed are in artifacts/
+# beside it. Needs bash, rustup and C and C++ compilers; installs nightly Rust with llvm-tools and cargo-fuzz where they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
@@ -105,10 +105,12 @@ for name in "${targets[@]}"; do
 done
 
 fuzz() {
-    local name=$1 package dictionary=()
+    local name=$1 package words dictionary=()
     package=$(package "$name")
+    words=$package/$name.dict
+    if [ "$name" = decode ]; then words=crates/jpeg/fuzz/jpeg.dict; fi
     mkdir -p "$package/artifacts/$name"
-    if [ -f "$package/$name.dict" ]; then dictionary=("-dict=$package/$name.dict"); fi
+    if [ -f "$words" ]; then dictionary=("-dict=$words"); fi
     "$target/$triple/release/$name" "$package/corpus/$name" -max_total_time="$seconds" "${dictionary[@]}" \
         -max_len="$(longest "$name")" -timeout=5 -report_slow_units=1 -rss_limit_mb=1024 -print_final_stats=1 \
         -artifact_prefix="$package/artifacts/$name/" >"$work/$name.log" 2>&1 || touch "$work/$name.failed"

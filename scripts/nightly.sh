@@ -27,6 +27,7 @@ for features in '' lmdb; do
     timed cargo check -p gpufeed-cli --features "$features" || failed=1
 done
 timed cargo check -p gpufeed-burn || failed=1
+timed cargo check -p gpufeed-jpeg || failed=1
 timed scripts/test-widths.sh all || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed scripts/fuzz.sh 60 || failed=1

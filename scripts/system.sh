@@ -13,7 +13,7 @@ require_cargo() {
 }
 
 # Lists the adapters of this machine; fails where there is none. `cargo run` takes a single package, whose dependencies would be
-# built anew with fewer features.
+# built again with fewer features.
 adapters() {
     cargo build --quiet "${selected[@]}" --example adapters && "${CARGO_TARGET_DIR:-target}/debug/examples/adapters"
 }

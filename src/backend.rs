@@ -44,10 +44,13 @@ impl Backend {
     /// The adapter that [`auto`](Self::auto) opens, for a device of your own; `None` for the CPU.
     ///
     /// ```
-    /// use gpufeed::{Backend, Gpu};
+    /// use gpufeed::{Backend, Gpu, wgpu};
     ///
     /// let backend = match Backend::adapter()? {
-    ///     Some(adapter) => Backend::Gpu(Gpu::open_with(&adapter, adapter.features(), adapter.limits())?),
+    ///     Some(adapter) => {
+    ///         let features = adapter.features() - wgpu::Features::all_experimental_mask();
+    ///         Backend::Gpu(Gpu::open_with(&adapter, features, adapter.limits())?)
+    ///     }
     ///     None => Backend::Cpu,
     /// };
     /// println!("{backend}");

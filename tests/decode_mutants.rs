@@ -1,8 +1,8 @@
 //! A few thousand JPEGs with one mistake each, always the same: the rules of `crates/testing/src/jpeg_engine.rs` hold for all. The fuzz
-//! target looks further.
+//! targets look further.
 //!
-//! With GPUFEED_FUZZED set to a folder (fuzz/corpus/jpeg, as scripts/fuzz.sh leaves it), every input beneath it is
-//! checked, too.
+//! With GPUFEED_FUZZED set to a folder (crates/jpeg/fuzz/corpus/jpeg or fuzz/corpus/decode, as scripts/fuzz.sh leaves them), every
+//! input beneath it is checked, too.
 
 #![allow(clippy::print_stdout)] // how many there were of each kind is worth a look
 #![allow(clippy::ptr_arg)] // mutations have one type, whether they change a file's length or not

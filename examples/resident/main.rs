@@ -1,4 +1,4 @@
-//! A data set that stays in memory: what an epoch takes when samples are drawn anew from where they lie, from a cache
+//! A data set that stays in memory: what an epoch takes when samples are drawn again from where they lie, from a cache
 //! in RAM, and from GPU memory. The example `resident_training` of crates/burn trains a small network on such batches.
 //!
 //! `cargo run --release --example resident [-- --data FOLDER]`: MNIST's or CIFAR's files in any of their layouts, or

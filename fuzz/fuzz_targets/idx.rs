@@ -6,9 +6,9 @@
 
 use gpufeed::dataset::Emnist;
 use gpufeed::{Dataset, Idx, Split};
+use gpufeed_fuzz::readers::{Folder, bounded, bounded_packed, control, refused, samples, two};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded, bounded_packed, control, refused, samples, two};
 use std::sync::LazyLock;
 
 #[global_allocator]

@@ -5,9 +5,9 @@
 #![no_main]
 
 use gpufeed::{Dataset, ImageList, Label};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded, control, refused};
 use std::mem::discriminant;
 use std::sync::LazyLock;
 

@@ -7,10 +7,10 @@
 
 use gpufeed::Dataset;
 use gpufeed::dataset::{Lmdb, LmdbLayout};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused, samples};
 use gpufeed_fuzz_seeds::environment;
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded, control, refused, samples};
 use std::sync::LazyLock;
 
 #[global_allocator]

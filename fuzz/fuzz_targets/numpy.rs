@@ -6,9 +6,9 @@
 
 use gpufeed::dataset::{self, Opened};
 use gpufeed::{Arrays, Dataset, Layout, Numpy, Result};
+use gpufeed_fuzz::readers::{Folder, bounded_packed, control, refused, samples, two};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded_packed, control, refused, samples, two};
 use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::LazyLock;

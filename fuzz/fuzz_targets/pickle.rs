@@ -5,9 +5,9 @@
 #![no_main]
 
 use gpufeed::{Cifar, Split};
+use gpufeed_fuzz::readers::{Folder, bounded, bounded_packed, control, refused, samples};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded, bounded_packed, control, refused, samples};
 use std::sync::LazyLock;
 
 #[global_allocator]

@@ -4,9 +4,9 @@
 
 use gpufeed::transforms::Key;
 use gpufeed::{Plan, recipe};
+use gpufeed_fuzz::readers::{bounded, refused};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{bounded, refused};
 
 #[global_allocator]
 static COUNTING: Counting<1> = Counting;

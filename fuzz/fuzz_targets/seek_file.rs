@@ -6,9 +6,9 @@
 
 use gpufeed::decode::SeekIndexes;
 use gpufeed::{InMemory, Label};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded, control, refused};
 use std::fs;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

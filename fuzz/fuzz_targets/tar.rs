@@ -6,9 +6,9 @@
 
 use gpufeed::dataset::TarShards;
 use gpufeed::{Dataset, Result};
+use gpufeed_fuzz::readers::{Folder, bounded, control, refused, samples};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, bounded, control, refused, samples};
 use std::sync::LazyLock;
 
 #[global_allocator]

@@ -3,9 +3,9 @@
 #![no_main]
 
 use gpufeed::dataset::TarShards;
+use gpufeed_fuzz::readers::{Folder, Read, bounded, refused, samples};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use gpufeed_fuzz::readers::{Folder, Read, bounded, refused, samples};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
 //! Shared by the targets of the data sets' readers: files in memory, and checks of a data set that was opened.
 
-use gpufeed_testing::counting::peak_of;
 use gpufeed::{Dataset, Label, SampleData};
+use gpufeed_testing::counting::peak_of;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

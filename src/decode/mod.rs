@@ -150,16 +150,18 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Bytes of memory that it has grown to.
+    /// Bytes of memory that it has grown to, tables aside.
     ///
     /// ```
     /// assert_eq!(gpufeed::decode::Scratch::default().bytes(), 0);
     /// ```
     pub fn bytes(&self) -> u64 {
-        self.sizes().iter().sum::<usize>() as u64
+        let [raw, stored, oriented, file, planes, columns] = self.sizes();
+        // Three rows of bytes and one of 16 bits.
+        (raw + stored + oriented + file + planes + 5 * columns) as u64
     }
 
-    /// Of each of its parts.
+    /// The size of each part.
     pub(crate) fn sizes(&self) -> [usize; 6] {
         let [file, planes, columns] = self.jpeg.sizes();
         [self.raw.len(), self.stored.len(), self.oriented.len(), file, planes, columns]

@@ -3,17 +3,17 @@
 use crossbeam_channel::{Receiver, bounded, never};
 use std::sync::{Arc, OnceLock};
 
-/// What is known to be wrong with a device.
+/// The known faults of a device.
 #[derive(Debug)]
 pub(super) struct Health {
     /// Why the device is lost, once it is.
     pub(super) lost: Arc<OnceLock<String>>,
-    /// What went wrong outside every scope; the first is kept until someone asks.
+    /// The first error outside every scope, kept until someone asks.
     pub(super) stray: Receiver<String>,
 }
 
 impl Health {
-    /// Of a device of the application's.
+    /// For a device of the application's.
     pub(super) fn adopted() -> Health {
         Health { lost: Arc::default(), stray: never() }
     }

@@ -18,7 +18,7 @@ pub(super) struct Drafted {
     pub(super) region: Rect,
     /// The source's pixels are floats.
     pub(super) float: bool,
-    /// What the worker has yet to run, before the views begin: `cache/round.rs`.
+    /// The part that the worker has yet to run before the views begin: `round.rs`.
     pub(super) head: Option<Program>,
     /// The header, for encoded samples.
     pub(super) probe: Option<Probe>,

@@ -32,7 +32,7 @@ impl Ahead {
         }
     }
 
-    /// What the operator at `path` draws first for the `image`-th key.
+    /// The first numbers of the operator at `path` for the `image`-th key.
     pub(crate) fn first(&self, path: u64, image: usize) -> Option<&Block> {
         let operator = self.paths.iter().position(|&own| own == path)?;
         let of_operator = self.keys.div_ceil(LANES) * operator;

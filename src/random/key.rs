@@ -7,7 +7,7 @@
 use super::Numbers;
 use serde::{Deserialize, Serialize};
 
-/// What a sample's random numbers depend on.
+/// The numbers that decide a sample's random numbers.
 ///
 /// ```
 /// use gpufeed::transforms::Key;

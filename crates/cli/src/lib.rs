@@ -49,13 +49,13 @@ use std::io::Write as _;
 /// A recipe by its name or its file.
 pub(crate) fn recipe(name: &str) -> Result<Recipe, String> {
     recipe::load(name).map_err(|error| match error.kind() {
-        // What is wrong inside a recipe names the setting by itself.
+        // An error inside a recipe names the setting by itself.
         gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}"),
         _ => error.to_string(),
     })
 }
 
-/// What a command ends with: an exit code, or the error that [`run`] prints.
+/// The result of a command: an exit code, or the error that [`run`] prints.
 pub(crate) type Outcome = Result<u8, Box<dyn std::error::Error>>;
 
 /// Done.

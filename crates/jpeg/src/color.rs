@@ -1,6 +1,6 @@
 //! Samples of a row to RGBA.
 
-/// What the components of a JPEG are.
+/// The meaning of a JPEG's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorTransform {
     /// One component: gray.

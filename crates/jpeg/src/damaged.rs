@@ -2,7 +2,7 @@
 //! marker within the data as zeros up to the end of the MCU, and the MCUs after it are gray up to the next restart
 //! marker.
 //!
-//! This is for [`Truncated::Fill`](crate::Request::fill) alone, and only for scans that `scan.rs` cannot read
+//! This is for [`Request::fill`](crate::Request::fill) alone, and only for scans that `scan.rs` cannot read
 //! to the region's end. Every block is read from the scan's start on, so a pixel does not depend on the region.
 
 use crate::bits::{Block, NATURAL};
@@ -11,7 +11,6 @@ use crate::scan::{Job, Place, Run, Unit, transform, units};
 
 /// Bits that libjpeg takes for a code that there is not.
 const NO_CODE: u32 = 17;
-const EOI: u8 = 0xD9;
 
 /// Decodes the wanted blocks. `None` if they do not lie within their planes.
 pub(crate) fn read(job: &mut Job<'_, '_>) -> Option<()> {
@@ -64,7 +63,7 @@ impl Source<'_> {
     fn byte(&mut self) -> u8 {
         let byte = match self.bytes.get(self.at) {
             Some(&byte) => byte,
-            None => [0xFF, EOI][(self.at - self.bytes.len()) % 2],
+            None => [0xFF, crate::Segments::EOI][(self.at - self.bytes.len()) % 2],
         };
         self.at += 1;
         byte

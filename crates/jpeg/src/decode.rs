@@ -45,12 +45,14 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// All of an image at full size. `size` = (columns, rows) is [`Header::size`](crate::Header::size): a file of another size is refused.
+    /// All of an image at full size. `size` = (columns, rows) is [`Header::size`](crate::Header::size): a file of
+    /// another size is [`Error::Unsupported`].
     pub fn new(size: (u32, u32)) -> Self {
         Request { size, region: Rect::whole(size), scale: Scale::Full, fill: false, index: None, build_index: false }
     }
 
-    /// All of the image at a scale, as libjpeg's draft mode; [`region`](Self::region) after it is in pixels of that scale.
+    /// All of the image at a scale, as libjpeg's draft mode. It replaces an earlier region: call [`region`](Self::region) after
+    /// it, in pixels of the scale.
     pub fn scale(mut self, scale: Scale) -> Self {
         (self.scale, self.region) = (scale, Rect::whole(scale.size(self.size)));
         self
@@ -81,7 +83,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Whether the file's index is built on the way, if none is given. The scan is then read to its end.
+    /// Whether the file's index is built on the way, unless a given index leads to the region. The scan is then read to its
+    /// end.
     pub fn build_index(mut self, build_index: bool) -> Self {
         self.build_index = build_index;
         self
@@ -141,7 +144,7 @@ pub struct Decoder {
     pixels: Vec<u8>,
 }
 
-/// Of each component, kept from file to file: many share their tables.
+/// The tables of each component. They are kept from file to file, as many files share them.
 #[derive(Debug, Default)]
 struct Tables {
     dc: [Dc; COMPONENTS],
@@ -149,24 +152,25 @@ struct Tables {
 }
 
 impl Decoder {
-    /// Decodes what `request` asks for, into memory of the decoder's own.
+    /// Decodes the region into the decoder's own memory.
     ///
     /// # Errors
-    /// [`Error`] says why not. The decoder stays usable.
+    /// [`Error`] has the reason. The decoder can be used again.
     pub fn decode(&mut self, bytes: &[u8], request: &Request<'_>) -> Result<Decoded<'_>, Error> {
         let mut pixels = std::mem::take(&mut self.pixels);
         let outcome = self.decode_into(bytes, request, &mut pixels);
         self.pixels = pixels;
+        let outcome = outcome?; // from here on the region lies within the image
         let Rect { width, height, .. } = request.region;
         let length = PIXEL * width as usize * height as usize;
-        outcome.map(|outcome| Decoded { pixels: &self.pixels[..length], width, height, outcome })
+        Ok(Decoded { pixels: &self.pixels[..length], width, height, outcome })
     }
 
     /// As [`decode`](Self::decode), with the pixels at the start of `target`, which grows to what the whole image takes:
     /// 4 × columns × rows bytes.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode); the content of `target` is then of no use.
+    /// As [`decode`](Self::decode). The content of `target` is then undefined.
     pub fn decode_into(&mut self, bytes: &[u8], request: &Request<'_>, target: &mut Vec<u8>) -> Result<Outcome, Error> {
         let &Request { region, scale, size, .. } = request;
         let (width, height) = scale.size(size);
@@ -205,8 +209,8 @@ impl Decoder {
         // Whatever the region: the next one of this image may be larger.
         let (across, down) = frame.mcus();
         let blocks: usize = components.iter().map(|component| component.across * component.down).sum();
-        try_grow(&mut self.planes, across * down * blocks * 64)?;
-        try_grow(target, PIXEL * frame.size.0 * frame.size.1)?;
+        try_grow(&mut self.planes, product(&[across, down, blocks, 64])?)?;
+        try_grow(target, product(&[PIXEL, frame.size.0, frame.size.1])?)?;
         self.destuffed.reserve(bytes.len());
         self.rows.reserve(frame.size.0);
 
@@ -235,8 +239,8 @@ impl Decoder {
             slots[i] =
                 if i == 2 && component.ac == components[1].ac && component.dc == components[1].dc { 1 } else { i };
             if slots[i] == i {
-                dc[i].build(component.dc)?;
-                ac[i].build(component.ac, skips)?;
+                dc[i].build(component.dc).map_err(Error::Unsupported)?;
+                ac[i].build(component.ac, skips).map_err(Error::Unsupported)?;
             }
         }
         let (mut indexed, mut built) = (false, None);
@@ -291,18 +295,27 @@ impl Decoder {
     }
 }
 
+/// Bytes of a buffer; more than there can be where the product does not fit, as on 32-bit systems.
+fn product(factors: &[usize]) -> Result<usize, Error> {
+    let all = factors.iter().try_fold(1_usize, |all, &factor| all.checked_mul(factor));
+    all.ok_or(Error::NoMemory { bytes: usize::MAX })
+}
+
 /// The headers of a file that can be decoded, and its layout at the scale.
 fn open<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>, Layout), Error> {
     let (size, fill) = (request.size, request.fill);
+    if !bytes.starts_with(&[0xFF, 0xD8]) {
+        return Err(Error::Invalid("no start-of-image marker (SOI)"));
+    }
     if !fill && !has_end(bytes) {
         return Err(Error::Damaged("no end-of-image marker"));
     }
     if u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * PIXELS_PER_BYTE {
         return Err(Error::Damaged("too few bytes for its size"));
     }
-    let frame = Frame::read(bytes, fill)?;
+    let frame = Frame::read(bytes, fill).map_err(Error::Unsupported)?;
     if frame.size != (size.0 as usize, size.1 as usize) {
-        return Err(Error::Unsupported("another size than it was probed with"));
+        return Err(Error::Unsupported("another size than the request has"));
     }
     let components = frame.components();
     let factors = [0, 1, 2].map(|i| components.get(i).map_or((1, 1), |one| (one.across as u8, one.down as u8)));
@@ -320,7 +333,23 @@ fn open<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>, Layout
 /// Checks by a file's headers whether this crate decodes it. The data may still be damaged.
 ///
 /// # Errors
-/// As [`Decoder::decode`].
+/// As [`Decoder::decode`]; the region and the index are not looked at.
 pub fn check(bytes: &[u8], request: &Request<'_>) -> Result<(), Error> {
     open(bytes, request).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_beyond_every_image_is_an_error() {
+        let file = b"\xFF\xD8\xFF\xD9";
+        let most = Rect { left: 0, top: 0, width: u32::MAX, height: u32::MAX };
+        let request = Request::new((8, 8)).region(most);
+        let error = Decoder::default().decode(file, &request).unwrap_err();
+        assert_eq!(error, Error::Region { region: most, width: 8, height: 8 });
+        assert!(matches!(product(&[usize::MAX, 2]), Err(Error::NoMemory { .. })));
+        assert_eq!(product(&[2, 3, 4]), Ok(24));
+    }
 }

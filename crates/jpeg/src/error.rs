@@ -43,12 +43,6 @@ pub enum Error {
 /// The reason of an [`Error::Unsupported`].
 pub(crate) type Unsupported = &'static str;
 
-impl From<Unsupported> for Error {
-    fn from(reason: Unsupported) -> Self {
-        Error::Unsupported(reason)
-    }
-}
-
 impl Error {
     /// The reason as text without its kind; empty for [`Region`](Self::Region) and [`NoMemory`](Self::NoMemory).
     ///

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// let middle = Rect { left: 10, top: 20, width: 100, height: 50 };
 /// assert_eq!(middle.left + middle.width, 110);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Rect {
     /// Columns before the rectangle, from 0.

@@ -37,8 +37,11 @@ impl<'a> Header<'a> {
     /// Reads the segments before the first scan. Nothing is allocated.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no frame header, [`Error::Damaged`] if the bytes end before it.
+    /// [`Error::Invalid`] if the bytes do not begin as a JPEG does, or have no frame header; [`Error::Damaged`] if the bytes end before it.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Error> {
+        if !bytes.starts_with(&[0xFF, 0xD8]) {
+            return Err(Error::Invalid("no start-of-image marker (SOI)"));
+        }
         let mut frame = None;
         let mut exif = None;
         for (marker, payload) in Segments::new(bytes) {
@@ -103,6 +106,22 @@ mod tests {
             assert!(matches!(Header::read(&whole[..length]).unwrap_err(), Error::Damaged(_)));
         }
         assert!(matches!(Header::read(&[b"\xFF\xD8", &SCAN[..]].concat()).unwrap_err(), Error::Invalid(_)));
+    }
+
+    #[test]
+    fn other_files_are_invalid() {
+        for bytes in [b"".as_slice(), b"\xFF", b"\x89PNG\r\n\x1A\n", &SOF] {
+            assert!(matches!(Header::read(bytes).unwrap_err(), Error::Invalid(_)));
+        }
+    }
+
+    #[test]
+    fn segments_end_at_the_end_of_the_image() {
+        let mut segments = Segments::new(b"\xFF\xD8\xFF\xD9\xFF\xFE\0\x04ab");
+        assert_eq!((segments.next(), segments.next()), (Some((Segments::EOI, &b""[..])), None));
+        // After a payload that is cut there is nothing.
+        let mut segments = Segments::new(b"\xFF\xD8\xFF\xFE\0\xFF\xFF\xD9");
+        assert_eq!((segments.next(), segments.next()), (None, None));
     }
 
     #[test]

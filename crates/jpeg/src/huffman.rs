@@ -1,4 +1,4 @@
-//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values behind them;
+//! Huffman codes as tables that give, in one look at the next bits, one or two symbols and the values after them;
 //! `bits.rs` looks.
 //!
 //! A look costs a fixed number of cycles, whatever it gives: on photographs, where a code and its value together take
@@ -25,7 +25,7 @@ pub(crate) struct Code<'a> {
     pub(crate) symbols: &'a [u8],
 }
 
-/// What a symbol stands for: how far it goes in zigzag order, and the number of bits that its value has behind the code.
+/// The meaning of a symbol: how far it goes in zigzag order, and the number of bits of the value after its code.
 fn meaning(dc: bool, symbol: u8) -> (usize, u32) {
     let (run, bits) = (usize::from(symbol >> 4), u32::from(symbol & 15));
     match (dc, run, bits) {

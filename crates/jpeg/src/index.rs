@@ -15,13 +15,12 @@ pub struct Entry {
 
 /// The places where decoding one JPEG's scan can start.
 ///
-/// It comes from decoding the whole scan once and belongs to exactly that file: who stores it has to see to that, for with
-/// another file it may lead to wrong pixels, never to a panic.
+/// It is made by decoding the whole scan once, and belongs to exactly that file. The caller keeps the two together: with
+/// another file an index may lead to wrong pixels, never to a panic.
 ///
-/// Somebody may have forged it, so it is compared with the file where that costs little: its first entry with the
-/// scan's start, and in each row of a region what decoding meets with the last entry on the way. Entries are a chain,
-/// each of which follows from the one before. Changed ones, however many, are not the chain that begins where the scan
-/// does, so it is broken somewhere; but a region that crosses no broken link cannot know.
+/// An index may be forged, so decoding compares it with the file where that costs little: the first entry with the scan's
+/// start, and in each row of a region the last entry on the way with the decoder's state there. A forged index contradicts
+/// the file somewhere, but a region that does not cross that place cannot notice it.
 ///
 /// ```
 /// use gpufeed_jpeg::{Decoder, Header, Request, SeekIndex};
@@ -74,7 +73,7 @@ impl SeekIndex {
         let across = (self.mcus.0 as usize).div_ceil(GROUP);
         let group = column / GROUP;
         let entry = *self.entries.get(row * across + group)?;
-        // The MCUs end where the next group begins, at most one byte and what is stuffed behind it later.
+        // The MCUs end where the next group begins, at most one byte and its stuffing later.
         let next = self.entries.get(row * across + end.div_ceil(GROUP));
         let until = next.map_or(self.end, |next| self.end.min(next.at / 8 + 2));
         Some((entry, group * GROUP, usize::try_from(until).ok()?))
@@ -99,8 +98,9 @@ impl SeekIndex {
         bytes
     }
 
-    /// Becomes the index that `bytes` hold, in the memory that it has; `None`, and of no use, for what
-    /// [`to_bytes`](Self::to_bytes) never writes.
+    /// Replaces this index by the one that `bytes` hold, in the same memory. `None` for bytes that
+    /// [`to_bytes`](Self::to_bytes) never writes: the index then fits no file.
+    #[doc(hidden)]
     pub fn read(&mut self, mut bytes: &[u8]) -> Option<()> {
         self.mcus = (0, 0);
         let mut header = [0; 5];
@@ -146,11 +146,13 @@ impl SeekIndex {
     }
 
     /// Entries that there is room for.
+    #[doc(hidden)]
     pub fn room(&self) -> usize {
         self.entries.capacity()
     }
 
     /// Makes room for so many entries.
+    #[doc(hidden)]
     pub fn reserve(&mut self, entries: usize) {
         self.entries.reserve_exact(entries.saturating_sub(self.entries.len()));
     }

@@ -31,12 +31,12 @@ pub(crate) fn in_rows(steps: &[u16; 64]) -> [i16; 64] {
 /// The blocks of a component that are wanted, and where their samples go.
 #[derive(Debug, Default)]
 pub(crate) struct Part<'a> {
-    /// First and behind-last block, horizontally and vertically.
+    /// The first block and the one after the last, horizontally and vertically.
     pub(crate) columns: (usize, usize),
     pub(crate) rows: (usize, usize),
     /// Rows of the wanted blocks' samples, without gaps.
     pub(crate) samples: &'a mut [u8],
-    /// What a block becomes.
+    /// The size that a block gets.
     pub(crate) size: IdctSize,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Run {
 /// wait for these to reach the cache.
 const WAITING: usize = 16;
 
-/// Whose a block is, where its samples go, and its last coefficient.
+/// A block's component, the place of its samples, and its last coefficient.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place {
     pub(crate) component: usize,

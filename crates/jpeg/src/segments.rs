@@ -43,23 +43,31 @@ impl<'a> Iterator for Segments<'a> {
             match marker {
                 // Stuffing, TEM, RST0..7, SOI: no segment follows.
                 0x00 | 0x01 | 0xD0..=0xD8 => continue,
-                Self::EOI => return Some((Self::EOI, &[])),
+                Self::EOI => {
+                    self.at = self.bytes.len();
+                    return Some((Self::EOI, &[]));
+                }
                 _ => {}
             }
             let length = self.bytes.get(self.at..self.at + 2)?;
             // The length counts its own two bytes; less is nonsense and skips just those.
             let length = usize::from(u16::from_be_bytes([length[0], length[1]])).max(2);
-            let payload = self.bytes.get(self.at + 2..self.at + length)?;
+            let Some(payload) = self.bytes.get(self.at + 2..self.at + length) else {
+                self.at = self.bytes.len();
+                return None;
+            };
             self.at += length;
             return Some((marker, payload));
         }
     }
 }
 
+impl std::iter::FusedIterator for Segments<'_> {}
+
 /// Returns true if a JPEG's end-of-image marker is there.
 ///
 /// 0xFF 0xD9 cannot occur inside entropy-coded data, so finding it last in the file (padding aside) settles the matter at
-/// no cost. Otherwise there is garbage behind the image, or the image was cut: walking its segments tells.
+/// no cost. Otherwise bytes follow the image, or the image was cut: its segments tell.
 /// A JPEG that only lacks the marker counts as cut; libjpeg, through Pillow, refuses it as well.
 ///
 /// ```

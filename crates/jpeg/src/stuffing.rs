@@ -2,7 +2,7 @@
 
 use crate::bits::PADDING;
 
-/// What was taken out of a scan, and where: needed to say where in the file a destuffed bit lies.
+/// A place where bytes were taken out of a scan. It tells where in the file a destuffed bit lies.
 #[derive(Clone, Copy, Debug)]
 struct Removed {
     /// Destuffed bytes before the place.
@@ -48,7 +48,7 @@ impl Destuffed {
         self.bytes.len().saturating_sub(PADDING + 8)
     }
 
-    /// The destuffed bytes, [`PADDING`] zeros behind them.
+    /// The destuffed bytes, then [`PADDING`] zeros.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length + PADDING]
     }

@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-/// What a row is longer than its region: a region may begin and end within a sample, which has up to four pixels.
+/// Pixels by which a row is longer than its region: a region may begin and end within a sample, which has up to four pixels.
 const PADDING: usize = 16;
 
 /// Writes the pixels of `region`, gapless RGBA rows, from as many planes as `transform` has components.

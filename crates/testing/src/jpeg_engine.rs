@@ -1,9 +1,9 @@
 //! The rules that hold whatever a JPEG's bytes are; `tests/decode_mutants.rs` and the fuzz target
 //! `crates/jpeg/fuzz/fuzz_targets/jpeg.rs` check them.
 //!
-//! An input is a file and, behind it, 24 bytes that say what is done with it ([`Control`]). No panic; no more memory
-//! than the declared size and `max_pixels` allow; the region is that part of the whole image, whether an index is
-//! built, used or absent and whatever was decoded before in the same memory; with `Truncated::Fill` of a damaged file,
+//! An input is a file, then 24 bytes that say what is done with it ([`Control`]). No panic; no more memory
+//! than the declared size allows; the region is that part of the whole image, whether an index is
+//! built, used or absent and whatever was decoded before in the same memory; with `Request::fill` of a damaged file,
 //! too, and all its regions are decoded or none. A damaged index may give wrong pixels (its store has checksums),
 //! nothing worse.
 
@@ -21,7 +21,7 @@ pub enum Verdict {
     Other,
     /// Its header was refused.
     Header,
-    /// The engine has refused it, or left it to zune-jpeg.
+    /// The crate has refused it.
     Declined,
     /// The engine has decoded the region, and not the whole.
     Part,

@@ -17,7 +17,7 @@ pub struct Quirk {
     pub link: &'static str,
 }
 
-/// What is different.
+/// The difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     /// A shader's loops end after so many iterations, an invocation's all together, without an error.

@@ -9,6 +9,4 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fuzz_target!(|input: &[u8]| -> Corpus {
-    if check(input) == Verdict::Other { Corpus::Reject } else { Corpus::Keep }
-});
+fuzz_target!(|input: &[u8]| -> Corpus { if check(input) == Verdict::Other { Corpus::Reject } else { Corpus::Keep } });

@@ -1,7 +1,7 @@
 //! Whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
 //!
 //! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every
-//! file beneath it that the engine decodes are compared, too; with GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`,
+//! file beneath it that this crate decodes are compared, too; with GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`,
 //! every photograph with Pillow's pixels.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
@@ -219,7 +219,7 @@ fn corruption_beside_the_region_costs_the_index_alone() {
     let (width, height) = size_of(&bytes);
     let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
     let left = Rect { left: 0, top: 0, width: 8, height };
-    let mut served = 0;
+    let mut decoded = 0;
     while region(&bytes, left, Seek::default()).is_ok() {
         let end = bytes.len();
         bytes.splice(end - 3..end - 2, []);
@@ -227,10 +227,10 @@ fn corruption_beside_the_region_costs_the_index_alone() {
         if let Ok((plain, _)) = plain {
             assert_eq!(built.unwrap(), (plain.clone(), None));
             assert_eq!(plain, part(&pixels, width, left));
-            served += 1;
+            decoded += 1;
         }
     }
-    assert!(served > 3, "{served}");
+    assert!(decoded > 3, "{decoded}");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_cut_index_is_none() {
 }
 
 #[test]
-fn what_is_not_served_is_declined() {
+fn kinds_that_are_not_supported_are_refused() {
     let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 16x16")).unwrap();
     let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     let changed = |at: usize, value: u8| {
@@ -309,7 +309,7 @@ fn regions_of_the_corpus() {
         println!("skipped: GPUFEED_CORPUS not set");
         return;
     };
-    let (mut served, mut folders) = (0, vec![Path::new(&root).to_owned()]);
+    let (mut decoded, mut folders) = (0, vec![Path::new(&root).to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -324,15 +324,15 @@ fn regions_of_the_corpus() {
             let Ok(header) = Header::read(&bytes) else { continue };
             let (width, height) = header.size();
             if region(&bytes, whole(&bytes), BUILD).is_ok() {
-                served += 1;
+                decoded += 1;
                 let (left, top) = (width / 3, height / 3);
                 let middle = Rect { left, top, width: (width - left).div_ceil(2), height: (height - top).div_ceil(2) };
                 check_regions(&bytes, &path.display().to_string(), Scale::Full, [middle]);
             }
         }
     }
-    println!("{served} files");
-    assert!(served > 0);
+    println!("{decoded} files");
+    assert!(decoded > 0);
 }
 
 #[test]
@@ -345,24 +345,24 @@ fn photographs_are_as_pillow_has_them() {
     let golden = Path::new(&public).parent().unwrap();
     let list = std::fs::read(golden.join("decode.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
-    let (mut served, mut declined) = (0, Vec::new());
+    let (mut decoded, mut refused) = (0, Vec::new());
     for (path, facts) in list["files"].as_object().unwrap() {
         let bytes = std::fs::read(golden.parent().unwrap().join(path)).unwrap();
         if !bytes.starts_with(b"\xFF\xD8\xFF") || Header::read(&bytes).is_err() {
             continue;
         }
         match region(&bytes, whole(&bytes), BUILD) {
-            Err(reason) => declined.push((path, reason)),
+            Err(reason) => refused.push((path, reason)),
             Ok((pixels, index)) => {
                 let rgb: Vec<u8> = pixels.as_chunks::<4>().0.iter().flat_map(|pixel| &pixel[..3]).copied().collect();
                 let hash: String = Sha256::digest(&rgb).iter().map(|byte| format!("{byte:02x}")).collect();
                 assert_eq!(facts["sha256"], hash.as_str(), "{path}");
                 assert_eq!(index.is_some(), has_index(&bytes), "{path}");
-                served += 1;
+                decoded += 1;
             }
         }
     }
-    println!("{served} served and equal, {} declined", declined.len());
-    assert!(declined.iter().all(|(path, _)| !path.contains("imagenet")), "{declined:?}");
-    assert!(served >= 250);
+    println!("{decoded} decoded and equal, {} refused", refused.len());
+    assert!(refused.iter().all(|(path, _)| !path.contains("imagenet")), "{refused:?}");
+    assert!(decoded >= 250);
 }
