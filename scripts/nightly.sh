@@ -10,9 +10,25 @@ cd "$(dirname "$0")/.."
 require_cargo
 summary=${1:-benches/results/nightly.md}
 failed=0
+done=0
 
 commit=$(git rev-parse --short HEAD)
 if [ -n "$(git status --porcelain)" ]; then commit="$commit and changes that are not committed"; fi
+
+# At the end, or where the run is stopped: with the steps so far.
+summarise() {
+    local verdict='all passed'
+    if [ "$done" -eq 0 ]; then verdict='stopped before its last step'; fi
+    if [ "$failed" -ne 0 ]; then verdict=FAILED; fi
+    {
+        printf '# The nightly checks\n\n'
+        printf '`scripts/nightly.sh` on %s, commit %s: %s.\n\n' "$(date -u +%F)" "$commit" "$verdict"
+        printf '%s, %s cores.\n\n' "$(uname -sm)" "$(getconf _NPROCESSORS_ONLN)"
+        print_times
+    } >"$summary"
+    cat "$summary"
+}
+trap summarise EXIT
 
 # Tests that try some of many combinations try all of them.
 export GPUFEED_FULL=1
@@ -33,11 +49,5 @@ timed scripts/test-burn.sh --without-fusion || failed=1
 timed scripts/fuzz.sh 60 || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench line --bench archives --bench kernels --bench decode --no-run || failed=1
 
-{
-    printf '# The nightly checks\n\n'
-    printf '`scripts/nightly.sh` on %s, commit %s: %s.\n\n' "$(date -u +%F)" "$commit" "$([ "$failed" -eq 0 ] && echo 'all passed' || echo 'FAILED')"
-    printf '%s, %s cores.\n\n' "$(uname -sm)" "$(getconf _NPROCESSORS_ONLN)"
-    print_times
-} >"$summary"
-cat "$summary"
+done=1
 exit "$failed"
