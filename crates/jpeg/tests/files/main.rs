@@ -303,6 +303,22 @@ fn components_in_scans_of_their_own() {
     assert!(region(&bytes, top, seek).unwrap() == (part(&pixels, size_of(&bytes).0, top), None));
 }
 
+/// As libjpeg-turbo does: coefficients that never came are 0, so brightness alone is a gray picture.
+#[test]
+fn colours_whose_scans_are_missing_are_gray() {
+    let File { bytes, .. } =
+        files().into_iter().find(|file| file.name.starts_with("scans 0; 1; 2; 2x2,1x1,1x1 67x129")).unwrap();
+    let second = (0..bytes.len() - 1).filter(|&at| bytes[at..at + 2] == [0xFF, 0xDA]).nth(1).unwrap();
+    let cut = [&bytes[..second], &[0xFF, 0xD9]].concat();
+    let mut decoder = Decoder::default();
+    // The planes hold another picture's samples.
+    decoder.decode(&bytes, &Request::new(size_of(&bytes))).unwrap();
+    let decoded = decoder.decode(&cut, &Request::new(size_of(&bytes)).fill(true)).unwrap();
+    let (pixels, _) = decoded.pixels.as_chunks::<4>();
+    assert!(pixels.iter().all(|&[r, g, b, _]| r == g && g == b));
+    assert!(pixels.iter().any(|pixel| pixel[0] != pixels[0][0]), "brightness is there");
+}
+
 #[test]
 fn regions_of_the_corpus() {
     let Some(root) = std::env::var_os("GPUFEED_CORPUS") else {
