@@ -178,7 +178,7 @@ pub(crate) fn widen_floats(pixels: Pixels<'_>, region: Rect, out: &mut Vec<f32>)
         if pixels.format().channels() == 1 {
             out.extend(values.flat_map(|v| [v, v, v, 1.0]));
         } else {
-            // Three values a pixel; the fourth is put behind each third.
+            // Three values a pixel; the fourth follows each third.
             for (i, value) in values.enumerate() {
                 out.push(value);
                 if i % 3 == 2 {

@@ -90,7 +90,7 @@ impl Scratch {
 struct Seek<'a> {
     /// The file's index, if there is one.
     index: Option<&'a gpufeed_jpeg::SeekIndex>,
-    /// Whether to build the index if there is none. The scan is then read to its end.
+    /// True to build the index if there is none. The scan is then read to its end.
     build: bool,
 }
 

@@ -18,7 +18,7 @@ impl Health {
         Health { lost: Arc::default(), stray: never() }
     }
 
-    /// Of a device that gpufeed has opened: installs both callbacks.
+    /// For a device that gpufeed has opened: installs both callbacks.
     pub(super) fn watch(device: &wgpu::Device) -> Health {
         let lost: Arc<OnceLock<String>> = Arc::default();
         let reason = Arc::clone(&lost);

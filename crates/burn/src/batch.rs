@@ -11,7 +11,7 @@ use burn_fusion::{Fusion, FusionBackend, FusionRuntime, NoOp, get_client};
 use gpufeed::internals::run_checked;
 use gpufeed::{Batch, DType, Error, ErrorKind, Gpu, Images, Label, Result, wgpu};
 
-/// What the device has to be for a batch on a GPU.
+/// Advice for a batch on a GPU and another device.
 const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_burn() or Gpu::from_burn() gives, and use the device beside it";
 
 /// A batch's images and labels as tensors.
@@ -35,7 +35,7 @@ pub trait BatchExt {
     ///
     /// On a GPU they are copied within its memory; the batch may be dropped at once. A batch on the CPU goes to any
     /// device of Burn's. Call it on the thread that computes with the tensor: Burn keeps a pool of memory for each.
-    /// Whether Burn can compute with [`DType::F16`] on a GPU is the adapter's `shader-f16`; `Device::supports_dtype`
+    /// Burn computes with [`DType::F16`] on a GPU whose adapter has `shader-f16`; `Device::supports_dtype`
     /// tells.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ pub trait BatchExt {
     /// The class numbers as a tensor on `device`, of the type that Burn gives integers there.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`] if a label is no [`Label::Class`].
+    /// [`ErrorKind::Argument`] if a label is not a [`Label::Class`].
     fn class_tensor(&self, device: &Device) -> Result<Tensor<1, Int>>;
 }
 

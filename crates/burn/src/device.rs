@@ -7,7 +7,7 @@ use gpufeed::{Backend, ErrorKind, Gpu, Result, wgpu};
 
 /// Opens a [`Backend`] that Burn shares.
 pub trait BackendExt: Sized {
-    /// What [`Backend::auto`] takes, with a device that Burn shares: the best GPU, else the CPU and Burn's `flex`.
+    /// The choice of [`Backend::auto`], with a device that Burn shares: the best GPU, else the CPU and Burn's `flex`.
     ///
     /// The environment variable `GPUFEED_ADAPTER` chooses as it does for [`Backend::auto`]. Call it once and clone what it
     /// gives: every call opens a device of its own.

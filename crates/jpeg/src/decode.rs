@@ -64,7 +64,7 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Whether a damaged or cut file is decoded as far as it goes, the rest gray (128), with the pixels that libjpeg-turbo
+    /// With true, a damaged or cut file is decoded as far as it goes, the rest gray (128), with the pixels that libjpeg-turbo
     /// makes of it; off by default: it is [`Error::Damaged`].
     ///
     /// Without it a file is damaged if its end is missing, or if the region needs data that cannot be decoded: damage
@@ -83,7 +83,7 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Whether the file's index is built on the way, unless a given index leads to the region. The scan is then read to its
+    /// With true, the file's index is built on the way, unless a given index leads to the region. The scan is then read to its
     /// end.
     pub fn build_index(mut self, build_index: bool) -> Self {
         self.build_index = build_index;
@@ -109,7 +109,7 @@ pub struct Decoded<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Whether the index that was given led to the region.
+    /// True if the given index led to the region.
     pub by_index: bool,
     /// The index, if it was to be built and the file can have one: an undamaged image in one scan.
     pub index: Option<SeekIndex>,

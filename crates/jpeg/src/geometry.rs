@@ -36,7 +36,7 @@ impl Rect {
         Rect { left: 0, top: 0, width, height }
     }
 
-    /// Whether the rectangle has pixels and all of them belong to an image of `(columns, rows)`.
+    /// Returns true if the rectangle has pixels and all of them belong to an image of `(columns, rows)`.
     ///
     /// ```
     /// use gpufeed_jpeg::Rect;
@@ -105,7 +105,7 @@ impl Scale {
         }
     }
 
-    /// Whether nothing is scaled.
+    /// Returns true if nothing is scaled.
     pub fn is_full(&self) -> bool {
         *self == Scale::Full
     }

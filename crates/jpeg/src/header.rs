@@ -25,7 +25,7 @@ pub struct Header<'a> {
     pub height: u32,
     /// Components: 1 is gray, 3 are colours, 4 are inks.
     pub components: u8,
-    /// Whether the image comes in scans that refine it (SOF2, 6, 10 and 14).
+    /// True if the image comes in scans that refine it (SOF2, 6, 10 and 14).
     pub progressive: bool,
     /// Samples of all components in whole MCUs: a decoder that keeps all coefficients needs two bytes for each.
     pub samples: u64,

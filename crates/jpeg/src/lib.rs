@@ -55,7 +55,7 @@ pub mod internals {
     pub struct FirstScan {
         /// MCUs of the image, across and down.
         pub mcus: (usize, usize),
-        /// Whether it holds all components.
+        /// True if it holds all components.
         pub is_whole_image: bool,
         /// Offset of its data in the file.
         pub at: usize,

@@ -107,7 +107,7 @@ pub(crate) fn engines((width, height): (u32, u32), length: usize) -> usize {
     pixels + 3 * covered((width, height)) + 64 * width as usize + 64 * length + index + (256 << 10)
 }
 
-/// What an index does in a decode.
+/// The part that an index has in a decode.
 #[derive(Clone, Copy)]
 enum Seek<'a> {
     /// There is none.
@@ -128,7 +128,7 @@ pub(crate) struct File<'a> {
 type Answer = Result<(Vec<u8>, Option<SeekIndex>), &'static str>;
 
 impl<'a> File<'a> {
-    /// `None` if there is no header, or one of no pixel or too many.
+    /// `None` if there is no header, or if it declares no pixel or too many.
     fn new(bytes: &'a [u8], fill: bool) -> Option<File<'a>> {
         let size = limited(0, || Header::read(bytes)).ok()?.size();
         let pixels = u64::from(size.0) * u64::from(size.1);

@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// The little-endian number at `at`; 0 behind the end.
+/// The little-endian number at `at`; 0 after the end.
 pub(super) fn number(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

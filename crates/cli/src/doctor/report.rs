@@ -1,4 +1,4 @@
-//! What is found out about a file, and the verdict and findings that follow from it.
+//! The facts about a file, and the verdict and findings that follow from them.
 
 use gpufeed::decode::jpeg_has_end;
 use gpufeed::{Error, ErrorKind};
@@ -9,7 +9,7 @@ use super::jpeg::{self, Coding};
 use super::kind::{Kind, Verdict};
 use crate::identity::Identity;
 
-/// What was found out about a file.
+/// The facts about a file.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// Below the folder, with `/` between its parts; bytes that are no UTF-8 are replaced.
@@ -30,16 +30,16 @@ pub(super) struct Report {
     /// Samples as stored, like `rgb8` or `l16`; for a JPEG see `jpeg`.
     pub(super) pixels: Option<String>,
     pub(super) jpeg: Option<jpeg::Frame>,
-    /// Whether `Truncated::Fill` makes an image of what cannot be decoded whole; not tried above 16 million pixels, where a
+    /// True if `Truncated::Fill` makes an image of a file that cannot be decoded whole; not tried above 16 million pixels, where a
     /// forged header would cost seconds and a gigabyte.
     pub(super) fill_keeps: Option<bool>,
     /// Why it does not.
     pub(super) fill_error: Option<String>,
     /// Problems.
     pub(super) findings: Vec<Kind>,
-    /// What is good to know, and no problem.
+    /// Facts that are good to know and not a problem.
     pub(super) notes: Vec<Kind>,
-    /// xxh3-128 of the bytes, in hexadecimal digits; `None` for what is no image.
+    /// xxh3-128 of the bytes, in hexadecimal digits; `None` for a file that is not an image.
     pub(super) xxh3: Option<String>,
     /// Which file it is on this machine, whatever the path to it.
     #[serde(skip)]
@@ -98,7 +98,7 @@ impl Report {
             ErrorKind::Decode { reason, .. } if reason.starts_with("the decoder panicked") => {
                 (Verdict::Panicked, reason.clone())
             }
-            // What the `image` crate says of features that it lacks.
+            // The `image` crate's words for features that it lacks.
             ErrorKind::Decode { reason, .. }
                 if ["does not support", "not supported"].iter().any(|text| reason.contains(text)) =>
             {
@@ -134,7 +134,7 @@ impl Report {
             self.findings.push(Kind::PassedOver);
         }
         if self.verdict != Verdict::Ok {
-            // What a broken header says is no news.
+            // Notes from a broken header say nothing new.
             self.notes.clear();
             return;
         }

@@ -52,7 +52,7 @@ fn whole_at(bytes: &[u8], scale: Scale) -> Rect {
     Rect::whole(scale.size(size_of(bytes)))
 }
 
-/// What an index does in a decode.
+/// The part that an index has in a decode.
 #[derive(Clone, Copy, Default)]
 struct Seek<'a> {
     index: Option<&'a SeekIndex>,
