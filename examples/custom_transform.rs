@@ -68,8 +68,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{}", on_cpu.plan());
 
     let batch = on_cpu.epoch(0)?.next().ok_or("no batch")??;
-    for (id, drawn) in batch.ids().iter().zip(batch.drawn()) {
-        let parameters = drawn.ops.iter().find_map(|drawn| match drawn.op {
+    for (id, params) in batch.ids().iter().zip(batch.params()) {
+        let parameters = params.ops.iter().find_map(|params| match params.op {
             Op::Custom { parameters } => Some(parameters),
             _ => None,
         });

@@ -10,7 +10,7 @@
 //! | [`ImageFolder`], [`ImageList`], [`TarShards`], [`Idx`], [`Cifar`], [`Numpy`], [`Arrays`], [`InMemory`], [`Dataset`] | where samples come from: [`dataset`] |
 //! | [`transforms`], [`recipe`] | what is done to them |
 //! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] gives the batches, [`DataLoader::resume`] the rest of an epoch |
-//! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, drawn parameters, failures |
+//! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, parameters, failures |
 //! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
 //! | [`Stats`], [`Bottleneck`] | where the time goes, and what limits |
 //! | [`Sampler`] | the order of samples alone, without a loader |
@@ -121,7 +121,7 @@ pub use loader::{
 pub use plan::{DType, Layout, Output, Plan};
 pub use processor::Processor;
 pub use recipe::Recipe;
-pub use sampler::{EpochOrder, LastBatch, Sampler, Slot, State};
+pub use sampler::{EpochOrder, LastBatch, Position, Sampler, State};
 pub use wgpu;
 
 /// The README's program is a doc test.

@@ -10,7 +10,7 @@ use crate::gpu::submission::run_once;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::program::Program;
 use crate::plan::{Plan, params};
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 /// Applies a plan to pixels in memory with given parameters.
 ///
@@ -21,8 +21,8 @@ use crate::transforms::Drawn;
 /// let plan = Plan::compile(&[RandomResizedCrop::new(32).into()], &Output::default())?;
 /// let processor = Processor::new(&plan, &Backend::Cpu)?;
 /// let pixels = Pixels::new(64, 48, PixelFormat::Rgb8, &[127; 64 * 48 * 3])?;
-/// let drawn = plan.draw(64, 48, &Key::default())?;
-/// let image = processor.run(&[(pixels, &drawn)])?;
+/// let params = plan.make_params(64, 48, &Key::default())?;
+/// let image = processor.run(&[(pixels, &params)])?;
 /// assert_eq!(image.len(), 3 * 32 * 32 * 4); // NCHW, f32
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
@@ -46,7 +46,7 @@ impl Processor {
     }
 
     /// Applies the plan to each image with its parameters; all results must have the same size. The images are whole
-    /// and of full size, whatever [`Drawn::scale`] says.
+    /// and of full size, whatever [`Params::scale`] says.
     ///
     /// Returns the batch in the plan's layout and type.
     ///
@@ -55,7 +55,7 @@ impl Processor {
     /// size, if results differ in size, or if there is no image; on a GPU [`ErrorKind::DoesNotFit`] where the images or the
     /// results are more than its buffers hold, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
-    pub fn run(&self, images: &[(Pixels<'_>, &Drawn)]) -> Result<Vec<u8>> {
+    pub fn run(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<u8>> {
         self.run_programs(&self.programs(images)?)
     }
 
@@ -70,16 +70,16 @@ impl Processor {
     /// let plan = Plan::compile(&[CenterCrop::new(32).into()], &Output::default())?;
     /// let processor = Processor::new(&plan, &Backend::Cpu)?;
     /// let pixels = Pixels::new(64, 48, PixelFormat::Rgb8, &[255; 64 * 48 * 3])?;
-    /// let drawn = plan.draw(64, 48, &Key::default())?;
+    /// let params = plan.make_params(64, 48, &Key::default())?;
     /// let mut batch = vec![0; 2 * 3 * 32 * 32 * 4]; // two images, NCHW, f32
-    /// processor.run_into(&[(pixels, &drawn), (pixels, &drawn)], &mut batch)?;
+    /// processor.run_into(&[(pixels, &params), (pixels, &params)], &mut batch)?;
     /// assert!(batch.chunks(4).all(|value| value == 1.0f32.to_ne_bytes()));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`run`](Self::run); [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `out` has another length.
-    pub fn run_into(&self, images: &[(Pixels<'_>, &Drawn)], out: &mut [u8]) -> Result<()> {
+    pub fn run_into(&self, images: &[(Pixels<'_>, &Params)], out: &mut [u8]) -> Result<()> {
         let images = self.programs(images)?;
         let bytes = self.image_bytes(&images)?;
         let (needed, given) = (bytes * images.len(), out.len());
@@ -94,9 +94,9 @@ impl Processor {
     }
 
     /// Whole images with the programs of their parameters.
-    fn programs<'a>(&self, images: &[(Pixels<'a>, &Drawn)]) -> Result<Vec<(Part<'a>, Program)>> {
-        let programs = images.iter().map(|(pixels, drawn)| {
-            let program = program(&self.plan, drawn, (pixels.width(), pixels.height()))?;
+    fn programs<'a>(&self, images: &[(Pixels<'a>, &Params)]) -> Result<Vec<(Part<'a>, Program)>> {
+        let programs = images.iter().map(|(pixels, params)| {
+            let program = program(&self.plan, params, (pixels.width(), pixels.height()))?;
             Ok((Part::whole(*pixels), program))
         });
         programs.collect()
@@ -135,12 +135,12 @@ impl Processor {
 }
 
 /// The program of what was drawn for an image of this size.
-pub(crate) fn program(plan: &Plan, drawn: &Drawn, (width, height): (u32, u32)) -> Result<Program> {
-    if (width, height) != (drawn.width, drawn.height) {
-        let reason = format!("drawn for {}x{}, applied to {width}x{height}", drawn.width, drawn.height);
-        return Err(Error::argument("drawn", reason));
+pub(crate) fn program(plan: &Plan, params: &Params, (width, height): (u32, u32)) -> Result<Program> {
+    if (width, height) != (params.width, params.height) {
+        let reason = format!("drawn for {}x{}, applied to {width}x{height}", params.width, params.height);
+        return Err(Error::argument("params", reason));
     }
-    plan.program(drawn)
+    plan.program(params)
 }
 
 /// Uploads the regions that are read of all images at once, runs the passes, reads the batch back.

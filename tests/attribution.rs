@@ -120,7 +120,7 @@ fn a_throttled_upload() {
     let _alone = alone();
     for place in places().iter().skip(1) {
         let loader = place.build(small(small_files(40)));
-        loader.delay(Stage::Upload, Duration::from_millis(5));
+        loader.delay(Stage::Submit, Duration::from_millis(5));
         check(place, Resource::Upload, || steady(&loader, || ()));
     }
 }
@@ -217,9 +217,9 @@ fn the_books_balance() {
         let items = |stage| stats.stages.iter().find(|stats| stats.stage == stage).unwrap().items;
         let on_cpu = !place.is_shaders();
         assert_eq!((items(Stage::Read), items(Stage::Decode)), (images, images), "{at}");
-        assert_eq!((items(Stage::Augment) == images, items(Stage::Put) == images), (on_cpu, !on_cpu), "{at}");
+        assert_eq!((items(Stage::Augment) == images, items(Stage::Copy) == images), (on_cpu, !on_cpu), "{at}");
         let up = if matches!(place.backend, gpufeed::Backend::Gpu(_)) { images } else { 0 };
-        assert_eq!(items(Stage::Upload), up, "{at}");
+        assert_eq!(items(Stage::Submit), up, "{at}");
         assert_eq!(stats.bytes_uploaded > 0, up > 0, "{at}");
         assert!(stats.cpu > Duration::ZERO && stats.latency.p50 <= stats.latency.max, "{at}");
         let workers = stats.pools.iter().find(|pool| pool.name == "workers").unwrap();

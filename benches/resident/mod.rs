@@ -65,7 +65,7 @@ impl Check {
             let (width, height) = (pixels.width() as usize, pixels.height() as usize);
             let byte = |c: usize, y: usize, x: usize| f64::from(pixels.bytes()[3 * (y * width + x) + c]) / 255.0;
             let image = reference::Image::build((3, height, width), byte);
-            let outcome = reference::run(&image, batch.drawn()[place].ops.iter().map(|drawn| &drawn.op));
+            let outcome = reference::run(&image, batch.params()[place].ops.iter().map(|params| &params.op));
             assert!(!outcome.on_a_jump && !outcome.doubtful.contains(&true), "no step in this recipe");
             let found = &floats[place * len..][..len];
             let off =

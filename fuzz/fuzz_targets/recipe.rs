@@ -27,7 +27,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         let plan = Plan::compile_for(channels, &recipe.transforms, &recipe.output.unwrap_or_default());
         let Ok(plan) = plan else { continue };
         for (width, height) in [(1, 1), (64, 48)] {
-            let _ = plan.draw(width, height, &Key { sample: 7, ..Key::default() });
+            let _ = plan.make_params(width, height, &Key { sample: 7, ..Key::default() });
         }
     }
     Corpus::Keep

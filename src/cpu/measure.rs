@@ -8,7 +8,7 @@ use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
 use crate::plan::program::Program;
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 /// Images with their programs, their regions of `pixel` bytes a pixel, and room for their results.
 #[derive(Debug)]
@@ -25,11 +25,11 @@ impl Native {
     /// For images with these parameters; `pixel` is 3 (RGB8) or 4 (RGBA8).
     ///
     /// # Errors
-    /// As `Plan`'s where `drawn` does not belong to it.
-    pub fn new(plan: &Plan, drawn: &[Drawn], pixel: usize) -> Result<Native> {
-        let mut images = Vec::with_capacity(drawn.len());
-        for drawn in drawn {
-            let program = plan.program(drawn)?;
+    /// As `Plan`'s where `params` does not belong to it.
+    pub fn new(plan: &Plan, params: &[Params], pixel: usize) -> Result<Native> {
+        let mut images = Vec::with_capacity(params.len());
+        for params in params {
+            let program = plan.program(params)?;
             let region = program.stages[0].sampling.hull();
             images.push((program, region));
         }

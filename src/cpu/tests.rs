@@ -37,15 +37,15 @@ fn assert_same(list: &[Transform], dtype: DType, ours: (&[u8], usize), theirs: (
     let plan = Plan::compile(list, &Output { dtype, ..Output::default() }).unwrap();
     let mut before = Vec::new();
     for sample in 0..16 {
-        let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
-        let program = plan.program(&drawn).unwrap();
+        let params = plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
+        let program = plan.program(&params).unwrap();
         let mut run = |(data, size)| {
             let mut out = vec![0; plan.image_bytes(program.size())];
             super::run(&plan, &program, pixels(data, size), WHOLE, &mut out, &mut scratch);
             out
         };
         let out = run(ours);
-        assert!(out == run(theirs), "{plan}{drawn:?}");
+        assert!(out == run(theirs), "{plan}{params:?}");
         assert!(out != before, "the comparison cannot fail");
         before = out;
     }
@@ -80,8 +80,8 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
         let plan = Plan::compile_for(channels as u32, list, &Output::default()).unwrap();
         let (mut scratch, mut in_places, mut before) = (Scratch::default(), 0, Vec::new());
         for sample in 0..16 {
-            let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
-            let program = plan.program(&drawn).unwrap();
+            let params = plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
+            let program = plan.program(&params).unwrap();
             let len = plan.image_bytes(program.size());
             // What is not aligned for floats is written row by row.
             let mut both = vec![0u32; len / 2 + 1];
@@ -94,7 +94,7 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
             for out in [&mut *aligned, &mut *odd] {
                 super::run(&plan, &program, pixels(&data, channels), WHOLE, out, &mut scratch);
             }
-            assert!(aligned == odd, "{plan}{drawn:?}");
+            assert!(aligned == odd, "{plan}{params:?}");
             assert!(aligned != &before[..], "the comparison cannot fail");
             before = aligned.to_vec();
         }
@@ -127,8 +127,8 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
         let output = Output { layout, dtype: DType::U8 };
         let plan = Plan::compile(list, &output).unwrap();
         for sample in 0..16 {
-            let drawn = plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
-            let program = plan.program(&drawn).unwrap();
+            let params = plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
+            let program = plan.program(&params).unwrap();
             let sampling = program.stages[0].sampling;
             let (width, height) = sampling.size();
             let unscaled = Unscaled::new(&sampling, source).unwrap();
@@ -141,7 +141,7 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
                 unscaled.rows(i, &mut rows[0]);
                 resample::row(&sampling, &x, &y, i, source, &mut line, &mut rows[1]);
                 let [ours, theirs] = rows.each_ref().map(|row| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
-                assert_eq!(ours, theirs, "row {i} of {drawn:?}");
+                assert_eq!(ours, theirs, "row {i} of {params:?}");
                 writer.rows(i, &rows[1]);
                 let other = height as usize - 1 - i;
                 resample::row(&sampling, &x, &y, other, source, &mut line, &mut rows[1]);
@@ -150,11 +150,11 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
             }
             let mut out = vec![7; expected.len()];
             unscaled.copy(layout, &mut out);
-            assert!(out == expected, "{plan}{drawn:?}");
+            assert!(out == expected, "{plan}{params:?}");
             if program.stages.len() == 1 {
                 out.fill(7);
                 super::run(&plan, &program, source, WHOLE, &mut out, &mut Scratch::default());
-                assert!(out == expected, "{plan}{drawn:?}");
+                assert!(out == expected, "{plan}{params:?}");
             }
         }
     }
@@ -172,8 +172,8 @@ fn what_is_mixed_or_repeated_needs_the_tables() {
     ];
     for list in lists {
         let plan = Plan::compile(&list, &Output::default()).unwrap();
-        let drawn = plan.draw(SIZE.0, SIZE.1, &Key::default()).unwrap();
-        let sampling = plan.program(&drawn).unwrap().stages[0].sampling;
+        let params = plan.make_params(SIZE.0, SIZE.1, &Key::default()).unwrap();
+        let sampling = plan.program(&params).unwrap().stages[0].sampling;
         assert!(Unscaled::new(&sampling, pixels(&data, 3)).is_none(), "{list:?}");
     }
 }

@@ -11,7 +11,7 @@ use crate::plan::params::Source;
 use crate::plan::pass::Pass;
 use crate::plan::program::Program;
 use crate::plan::{DType, Plan};
-use crate::transforms::{Drawn, Key};
+use crate::transforms::{Key, Params};
 use std::ops::Range;
 
 /// Staging buffers of a rig or a ring; as many as the loader's.
@@ -47,14 +47,14 @@ impl Rig {
     ///
     /// # Errors
     /// As the loader's; `ErrorKind::Argument` for a plan of several stages.
-    pub fn new(gpu: &Gpu, plan: &Plan, drawn: &[Drawn]) -> Result<Rig> {
+    pub fn new(gpu: &Gpu, plan: &Plan, params: &[Params]) -> Result<Rig> {
         if plan.stages().len() != 1 {
             return Err(Error::argument("plan", "a rig has one stage"));
         }
         let (mut programs, mut sources, mut regions) = (Vec::new(), Vec::new(), Vec::new());
         let mut end = 0;
-        for drawn in drawn {
-            let mut program = plan.program(drawn)?;
+        for params in params {
+            let mut program = plan.program(params)?;
             let region = program.stages[0].sampling.hull();
             program.stages[0].sampling = program.stages[0].sampling.relative_to(region);
             programs.push(program);
@@ -66,7 +66,7 @@ impl Rig {
         let kernels = Kernels::new(gpu, plan)?;
         let image = programs.first().map_or(0, |program| plan.image_bytes(program.size()));
         let target = Target::new(gpu, plan, (image * programs.len()) as u64)?;
-        let resources = Resources::new(&kernels, SLOTS, end.next_multiple_of(ALIGNMENT), drawn.len())?;
+        let resources = Resources::new(&kernels, SLOTS, end.next_multiple_of(ALIGNMENT), params.len())?;
         Ok(Rig { kernels, resources, target, programs, sources, regions, times: Times::default() })
     }
 
@@ -184,22 +184,22 @@ impl Ring {
 /// Draws one image's parameters and composes its program; returns its colour steps, so that nothing is left out.
 ///
 /// # Errors
-/// As `Plan::draw`.
+/// As `Plan::make_params`.
 pub fn draw(plan: &Plan, (width, height): (u32, u32), key: &Key) -> Result<usize> {
-    let program = plan.program(&plan.draw(width, height, key)?)?;
+    let program = plan.program(&plan.make_params(width, height, key)?)?;
     Ok(program.stages.iter().map(|stage| stage.steps.len()).sum())
 }
 
 /// The same for images of one size at once, as for those that lie in GPU memory.
 ///
 /// # Errors
-/// As `Plan::draw`.
+/// As `Plan::make_params`.
 pub fn draw_many(plan: &Plan, size: (u32, u32), keys: &[Key]) -> Result<usize> {
     let mut ahead = plan.ahead();
     ahead.draw(keys);
     let mut steps = 0;
     for (image, key) in keys.iter().enumerate() {
-        let program = plan.program(&plan.draw_ahead(size, key, (&ahead, image))?)?;
+        let program = plan.program(&plan.make_params_ahead(size, key, (&ahead, image))?)?;
         steps += program.stages.iter().map(|stage| stage.steps.len()).sum::<usize>();
     }
     Ok(steps)

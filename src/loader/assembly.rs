@@ -150,16 +150,16 @@ impl Assembly {
             views: line.views,
             labels: Vec::with_capacity(images),
             ids: Vec::with_capacity(images),
-            drawn: Vec::with_capacity(images),
+            params: Vec::with_capacity(images),
             failures: self.failures,
             valid: self.announced.valid * line.views,
             epoch: self.announced.epoch,
             index: self.announced.index,
         };
-        for Facts { id, label, drawn } in self.facts.into_iter().flatten() {
-            batch.ids.extend(drawn.iter().map(|_| id));
-            batch.labels.extend(drawn.iter().map(|_| label.clone()));
-            batch.drawn.extend(drawn);
+        for Facts { id, label, params } in self.facts.into_iter().flatten() {
+            batch.ids.extend(params.iter().map(|_| id));
+            batch.labels.extend(params.iter().map(|_| label.clone()));
+            batch.params.extend(params);
         }
         batch
     }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::kernel::Target;
 use crate::gpu::{Gpu, readback};
 use crate::plan::{DType, Layout, Output};
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 /// Where a batch's images are.
 ///
@@ -88,7 +88,7 @@ pub struct Batch {
     pub(super) views: usize,
     pub(super) labels: Vec<Label>,
     pub(super) ids: Vec<u64>,
-    pub(super) drawn: Vec<Drawn>,
+    pub(super) params: Vec<Params>,
     pub(super) failures: Vec<Failure>,
     pub(super) valid: usize,
     pub(super) epoch: u64,
@@ -172,9 +172,9 @@ impl Batch {
         &self.ids
     }
 
-    /// The drawn parameters, image by image; `DataLoader::replay` takes them.
-    pub fn drawn(&self) -> &[Drawn] {
-        &self.drawn
+    /// The parameters of each image, which [`DataLoader::replay`](crate::DataLoader::replay) takes.
+    pub fn params(&self) -> &[Params] {
+        &self.params
     }
 
     /// The samples that could not be used and were replaced.

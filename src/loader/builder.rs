@@ -229,7 +229,7 @@ impl DataLoaderBuilder {
     ///
     /// Scaled are files of our own JPEG engine (baseline and extended sequential), for lists whose first stage resizes
     /// with antialiasing, such as `Resize` and `RandomResizedCrop`, after nothing but crops and flips, and reduces both
-    /// sides by 2 or more; of several views of a sample, all. [`Drawn::scale`](crate::transforms::Drawn::scale) says
+    /// sides by 2 or more; of several views of a sample, all. [`Params::scale`](crate::transforms::Params::scale) says
     /// what became of each image.
     pub fn scaled_decode(self, scaled_decode: bool) -> Self {
         DataLoaderBuilder { scaled_decode, ..self }

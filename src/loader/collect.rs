@@ -36,7 +36,7 @@ pub(super) fn run(
     let mut judge = Judge::default();
     let clock = line.stats.upload();
     loop {
-        clock.spent(Stage::Upload, 0);
+        clock.spent(Stage::Submit, 0);
         clock.look(inbox.len());
         let Ok(message) = clock.starved(|| inbox.recv()) else { return Ok(()) };
         match message {
@@ -69,7 +69,7 @@ pub(super) fn run(
             line.stats.ready(assembly.announced.at.elapsed());
             let mut batch = assembly.finish(line, store);
             judge.judge(line, &mut batch)?;
-            clock.spent(Stage::Upload, 0);
+            clock.spent(Stage::Submit, 0);
             if clock.blocked(|| ready.send(Ok(batch)).is_err()) {
                 return Ok(());
             }
@@ -87,7 +87,7 @@ impl CopyUp<'_> {
         clock: &Clock<'_>,
     ) -> Result<Option<Lease<Target>>> {
         let bytes = line.batch_bytes();
-        clock.spent(Stage::Upload, 0);
+        clock.spent(Stage::Submit, 0);
         let taken = clock.blocked(|| self.outputs.take(self.run, stop, || Target::plain(self.gpu, bytes)))?;
         let Some(target) = taken else { return Ok(None) };
         let slot = clock.waited_for_gpu(|| self.staging.take())?;
@@ -95,8 +95,8 @@ impl CopyUp<'_> {
         let images = (bytes / line.plan.image_bytes(line.size).max(1)) as u64;
         let _span = tracing::trace_span!("upload", images, bytes).entered();
         self.staging.upload(slot, host.batch(), &target.output)?;
-        clock.spent(Stage::Upload, images);
-        clock.bytes(Stage::Upload, bytes as u64);
+        clock.spent(Stage::Submit, images);
+        clock.bytes(Stage::Submit, bytes as u64);
         Ok(Some(target))
     }
 }

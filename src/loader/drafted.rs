@@ -5,7 +5,7 @@ use crate::geometry::{Rect, Scale};
 use crate::gpu::limits::is_for_cpu;
 use crate::pixels::PixelsRef;
 use crate::plan::program::Program;
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 /// Offsets in a slot: whole `vec4<f32>`s, and what mapped ranges need.
 pub(super) const ALIGNMENT: u64 = 16;
@@ -33,7 +33,7 @@ pub(super) struct Drafted {
 /// One output of a sample.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) drawn: Drawn,
+    pub(super) params: Params,
     pub(super) program: Program,
     pub(super) region: Rect,
     /// Four floats a pixel instead of four bytes.
@@ -43,8 +43,8 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(drawn: Drawn, program: Program, region: Rect, float: bool) -> View {
-        View { drawn, program, region, float, reduced: None }
+    pub(super) fn new(params: Params, program: Program, region: Rect, float: bool) -> View {
+        View { params, program, region, float, reduced: None }
     }
 
     /// Whether the GPU gets the result instead of the region.
@@ -74,12 +74,12 @@ impl View {
 }
 
 impl Drafted {
-    pub(super) fn new(views: Vec<(Drawn, Program)>, probe: Option<Probe>, scale: Scale, float: bool) -> Self {
+    pub(super) fn new(views: Vec<(Params, Program)>, probe: Option<Probe>, scale: Scale, float: bool) -> Self {
         let scaled = probe.as_ref().filter(|_| scale != Scale::Full).map(|probe| probe.scaled(scale));
-        let view = |(drawn, program): (Drawn, Program)| {
+        let view = |(params, program): (Params, Program)| {
             let program = scaled.iter().fold(program, Program::scaled_down);
             let region = program.stages[0].sampling.hull();
-            View::new(Drawn { scale, ..drawn }, program, region, float)
+            View::new(Params { scale, ..params }, program, region, float)
         };
         let views: Vec<_> = views.into_iter().map(view).collect();
         let region = read_by(&views);

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::limits::is_for_cpu;
 use crate::random::ahead::Ahead;
 use crate::random::lanes::LANES;
-use crate::sampler::{Slot, State};
+use crate::sampler::{Position, State};
 use crate::transforms::Key;
 use crossbeam_channel::Sender;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(super) const SMALL: u64 = 4 << 10;
 const MOST: usize = 64;
 
 /// Places whose samples lie in GPU memory, and the jobs with their first places.
-type Divided = (Vec<KeptPlace>, Vec<(usize, Vec<Slot>)>);
+type Divided = (Vec<KeptPlace>, Vec<(usize, Vec<Position>)>);
 
 pub(super) struct Feeder<'a> {
     pub(super) line: &'a Line,
@@ -51,20 +51,20 @@ impl Feeder<'_> {
             let samples = line.sampler.epoch(epoch);
             let first = if epoch == state.epoch { state.batch } else { 0 };
             for index in first as usize..samples.batches() {
-                let slots: Vec<Slot> = samples.batch(index).collect();
-                let places = slots.len();
-                let valid = slots.iter().filter(|slot| !slot.padding).count();
+                let positions: Vec<Position> = samples.batch(index).collect();
+                let places = positions.len();
+                let valid = positions.iter().filter(|position| !position.padding).count();
                 clock.other();
                 if clock.blocked(|| self.announce.send(()).is_err()) {
                     return Ok(());
                 }
-                let (kept, groups) = self.divide(epoch, slots, &mut ahead, &clock)?;
+                let (kept, groups) = self.divide(epoch, positions, &mut ahead, &clock)?;
                 let Some(buffer) = clock.blocked(|| line.take_host_buffer(self.runs, self.stop))? else {
                     return Ok(());
                 };
                 let mut pieces = Vec::new();
                 let buffer = buffer.map(|mut lease| {
-                    let bytes = groups.iter().map(|(_, slots)| slots.len() * line.sample_bytes());
+                    let bytes = groups.iter().map(|(_, positions)| positions.len() * line.sample_bytes());
                     lease.with(|buffer| pieces = buffer.split(bytes));
                     lease
                 });
@@ -74,9 +74,9 @@ impl Feeder<'_> {
                     return Ok(());
                 }
                 let mut pieces = pieces.into_iter();
-                for (place, slots) in groups {
-                    let samples = slots.len() as u64;
-                    let job = Job { order, batch: number, place, epoch, slots, piece: pieces.next() };
+                for (place, positions) in groups {
+                    let samples = positions.len() as u64;
+                    let job = Job { order, batch: number, place, epoch, positions, piece: pieces.next() };
                     if self.stop.load(Ordering::Relaxed) || clock.send(self.jobs, job).is_err() {
                         return Ok(());
                     }
@@ -89,22 +89,22 @@ impl Feeder<'_> {
     }
 
     /// Divides a batch's places.
-    fn divide(&self, epoch: u64, slots: Vec<Slot>, ahead: &mut Ahead, clock: &Clock<'_>) -> Result<Divided> {
+    fn divide(&self, epoch: u64, positions: Vec<Position>, ahead: &mut Ahead, clock: &Clock<'_>) -> Result<Divided> {
         let line = self.line;
         if let Store::Device(cache) = &line.cache {
-            return self.divide_by_cache(cache, epoch, slots, ahead, clock);
+            return self.divide_by_cache(cache, epoch, positions, ahead, clock);
         }
-        let mut groups: Vec<(usize, Vec<Slot>)> = Vec::new();
+        let mut groups: Vec<(usize, Vec<Position>)> = Vec::new();
         // Every worker is to have several jobs of a batch.
-        let most = if line.augments_on_cpu() { (slots.len() / (4 * line.workers)).clamp(1, MOST) } else { 1 };
+        let most = if line.augments_on_cpu() { (positions.len() / (4 * line.workers)).clamp(1, MOST) } else { 1 };
         let mut open = false;
-        for (place, slot) in slots.into_iter().enumerate() {
-            let small = most > 1 && self.is_small(slot.index);
+        for (place, position) in positions.into_iter().enumerate() {
+            let small = most > 1 && self.is_small(position.index);
             match groups.last_mut() {
-                Some((_, group)) if small && open && group.len() < most => group.push(slot),
+                Some((_, group)) if small && open && group.len() < most => group.push(position),
                 _ => {
                     let mut group = Vec::with_capacity(if small { most } else { 1 });
-                    group.push(slot);
+                    group.push(position);
                     groups.push((place, group));
                 }
             }
@@ -118,46 +118,46 @@ impl Feeder<'_> {
         &self,
         cache: &DeviceCache,
         epoch: u64,
-        slots: Vec<Slot>,
+        positions: Vec<Position>,
         ahead: &mut Ahead,
         clock: &Clock<'_>,
     ) -> Result<Divided> {
         let line = self.line;
         let (mut kept, mut groups, mut found): (_, _, Vec<_>) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, slot) in slots.into_iter().enumerate() {
-            match cache.get(slot.index) {
-                Some(entry) => found.push((place, slot, entry)),
-                None => groups.push((place, vec![slot])),
+        for (place, position) in positions.into_iter().enumerate() {
+            match cache.get(position.index) {
+                Some(entry) => found.push((place, position, entry)),
+                None => groups.push((place, vec![position])),
             }
         }
         let at_once = (LANES / line.views).max(1);
         let mut keys = Vec::with_capacity(at_once * line.views);
         for some in found.chunks(at_once) {
             keys.clear();
-            for (_, slot, _) in some {
-                let (_, key) = line.candidate(epoch, slot, 0);
+            for (_, position, _) in some {
+                let (_, key) = line.candidate(epoch, position, 0);
                 keys.extend((0..line.views as u32).map(|view| Key { view, ..key }));
             }
             ahead.draw(&keys);
-            for (&(place, slot, entry), first) in some.iter().zip((0..).step_by(line.views)) {
+            for (&(place, position, entry), first) in some.iter().zip((0..).step_by(line.views)) {
                 let views = first..first + line.views;
                 // A panic is an operator's, as in a worker.
-                let drawn =
+                let params =
                     catch_unwind(AssertUnwindSafe(|| self.kept_place(place, entry, &keys, views.clone(), ahead)));
-                let drawn = drawn.map_err(|payload| {
-                    let source = Error::panic(Stage::Draw.name(), payload.as_ref());
-                    ErrorKind::Sample { id: keys[first].sample, name: line.dataset.name(slot.index), source }
+                let params = params.map_err(|payload| {
+                    let source = Error::panic(Stage::Params.name(), payload.as_ref());
+                    ErrorKind::Sample { id: keys[first].sample, name: line.dataset.name(position.index), source }
                 })?;
-                match drawn {
+                match params {
                     Some(place) => kept.push(place),
-                    None => groups.push((place, vec![slot])),
+                    None => groups.push((place, vec![position])),
                 }
             }
         }
         // Jobs are handed out in the batch's order, those that were found here and went to a worker after all among them.
         groups.sort_by_key(|(place, _)| *place);
         let images = kept.len() * line.views;
-        clock.spent(Stage::Draw, images as u64);
+        clock.spent(Stage::Params, images as u64);
         line.stats.kept(kept.len());
         line.stats.images(images);
         Ok((kept, groups))
@@ -184,10 +184,10 @@ impl Feeder<'_> {
         // Stages of the kernels that are left out.
         let first_stage = if plan.rounds() { 0 } else { plan.first_stage() };
         let id = keys[views.start].sample;
-        let (mut drawn, mut programs) = (Vec::with_capacity(views.len()), Vec::with_capacity(views.len()));
+        let (mut params, mut programs) = (Vec::with_capacity(views.len()), Vec::with_capacity(views.len()));
         for view in views {
             // What cannot be drawn for this size is replaced as ever.
-            let numbers = plan.draw_ahead(known.size, &keys[view], (ahead, view)).ok()?;
+            let numbers = plan.make_params_ahead(known.size, &keys[view], (ahead, view)).ok()?;
             let whole = || plan.undivided().program(&numbers).ok();
             // What is kept is no more than a GPU may read; where the source is not, that may be more.
             let (program, reduced) = if plan.rounds() {
@@ -203,9 +203,9 @@ impl Feeder<'_> {
                 return None;
             }
             programs.push(if first_stage == 0 { program.relative_to(known.region) } else { program });
-            drawn.push(numbers);
+            params.push(numbers);
         }
-        let facts = Facts { id, label: known.label.clone(), drawn };
+        let facts = Facts { id, label: known.label.clone(), params };
         Some(KeptPlace { place, facts, page: entry.place.page, source: entry.source(first_stage), programs })
     }
 }

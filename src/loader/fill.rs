@@ -15,7 +15,7 @@ use crate::geometry::Rect;
 use crate::gpu::limits::{REGION_BYTES, is_for_cpu};
 use crate::pixels::PixelsRef;
 use crate::plan::program::Program;
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 /// What is to be kept of a drafted sample.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Line {
     /// `None` where nothing is to be kept.
     fn keeping(&self, prepared: &Prepared<'_>, drafted: &Drafted) -> Option<Keeping> {
         let view = drafted.views.first().filter(|_| drafted.may_be_kept && !prepared.is_kept())?;
-        let size = (view.drawn.width, view.drawn.height);
+        let size = (view.params.width, view.params.height);
         let label = prepared.label.clone();
         if let Some(head) = &drafted.head {
             // The views begin behind it already.
@@ -71,8 +71,8 @@ impl Line {
         if self.plan.keeps_exact() {
             return self.keeping_exactly(view, drafted, label);
         }
-        let source = self.plan.kept_region(&view.drawn).ok()?;
-        let programs = drafted.views.iter().map(|view| self.plan.program(&view.drawn)).collect::<Result<Vec<_>>>();
+        let source = self.plan.kept_region(&view.params).ok()?;
+        let programs = drafted.views.iter().map(|view| self.plan.program(&view.params)).collect::<Result<Vec<_>>>();
         let programs = programs.ok()?;
         let (region, float) = match self.plan.first_stage().checked_sub(1) {
             None => (source, view.float),
@@ -84,7 +84,7 @@ impl Line {
 
     /// The head's result as it is; `None` where a slot might not hold it.
     fn keeping_exactly(&self, view: &View, drafted: &Drafted, label: Label) -> Option<Keeping> {
-        let around = drafted.views.iter().map(|view| self.plan.around_head(&view.drawn).ok().flatten());
+        let around = drafted.views.iter().map(|view| self.plan.around_head(&view.params).ok().flatten());
         let (heads, programs): (Vec<_>, Vec<_>) = around.collect::<Option<Vec<_>>>()?.into_iter().unzip();
         // The same in every view.
         let head = heads.into_iter().next()?;
@@ -92,7 +92,7 @@ impl Line {
         if !self.augments_on_cpu() && pixel_bytes(region, float) > REGION_BYTES {
             return None;
         }
-        let size = (view.drawn.width, view.drawn.height);
+        let size = (view.params.width, view.params.height);
         let known = Known { size, region, float, from_floats: float, label };
         Some(Keeping { known, source, head: Some(head), programs })
     }
@@ -189,19 +189,19 @@ impl Line {
         let first_stage = self.plan.first_stage();
         let program = |view: &View| match first_stage {
             stage if stage == 0 || self.plan.rounds() => Ok(view.program.clone()),
-            _ => Ok(self.plan.program(&view.drawn)?.trimmed(first_stage)),
+            _ => Ok(self.plan.program(&view.params)?.trimmed(first_stage)),
         };
         drafted.views.iter().map(program).collect()
     }
 
     /// What is left of a view's program where its sample is kept.
-    pub(super) fn rest(&self, drawn: &Drawn, program: Program) -> Result<Program> {
-        if let Some((_, rest)) = self.plan.around_head(drawn)? {
+    pub(super) fn rest(&self, params: &Params, program: Program) -> Result<Program> {
+        if let Some((_, rest)) = self.plan.around_head(params)? {
             return Ok(rest);
         }
         match self.plan.first_stage() {
             0 => Ok(program),
-            stage => Ok(self.plan.program(drawn)?.divided(stage).1),
+            stage => Ok(self.plan.program(params)?.divided(stage).1),
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::{Rect, Scale};
 use crate::pixels::{PixelsRef, widen_bytes, widen_floats};
 use crate::plan::program::Program;
-use crate::sampler::Slot;
-use crate::transforms::{Drawn, Key};
+use crate::sampler::Position;
+use crate::transforms::{Key, Params};
 
 /// A sample as it was read, or as it was kept.
 #[derive(Debug)]
@@ -51,18 +51,18 @@ impl Prepared<'_> {
 }
 
 impl Line {
-    /// The candidate that stands in for the sample at `slot` after `attempt` failures, and its key.
-    pub(super) fn candidate(&self, epoch: u64, slot: &Slot, attempt: u64) -> (usize, Key) {
+    /// The candidate that stands in for the sample at `position` after `attempt` failures, and its key.
+    pub(super) fn candidate(&self, epoch: u64, position: &Position, attempt: u64) -> (usize, Key) {
         let seed = self.seed;
         if attempt == 0 {
-            let sample = self.dataset.id(slot.index);
-            return (slot.index, Key { seed, epoch, sample, occurrence: slot.occurrence, view: 0 });
+            let sample = self.dataset.id(position.index);
+            return (position.index, Key { seed, epoch, sample, occurrence: position.occurrence, view: 0 });
         }
         // The chain depends on (seed, epoch, position) alone.
-        let chain = Key { seed, epoch, sample: slot.position, occurrence: u32::MAX, view: u32::MAX };
+        let chain = Key { seed, epoch, sample: position.global, occurrence: u32::MAX, view: u32::MAX };
         let index = self.sampler.draw(&mut chain.numbers(attempt));
         // An occurrence of its own: the same sample at its own place draws other numbers.
-        let occurrence = 1 << 31 | (slot.position as u32 & (u32::MAX >> 1));
+        let occurrence = 1 << 31 | (position.global as u32 & (u32::MAX >> 1));
         (index, Key { seed, epoch, sample: self.dataset.id(index), occurrence, view: 0 })
     }
 
@@ -84,11 +84,11 @@ impl Line {
     }
 
     /// The numbers of every view, and its program, whatever is kept.
-    pub(super) fn draw(&self, (width, height): (u32, u32), key: &Key) -> Result<Vec<(Drawn, Program)>> {
+    pub(super) fn draw(&self, (width, height): (u32, u32), key: &Key) -> Result<Vec<(Params, Program)>> {
         let views = (0..self.views as u32).map(|view| {
-            let drawn = self.plan.draw(width, height, &Key { view, ..*key })?;
-            let program = self.plan.undivided().program(&drawn)?;
-            Ok((drawn, program))
+            let params = self.plan.make_params(width, height, &Key { view, ..*key })?;
+            let program = self.plan.undivided().program(&params)?;
+            Ok((params, program))
         });
         views.collect()
     }
@@ -112,7 +112,7 @@ impl Line {
         }
         let views = self.draw(size, key)?;
         if self.plan.rounds() {
-            return self.draft_behind(views.into_iter().map(|(drawn, _)| drawn).collect(), probe, float);
+            return self.draft_behind(views.into_iter().map(|(params, _)| params).collect(), probe, float);
         }
         let scale = match (&prepared.data, &probe) {
             (Data::Read(SampleData::Encoded(bytes)), Some(probe)) if self.scaled_decode => {
@@ -128,7 +128,7 @@ impl Line {
         {
             // The CPU executor reads where the pixels lie.
             let region = Rect { left: 0, top: 0, width: size.0, height: size.1 };
-            let view = |(drawn, program)| View::new(drawn, program, region, float);
+            let view = |(params, program)| View::new(params, program, region, float);
             let views = views.into_iter().map(view).collect();
             return Ok(Drafted { views, region, float, head: None, probe, scale, may_be_kept: true, claimed: false });
         }
@@ -136,15 +136,15 @@ impl Line {
     }
 
     /// Of a sample whose pixels are kept.
-    fn draft_kept(&self, views: Vec<(Drawn, Program)>, known: &Known) -> Result<Drafted> {
+    fn draft_kept(&self, views: Vec<(Params, Program)>, known: &Known) -> Result<Drafted> {
         let on_gpu = matches!(self.execution, Execution::Gpu { .. });
-        let view = |(drawn, program): (Drawn, Program)| {
+        let view = |(params, program): (Params, Program)| {
             // By what is run without a cache: the executors differ in last bits.
             let reduced = (on_gpu && self.plan.keeps_exact()).then(|| is_reduced(&program, known.from_floats));
-            let program = self.rest(&drawn, program)?;
+            let program = self.rest(&params, program)?;
             // The CPU executor reads where the pixels lie; a slot gets no more of them than the GPU reads.
             let region = if on_gpu { program.stages[0].sampling.hull() } else { known.region };
-            Ok(View { reduced, ..View::new(drawn, program, region, known.float) })
+            Ok(View { reduced, ..View::new(params, program, region, known.float) })
         };
         let views = views.into_iter().map(view).collect::<Result<_>>()?;
         let (region, scale) = (known.region, Scale::Full);
@@ -156,8 +156,8 @@ impl Line {
     pub(super) fn at_full_size(&self, drafted: Drafted) -> Result<Drafted> {
         let Drafted { views, probe, float, .. } = drafted;
         let views = views.into_iter().map(|view| {
-            let program = self.plan.undivided().program(&view.drawn)?;
-            Ok((view.drawn, program))
+            let program = self.plan.undivided().program(&view.params)?;
+            Ok((view.params, program))
         });
         Ok(Drafted::new(views.collect::<Result<_>>()?, probe, Scale::Full, float))
     }
@@ -173,7 +173,8 @@ impl Line {
         let stride = 4 * drafted.region.width as usize;
         // Room for the whole image, whatever the region: the next one of this image may be larger.
         let float = drafted.float;
-        let whole = drafted.views.first().map_or(0, |view| 4 * view.drawn.width as usize * view.drawn.height as usize);
+        let whole =
+            drafted.views.first().map_or(0, |view| 4 * view.params.width as usize * view.params.height as usize);
         match (&prepared.data, &drafted.probe) {
             (Data::Kept(entry), _) => Ok(entry.pixels()),
             (Data::Read(SampleData::Encoded(file)), Some(probe)) => {
@@ -214,5 +215,5 @@ pub(super) struct Facts {
     pub(super) id: u64,
     pub(super) label: Label,
     /// Of each view.
-    pub(super) drawn: Vec<Drawn>,
+    pub(super) params: Vec<Params>,
 }

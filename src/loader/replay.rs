@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::plan::program::Program;
 use crate::processor::{Part, Processor, program};
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 impl DataLoader {
     /// Applies given parameters to one sample, on this loader's executor: bit for bit the image that the batch had, also
@@ -24,7 +24,7 @@ impl DataLoader {
     /// # Errors
     /// What reading and decoding the sample gives; [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters
     /// do not belong to this plan or to this sample's size.
-    pub fn replay(&self, index: usize, drawn: &Drawn) -> Result<Vec<u8>> {
+    pub fn replay(&self, index: usize, params: &Params) -> Result<Vec<u8>> {
         // As if nothing was kept, but what is kept in bytes.
         let line = &*self.line;
         let plan = if line.plan.rounds() { &line.plan } else { line.plan.undivided() };
@@ -32,20 +32,20 @@ impl DataLoader {
         let sample = line.dataset.read(index, &mut file)?;
         match sample.data {
             SampleData::Pixels(pixels) => {
-                let program = program(plan, drawn, (pixels.width(), pixels.height()))?;
+                let program = program(plan, params, (pixels.width(), pixels.height()))?;
                 self.finish(Part::whole(pixels), program)
             }
             SampleData::Encoded(bytes) => {
                 let probe = decode::probe(bytes, &line.decode)?;
-                let program = program(plan, drawn, (probe.width, probe.height))?;
-                if drawn.scale > program.scale() {
-                    let reason = format!("{:?} is smaller than what the resize makes of it", drawn.scale);
-                    return Err(Error::argument("drawn", reason));
+                let program = program(plan, params, (probe.width, probe.height))?;
+                if params.scale > program.scale() {
+                    let reason = format!("{:?} is smaller than what the resize makes of it", params.scale);
+                    return Err(Error::argument("params", reason));
                 }
                 let drafted = if line.plan.rounds() {
-                    line.draft_behind(vec![drawn.clone()], Some(probe), false)?
+                    line.draft_behind(vec![params.clone()], Some(probe), false)?
                 } else {
-                    Drafted::new(vec![(drawn.clone(), program.clone())], Some(probe), drawn.scale, false)
+                    Drafted::new(vec![(params.clone(), program.clone())], Some(probe), params.scale, false)
                 };
                 let program = match drafted.views.first() {
                     Some(view) if !line.plan.rounds() => view.program.clone(),

@@ -10,7 +10,7 @@ use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
 use crate::plan::program::Program;
-use crate::transforms::Drawn;
+use crate::transforms::Params;
 
 /// Runs the head of a program in `floats`, and rounds what it gives to RGBA8 in `bytes`: to the nearest level, as
 /// torchvision does when it resizes bytes.
@@ -50,16 +50,16 @@ pub(super) fn whole((width, height): (u32, u32)) -> Rect {
 
 impl Line {
     /// A sample whose head the worker runs: its views begin behind that, whether it is kept or not.
-    pub(super) fn draft_behind(&self, drawn: Vec<Drawn>, probe: Option<Probe>, float: bool) -> Result<Drafted> {
-        let (mut views, mut head, mut source) = (Vec::with_capacity(drawn.len()), None, None);
-        for drawn in drawn {
-            let (before, program) = self.plan.program(&drawn)?.divided(self.plan.first_stage());
-            source.get_or_insert(self.plan.kept_region(&drawn)?);
+    pub(super) fn draft_behind(&self, params: Vec<Params>, probe: Option<Probe>, float: bool) -> Result<Drafted> {
+        let (mut views, mut head, mut source) = (Vec::with_capacity(params.len()), None, None);
+        for params in params {
+            let (before, program) = self.plan.program(&params)?.divided(self.plan.first_stage());
+            source.get_or_insert(self.plan.kept_region(&params)?);
             // The CPU executor reads where the pixels lie; a slot gets no more of them than the GPU reads.
             let region = if self.augments_on_cpu() { whole(before.size()) } else { program.stages[0].sampling.hull() };
             // The same in every view.
             head.get_or_insert(before);
-            views.push(View::new(drawn, program, region, false));
+            views.push(View::new(params, program, region, false));
         }
         Ok(Drafted::behind(views, head, source.unwrap_or(whole((1, 1))), probe, float))
     }
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn to_the_nearest_level_and_within_range() {
         let plan = Plan::compile(&[Resize::new((2, 4)).into()], &Output::default()).unwrap();
-        let program = plan.program(&plan.draw(4, 2, &Key::default()).unwrap()).unwrap();
+        let program = plan.program(&plan.make_params(4, 2, &Key::default()).unwrap()).unwrap();
         let values = [0.0, 1.0, 0.4 / 255.0, 0.6 / 255.0, 254.4 / 255.0, -3.0, 7.0, f32::NAN];
         let data: Vec<f32> = values.iter().flat_map(|&value| [value, value, value, 1.0]).collect();
         let (mut floats, mut bytes) = (Vec::new(), Vec::new());

@@ -117,7 +117,7 @@ impl<'a> Uploader<'a> {
             if !self.deliver(announced)? {
                 return Ok(());
             }
-            self.clock.spent(Stage::Upload, 0);
+            self.clock.spent(Stage::Submit, 0);
             let message = match missing {
                 Missing::Slot if self.filling_is_idle() && self.resources.staging.waits_for_gpu() => {
                     let staging = &mut self.resources.staging;
@@ -287,8 +287,8 @@ impl<'a> Uploader<'a> {
             // What was heard and granted before counts as well.
             let _span = tracing::trace_span!("upload", images, bytes).entered();
             let computing = self.submit(filling)?;
-            self.clock.spent_with_gpu(Stage::Upload, images, computing);
-            self.clock.bytes(Stage::Upload, bytes);
+            self.clock.spent_with_gpu(Stage::Submit, images, computing);
+            self.clock.bytes(Stage::Submit, bytes);
         }
         Ok(())
     }
@@ -351,7 +351,7 @@ impl<'a> Uploader<'a> {
             self.line.stats.ready(assembly.announced.at.elapsed());
             let mut batch = assembly.finish(self.line, store);
             self.state.judge.judge(self.line, &mut batch)?;
-            self.clock.spent(Stage::Upload, 0);
+            self.clock.spent(Stage::Submit, 0);
             if self.clock.blocked(|| self.ready.send(Ok(batch)).is_err()) {
                 return Ok(false);
             }

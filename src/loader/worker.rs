@@ -17,7 +17,7 @@ use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::pixels::PixelsRef;
 use crate::plan::params::Source;
 use crate::plan::program::Program;
-use crate::sampler::Slot;
+use crate::sampler::Position;
 use crate::shown::Shown;
 use crate::transforms::Key;
 use bytes::BytesMut;
@@ -35,7 +35,7 @@ pub(super) struct Job {
     pub(super) place: usize,
     pub(super) epoch: u64,
     /// One for each place.
-    pub(super) slots: Vec<Slot>,
+    pub(super) positions: Vec<Position>,
     /// Where to augment to; without it the pixels go to a slot of the staging ring, one sample a job.
     pub(super) piece: Option<BytesMut>,
 }
@@ -87,27 +87,27 @@ impl Worker<'_> {
     }
 
     fn job(&self, job: Job, scratch: &mut Scratch) -> Result<(), Stopped> {
-        let Job { order, batch, place, epoch, slots, piece } = job;
+        let Job { order, batch, place, epoch, positions, piece } = job;
         let mut failures = Vec::new();
         let Some(mut piece) = piece else {
-            let Some(slot) = slots.first() else { return Ok(()) };
+            let Some(position) = positions.first() else { return Ok(()) };
             // The first request of a place carries its number: slots are granted in the order of the batches.
             let mut order = Some(order);
             let work = |prepared: &Prepared<'_>, drafted: &mut Drafted, parts: &mut Parts<'_>| {
                 self.put(prepared, drafted, parts, (&mut order, batch))
             };
-            let (facts, uploaded) = self.place((epoch, slot), place, scratch, &mut failures, work)?;
+            let (facts, uploaded) = self.place((epoch, position), place, scratch, &mut failures, work)?;
             let Uploaded { slot, views, claim } = uploaded;
             return self.send(Message::Uploaded { batch, place, facts, failures, slot, views, claim });
         };
-        let mut facts = Vec::with_capacity(slots.len());
+        let mut facts = Vec::with_capacity(positions.len());
         let bytes = self.line.sample_bytes();
-        for (i, slot) in slots.iter().enumerate() {
+        for (i, position) in positions.iter().enumerate() {
             let out = &mut piece[i * bytes..(i + 1) * bytes];
             let work = |prepared: &Prepared<'_>, drafted: &mut Drafted, parts: &mut Parts<'_>| {
                 Ok(self.augment(prepared, drafted, out, parts))
             };
-            facts.push(self.place((epoch, slot), place + i, scratch, &mut failures, work)?.0);
+            facts.push(self.place((epoch, position), place + i, scratch, &mut failures, work)?.0);
         }
         self.send(Message::Augmented { batch, place, facts, failures, piece })
     }
@@ -115,14 +115,14 @@ impl Worker<'_> {
     /// Tries one candidate after the other until `work` has served a place.
     fn place<T>(
         &self,
-        (epoch, slot): (u64, &Slot),
+        (epoch, position): (u64, &Position),
         place: usize,
         scratch: &mut Scratch,
         failures: &mut Vec<Failure>,
         mut work: impl FnMut(&Prepared<'_>, &mut Drafted, &mut Parts<'_>) -> Outcome<T>,
     ) -> Result<(Facts, T), Stopped> {
         for attempt in 0..MOST_ATTEMPTS {
-            let (index, key) = self.line.candidate(epoch, slot, attempt);
+            let (index, key) = self.line.candidate(epoch, position, attempt);
             let error = match catch_unwind(AssertUnwindSafe(|| self.sample(index, &key, scratch, &mut work))) {
                 // The data set's or an operator's: nobody knows what state it has left, so the run ends.
                 Err(payload) => {
@@ -167,7 +167,7 @@ impl Worker<'_> {
             Err(error) => return Ok(Err(error)),
         };
         clock.bytes(Stage::Read, prepared.bytes_read());
-        let mut drafted = match clock.work(Stage::Draw, line.views, || line.draft(&prepared, key)) {
+        let mut drafted = match clock.work(Stage::Params, line.views, || line.draft(&prepared, key)) {
             Ok(drafted) => drafted,
             Err(error) => return Ok(Err(error)),
         };
@@ -186,8 +186,8 @@ impl Worker<'_> {
         }
         Ok(done.map(|done| {
             line.stats.images(line.views);
-            let drawn = drafted.views.into_iter().map(|view| view.drawn).collect();
-            (Facts { id: key.sample, label: prepared.label.clone(), drawn }, done)
+            let params = drafted.views.into_iter().map(|view| view.params).collect();
+            (Facts { id: key.sample, label: prepared.label.clone(), params }, done)
         }))
     }
 
@@ -267,13 +267,13 @@ impl Worker<'_> {
         }
         if let Some(claim) = on_host {
             let source = (pixels, drafted.region);
-            let stage = if line.plan.keeps_exact() { Stage::Augment } else { Stage::Put };
+            let stage = if line.plan.keeps_exact() { Stage::Augment } else { Stage::Copy };
             clock.work(stage, 0, || line.keep_beside(claim, source, (reduced, kept), executor));
         }
-        clock.bytes(Stage::Put, bytes);
+        clock.bytes(Stage::Copy, bytes);
         let copy = |pixels: PixelsRef<'_>, (width, height): (u32, u32), at: u64, views: usize| {
             let copied =
-                clock.work(Stage::Put, views, || copy(pixels, width as usize, height as usize, &range, at as usize));
+                clock.work(Stage::Copy, views, || copy(pixels, width as usize, height as usize, &range, at as usize));
             copied.or_else(|error| {
                 self.send(Message::Fatal(error))?;
                 Err(Stopped)
@@ -297,7 +297,7 @@ impl Worker<'_> {
         for (view, program) in drafted.views.iter().zip(programs) {
             let mut pixels = view.pixels(drafted, pixels);
             let (size, program) = if view.reduce() {
-                line.stats.reduced();
+                line.stats.cpu_fallback();
                 clock.work(Stage::Augment, 1, || {
                     cpu::run_to_floats(&line.plan, &view.program, pixels, view.region, reduced, executor);
                 });

@@ -11,7 +11,7 @@ use super::sampling::{Filter, Sampling};
 use super::{Plan, fuse};
 use crate::error::Result;
 use crate::geometry::Rect;
-use crate::transforms::{Drawn, Effect, PaddingMode};
+use crate::transforms::{Effect, PaddingMode, Params};
 use std::sync::Arc;
 
 /// What a loader keeps behind a resize.
@@ -106,9 +106,9 @@ impl Plan {
     ///
     /// # Errors
     /// As [`program`](Self::program).
-    pub(crate) fn around_head(&self, drawn: &Drawn) -> Result<Option<(Program, Program)>> {
+    pub(crate) fn around_head(&self, params: &Params) -> Result<Option<(Program, Program)>> {
         let Some(divided) = &self.divided else { return Ok(None) };
-        let (head, rest) = divided.program(drawn)?.divided(divided.first_stage());
+        let (head, rest) = divided.program(params)?.divided(divided.first_stage());
         let idle = self.stages.len() - rest.stages.len();
         let mut stages = vec![StageProgram { sampling: Sampling::identity(head.size()), steps: Vec::new() }; idle];
         stages.extend(rest.stages);
@@ -143,9 +143,9 @@ impl Plan {
     ///
     /// # Errors
     /// As [`program`](Self::program).
-    pub(crate) fn kept_region(&self, drawn: &Drawn) -> Result<Rect> {
-        let ops = drawn.ops.partition_point(|op| op.slot < self.head.slots);
-        let program = Program::compose_ops(self, (drawn.width, drawn.height), &drawn.ops[..ops])?;
+    pub(crate) fn kept_region(&self, params: &Params) -> Result<Rect> {
+        let ops = params.ops.partition_point(|op| op.slot < self.head.slots);
+        let program = Program::compose_ops(self, (params.width, params.height), &params.ops[..ops])?;
         Ok(program.stages[0].sampling.hull())
     }
 
@@ -317,10 +317,10 @@ mod tests {
             (vec![Resize::new((8, 9)).interpolation(Interpolation::Nearest).into()], (9, 8), 0),
         ] {
             let plan = Plan::compile(&list, &Output::default()).unwrap().with_head(Behind::Exact);
-            let drawn = plan.draw(64, 48, &Key::default()).unwrap();
-            let (before, rest) = plan.around_head(&drawn).unwrap().unwrap();
+            let params = plan.make_params(64, 48, &Key::default()).unwrap();
+            let (before, rest) = plan.around_head(&params).unwrap().unwrap();
             assert_eq!(before.size(), head, "{list:?}");
-            assert_eq!((rest.stages.len(), rest.size()), (plan.stages().len(), plan.program(&drawn).unwrap().size()));
+            assert_eq!((rest.stages.len(), rest.size()), (plan.stages().len(), plan.program(&params).unwrap().size()));
             let identity = |stage: &&StageProgram| stage.sampling.x.scale == 1.0 && stage.steps.is_empty();
             assert_eq!(rest.stages[..idle].iter().take_while(identity).count(), idle, "{list:?}");
         }

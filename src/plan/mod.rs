@@ -1,7 +1,7 @@
 //! Transforms become a plan, and each image a small program of it. Never calls wgpu; knows neither files nor threads.
 //!
 //! [`Plan::compile`] looks at a list of transforms once: `fuse` distributes what they may emit over stages. For each image
-//! [`Plan::draw`] draws the concrete ops, `program` composes them into one `sampling` and a few colour steps per
+//! [`Plan::make_params`] makes the concrete ops, `program` composes them into one `sampling` and a few colour steps per
 //! stage, and `params` lays that out for the shaders that `wgsl` puts together. `cpu/` runs the same programs natively.
 
 mod custom;
@@ -16,8 +16,8 @@ pub(crate) mod wgsl;
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
-use crate::transforms::draw::{Context, first_slots};
-use crate::transforms::{Drawn, Effect, Key, Op, Slot, Slots, Transform, random_paths};
+use crate::transforms::params::{Context, first_slots};
+use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use fuse::{Place, Stage};
 use head::Head;
 pub use pass::Shader;
@@ -95,15 +95,15 @@ pub struct Output {
 ///
 /// let plan = Plan::compile(&[RandomResizedCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into()], &Output::default())?;
 /// assert_eq!(plan.passes(), 1);
-/// let drawn = plan.draw(500, 375, &Key { seed: 42, sample: 7, ..Key::default() })?;
-/// println!("{plan}\n{drawn:?}");
+/// let params = plan.make_params(500, 375, &Key { seed: 42, sample: 7, ..Key::default() })?;
+/// println!("{plan}\n{params:?}");
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
     transforms: Vec<Transform>,
     first_slots: Vec<u16>,
-    /// What `draw` emits for a plan of fixed operations.
+    /// The operations of [`Plan::fixed`]; empty for other plans.
     fixed: Vec<Op>,
     slots: Vec<Slot>,
     places: Vec<Place>,
@@ -175,14 +175,15 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan of fixed operations: nothing is random, and `draw` gives them as they are, each in a slot of its own.
+    /// A plan of fixed operations, each in a slot of its own: [`make_params`](Self::make_params) returns them for every
+    /// image.
     ///
     /// ```
     /// use gpufeed::transforms::Op;
     /// use gpufeed::{Output, Plan};
     ///
     /// let plan = Plan::fixed(3, &[Op::HorizontalFlip, Op::Brightness { factor: 0.5 }], &Output::default())?;
-    /// assert_eq!(plan.draw(8, 8, &Default::default())?.ops.len(), 2);
+    /// assert_eq!(plan.make_params(8, 8, &Default::default())?.ops.len(), 2);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     ///
@@ -218,43 +219,44 @@ impl Plan {
         Ok(())
     }
 
-    /// Draws the parameters of one image of `width` × `height` (EXIF orientation applied).
+    /// Makes the parameters of one image of `width` × `height` pixels, EXIF orientation applied. They depend on the size
+    /// and the key alone.
     ///
     /// # Errors
     /// [`ErrorKind::Transform`](crate::ErrorKind::Transform) if an operator cannot work on that size.
-    pub fn draw(&self, width: u32, height: u32, key: &Key) -> Result<Drawn> {
-        self.draw_with((width, height), key, None)
+    pub fn make_params(&self, width: u32, height: u32, key: &Key) -> Result<Params> {
+        self.params_with((width, height), key, None)
     }
 
-    /// For `draw_ahead`.
+    /// The random numbers for [`make_params_ahead`](Self::make_params_ahead).
     pub(crate) fn ahead(&self) -> Ahead {
         let mut paths = Vec::new();
         random_paths(&self.transforms, 0, &mut paths);
         Ahead::new(paths)
     }
 
-    /// [`draw`](Self::draw) with the numbers that `ahead` has for the `image`-th of its keys, which is `key`.
+    /// [`make_params`](Self::make_params) with the numbers that `ahead` has for the `image`-th of its keys, which is `key`.
     ///
     /// # Errors
-    /// As `draw`.
-    pub(crate) fn draw_ahead(&self, size: (u32, u32), key: &Key, ahead: (&Ahead, usize)) -> Result<Drawn> {
-        self.draw_with(size, key, Some(ahead))
+    /// As [`make_params`](Self::make_params).
+    pub(crate) fn make_params_ahead(&self, size: (u32, u32), key: &Key, ahead: (&Ahead, usize)) -> Result<Params> {
+        self.params_with(size, key, Some(ahead))
     }
 
-    fn draw_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<(&Ahead, usize)>) -> Result<Drawn> {
+    fn params_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<(&Ahead, usize)>) -> Result<Params> {
         let mut ops = Vec::with_capacity(self.slots.len());
         let mut context = Context::new(*key, (width, height), self.input_channels, ahead, &mut ops);
-        context.draw_list(&self.transforms, &self.first_slots)?;
+        context.make_params_of_list(&self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
         }
-        Ok(Drawn { width, height, ops, scale: Scale::Full })
+        Ok(Params { width, height, ops, scale: Scale::Full })
     }
 
     /// The region of the source image that the plan reads for these parameters: a crop with the pixels around it that a
     /// filter needs. Decoding that region gives every pixel that the result depends on.
     ///
-    /// The region is one of the whole image at full size, EXIF orientation applied, whatever [`Drawn::scale`] says.
+    /// The region is one of the whole image at full size, EXIF orientation applied, whatever [`Params::scale`] says.
     ///
     /// ```
     /// use gpufeed::decode::Rect;
@@ -262,19 +264,19 @@ impl Plan {
     /// use gpufeed::{Output, Plan};
     ///
     /// let plan = Plan::compile(&[CenterCrop::new(32).into()], &Output::default())?;
-    /// let drawn = plan.draw(64, 48, &Key::default())?;
-    /// assert_eq!(plan.source_region(&drawn)?, Rect { left: 16, top: 8, width: 32, height: 32 });
+    /// let params = plan.make_params(64, 48, &Key::default())?;
+    /// assert_eq!(plan.source_region(&params)?, Rect { left: 16, top: 8, width: 32, height: 32 });
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters do not belong to the plan.
-    pub fn source_region(&self, drawn: &Drawn) -> Result<Rect> {
-        Ok(self.program(drawn)?.stages[0].sampling.hull())
+    pub fn source_region(&self, params: &Params) -> Result<Rect> {
+        Ok(self.program(params)?.stages[0].sampling.hull())
     }
 
-    pub(crate) fn program(&self, drawn: &Drawn) -> Result<Program> {
-        Program::compose(self, drawn)
+    pub(crate) fn program(&self, params: &Params) -> Result<Program> {
+        Program::compose(self, params)
     }
 
     /// Dispatches a chunk of a batch: stages, statistics, and one more where f32 is packed into words.

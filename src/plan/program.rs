@@ -5,7 +5,7 @@ use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
-use crate::transforms::{Drawn, DrawnOp, Effect, Erased, Op, opcode};
+use crate::transforms::{Effect, Erased, Op, Params, ParamsOp, opcode};
 use bytemuck::{Pod, Zeroable};
 
 /// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
@@ -42,23 +42,23 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Composes `drawn` along the plan's stages.
+    /// Composes `params` along the plan's stages.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` if `drawn` does not belong to this plan or an op reaches outside its image.
-    pub(crate) fn compose(plan: &Plan, drawn: &Drawn) -> Result<Program> {
-        let program = Program::compose_ops(plan, (drawn.width, drawn.height), &drawn.ops)?;
+    /// `ErrorKind::Argument` if `params` does not belong to this plan or an op reaches outside its image.
+    pub(crate) fn compose(plan: &Plan, params: &Params) -> Result<Program> {
+        let program = Program::compose_ops(plan, (params.width, params.height), &params.ops)?;
         let size = program.size();
         if let Some(expected) = plan.size.filter(|&expected| expected != size) {
             let reason = format!("the result has {size:?} pixels, the plan's output {expected:?}");
-            return Err(Error::argument("drawn", reason));
+            return Err(Error::argument("params", reason));
         }
         Ok(program)
     }
 
     /// The same for the first ops of a list, whatever size comes out.
-    pub(super) fn compose_ops(plan: &Plan, (width, height): (u32, u32), ops: &[DrawnOp]) -> Result<Program> {
-        let bad = |reason: String| Error::argument("drawn", reason);
+    pub(super) fn compose_ops(plan: &Plan, (width, height): (u32, u32), ops: &[ParamsOp]) -> Result<Program> {
+        let bad = |reason: String| Error::argument("params", reason);
         if width == 0 || height == 0 {
             return Err(bad(format!("an image of {width}x{height} pixels")));
         }
@@ -136,7 +136,7 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
     let inside = |offset: u32, len: u32, side: u32| len > 0 && offset.checked_add(len).is_some_and(|end| end <= side);
     let finite =
         |numbers: &[f32]| if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) };
-    let side = |side: u64| side > 0 && side <= u64::from(crate::transforms::draw::MAX_SIDE);
+    let side = |side: u64| side > 0 && side <= u64::from(crate::transforms::params::MAX_SIDE);
     match *op {
         Op::Crop { top, left, height, width } if inside(left, width, w) && inside(top, height, h) => Ok(()),
         Op::Erase { top, left, height, width, value } if inside(left, width, w) && inside(top, height, h) => {

@@ -68,8 +68,8 @@ mod tests {
             number += images as u64;
             ahead.draw(&keys);
             for (image, key) in keys.iter().enumerate() {
-                let alone = plan.draw(40, 30, key).unwrap();
-                assert_eq!(plan.draw_ahead((40, 30), key, (&ahead, image)).unwrap(), alone);
+                let alone = plan.make_params(40, 30, key).unwrap();
+                assert_eq!(plan.make_params_ahead((40, 30), key, (&ahead, image)).unwrap(), alone);
             }
             assert!(ahead.first(ahead.paths[0], images).is_none());
         }
@@ -80,7 +80,8 @@ mod tests {
             let groups = keys.len().div_ceil(LANES);
             ahead.blocks[operator * groups..][..groups].as_flattened_mut().iter_mut().flatten().for_each(|n| *n = !*n);
             let changes = |(image, key): (usize, &Key)| {
-                plan.draw_ahead((40, 30), key, (&ahead, image)).unwrap() != plan.draw(40, 30, key).unwrap()
+                plan.make_params_ahead((40, 30), key, (&ahead, image)).unwrap()
+                    != plan.make_params(40, 30, key).unwrap()
             };
             assert!(keys.iter().enumerate().any(changes), "operator {operator}");
         }

@@ -31,7 +31,7 @@ pub struct Numbers {
     /// The stream's first integers, where they are there already.
     first: Option<Block>,
     /// How many of them were drawn.
-    drawn: usize,
+    params: usize,
     /// What goes on behind them; made when it is needed.
     generator: Option<ChaCha8Rng>,
 }
@@ -39,7 +39,7 @@ pub struct Numbers {
 impl Numbers {
     /// Stream `stream` under `key`, from its start.
     pub(crate) fn new(key: [u8; 32], stream: u64) -> Self {
-        Numbers { key, stream, first: None, drawn: 0, generator: None }
+        Numbers { key, stream, first: None, params: 0, generator: None }
     }
 
     /// The same, of which the first integers are there already.
@@ -48,15 +48,15 @@ impl Numbers {
     }
 
     fn next(&mut self) -> u64 {
-        if let Some(&number) = self.first.as_ref().and_then(|first| first.get(self.drawn)) {
-            self.drawn += 1;
+        if let Some(&number) = self.first.as_ref().and_then(|first| first.get(self.params)) {
+            self.params += 1;
             return number;
         }
         let generator = self.generator.get_or_insert_with(|| {
             let mut generator = ChaCha8Rng::from_seed(self.key);
             generator.set_stream(self.stream);
             // In words of 32 bits.
-            generator.set_word_pos(2 * self.drawn as u128);
+            generator.set_word_pos(2 * self.params as u128);
             generator
         });
         generator.next_u64()

@@ -1,7 +1,7 @@
 //! What each key of a `[[transform]]` table may be, for errors about values of a wrong type. Values of the right type are
 //! checked by the operators themselves.
 
-use crate::transforms::draw::MAX_SIDE;
+use crate::transforms::params::MAX_SIDE;
 
 /// What works for `key` of the operator `transform`.
 pub(super) fn works(transform: &str, key: &str) -> Option<String> {

@@ -19,7 +19,7 @@
 //!
 //! let epoch = shards[1].epoch(0);
 //! assert_eq!(epoch.batch(0).len(), 100);
-//! assert!(epoch.batch(5).all(|slot| slot.padding)); // 1001 is odd: this shard has one too few
+//! assert!(epoch.batch(5).all(|position| position.padding)); // 1001 is odd: this shard has one too few
 //! # Ok::<(), gpufeed::Error>(())
 //! ```
 
@@ -33,7 +33,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::random::Numbers;
 use weights::Weights;
 
-pub use order::{EpochOrder, Slot};
+pub use order::{EpochOrder, Position};
 pub(crate) use shuffle::shuffled;
 pub(crate) use weights::check_weights;
 
@@ -57,12 +57,12 @@ pub(crate) use weights::check_weights;
 #[serde(rename_all = "snake_case")]
 pub enum LastBatch {
     /// The last batch is smaller. Shards are still made equally long: the last samples of some are
-    /// [padding](Slot::padding).
+    /// [padding](Position::padding).
     #[default]
     Partial,
     /// They are left out of the epoch; another shuffle leaves out others.
     Drop,
-    /// The last batch is filled up with [padding](Slot::padding): samples from the epoch's start.
+    /// The last batch is filled up with [padding](Position::padding): samples from the epoch's start.
     Pad,
 }
 
@@ -97,8 +97,8 @@ pub struct State {
 ///
 /// let sampler = Sampler::new(50_000, 256)?.shuffle(true).seed(1).last_batch(LastBatch::Drop)?;
 /// assert_eq!(sampler.batches(), 195);
-/// let first: Vec<usize> = sampler.epoch(0).batch(0).map(|slot| slot.index).collect();
-/// let again: Vec<usize> = sampler.epoch(0).batch(0).map(|slot| slot.index).collect();
+/// let first: Vec<usize> = sampler.epoch(0).batch(0).map(|position| position.index).collect();
+/// let again: Vec<usize> = sampler.epoch(0).batch(0).map(|position| position.index).collect();
 /// assert_eq!(first, again);
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
@@ -179,7 +179,7 @@ impl Sampler {
     /// use gpufeed::Sampler;
     ///
     /// let sampler = Sampler::new(4, 4)?.weights(&[0.0, 1.0, 0.0, 1.0])?;
-    /// assert!(sampler.epoch(0).batch(0).all(|slot| slot.index % 2 == 1));
+    /// assert!(sampler.epoch(0).batch(0).all(|position| position.index % 2 == 1));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     ///
@@ -220,7 +220,7 @@ impl Sampler {
     }
 
     /// Slots of an epoch of this shard: all batches together.
-    fn slots(&self) -> usize {
+    fn positions(&self) -> usize {
         match self.last_batch {
             LastBatch::Partial => self.shard_len(),
             LastBatch::Drop | LastBatch::Pad => self.batches() * self.batch_size,

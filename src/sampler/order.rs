@@ -2,32 +2,32 @@
 
 use super::Sampler;
 use super::shuffle::permutation;
-use super::weights::Drawn;
+use super::weights::WeightedOrder;
 
-/// One place in a batch: which sample, and for the how-manieth time in the epoch.
+/// One position of the epoch's order: the sample there, and how often the epoch has had it before.
 ///
 /// `(index, occurrence)` is unique in an epoch, over all shards.
 ///
 /// ```
-/// use gpufeed::{LastBatch, Sampler, Slot};
+/// use gpufeed::{LastBatch, Sampler, Position};
 ///
 /// // Two samples fill a batch of five.
 /// let epoch = Sampler::new(2, 5)?.last_batch(LastBatch::Pad)?.epoch(0);
-/// let slots: Vec<Slot> = epoch.batch(0).collect();
-/// assert_eq!(slots[1], Slot { index: 1, occurrence: 0, position: 1, padding: false });
-/// assert_eq!(slots[4], Slot { index: 0, occurrence: 2, position: 4, padding: true });
+/// let positions: Vec<Position> = epoch.batch(0).collect();
+/// assert_eq!(positions[1], Position { index: 1, occurrence: 0, global: 1, padding: false });
+/// assert_eq!(positions[4], Position { index: 0, occurrence: 2, global: 4, padding: true });
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Slot {
+pub struct Position {
     /// The sample's index in the data set.
     pub index: usize,
-    /// How often the epoch has had this sample before: 0, and more for padding and where samples are drawn by
+    /// How often the epoch has had this sample before: 0, or more for padding and for samples that are drawn by
     /// [weight](super::Sampler::weights).
     pub occurrence: u32,
-    /// The place in the epoch's order before sharding: a sample's first one is the same in any world.
+    /// The number of the position in the epoch's order before sharding, the same for any number of shards.
     /// Padding comes after all samples, from position `len` on.
-    pub position: u64,
+    pub global: u64,
     /// Whether it only fills up a batch or a shard with a sample that the epoch has elsewhere.
     pub padding: bool,
 }
@@ -41,7 +41,7 @@ pub struct Slot {
 ///
 /// let epoch = Sampler::new(10, 4)?.epoch(0);
 /// assert_eq!(epoch.batches(), 3);
-/// assert!(epoch.batch(2).map(|slot| slot.index).eq([8, 9]));
+/// assert!(epoch.batch(2).map(|position| position.index).eq([8, 9]));
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ enum Order {
     Sequential,
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
-    Weighted(Drawn),
+    Weighted(WeightedOrder),
 }
 
 impl EpochOrder {
@@ -74,7 +74,7 @@ impl EpochOrder {
         EpochOrder { sampler, epoch, order }
     }
 
-    /// Which epoch it is.
+    /// The number of the epoch.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -84,17 +84,17 @@ impl EpochOrder {
         self.sampler.batches()
     }
 
-    /// The slots of batch `batch` in order; its `len()` is the batch's size, and skipping to a slot with
+    /// The positions of batch `batch` in order; its `len()` is the batch's size, and skipping to a position with
     /// `nth` takes one step. None from [`batches`](Self::batches) on.
-    pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Slot> + Clone + '_ {
+    pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Position> + Clone + '_ {
         let &Sampler { batch_size, rank, world, .. } = &self.sampler;
-        let end = self.sampler.slots();
+        let end = self.sampler.positions();
         let first = batch.saturating_mul(batch_size).min(end);
         let last = first.saturating_add(batch_size).min(end);
-        (first..last).map(move |place| self.slot(rank + place * world))
+        (first..last).map(move |place| self.at(rank + place * world))
     }
 
-    fn slot(&self, position: usize) -> Slot {
+    fn at(&self, position: usize) -> Position {
         let len = self.sampler.len;
         let (round, place) = (position / len, position % len);
         // No cast loses anything: Sampler::checked bounds positions, rounds and occurrences.
@@ -102,12 +102,12 @@ impl EpochOrder {
             Order::Sequential => (place, round as u32),
             Order::Narrow(order) => (order[place] as usize, round as u32),
             Order::Wide(order) => (order[place] as usize, round as u32),
-            Order::Weighted(drawn) => {
-                let index = drawn.indices[place] as usize;
-                (index, drawn.occurrences[place] + round as u32 * drawn.counts[index])
+            Order::Weighted(order) => {
+                let index = order.indices[place] as usize;
+                (index, order.occurrences[place] + round as u32 * order.counts[index])
             }
         };
-        Slot { index, occurrence, position: position as u64, padding: round > 0 }
+        Position { index, occurrence, global: position as u64, padding: round > 0 }
     }
 }
 
@@ -120,13 +120,13 @@ mod tests {
 
     const LAST: [LastBatch; 3] = [LastBatch::Partial, LastBatch::Drop, LastBatch::Pad];
 
-    fn slots(sampler: Sampler, epoch: u64) -> Vec<Slot> {
+    fn positions(sampler: Sampler, epoch: u64) -> Vec<Position> {
         let order = sampler.epoch(epoch);
         (0..order.batches()).flat_map(|batch| order.batch(batch).collect::<Vec<_>>()).collect()
     }
 
     fn indices(sampler: Sampler, epoch: u64) -> Vec<usize> {
-        slots(sampler, epoch).iter().map(|slot| slot.index).collect()
+        positions(sampler, epoch).iter().map(|position| position.index).collect()
     }
 
     #[test]
@@ -135,18 +135,18 @@ mod tests {
         assert_eq!(indices(shard(0), 5), [0, 3, 6]);
         assert_eq!(indices(shard(1), 5), [1, 4, 0]);
         assert_eq!(indices(shard(2), 5), [2, 5, 1]);
-        let padded: Vec<bool> = slots(shard(2), 5).iter().map(|slot| slot.padding).collect();
+        let padded: Vec<bool> = positions(shard(2), 5).iter().map(|position| position.padding).collect();
         assert_eq!(padded, [false, false, true]);
     }
 
     #[test]
     fn padding_wraps_as_often_as_needed() {
         let sampler = Sampler::new(3, 8).unwrap().last_batch(LastBatch::Pad).unwrap();
-        let occurrences: Vec<u32> = slots(sampler.clone(), 0).iter().map(|slot| slot.occurrence).collect();
+        let occurrences: Vec<u32> = positions(sampler.clone(), 0).iter().map(|position| position.occurrence).collect();
         assert_eq!(indices(sampler.clone(), 0), [0, 1, 2, 0, 1, 2, 0, 1]);
         assert_eq!(occurrences, [0, 0, 0, 1, 1, 1, 2, 2]);
         // More shards than samples: the last ones have padding alone.
-        assert!(slots(sampler.shard(3, 4).unwrap(), 0).iter().all(|slot| slot.padding));
+        assert!(positions(sampler.shard(3, 4).unwrap(), 0).iter().all(|position| position.padding));
     }
 
     #[test]
@@ -177,13 +177,13 @@ mod tests {
     }
 
     /// Whether the shards together are what the module promises; `Err` says what is not.
-    fn check_union(shards: &[Vec<Slot>], len: usize, last: LastBatch) -> Result<(), String> {
-        let all: Vec<Slot> = shards.iter().flatten().copied().collect();
-        let distinct: HashSet<_> = all.iter().map(|slot| (slot.index, slot.occurrence)).collect();
+    fn check_union(shards: &[Vec<Position>], len: usize, last: LastBatch) -> Result<(), String> {
+        let all: Vec<Position> = shards.iter().flatten().copied().collect();
+        let distinct: HashSet<_> = all.iter().map(|position| (position.index, position.occurrence)).collect();
         if distinct.len() != all.len() {
             return Err("a sample twice for the same time".into());
         }
-        let real: HashSet<_> = all.iter().filter(|s| !s.padding).map(|slot| slot.index).collect();
+        let real: HashSet<_> = all.iter().filter(|s| !s.padding).map(|position| position.index).collect();
         let expected = match last {
             LastBatch::Drop => all.len(),
             LastBatch::Partial | LastBatch::Pad => len,
@@ -191,7 +191,7 @@ mod tests {
         if real.len() != expected || real.iter().any(|&index| index >= len) {
             return Err(format!("{} samples instead of {expected}", real.len()));
         }
-        match all.iter().all(|slot| slot.padding == (slot.occurrence > 0)) {
+        match all.iter().all(|position| position.padding == (position.occurrence > 0)) {
             true => Ok(()),
             false => Err("padding that is no repeat".into()),
         }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_union_check_rejects() {
-        let shards: Vec<_> = (0..2).map(|r| slots(Sampler::new(9, 2).unwrap().shard(r, 2).unwrap(), 0)).collect();
+        let shards: Vec<_> = (0..2).map(|r| positions(Sampler::new(9, 2).unwrap().shard(r, 2).unwrap(), 0)).collect();
         check_union(&shards, 9, LastBatch::Partial).unwrap();
         let overlapping = [shards[0].clone(), shards[0].clone()];
         assert!(check_union(&overlapping, 9, LastBatch::Partial).is_err());
@@ -216,24 +216,27 @@ mod tests {
         let weights: Vec<f64> = (0..23).map(|sample| f64::from(sample % 5)).collect();
         for (world, last) in [1, 2, 3, 7].into_iter().flat_map(|world| LAST.map(|last| (world, last))) {
             let sampler = Sampler::new(23, 3).unwrap().seed(4).weights(&weights).unwrap();
-            let whole = slots(sampler.clone(), 8);
-            assert_eq!(whole, slots(sampler.clone().shuffle(true), 8), "shuffling changes nothing");
-            assert_ne!(whole, slots(sampler.clone(), 9));
-            assert!(whole.iter().any(|slot| slot.occurrence > 0 && !slot.padding));
+            let whole = positions(sampler.clone(), 8);
+            assert_eq!(whole, positions(sampler.clone().shuffle(true), 8), "shuffling changes nothing");
+            assert_ne!(whole, positions(sampler.clone(), 9));
+            assert!(whole.iter().any(|position| position.occurrence > 0 && !position.padding));
             let mut times = HashSet::new();
             for rank in 0..world {
                 let shard = sampler.clone().shard(rank, world).unwrap().last_batch(last).unwrap();
-                let (order, all) = (shard.epoch(8), slots(shard.clone(), 8));
+                let (order, all) = (shard.epoch(8), positions(shard.clone(), 8));
                 assert_eq!(order.batch(1).collect::<Vec<_>>(), all[3..all.len().min(6)], "resumed");
-                for (place, slot) in all.iter().enumerate() {
-                    assert_eq!(slot.position as usize, rank + place * world);
-                    assert_eq!(slot.padding, slot.position >= 23);
-                    assert!(weights[slot.index] > 0.0);
-                    match whole.get(slot.position as usize) {
-                        Some(same) => assert_eq!(slot, same),
-                        None => assert_eq!(slot.index, whole[slot.position as usize % 23].index),
+                for (place, position) in all.iter().enumerate() {
+                    assert_eq!(position.global as usize, rank + place * world);
+                    assert_eq!(position.padding, position.global >= 23);
+                    assert!(weights[position.index] > 0.0);
+                    match whole.get(position.global as usize) {
+                        Some(same) => assert_eq!(position, same),
+                        None => assert_eq!(position.index, whole[position.global as usize % 23].index),
                     }
-                    assert!(times.insert((slot.index, slot.occurrence)), "{slot:?} of world {world}, {last:?}");
+                    assert!(
+                        times.insert((position.index, position.occurrence)),
+                        "{position:?} of world {world}, {last:?}"
+                    );
                 }
             }
         }
@@ -243,13 +246,13 @@ mod tests {
     fn weighted_padding_goes_round_as_often_as_needed() {
         let sampler =
             Sampler::new(3, 20).unwrap().weights(&[1.0, 0.0, 1.0]).unwrap().last_batch(LastBatch::Pad).unwrap();
-        let all = slots(sampler, 0);
-        let distinct: HashSet<_> = all.iter().map(|slot| (slot.index, slot.occurrence)).collect();
+        let all = positions(sampler, 0);
+        let distinct: HashSet<_> = all.iter().map(|position| (position.index, position.occurrence)).collect();
         assert_eq!((all.len(), distinct.len()), (20, 20));
         // None is left out: the n-th time of a sample is its n-th place.
         for index in [0, 2] {
-            let times = all.iter().filter(|slot| slot.index == index).map(|slot| slot.occurrence);
-            assert!(times.eq(0..all.iter().filter(|slot| slot.index == index).count() as u32));
+            let times = all.iter().filter(|position| position.index == index).map(|position| position.occurrence);
+            assert!(times.eq(0..all.iter().filter(|position| position.index == index).count() as u32));
         }
     }
 
@@ -281,20 +284,20 @@ mod tests {
                     LastBatch::Drop => len / world / batch_size * batch_size,
                     LastBatch::Pad => len.div_ceil(world).div_ceil(batch_size) * batch_size,
                 };
-                let all = slots(shard, epoch);
+                let all = positions(shard, epoch);
                 prop_assert_eq!(all.len(), expected);
                 // Resumed at any batch: the rest of the same list.
                 for batch in 0..order.batches() {
-                    let direct: Vec<Slot> = order.batch(batch).collect();
+                    let direct: Vec<Position> = order.batch(batch).collect();
                     prop_assert_eq!(Some(&direct[..]), all.chunks(batch_size).nth(batch));
                     prop_assert_eq!(order.batch(batch).nth(direct.len() - 1), direct.last().copied());
                 }
                 // The same permutation whatever the world.
-                for slot in &all {
-                    let position = slot.position as usize;
-                    prop_assert_eq!(position % world, rank);
-                    prop_assert_eq!(slot.index, whole[position % len]);
-                    prop_assert_eq!(slot.occurrence as usize, position / len);
+                for position in &all {
+                    let global = position.global as usize;
+                    prop_assert_eq!(global % world, rank);
+                    prop_assert_eq!(position.index, whole[global % len]);
+                    prop_assert_eq!(position.occurrence as usize, global / len);
                 }
                 shards.push(all);
             }

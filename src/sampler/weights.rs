@@ -29,7 +29,7 @@ impl Eq for Weights {}
 
 /// The samples of an epoch, place by place.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(super) struct WeightedOrder {
     pub(super) indices: Vec<u32>,
     /// How often the place's sample came before it.
     pub(super) occurrences: Vec<u32>,
@@ -100,22 +100,25 @@ impl Weights {
     }
 
     /// As many samples as there are weights.
-    pub(super) fn epoch(&self, seed: u64, epoch: u64) -> Drawn {
+    pub(super) fn epoch(&self, seed: u64, epoch: u64) -> WeightedOrder {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&epoch.to_le_bytes());
         key[16..].copy_from_slice(&DOMAIN);
         let mut numbers = Numbers::new(key, 0);
         let len = self.sums.len();
-        let mut drawn =
-            Drawn { indices: Vec::with_capacity(len), occurrences: Vec::with_capacity(len), counts: vec![0; len] };
+        let mut order = WeightedOrder {
+            indices: Vec::with_capacity(len),
+            occurrences: Vec::with_capacity(len),
+            counts: vec![0; len],
+        };
         for _ in 0..len {
             let sample = self.draw(&mut numbers);
-            drawn.indices.push(sample as u32); // Weights::new lets no larger one in.
-            drawn.occurrences.push(drawn.counts[sample]);
-            drawn.counts[sample] += 1;
+            order.indices.push(sample as u32); // Weights::new lets no larger one in.
+            order.occurrences.push(order.counts[sample]);
+            order.counts[sample] += 1;
         }
-        drawn
+        order
     }
 }
 
@@ -168,13 +171,13 @@ mod tests {
 
     #[test]
     fn occurrences_count_from_0() {
-        let drawn = Weights::new(&[1.0, 5.0, 1.0, 0.0], 4).unwrap().epoch(3, 9);
+        let order = Weights::new(&[1.0, 5.0, 1.0, 0.0], 4).unwrap().epoch(3, 9);
         let mut counts = [0; 4];
-        for (&index, &occurrence) in drawn.indices.iter().zip(&drawn.occurrences) {
+        for (&index, &occurrence) in order.indices.iter().zip(&order.occurrences) {
             assert_eq!(occurrence, counts[index as usize]);
             counts[index as usize] += 1;
         }
-        assert_eq!((drawn.counts, counts.iter().sum::<u32>()), (counts.to_vec(), 4));
+        assert_eq!((order.counts, counts.iter().sum::<u32>()), (counts.to_vec(), 4));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::{Op, PaddingMode};
+use super::params::{Context, Numbers};
 use super::{CropSize, Effect, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl Operator for CenterCrop {
         slots.set_size(Some((width, height)));
     }
 
-    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         let CropSize { height, width } = self.size;
         let ((left, right), (top, bottom)) = (padding(context.width, width), padding(context.height, height));
         if (left, right, top, bottom) != (0, 0, 0, 0) {

@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::Op;
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots, opcode};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ impl Operator for ColorJitter {
         }
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         // Fisher-Yates over the four, then the factors in fixed order, as torchvision draws them.
         let mut order = [0usize, 1, 2, 3];
         for i in (1..4).rev() {

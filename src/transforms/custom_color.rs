@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::Op;
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slot, Slots, snippet};
 use crate::error::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
@@ -28,9 +28,9 @@ type Draw = dyn Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync;
 ///
 /// let plan = Plan::compile(&[Resize::new((8, 8)).into(), gamma.into(), Normalize::IMAGENET.into()], &Output::default())?;
 /// assert_eq!(plan.passes(), 1);
-/// let drawn = plan.draw(16, 16, &Key { seed: 42, ..Key::default() })?;
+/// let params = plan.make_params(16, 16, &Key { seed: 42, ..Key::default() })?;
 /// let pixels = Pixels::new(16, 16, PixelFormat::Rgb8, &[127; 16 * 16 * 3])?;
-/// let image = Processor::new(&plan, &Backend::Cpu)?.run(&[(pixels, &drawn)])?;
+/// let image = Processor::new(&plan, &Backend::Cpu)?.run(&[(pixels, &params)])?;
 /// # assert_eq!(image.len(), 3 * 8 * 8 * 4);
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
@@ -54,7 +54,7 @@ type Draw = dyn Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync;
 /// # The native twin
 ///
 /// The CPU executor calls it: on [`Backend::Cpu`](crate::Backend::Cpu), on software adapters unless told otherwise, and for
-/// images that are not for the GPU (`Stats::reduced`). gpufeed cannot know whether it computes what the WGSL does; compare a
+/// images that are not for the GPU (`Stats::cpu_fallback`). gpufeed cannot know whether it computes what the WGSL does; compare a
 /// few images with [`Processor`](crate::Processor), as `examples/custom_transform.rs` does. The workers call it from several
 /// threads at once, for a pixel at a time. A panic in it, or in the closure that draws, ends the run with an error that
 /// names the sample.
@@ -128,7 +128,7 @@ impl Operator for CustomColor {
         slots.list.push(Slot { transform: self.name, effect: Effect::Custom, optional, custom });
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let Some(parameters) = (self.draw)(numbers) else { return Ok(()) };
         if parameters.iter().any(|parameter| !parameter.is_finite()) {
             let reason =

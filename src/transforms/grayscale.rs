@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::Op;
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl Operator for Grayscale {
         slots.push(Self::NAME, Effect::Channels(self.num_output_channels));
     }
 
-    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         context.emit(0, Op::Grayscale { channels: self.num_output_channels })
     }
 }

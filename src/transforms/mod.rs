@@ -1,6 +1,6 @@
 //! What the user asks for: torchvision v2's operators as plain serde data, one file each.
 //!
-//! A [`Transform`] knows how to check its arguments, how to *draw* its random numbers for an image of a given size
+//! A [`Transform`] knows how to check its arguments, how to make the parameters for an image of a given size
 //! (never its pixels), and which concrete [`Op`]s it may emit. What the ops compute is `plan/`'s business.
 //!
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
@@ -9,12 +9,12 @@
 mod center_crop;
 mod color_jitter;
 mod custom_color;
-pub(crate) mod draw;
 mod grayscale;
 mod normalize;
 mod op;
 pub(crate) mod opcode;
 mod pad;
+pub(crate) mod params;
 mod random_apply;
 mod random_channel_permutation;
 mod random_crop;
@@ -33,11 +33,11 @@ pub use crate::random::key::Key;
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
-pub use draw::{Drawn, DrawnOp};
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
 pub use op::{Erased, Interpolation, Op, PaddingMode};
 pub use pad::{Pad, Padding};
+pub use params::{Params, ParamsOp};
 pub use random_apply::RandomApply;
 pub use random_channel_permutation::RandomChannelPermutation;
 pub use random_crop::RandomCrop;
@@ -54,7 +54,7 @@ pub use resize::{Resize, ResizeTo};
 pub use crate::random::Numbers;
 
 use crate::error::Result;
-use draw::Context;
+use params::Context;
 use serde::{Deserialize, Serialize};
 
 /// What every operator answers: the three questions that the planner and the workers ask.
@@ -65,10 +65,10 @@ pub(crate) trait Operator {
     const FIXED: bool = false;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
-    /// Lists every op that `draw` may emit, in the order in which it emits those that move pixels.
+    /// Lists every op that `make_params` may emit, in the order in which it emits those that move pixels.
     fn slots(&self, slots: &mut Slots);
     /// Draws this image's numbers and emits its ops.
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
 }
 
 /// What one op may do to the image, as far as the planner must know before any image is seen.
@@ -175,9 +175,9 @@ macro_rules! transforms {
                 match self { $(Transform::$name(t) => t.slots(slots)),+ }
             }
 
-            pub(crate) fn draw(&self, context: &mut Context<'_>) -> Result<()> {
+            pub(crate) fn make_params(&self, context: &mut Context<'_>) -> Result<()> {
                 let mut numbers = context.numbers();
-                match self { $(Transform::$name(t) => t.draw(context, &mut numbers)),+ }
+                match self { $(Transform::$name(t) => t.make_params(context, &mut numbers)),+ }
             }
         }
     };
@@ -265,8 +265,8 @@ impl From<(u32, u32)> for CropSize {
 
 impl CropSize {
     fn validate(self) -> Result<()> {
-        draw::check_side("size", self.height)?;
-        draw::check_side("size", self.width)
+        params::check_side("size", self.height)?;
+        params::check_side("size", self.width)
     }
 }
 

@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::Op;
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ impl Operator for Normalize {
         slots.push(Self::NAME, Effect::Normalize);
     }
 
-    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         context.emit(0, Op::Normalize { mean: self.mean, std: self.std })
     }
 }

@@ -1,5 +1,5 @@
-use super::draw::{Context, MAX_SIDE, Numbers, check_fill};
 use super::op::{Op, PaddingMode};
+use super::params::{Context, MAX_SIDE, Numbers, check_fill};
 use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ impl Operator for Pad {
         slots.set_size(size);
     }
 
-    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         let [left, top, right, bottom] = self.padding.sides();
         context.emit(0, Op::Pad { left, top, right, bottom, mode: self.padding_mode, fill: self.fill })
     }

@@ -1,4 +1,4 @@
-use super::draw::{Context, Numbers, check_probability, first_slots};
+use super::params::{Context, Numbers, check_probability, first_slots};
 use super::{Operator, Slots, Transform};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -54,9 +54,9 @@ impl Operator for RandomApply {
         }
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         if numbers.chance(self.p) {
-            context.draw_list(&self.transforms, &first_slots(&self.transforms))
+            context.make_params_of_list(&self.transforms, &first_slots(&self.transforms))
         } else {
             Ok(())
         }

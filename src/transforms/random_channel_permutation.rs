@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::Op;
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots, opcode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl Operator for RandomChannelPermutation {
         slots.push(Self::NAME, Effect::Color(opcode::PERMUTE_CHANNELS));
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         // One channel has one order.
         if context.channels == 1 {
             return Ok(());

@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers, check_fill};
 use super::op::{Op, PaddingMode};
+use super::params::{Context, Numbers, check_fill};
 use super::{CropSize, Effect, Operator, Padding, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Operator for RandomCrop {
         slots.set_size(Some((width, height)));
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let CropSize { height, width } = self.size;
         if let Some(padding) = self.padding {
             let [left, top, right, bottom] = padding.sides();

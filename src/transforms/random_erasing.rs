@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers, check_probability};
 use super::op::{Erased, Op};
+use super::params::{Context, Numbers, check_probability};
 use super::{Effect, Operator, Slots, opcode};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -146,7 +146,7 @@ impl Operator for RandomErasing {
         slots.push(Self::NAME, Effect::Erase(opcode));
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         if !numbers.chance(self.p) {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers, check_probability};
 use super::op::Op;
+use super::params::{Context, Numbers, check_probability};
 use super::{Effect, Operator, Slots, opcode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl Operator for RandomGrayscale {
         slots.push(Self::NAME, Effect::Color(opcode::GRAYSCALE));
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         // One channel is gray already; torchvision repeats it as it is.
         if numbers.chance(self.p) && context.channels == 3 {
             context.emit(0, Op::Grayscale { channels: 3 })?;

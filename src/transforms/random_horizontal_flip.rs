@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers, check_probability};
 use super::op::Op;
+use super::params::{Context, Numbers, check_probability};
 use super::{Effect, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl Operator for RandomHorizontalFlip {
         slots.push(Self::NAME, Effect::Flip);
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         if numbers.chance(self.p) { context.emit(0, Op::HorizontalFlip) } else { Ok(()) }
     }
 }

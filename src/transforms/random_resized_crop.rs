@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers};
 use super::op::{Interpolation, Op};
+use super::params::{Context, Numbers};
 use super::{CropSize, Effect, Operator, Slots, resize::on};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ impl Operator for RandomResizedCrop {
         slots.set_size(Some((self.size.width, self.size.height)));
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let (left, top, width, height) = self.rectangle(context.width, context.height, numbers);
         context.emit(0, Op::Crop { top, left, height, width })?;
         let CropSize { height, width } = self.size;

@@ -1,5 +1,5 @@
-use super::draw::{Context, Numbers, check_probability};
 use super::op::Op;
+use super::params::{Context, Numbers, check_probability};
 use super::{Effect, Operator, Slots, opcode};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl Operator for RandomSolarize {
         slots.push(Self::NAME, Effect::Color(opcode::SOLARIZE));
     }
 
-    fn draw(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         if numbers.chance(self.p) { context.emit(0, Op::Solarize { threshold: self.threshold }) } else { Ok(()) }
     }
 }

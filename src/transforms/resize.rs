@@ -1,5 +1,5 @@
-use super::draw::{Context, MAX_SIDE, Numbers, check_side};
 use super::op::{Interpolation, Op};
+use super::params::{Context, MAX_SIDE, Numbers, check_side};
 use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ impl Operator for Resize {
         slots.set_size(size);
     }
 
-    fn draw(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
+    fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         let (width, height) = self.output_size(context.width, context.height);
         if width > MAX_SIDE || height > MAX_SIDE {
             return Err(context.error(Self::NAME, format!("the result would be {width}x{height}; set max_size")));

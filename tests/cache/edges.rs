@@ -33,7 +33,7 @@ fn compare(seconds: u64, build: impl Fn() -> gpufeed::DataLoaderBuilder + Send +
                 let loader = place.build(builder().cache(cache));
                 assert_same(&expected, &epochs(&loader), &format!("{}, {cache:?}", place.name));
                 assert!(loader.cached().0 > 0, "{}, {cache:?}: nothing was kept", place.name);
-                assert_eq!(loader.stats().reduced, plain.stats().reduced, "{}, {cache:?}", place.name);
+                assert_eq!(loader.stats().cpu_fallback, plain.stats().cpu_fallback, "{}, {cache:?}", place.name);
             }
         });
     });
@@ -149,13 +149,13 @@ fn heads_that_enlarge() {
                     || DataLoader::builder(data.clone()).recipe(list.to_vec()).batch_size(5).views(2).workers(2);
                 let plain = place.build(builder());
                 let expected = epochs(&plain);
-                let reduced = plain.stats().reduced;
+                let reduced = plain.stats().cpu_fallback;
                 assert!(size != 1200 || !place.is_shaders() || (1..40).contains(&reduced), "{reduced} of 40");
                 for cache in [Cache::Host(ALL), Cache::Device(ALL)] {
                     let what = format!("{}, {cache:?}, {size}", place.name);
                     let loader = place.build(builder().cache(cache));
                     assert_same(&expected, &epochs(&loader), &what);
-                    assert_eq!(loader.stats().reduced, reduced, "{what}");
+                    assert_eq!(loader.stats().cpu_fallback, reduced, "{what}");
                     let kept = loader.cached().0;
                     let right = match cache {
                         _ if !place.is_shaders() => kept == 5,

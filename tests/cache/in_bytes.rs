@@ -141,7 +141,7 @@ fn replayed_images_are_rounded_and_pixels_of_every_format_work() {
             assert_same(&expected, &batches, &format!("{}, {format:?}", place.name));
             let (mut first, mut differing) = (None, 0);
             for (batch, at) in batches.iter().flat_map(|batch| (0..batch.ids.len()).map(move |at| (batch, at))) {
-                let image = loader.replay(batch.ids[at] as usize, &batch.drawn[at]).unwrap();
+                let image = loader.replay(batch.ids[at] as usize, &batch.params[at]).unwrap();
                 assert!(image == batch.image(at), "{}, {format:?}: image {at}", place.name);
                 differing += usize::from(*first.get_or_insert(image.clone()) != image);
             }
@@ -260,7 +260,7 @@ fn floats_stay_floats_beside_bytes_and_replay_as_in_the_batch() {
                 assert!(right, "{what}: {:?}", loader.cached());
                 let batch = &batches[0];
                 for at in 0..batch.ids.len() {
-                    let image = loader.replay(batch.ids[at] as usize, &batch.drawn[at]).unwrap();
+                    let image = loader.replay(batch.ids[at] as usize, &batch.params[at]).unwrap();
                     assert!(image == batch.image(at), "{what}: image {at}");
                 }
             }

@@ -157,8 +157,8 @@ fn build(builder: DataLoaderBuilder) -> DataLoader {
 fn draws(loader: &DataLoader, epoch: u64) -> Vec<(u64, String)> {
     let batches = seen(loader.epoch(epoch).unwrap());
     let of_batch = |batch: line::Seen| {
-        let drawn = batch.drawn.iter().map(|drawn| serde_json::to_string(&drawn.ops).unwrap()).collect::<Vec<_>>();
-        batch.ids.into_iter().zip(drawn).collect::<Vec<_>>()
+        let params = batch.params.iter().map(|params| serde_json::to_string(&params.ops).unwrap()).collect::<Vec<_>>();
+        batch.ids.into_iter().zip(params).collect::<Vec<_>>()
     };
     batches.into_iter().flat_map(of_batch).collect()
 }
@@ -197,7 +197,7 @@ fn a_sample_that_is_drawn_again_has_numbers_of_its_own() {
         for last in [LastBatch::Partial, LastBatch::Pad] {
             let all = draws(&build(builder(weighted()).last_batch(last)), 0);
             assert!(distinct(all.iter().map(|(id, _)| id)) < 20, "no sample came again");
-            assert_eq!(distinct(all.iter().map(|(_, drawn)| drawn)), all.len(), "{last:?}");
+            assert_eq!(distinct(all.iter().map(|(_, params)| params)), all.len(), "{last:?}");
         }
         let files = || small_files(10);
         let sets: [Box<dyn Dataset>; 4] = [
@@ -208,7 +208,7 @@ fn a_sample_that_is_drawn_again_has_numbers_of_its_own() {
         ];
         for (number, data) in sets.into_iter().enumerate() {
             let all = draws(&build(builder(data).shuffle(true)), 0);
-            assert_eq!(distinct(all.iter().map(|(_, drawn)| drawn)), all.len(), "set {number}");
+            assert_eq!(distinct(all.iter().map(|(_, params)| params)), all.len(), "set {number}");
         }
         // The comparison can fail: the same file in other places of one data set without ids of its own.
         struct Same(gpufeed::InMemory);
@@ -226,7 +226,7 @@ fn a_sample_that_is_drawn_again_has_numbers_of_its_own() {
                 self.0.id(index % 10)
             }
         }
-        assert_eq!(distinct(draws(&build(builder(Same(files()))), 0).iter().map(|(_, drawn)| drawn)), 10);
+        assert_eq!(distinct(draws(&build(builder(Same(files()))), 0).iter().map(|(_, params)| params)), 10);
     });
 }
 
@@ -234,13 +234,13 @@ fn a_sample_that_is_drawn_again_has_numbers_of_its_own() {
 fn weighted_shards_are_disjoint_by_position_and_make_up_the_epoch() {
     within(120, "weighted shards", || {
         let whole: Vec<(u64, String)> = draws(&build(builder(weighted())), 2);
-        let mut by_draw: HashMap<&str, u64> = whole.iter().map(|(id, drawn)| (drawn.as_str(), *id)).collect();
+        let mut by_draw: HashMap<&str, u64> = whole.iter().map(|(id, params)| (params.as_str(), *id)).collect();
         for rank in 0..3 {
             let shard = draws(&build(builder(weighted()).shard(rank, 3)), 2);
             assert_eq!(shard.len(), 10);
-            for (place, (id, drawn)) in shard.iter().enumerate() {
-                assert_eq!((*id, drawn), (whole[rank + 3 * place].0, &whole[rank + 3 * place].1), "{rank}, {place}");
-                assert_eq!(by_draw.remove(drawn.as_str()), Some(*id), "a position of two shards");
+            for (place, (id, params)) in shard.iter().enumerate() {
+                assert_eq!((*id, params), (whole[rank + 3 * place].0, &whole[rank + 3 * place].1), "{rank}, {place}");
+                assert_eq!(by_draw.remove(params.as_str()), Some(*id), "a position of two shards");
             }
         }
         assert!(by_draw.is_empty());
@@ -256,11 +256,11 @@ fn parts_keep_the_draws_that_they_have_alone() {
             let indices: Vec<u64> = part.indices().iter().map(|&index| index as u64).collect();
             let found = draws(&build(builder(part)), 1);
             assert_eq!((found.len(), found.iter().map(|(id, _)| *id).collect::<Vec<_>>()), (len, indices));
-            assert!(found.iter().all(|(id, drawn)| alone[id] == *drawn));
+            assert!(found.iter().all(|(id, params)| alone[id] == *params));
         }
         let both = Concat::new([Box::new(small_files(20)) as Box<dyn Dataset>, Box::new(small_files(5))]).unwrap();
         let found = draws(&build(builder(both)), 1);
-        assert!(found[..20].iter().all(|(id, drawn)| alone[id] == *drawn));
+        assert!(found[..20].iter().all(|(id, params)| alone[id] == *params));
     });
 }
 

@@ -1,7 +1,7 @@
 //! Catches custom colour steps whose parameters depend on more than the key, or that a batch's drawn parameters do not
 //! repeat.
 
-use gpufeed::transforms::{CustomColor, Drawn, Key, Normalize, Op, RandomResizedCrop, Transform};
+use gpufeed::transforms::{CustomColor, Key, Normalize, Op, Params, RandomResizedCrop, Transform};
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, Output, Plan};
 use gpufeed_testing::line::{Seen, assert_same, places, seen, small_files, within};
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ fn draws_depend_on_the_key_alone_and_replay() {
             numbers.chance(0.7).then(|| [strength, numbers.uniform(0.5, 1.0) as f32, 0.0, 0.0])
         });
         let parameters =
-            |batches: &[Seen]| -> Vec<Drawn> { batches.iter().flat_map(|batch| batch.drawn.clone()).collect() };
+            |batches: &[Seen]| -> Vec<Params> { batches.iter().flat_map(|batch| batch.params.clone()).collect() };
         let mut drawn_elsewhere = None;
         for place in places() {
             let loader = place.build(plain().transform(step.clone()).workers(1));
@@ -38,23 +38,23 @@ fn draws_depend_on_the_key_alone_and_replay() {
             assert_same(&batches, &seen(other.epochs(0..2).unwrap()), &place.name);
             // Replayed, and as JSON in between.
             for at in 0..2 {
-                let (id, drawn) = (batches[1].ids[at], &batches[1].drawn[at]);
-                let json = serde_json::to_string(drawn).unwrap();
+                let (id, params) = (batches[1].ids[at], &batches[1].params[at]);
+                let json = serde_json::to_string(params).unwrap();
                 let again = loader.replay(id as usize, &serde_json::from_str(&json).unwrap()).unwrap();
-                assert!(again == batches[1].image(at), "{}: {drawn:?}", place.name);
+                assert!(again == batches[1].image(at), "{}: {params:?}", place.name);
             }
-            let drawn = parameters(&batches);
-            let same = drawn_elsewhere.get_or_insert_with(|| drawn.clone());
-            assert!(*same == drawn, "{}: other parameters than on the CPU", place.name);
+            let params = parameters(&batches);
+            let same = drawn_elsewhere.get_or_insert_with(|| params.clone());
+            assert!(*same == params, "{}: other parameters than on the CPU", place.name);
         }
-        let drawn = drawn_elsewhere.unwrap();
-        let custom = |drawn: &Drawn| {
-            drawn.ops.iter().find_map(|drawn| match drawn.op {
+        let params = drawn_elsewhere.unwrap();
+        let custom = |params: &Params| {
+            params.ops.iter().find_map(|params| match params.op {
                 Op::Custom { parameters: [strength, scale, ..] } => Some((strength.to_bits(), scale.to_bits())),
                 _ => None,
             })
         };
-        let found: Vec<_> = drawn.iter().filter_map(custom).collect();
+        let found: Vec<_> = params.iter().filter_map(custom).collect();
         assert!((20..44).contains(&found.len()), "{} of 48 drawn with chance 0.7", found.len());
         assert_eq!(found.iter().map(|(strength, _)| strength).collect::<BTreeSet<_>>().len(), 3);
         assert_eq!(found.iter().map(|(_, scale)| scale).collect::<BTreeSet<_>>().len(), found.len());
@@ -65,7 +65,7 @@ fn draws_depend_on_the_key_alone_and_replay() {
 #[test]
 fn defaults_and_identity() {
     let plan = Plan::compile(&[fading().into()], &Output::default()).unwrap();
-    let zeros = plan.draw(4, 4, &Key::default()).unwrap();
+    let zeros = plan.make_params(4, 4, &Key::default()).unwrap();
     assert_eq!(zeros.ops[0].op, Op::Custom { parameters: [0.0; 4] });
     let step = fading();
     assert_eq!(step, step.clone());

@@ -8,7 +8,7 @@
 
 use crate::statistics::{self, SIGNIFICANCE, bin, kolmogorov_smirnov, same_distribution};
 use gpufeed::transforms::{
-    ColorJitter, Drawn, Key, Op, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Transform,
+    ColorJitter, Key, Op, Params, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Transform,
 };
 use gpufeed::{Output, Plan};
 use rand_chacha::ChaCha8Rng;
@@ -79,15 +79,15 @@ fn crop([top, left, h, w]: [u32; 4], width: u32, height: u32) -> [f64; 8] {
 }
 
 /// What the ops of one draw say: as `generate_draws.py` says it of torchvision's.
-fn row(drawn: &Drawn) -> [f64; 8] {
-    let (mut row, mut size) = ([0.0; 8], (drawn.width, drawn.height));
+fn row(params: &Params) -> [f64; 8] {
+    let (mut row, mut size) = ([0.0; 8], (params.width, params.height));
     let (mut order, mut mirrored, mut upside_down, mut gray) = (0, false, false, false);
-    for drawn in &drawn.ops {
+    for params in &params.ops {
         let mut factor = |which: usize, factor: f32| {
             row[which] = f64::from(factor);
             order = 4 * order + which;
         };
-        match drawn.op {
+        match params.op {
             Op::Brightness { factor: value } => factor(0, value),
             Op::Contrast { factor: value } => factor(1, value),
             Op::Saturation { factor: value } => factor(2, value),
@@ -115,7 +115,7 @@ fn row(drawn: &Drawn) -> [f64; 8] {
 /// The quantities of samples 0 to 400,000 of an image.
 fn draw(transform: &Transform, width: u32, height: u32) -> Rows {
     let plan = Plan::compile(std::slice::from_ref(transform), &Output::default()).expect("the arguments are fine");
-    let draw = |sample| plan.draw(width, height, &Key { seed: 20, sample, ..Key::default() }).expect("it fits");
+    let draw = |sample| plan.make_params(width, height, &Key { seed: 20, sample, ..Key::default() }).expect("it fits");
     (0..DRAWS).map(|sample| row(&draw(sample))).collect()
 }
 

@@ -102,13 +102,13 @@ const PLACES: usize = 6;
 
 /// The uniform numbers behind the ops, `PLACES` for each slot; what is not applied is 0.
 fn numbers(plan: &Plan, key: &Key) -> Vec<f64> {
-    let drawn = plan.draw(640, 480, key).expect("it fits");
+    let params = plan.make_params(640, 480, key).expect("it fits");
     let mut row = vec![0.0; PLACES * SLOTS];
     let (mut size, mut colours) = ((640, 480), 0);
     let share = |at: u32, places: u32| f64::from(at) / f64::from(places);
-    for drawn in drawn.ops {
-        let places = &mut row[PLACES * usize::from(drawn.slot)..][..PLACES];
-        match drawn.op {
+    for params in params.ops {
+        let places = &mut row[PLACES * usize::from(params.slot)..][..PLACES];
+        match params.op {
             Op::Crop { top, left, height, width } => {
                 (places[0], places[1]) = (share(top, size.1 - height), share(left, size.0 - width));
                 if size == (640, 480) {
@@ -127,7 +127,7 @@ fn numbers(plan: &Plan, key: &Key) -> Vec<f64> {
             Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
                 places[0] = factor.into();
                 // Brightness's place among the four: what the first numbers of a jitter decide.
-                places[1] = if matches!(drawn.op, Op::Brightness { .. }) { f64::from(colours % 4) } else { 0.0 };
+                places[1] = if matches!(params.op, Op::Brightness { .. }) { f64::from(colours % 4) } else { 0.0 };
                 colours += 1;
             }
             // The last channel, and the order of the other two: the index among the six in two independent parts.
@@ -245,8 +245,9 @@ fn patterns(draw: impl Fn(u64, usize) -> bool) -> f64 {
 fn flips_of_neighbours_come_in_every_pattern() {
     statistics::check();
     let plan = plan(&[RandomHorizontalFlip::new(0.5).into(), RandomHorizontalFlip::new(0.5).into()]);
-    let flips =
-        |key: Key, slot: u16| plan.draw(8, 8, &key).expect("it fits").ops.iter().any(|drawn| drawn.slot == slot);
+    let flips = |key: Key, slot: u16| {
+        plan.make_params(8, 8, &key).expect("it fits").ops.iter().any(|params| params.slot == slot)
+    };
     let next = |bit: usize, which: usize| (bit >> which & 1) as u32;
     let of_key = |i: u64, bit: usize| {
         let (sample, epoch) = (2 * i + u64::from(next(bit, 0)), 7 + u64::from(next(bit, 1)));
@@ -266,14 +267,14 @@ fn flips_of_neighbours_come_in_every_pattern() {
 /// The factors of the jitters of a draw, to the bit.
 fn factors(plan: &Plan, key: &Key) -> Vec<Vec<u32>> {
     let mut jitters: Vec<Vec<(u16, u32)>> = Vec::new();
-    for (i, drawn) in plan.draw(8, 8, key).expect("it fits").ops.into_iter().enumerate() {
-        let (Op::Brightness { factor } | Op::Saturation { factor } | Op::Hue { factor }) = drawn.op else {
-            panic!("{drawn:?} is not expected")
+    for (i, params) in plan.make_params(8, 8, key).expect("it fits").ops.into_iter().enumerate() {
+        let (Op::Brightness { factor } | Op::Saturation { factor } | Op::Hue { factor }) = params.op else {
+            panic!("{params:?} is not expected")
         };
         if i % 3 == 0 {
             jitters.push(Vec::new());
         }
-        jitters.last_mut().expect("there is one").push((drawn.slot, factor.to_bits()));
+        jitters.last_mut().expect("there is one").push((params.slot, factor.to_bits()));
     }
     let sorted = |mut jitter: Vec<(u16, u32)>| {
         jitter.sort_unstable();
@@ -295,9 +296,9 @@ fn no_two_streams_are_equal() {
             for sample in parts {
                 for occurrence in small {
                     for view in small {
-                        let drawn = factors(&short, &Key { seed, epoch, sample, occurrence, view });
-                        streams += drawn.len();
-                        seen.extend(drawn);
+                        let params = factors(&short, &Key { seed, epoch, sample, occurrence, view });
+                        streams += params.len();
+                        seen.extend(params);
                     }
                 }
             }
@@ -308,9 +309,9 @@ fn no_two_streams_are_equal() {
     let full = |last: Transform| (0..254).map(|_| jitter()).chain([last]).collect::<Vec<_>>();
     let long = plan(&full(RandomApply::new(1.0, full(RandomApply::new(1.0, full(jitter())).into())).into()));
     let key = Key { seed: 3, ..Key::default() };
-    let drawn = factors(&long, &key);
-    assert_eq!(drawn.len(), 254 + 254 + 255);
-    seen.extend(drawn.iter().cloned());
+    let params = factors(&long, &key);
+    assert_eq!(params.len(), 254 + 254 + 255);
+    seen.extend(params.iter().cloned());
     assert_eq!(seen.len(), streams + 763);
     // The twin: a key that comes twice brings nothing new.
     seen.extend(factors(&long, &key));
@@ -322,8 +323,8 @@ fn places_are_unbiased_whatever_their_number() {
     let places = |rows: u32, columns: u32, seed: u64| {
         let plan = plan(&[RandomCrop::new(1).into()]);
         (0..2 * KEYS).map(move |sample| {
-            let drawn = plan.draw(columns, rows, &Key { seed, sample, ..Key::default() }).expect("it fits");
-            let Op::Crop { top, left, .. } = drawn.ops[0].op else { panic!("{drawn:?}") };
+            let params = plan.make_params(columns, rows, &Key { seed, sample, ..Key::default() }).expect("it fits");
+            let Op::Crop { top, left, .. } = params.ops[0].op else { panic!("{params:?}") };
             (top as usize, left as usize)
         })
     };

@@ -18,8 +18,8 @@ fn plan(transforms: &[Transform]) -> Plan {
 /// The ops of samples `0..count` of a 640×480 image.
 fn draws(transforms: &[Transform], count: u64) -> Vec<Vec<Op>> {
     let plan = plan(transforms);
-    let draw = |sample| plan.draw(640, 480, &Key { seed: 3, sample, ..Key::default() }).expect("it fits");
-    (0..count).map(|sample| draw(sample).ops.into_iter().map(|drawn| drawn.op).collect()).collect()
+    let draw = |sample| plan.make_params(640, 480, &Key { seed: 3, sample, ..Key::default() }).expect("it fits");
+    (0..count).map(|sample| draw(sample).ops.into_iter().map(|params| params.op).collect()).collect()
 }
 
 fn chi2(counts: &[u32], expected: f64) -> f64 {
@@ -76,9 +76,9 @@ fn drawn_parameters_survive_json() {
     transforms.retain(|transform| transform.name() != "Grayscale");
     let plan = plan(&transforms);
     for sample in 0..50 {
-        let drawn = plan.draw(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
-        let json = serde_json::to_string(&drawn).expect("parameters are data");
-        assert_eq!(serde_json::from_str::<gpufeed::transforms::Drawn>(&json).expect("its own JSON"), drawn);
+        let params = plan.make_params(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
+        let json = serde_json::to_string(&params).expect("parameters are data");
+        assert_eq!(serde_json::from_str::<gpufeed::transforms::Params>(&json).expect("its own JSON"), params);
     }
 }
 
@@ -127,7 +127,7 @@ fn the_same_key_draws_the_same() {
     transforms.retain(|transform| transform.name() != "Grayscale");
     let (plan, again) = (plan(&transforms), plan(&transforms));
     let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
-    let draw = |plan: &Plan, key| plan.draw(321, 210, &key).expect("it fits");
+    let draw = |plan: &Plan, key| plan.make_params(321, 210, &key).expect("it fits");
     assert_eq!(draw(&plan, key), draw(&again, key));
     for other in [
         Key { seed: 9, ..key },
@@ -234,7 +234,7 @@ fn channels_come_in_any_order() {
     // One channel has one order.
     let plan =
         Plan::compile_for(1, &[RandomChannelPermutation::new().into()], &Output::default()).expect("it compiles");
-    assert_eq!(plan.draw(9, 9, &Key::default()).expect("it fits").ops, []);
+    assert_eq!(plan.make_params(9, 9, &Key::default()).expect("it fits").ops, []);
 }
 
 #[test]
@@ -275,19 +275,20 @@ fn rectangles_lie_everywhere_and_are_smaller_than_the_image() {
     // 11 and 12 degrees of freedom.
     assert!(chi2(&tops, 1000.0) < 31.3 && chi2(&lefts, 12_000.0 / 13.0) < 32.9, "{tops:?} {lefts:?}");
 
-    let drawn = |width, height, erasing: RandomErasing| {
+    let params = |width, height, erasing: RandomErasing| {
         let plan = plan(&[erasing.into()]);
-        let draw = |sample| plan.draw(width, height, &Key { sample, ..Key::default() }).expect("any size works").ops;
-        (0..500).flat_map(draw).map(|drawn| drawn.op).collect::<Vec<_>>()
+        let draw =
+            |sample| plan.make_params(width, height, &Key { sample, ..Key::default() }).expect("any size works").ops;
+        (0..500).flat_map(draw).map(|params| params.op).collect::<Vec<_>>()
     };
     // No side may be the image's own: a single row or column, or all of the area, leaves none.
-    assert_eq!(drawn(1, 1, RandomErasing::new(1.0)), []);
-    assert_eq!(drawn(40, 1, RandomErasing::new(1.0).scale(0.5, 1.0)), []);
-    assert_eq!(drawn(50, 50, RandomErasing::new(1.0).scale(1.0, 1.0).ratio(1.0, 1.0)), []);
+    assert_eq!(params(1, 1, RandomErasing::new(1.0)), []);
+    assert_eq!(params(40, 1, RandomErasing::new(1.0).scale(0.5, 1.0)), []);
+    assert_eq!(params(50, 50, RandomErasing::new(1.0).scale(1.0, 1.0).ratio(1.0, 1.0)), []);
     // A side of 49 is the largest of 50; sides that round to 0 erase nothing.
-    let large = drawn(50, 50, RandomErasing::new(1.0).scale(0.93, 0.97).ratio(1.0, 1.0));
+    let large = params(50, 50, RandomErasing::new(1.0).scale(0.93, 0.97).ratio(1.0, 1.0));
     assert!(large.len() == 500 && large.iter().any(|op| matches!(op, Op::Erase { height: 49, width: 49, .. })));
-    assert_eq!(drawn(9, 9, RandomErasing::new(1.0).scale(0.0, 0.002)), []);
+    assert_eq!(params(9, 9, RandomErasing::new(1.0).scale(0.0, 0.002)), []);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! torchvision's rules for sizes, offsets and pads (`tests/golden/sizes.json`, `tables.json`) against what the transforms
-//! draw, through `Plan::compile` and `Plan::draw`.
+//! draw, through `Plan::compile` and `Plan::make_params`.
 //!
 //! Treated differently on purpose, and so not compared with torchvision but with what is promised instead:
 //! - a side that rounds to 0 (`resize_zero_side`, `rrc_fallback_zero_side`): torchvision fails, gpufeed keeps one pixel;
@@ -87,8 +87,8 @@ static TABLES: LazyLock<Tables> =
 
 fn draw(transform: impl Into<Transform>, width: u32, height: u32, sample: u64) -> Vec<Op> {
     let plan = Plan::compile(&[transform.into()], &Output::default()).expect("the arguments are fine");
-    let drawn = plan.draw(width, height, &Key { sample, ..Key::default() }).expect("the image is large enough");
-    drawn.ops.into_iter().map(|drawn| drawn.op).collect()
+    let params = plan.make_params(width, height, &Key { sample, ..Key::default() }).expect("the image is large enough");
+    params.ops.into_iter().map(|params| params.op).collect()
 }
 
 fn black([left, top, right, bottom]: [u32; 4]) -> Option<Op> {
@@ -100,8 +100,11 @@ fn black([left, top, right, bottom]: [u32; 4]) -> Option<Op> {
 fn resized(size: &Size) -> (u32, u32) {
     let resize = Resize { max_size: size.max_size, ..Resize::new(size.size) };
     let rule = resize.output_size(size.w, size.h);
-    let drawn = draw(resize, size.w, size.h, 0);
-    assert!(matches!(drawn[..], [Op::Resize { height, width, .. }] if (width, height) == rule), "{drawn:?}, {rule:?}");
+    let params = draw(resize, size.w, size.h, 0);
+    assert!(
+        matches!(params[..], [Op::Resize { height, width, .. }] if (width, height) == rule),
+        "{params:?}, {rule:?}"
+    );
     rule
 }
 

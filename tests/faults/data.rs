@@ -77,14 +77,14 @@ fn a_file_that_gets_another_size_between_epochs_or_before_its_replay() {
         let before = seen(loader.epoch(0).unwrap());
         let bytes = encoded(picture(3, 21, 90), ImageFormat::Png);
         fs::write(root.path().join("ape/003.jpg"), bytes).unwrap();
-        let replayed = |index: usize, drawn| loader.replay(index, drawn);
-        let error = replayed(3, &before[0].drawn[3]).unwrap_err();
+        let replayed = |index: usize, params| loader.replay(index, params);
+        let error = replayed(3, &before[0].params[3]).unwrap_err();
         assert_eq!(error.to_string(), "drawn: drawn for 40x33, applied to 21x90", "{}", place.name);
-        assert!(replayed(2, &before[0].drawn[2]).unwrap() == before[0].image(2), "{}", place.name);
+        assert!(replayed(2, &before[0].params[2]).unwrap() == before[0].image(2), "{}", place.name);
         // The next epoch has the new size and nothing of the old one.
         let after = seen(loader.epoch(0).unwrap());
-        assert_eq!((after[0].drawn[3].width, after[0].drawn[3].height), (21, 90));
-        assert!(replayed(3, &after[0].drawn[3]).unwrap() == after[0].image(3), "{}", place.name);
+        assert_eq!((after[0].params[3].width, after[0].params[3].height), (21, 90));
+        assert!(replayed(3, &after[0].params[3]).unwrap() == after[0].image(3), "{}", place.name);
         assert!(after[0].image(2) == before[0].image(2) && after[0].image(3) != before[0].image(3));
         // Too small for the plan is the sample's error, not the run's.
         fs::write(root.path().join("ape/005.jpg"), &encoded(picture(5, 3, 2), ImageFormat::Png)[..40]).unwrap();
@@ -128,8 +128,8 @@ fn a_data_set_that_reads_something_else_each_time() {
         for batch in batches {
             for at in 0..8 {
                 let &Label::Class(which) = &batch.labels[at] else { panic!("no class") };
-                let drawn = &batch.drawn[at];
-                assert_eq!((drawn.width, drawn.height), SIZES[which as usize], "{}", place.name);
+                let params = &batch.params[at];
+                assert_eq!((params.width, params.height), SIZES[which as usize], "{}", place.name);
                 let planes = batch.floats()[at * 192..(at + 1) * 192].to_vec();
                 for (plane, values) in planes.chunks(64).enumerate() {
                     let expected = if plane == which as usize { 1.0 } else { 0.0 };

@@ -75,9 +75,9 @@ fn is_gone(what: &str, gpu: &Gpu, execute: Execute, loader: &DataLoader) {
     }
     says_gone(what, &builder().execute(execute).build(&gpu.clone().into()).unwrap_err());
     let pixels = gpufeed::Pixels::new(64, 48, gpufeed::PixelFormat::Rgb8, &[9; 64 * 48 * 3]).unwrap();
-    let drawn = loader.plan().draw(64, 48, &gpufeed::transforms::Key::default()).unwrap();
+    let params = loader.plan().make_params(64, 48, &gpufeed::transforms::Key::default()).unwrap();
     let processor = Processor::new(loader.plan(), &gpu.clone().into());
-    says_gone(what, &processor.and_then(|processor| processor.run(&[(pixels, &drawn)])).unwrap_err());
+    says_gone(what, &processor.and_then(|processor| processor.run(&[(pixels, &params)])).unwrap_err());
     assert!(started.elapsed() < Duration::from_secs(5), "{what}: {:?}", started.elapsed());
 }
 
@@ -202,7 +202,7 @@ fn an_error_that_no_scope_caught_ends_the_run_and_is_told_once() {
 fn a_device_that_many_threads_keep_busy_is_not_taken_for_lost() {
     alone(120, "busy", || {
         let plan = Plan::compile(&[CenterCrop::new(8).into()], &Output::default()).unwrap();
-        let drawn = plan.draw(16, 16, &Key::default()).unwrap();
+        let params = plan.make_params(16, 16, &Key::default()).unwrap();
         let pixels = [7; 3 * 16 * 16];
         for adapter in adapters(|_| {}) {
             let gpu = opened(&adapter);
@@ -213,7 +213,7 @@ fn a_device_that_many_threads_keep_busy_is_not_taken_for_lost() {
                         let image = Pixels::new(16, 16, PixelFormat::Rgb8, &pixels).unwrap();
                         // Each makes buffers, submits and waits.
                         for round in 0..150 {
-                            let result = processor.run(&[(image, &drawn)]);
+                            let result = processor.run(&[(image, &params)]);
                             result.unwrap_or_else(|error| panic!("{gpu}, round {round}: {error}"));
                         }
                     });

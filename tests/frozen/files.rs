@@ -3,7 +3,7 @@
 
 use crate::operators;
 use gpufeed::decode::Scale;
-use gpufeed::transforms::{Drawn, Key};
+use gpufeed::transforms::{Key, Params};
 use gpufeed::{Output, Plan, Recipe, State, recipe};
 use gpufeed_testing::frozen::{check_read, files};
 use serde::Serialize;
@@ -44,14 +44,14 @@ fn states_are_read_as_they_were() {
 fn parameters_are_read_as_they_were() {
     let draw = |name: &&str| {
         let plan = Plan::compile(&recipe::named(name).unwrap().transforms, &Output::default()).unwrap();
-        plan.draw(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
+        plan.make_params(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
     };
-    let mut drawn: Vec<Drawn> = vec![operators::drawn(), scaled()];
-    drawn.extend(recipe::NAMES.iter().map(draw));
-    reads("files/drawn.json", &drawn);
+    let mut params: Vec<Params> = vec![operators::params(), scaled()];
+    params.extend(recipe::NAMES.iter().map(draw));
+    reads("files/drawn.json", &params);
 }
 
 /// With the scale at which a JPEG was decoded, which is left out where it is 1.
-fn scaled() -> Drawn {
-    Drawn { scale: Scale::Quarter, ..operators::drawn() }
+fn scaled() -> Params {
+    Params { scale: Scale::Quarter, ..operators::params() }
 }

@@ -1,10 +1,9 @@
 //! Every operator with every argument, and every operation with every number: what files can hold.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Drawn, DrawnOp, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
-    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
-    Transform,
+    CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad, PaddingMode, Params,
+    ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
+    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -47,7 +46,7 @@ fn transforms() -> Vec<Transform> {
 }
 
 /// Every operation; they need not fit together.
-pub(crate) fn drawn() -> Drawn {
+pub(crate) fn params() -> Params {
     let fill = [0.1, 0.2, 0.3];
     let ops = vec![
         Op::Crop { top: 1, left: 2, height: 300, width: 400 },
@@ -75,6 +74,6 @@ pub(crate) fn drawn() -> Drawn {
         Op::Erase { top: 3, left: 4, height: 5, width: 6, value: Erased::Noise { key: [1, u32::MAX] } },
         Op::Normalize { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] },
     ];
-    let ops = (0..).zip(ops).map(|(slot, op)| DrawnOp { slot, op });
-    Drawn { width: 500, height: 375, ops: ops.collect(), ..Drawn::default() }
+    let ops = (0..).zip(ops).map(|(slot, op)| ParamsOp { slot, op });
+    Params { width: 500, height: 375, ops: ops.collect(), ..Params::default() }
 }

@@ -94,7 +94,7 @@ fn parameters_must_be_finite() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let step = || tint(GOOD).draw(move |_| Some([0.0, 0.0, 0.0, value]));
         let plan = Plan::compile(&[step().into()], &Output::default()).unwrap();
-        let error = plan.draw(5, 4, &Key::default()).unwrap_err();
+        let error = plan.make_params(5, 4, &Key::default()).unwrap_err();
         let ErrorKind::Transform { transform: "tint", width: 5, height: 4, reason } = error.kind() else {
             panic!("{error}")
         };
@@ -105,11 +105,13 @@ fn parameters_must_be_finite() {
             assert!(matches!(error.kind(), ErrorKind::Sample { .. }) && error.to_string().contains("tint"), "{error}");
         }
         // Nor may they come from outside.
-        let mut drawn =
-            Plan::compile(&[tint(GOOD).into()], &Output::default()).unwrap().draw(5, 4, &Key::default()).unwrap();
-        drawn.ops[0].op = Op::Custom { parameters: [value; 4] };
+        let mut params = Plan::compile(&[tint(GOOD).into()], &Output::default())
+            .unwrap()
+            .make_params(5, 4, &Key::default())
+            .unwrap();
+        params.ops[0].op = Op::Custom { parameters: [value; 4] };
         let pixels = Pixels::new(5, 4, PixelFormat::R8, &[9; 20]).unwrap();
-        let error = Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &drawn)]).unwrap_err();
+        let error = Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &params)]).unwrap_err();
         assert!(error.to_string().contains("not finite"), "{error}");
     }
 }
@@ -122,10 +124,10 @@ fn an_op_alone_is_no_function() {
     assert!(error.to_string().contains("Op::Custom alone says no function"), "{error}");
     // Nor does it belong to a slot of another kind.
     let plan = Plan::compile(&[Normalize::IMAGENET.into(), tint(GOOD).into()], &Output::default()).unwrap();
-    let mut drawn = plan.draw(5, 4, &Key::default()).unwrap();
-    drawn.ops[0].op = custom;
+    let mut params = plan.make_params(5, 4, &Key::default()).unwrap();
+    params.ops[0].op = custom;
     let pixels = Pixels::new(5, 4, PixelFormat::R8, &[9; 20]).unwrap();
-    let error = Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &drawn)]).unwrap_err();
+    let error = Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &params)]).unwrap_err();
     assert!(error.to_string().contains("does not belong to slot 0"), "{error}");
 }
 

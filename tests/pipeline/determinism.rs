@@ -68,7 +68,7 @@ fn another_seed_or_epoch_changes_the_batches() {
         let unshuffled = |seed| seen(place.build(builder().shuffle(false).seed(seed)).epoch(0).unwrap());
         for (a, b) in unshuffled(7).iter().zip(&unshuffled(8)) {
             assert_eq!(a.ids, b.ids);
-            assert!(a.drawn != b.drawn && a.bytes != b.bytes);
+            assert!(a.params != b.params && a.bytes != b.bytes);
         }
     });
 }
@@ -111,7 +111,7 @@ fn slots_change_nothing() {
         };
         let loader = large(64 << 20, 1);
         let expected = seen(loader.epoch(0).unwrap());
-        assert_eq!(loader.stats().reduced, u64::from(place.is_shaders()));
+        assert_eq!(loader.stats().cpu_fallback, u64::from(place.is_shaders()));
         for (slot_bytes, workers) in [(16 << 20, 1), (16 << 20, 3), (24 << 20, 2)] {
             let found = seen(large(slot_bytes, workers).epoch(0).unwrap());
             let what = format!("{}, slots of {slot_bytes}, {workers} workers", place.name);
@@ -277,7 +277,7 @@ fn padding_is_a_second_occurrence() {
         let last = &batches[4];
         assert_eq!((last.ids.len(), last.valid), (8, 5));
         assert_eq!(last.ids[5..], batches[0].ids[..3], "padding wraps to the epoch's start");
-        let (padding, first) = (&last.drawn[5..], &batches[0].drawn[..3]);
+        let (padding, first) = (&last.params[5..], &batches[0].params[..3]);
         assert!(padding.iter().zip(first).all(|(a, b)| a != b), "with draws of its own");
     });
 }
@@ -290,12 +290,12 @@ fn a_replayed_image_is_the_batchs_bit_for_bit() {
             let batches = seen(loader.epoch(0).unwrap());
             let mut told = 0;
             for (batch, place_in_batch) in [(&batches[0], 0), (&batches[1], 5), (&batches[4], 4)] {
-                let (index, drawn) = (batch.ids[place_in_batch] as usize, &batch.drawn[place_in_batch]);
-                let replayed = loader.replay(index, drawn).unwrap();
+                let (index, params) = (batch.ids[place_in_batch] as usize, &batch.params[place_in_batch]);
+                let replayed = loader.replay(index, params).unwrap();
                 assert!(replayed == batch.image(place_in_batch), "{}, {dtype:?}, sample {index}", place.name);
                 // A twin with another crop must not be equal.
-                let mut other = drawn.clone();
-                let crop = other.ops.iter_mut().find_map(|drawn| match &mut drawn.op {
+                let mut other = params.clone();
+                let crop = other.ops.iter_mut().find_map(|params| match &mut params.op {
                     Op::Crop { width, .. } if *width > 1 => Some(width),
                     _ => None,
                 });

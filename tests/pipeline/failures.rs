@@ -84,7 +84,7 @@ fn bad_samples_are_replaced_and_reported() {
         assert_eq!(loader.stats().failed, failed as u64);
         // What stands in for a bad sample is what replaying it gives.
         let (batch, at) = batches.iter().find_map(|b| b.failures.first().map(|f| (b, f.0))).unwrap();
-        assert!(loader.replay(batch.ids[at] as usize, &batch.drawn[at]).unwrap() == batch.image(at));
+        assert!(loader.replay(batch.ids[at] as usize, &batch.params[at]).unwrap() == batch.image(at));
     });
 }
 

@@ -41,7 +41,7 @@ fn a_huge_jpeg_in_mid_batch_passes() {
                 let what = format!("{}, {workers} workers", place.name);
                 let (found, stats) = within(60, &what, move || (seen(loader.epoch(0).unwrap()), loader.stats()));
                 assert_eq!((found.len(), stats.images, stats.failed), (3, 10, 0), "{what}");
-                assert_eq!(stats.reduced, u64::from(place.is_shaders()), "{what}");
+                assert_eq!(stats.cpu_fallback, u64::from(place.is_shaders()), "{what}");
                 if expected.is_empty() {
                     expected.clone_from(&found);
                 }
@@ -66,7 +66,7 @@ fn huge_pixels_of_one_channel_pass() {
         let loader = place.build(loader.slot_bytes(16 << 20));
         let (found, stats) = within(60, &place.name, move || (seen(loader.epoch(0).unwrap()), loader.stats()));
         assert_eq!(found[0].shape, [6, 1, 24, 24]);
-        assert_eq!(stats.reduced, u64::from(place.is_shaders()), "{}", place.name);
+        assert_eq!(stats.cpu_fallback, u64::from(place.is_shaders()), "{}", place.name);
         if expected.is_empty() {
             expected.clone_from(&found);
         }
@@ -87,7 +87,7 @@ fn a_crop_of_a_huge_jpeg_is_replayed() {
             let images = batch.to_host().unwrap();
             let [large, small] = [5, 6].map(|number| {
                 let place = batch.ids().iter().position(|id| *id == number).unwrap();
-                (&images[place * (images.len() / 10)..][..images.len() / 10], &batch.drawn()[place])
+                (&images[place * (images.len() / 10)..][..images.len() / 10], &batch.params()[place])
             });
             assert_eq!(loader.replay(5, large.1).unwrap(), large.0);
             assert!(loader.replay(6, small.1).unwrap() != large.0, "the comparison cannot fail");

@@ -37,9 +37,9 @@ fn a_replay_of_a_damaged_file_is_the_batch() {
                 let batch = batch.unwrap();
                 let host = batch.to_host().unwrap();
                 let image = host.len() / batch.len();
-                for (at, (id, drawn)) in batch.ids().iter().zip(batch.drawn()).enumerate() {
-                    let again = loader.replay(*id as usize, drawn).unwrap();
-                    assert!(again == host[at * image..][..image], "{truncated:?} {indexes:?} {scaled} {id} {drawn:?}");
+                for (at, (id, params)) in batch.ids().iter().zip(batch.params()).enumerate() {
+                    let again = loader.replay(*id as usize, params).unwrap();
+                    assert!(again == host[at * image..][..image], "{truncated:?} {indexes:?} {scaled} {id} {params:?}");
                     replayed += 1;
                     damaged += usize::from(*id < 1000);
                 }

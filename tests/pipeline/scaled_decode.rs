@@ -53,12 +53,12 @@ fn difference(left: &[Seen], right: &[Seen]) -> (f32, f32) {
 }
 
 fn scales(batches: &[Seen]) -> Vec<Scale> {
-    batches.iter().flat_map(|batch| batch.drawn.iter().map(|drawn| drawn.scale)).collect()
+    batches.iter().flat_map(|batch| batch.params.iter().map(|params| params.scale)).collect()
 }
 
 /// With all that is drawn made equal to what a loader without the option says.
 fn as_full(mut batches: Vec<Seen>) -> Vec<Seen> {
-    batches.iter_mut().flat_map(|batch| &mut batch.drawn).for_each(|drawn| drawn.scale = Scale::Full);
+    batches.iter_mut().flat_map(|batch| &mut batch.params).for_each(|params| params.scale = Scale::Full);
     batches
 }
 
@@ -95,7 +95,7 @@ fn every_pixel_stays_where_it_was() {
                 println!("{at}: {worst} at most, {mean} on average");
                 assert!(worst < 5.0 && mean < 0.35, "{at}: {worst} at most, {mean} on average");
                 for (full, scaled) in full.iter().zip(&as_full(scaled)) {
-                    assert!(full.drawn == scaled.drawn && full.labels == scaled.labels && full.shape == scaled.shape);
+                    assert!(full.params == scaled.params && full.labels == scaled.labels && full.shape == scaled.shape);
                 }
             }
         }
@@ -115,14 +115,14 @@ fn a_shift_or_a_flip_would_be_seen() {
         let mut moved = batches.clone();
         for batch in &mut moved {
             batch.bytes.clear();
-            for (id, drawn) in batch.ids.iter().zip(&batch.drawn) {
-                let mut drawn = drawn.clone();
-                for op in &mut drawn.ops {
+            for (id, params) in batch.ids.iter().zip(&batch.params) {
+                let mut params = params.clone();
+                for op in &mut params.ops {
                     if let gpufeed::transforms::Op::Crop { left, top, .. } = &mut op.op {
                         (*left, *top) = ((*left).abs_diff(dx), (*top).abs_diff(dy));
                     }
                 }
-                let mut image = loader.replay(*id as usize, &drawn).unwrap();
+                let mut image = loader.replay(*id as usize, &params).unwrap();
                 if flipped {
                     image.chunks_exact_mut(4 * 25).for_each(|row| row.as_chunks_mut::<4>().0.reverse());
                 }
@@ -160,14 +160,14 @@ fn workers_views_and_replay_change_no_bit() {
             // A replay compiles the shaders anew.
             for scale in [Scale::Full, Scale::Half, Scale::Quarter] {
                 let places = one.iter().flat_map(|batch| (0..batch.ids.len()).map(move |at| (batch, at)));
-                let (batch, at) = places.into_iter().find(|(batch, at)| batch.drawn[*at].scale == scale).unwrap();
-                let (id, drawn) = (batch.ids[at] as usize, &batch.drawn[at]);
-                assert!(loader.replay(id, drawn).unwrap() == batch.image(at), "{}: {scale:?}", place.name);
+                let (batch, at) = places.into_iter().find(|(batch, at)| batch.params[*at].scale == scale).unwrap();
+                let (id, params) = (batch.ids[at] as usize, &batch.params[at]);
+                assert!(loader.replay(id, params).unwrap() == batch.image(at), "{}: {scale:?}", place.name);
                 // As text, too.
-                let text = serde_json::to_string(drawn).unwrap();
+                let text = serde_json::to_string(params).unwrap();
                 assert_eq!(
-                    (&serde_json::from_str::<gpufeed::transforms::Drawn>(&text).unwrap(), text.contains("scale")),
-                    (drawn, scale != Scale::Full)
+                    (&serde_json::from_str::<gpufeed::transforms::Params>(&text).unwrap(), text.contains("scale")),
+                    (params, scale != Scale::Full)
                 );
             }
         }
@@ -240,9 +240,9 @@ fn what_the_engine_declines_stays_at_full_size_and_what_is_cut_does_not() {
 fn a_scale_that_does_not_belong_to_the_numbers_is_refused() {
     let loader =
         builder(oriented(), &[Resize::new((100, 150)).into()]).scaled_decode(true).build(&Backend::Cpu).unwrap();
-    let mut drawn = seen(loader.epoch(0).unwrap())[0].drawn[0].clone();
-    drawn.scale = Scale::Eighth;
-    let error = loader.replay(0, &drawn).unwrap_err().to_string();
+    let mut params = seen(loader.epoch(0).unwrap())[0].params[0].clone();
+    params.scale = Scale::Eighth;
+    let error = loader.replay(0, &params).unwrap_err().to_string();
     assert!(error.contains("drawn"), "{error}");
 }
 

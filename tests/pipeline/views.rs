@@ -37,12 +37,12 @@ fn views_differ_and_the_first_is_the_only_one_of_a_plain_loader() {
                     for (view, at) in (0..).zip(of) {
                         assert_eq!((three.ids[at], &three.labels[at]), (one.ids[sample], &one.labels[sample]));
                         let key = Key { seed: 7, epoch: 2, sample: one.ids[sample], occurrence: 0, view };
-                        let drawn = &three.drawn[at];
-                        assert_eq!(drawn, &loader.plan().draw(drawn.width, drawn.height, &key).unwrap());
+                        let params = &three.params[at];
+                        assert_eq!(params, &loader.plan().make_params(params.width, params.height, &key).unwrap());
                         // Decoded for all of them, and yet what this view alone would be. A replay compiles the shaders
                         // anew.
                         if one.index == 0 && sample == 1 {
-                            let alone = loader.replay(one.ids[sample] as usize, drawn).unwrap();
+                            let alone = loader.replay(one.ids[sample] as usize, params).unwrap();
                             assert!(three.image(at) == alone, "{}: sample {sample}, view {view}", place.name);
                         }
                     }
@@ -97,7 +97,7 @@ fn padding_bad_samples_and_other_outputs() {
                 assert_eq!(last.failures.len(), 1, "{:?}", last.failures);
                 assert_eq!((last.failures[0].0, last.failures[0].1), (2, 11));
                 assert!(last.ids[2] == last.ids[3] && last.ids[2] != 11 && last.labels[2] == last.labels[3]);
-                assert!(last.drawn[2] != last.drawn[3]);
+                assert!(last.params[2] != last.params[3]);
             }
         }
     });
@@ -124,10 +124,10 @@ fn pixels_in_memory_of_every_format_have_views_too() {
             let loader = place.build(builder);
             for batch in seen(loader.epoch(0).unwrap()) {
                 for at in 0..6 {
-                    let alone = loader.replay(at / 2, &batch.drawn[at]).unwrap();
+                    let alone = loader.replay(at / 2, &batch.params[at]).unwrap();
                     assert!(batch.image(at) == alone, "{} {format:?} image {at}", place.name);
                 }
-                assert!(batch.drawn[0] != batch.drawn[1]);
+                assert!(batch.params[0] != batch.params[1]);
             }
         }
     }

@@ -9,7 +9,7 @@
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
-use gpufeed::transforms::{Drawn, Erased, Key, Op, PaddingMode, Transform};
+use gpufeed::transforms::{Erased, Key, Op, PaddingMode, Params, Transform};
 use gpufeed::{Backend, DType, ErrorKind, Layout, Output, Plan};
 use gpufeed_testing::adapters::{Place, Prepared, places};
 use gpufeed_testing::compare::{Tally, within, within_except};
@@ -36,7 +36,7 @@ fn stride(place: &Place) -> u64 {
 struct Composition {
     channels: u32,
     transforms: Vec<Transform>,
-    images: Vec<(Source, Drawn)>,
+    images: Vec<(Source, Params)>,
     /// Images that a transform refused.
     refused: usize,
 }
@@ -52,12 +52,12 @@ impl Composition {
         for sample in 0..IMAGES {
             let mut side = || if dice.chance(15) { dice.between(1, 4) } else { dice.between(5, 90) };
             let (width, height) = (side(), side());
-            match plan.draw(width, height, &Key { seed: number, sample, ..Key::default() }) {
-                Ok(drawn) => {
+            match plan.make_params(width, height, &Key { seed: number, sample, ..Key::default() }) {
+                Ok(params) => {
                     let seed = (number * IMAGES + sample) as u32;
                     let source =
                         procedural::build((width, height, channels), |x, y, c| procedural::value(seed, x, y, c));
-                    composition.images.push((source, drawn));
+                    composition.images.push((source, params));
                 }
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::Transform { transform: "RandomCrop", .. }), "{error}");
@@ -74,9 +74,9 @@ impl Composition {
     }
 
     /// All that is needed to repeat an image by hand.
-    fn describe(&self, drawn: &Drawn) -> String {
+    fn describe(&self, params: &Params) -> String {
         let json = serde_json::to_string(&self.transforms).expect("transforms are data");
-        let Drawn { width, height, ops, .. } = drawn;
+        let Params { width, height, ops, .. } = params;
         format!("{json} on {width}x{height}x{}: {ops:?}", self.channels)
     }
 }
@@ -90,8 +90,8 @@ fn gain(ops: &[Op]) -> f64 {
     gains.map(|gain| gain.max(1.0)).product()
 }
 
-fn ops(drawn: &Drawn) -> Vec<Op> {
-    drawn.ops.iter().map(|drawn| drawn.op.clone()).collect()
+fn ops(params: &Params) -> Vec<Op> {
+    params.ops.iter().map(|params| params.op.clone()).collect()
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn any_list_equals_its_ops_one_by_one() {
         passes[plan.passes().min(7)] += 1;
         images += composition.images.len();
         refused += composition.refused;
-        for (source, drawn) in &composition.images {
-            let ops = ops(drawn);
+        for (source, params) in &composition.images {
+            let ops = ops(params);
             let expected = reference::run(&source.floats(), &ops);
             if expected.on_a_jump {
                 on_a_jump += 1;
@@ -117,11 +117,11 @@ fn any_list_equals_its_ops_one_by_one() {
             }
             values_seen += expected.doubtful.len();
             values_doubtful += expected.doubtful.iter().filter(|doubtful| **doubtful).count();
-            let (gain, name) = (gain(&ops), composition.describe(drawn));
+            let (gain, name) = (gain(&ops), composition.describe(params));
             let group = if gain > 1.0 { "with Normalize" } else { "without Normalize" };
             for (prepared, tally) in prepared.iter().zip(&mut tallies) {
                 let Some(prepared) = prepared else { continue };
-                let values = prepared.floats(source, drawn);
+                let values = prepared.floats(source, params);
                 let result = within_except(&expected.doubtful, &expected.image.planes, &values, 1e-4 * gain);
                 tally.add(group, &name, result);
             }
@@ -145,10 +145,10 @@ fn one_channel_takes_the_first_of_three_numbers() {
     for op in [pad, normalize].into_iter().chain(erases) {
         let ops = [op, Op::Grayscale { channels: 3 }];
         let plan = Plan::fixed(1, &ops, &Output::default()).expect("the ops compile");
-        let drawn = plan.draw(9, 7, &Key::default()).expect("the ops fit the image");
+        let params = plan.make_params(9, 7, &Key::default()).expect("the ops fit the image");
         let expected = reference::run(&source.floats(), &ops).image.planes;
         for place in places() {
-            let values = place.prepare(&plan).floats(&source, &drawn);
+            let values = place.prepare(&plan).floats(&source, &params);
             within(&expected, &values, 1e-5).unwrap_or_else(|reason| panic!("{}: {ops:?}: {reason}", place.name));
         }
     }
@@ -160,8 +160,8 @@ fn the_comparison_rejects_lists_with_an_op_left_out() {
     for number in 0..LISTS {
         let composition = Composition::new(number, true);
         let prepared = places()[0].prepare(&composition.plan(Layout::Nchw, DType::F32));
-        for (source, drawn) in &composition.images {
-            let (ops, values) = (ops(drawn), prepared.floats(source, drawn));
+        for (source, params) in &composition.images {
+            let (ops, values) = (ops(params), prepared.floats(source, params));
             for (left_out, op) in ops.iter().enumerate() {
                 // Ops that leave the size; a later grayscale or clamp may hide some, and small images are symmetric.
                 let leaves_the_size = matches!(
@@ -233,15 +233,15 @@ fn layouts_and_types_hold_the_same_values() {
         let first = prepare(Layout::Nchw, DType::F32);
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let [single, half, byte] = [DType::F32, DType::F16, DType::U8].map(|dtype| prepare(layout, dtype));
-            for (source, drawn) in &composition.images {
-                let name = format!("{}: {layout:?}: {}", place.name, composition.describe(drawn));
-                let planes = first.floats(source, drawn);
+            for (source, params) in &composition.images {
+                let name = format!("{}: {layout:?}: {}", place.name, composition.describe(params));
+                let planes = first.floats(source, params);
                 let values = if layout == Layout::Nchw { planes } else { interleaved(&planes, channels) };
-                assert_eq!(single.floats(source, drawn), values, "{name}");
-                let units = half_units(&values, &half.bytes(source, drawn));
+                assert_eq!(single.floats(source, params), values, "{name}");
+                let units = half_units(&values, &half.bytes(source, params));
                 assert!(units <= i32::from(!matches!(place.backend, Backend::Cpu)), "f16, {units} ulp: {name}");
                 worst_units = worst_units.max(units);
-                let bytes = byte.bytes(source, drawn);
+                let bytes = byte.bytes(source, params);
                 assert_eq!(bytes.len(), values.len(), "{name}");
                 let wrong = values.iter().zip(&bytes).position(|(&value, &byte)| !is_byte(value, byte));
                 assert_eq!(wrong, None, "u8: {name}");

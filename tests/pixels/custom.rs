@@ -5,8 +5,8 @@
 //! `crates/testing/src/reference/`, the custom ones by a third version of each function.
 
 use gpufeed::transforms::{
-    ColorJitter, CustomColor, Drawn, Grayscale, Key, Normalize, Op, Pad, RandomApply, RandomCrop, RandomHorizontalFlip,
-    RandomResizedCrop, Resize, Transform,
+    ColorJitter, CustomColor, Grayscale, Key, Normalize, Op, Pad, Params, RandomApply, RandomCrop,
+    RandomHorizontalFlip, RandomResizedCrop, Resize, Transform,
 };
 use gpufeed::{Output, Plan};
 use gpufeed_testing::adapters::places;
@@ -79,16 +79,16 @@ fn plan(channels: u32, list: &[Transform]) -> Plan {
 }
 
 /// The ops one by one; `functions` are those of the plan's slots.
-fn expected(source: &Source, drawn: &Drawn, functions: &[(u16, Exact)]) -> Vec<f64> {
+fn expected(source: &Source, params: &Params, functions: &[(u16, Exact)]) -> Vec<f64> {
     let mut image = source.floats();
-    for drawn in &drawn.ops {
-        let Op::Custom { parameters } = drawn.op else {
-            let outcome = reference::run(&image, [&drawn.op]);
-            assert!(!outcome.on_a_jump && !outcome.doubtful.contains(&true), "rounding decides: {drawn:?}");
+    for params in &params.ops {
+        let Op::Custom { parameters } = params.op else {
+            let outcome = reference::run(&image, [&params.op]);
+            assert!(!outcome.on_a_jump && !outcome.doubtful.contains(&true), "rounding decides: {params:?}");
             image = outcome.image;
             continue;
         };
-        let (_, function) = functions.iter().find(|(slot, _)| *slot == drawn.slot).expect("the slot is known");
+        let (_, function) = functions.iter().find(|(slot, _)| *slot == params.slot).expect("the slot is known");
         let plane = image.planes.len() / image.channels;
         for i in 0..plane {
             let color = [0, 1, 2].map(|c| image.planes[if image.channels == 1 { i } else { c * plane + i }]);
@@ -140,19 +140,19 @@ fn every_backend_computes_what_the_functions_say() {
         let (mut custom, mut absent) = (0, 0);
         for sample in 0..6 {
             let source = procedural::build((37, 31, channels), |x, y, c| procedural::value(sample as u32, x, y, c));
-            let drawn = plan.draw(37, 31, &Key { seed: 5, sample, ..Key::default() }).unwrap();
-            if drawn.ops.iter().any(|drawn| matches!(drawn.op, Op::Custom { .. })) {
+            let params = plan.make_params(37, 31, &Key { seed: 5, sample, ..Key::default() }).unwrap();
+            if params.ops.iter().any(|params| matches!(params.op, Op::Custom { .. })) {
                 custom += 1
             } else {
                 absent += 1
             }
-            let expected = expected(&source, &drawn, &functions);
+            let expected = expected(&source, &params, &functions);
             // Normalize multiplies a rounding by 4.5.
             let bar = if list.contains(&Normalize::IMAGENET.into()) { 5e-5 } else { 1e-5 };
-            let on_cpu = prepared[0].floats(&source, &drawn);
+            let on_cpu = prepared[0].floats(&source, &params);
             let twin: Vec<f64> = on_cpu.iter().copied().map(f64::from).collect();
             for (prepared, (exact, same)) in prepared.iter().zip(&mut tallies) {
-                let (values, name) = (prepared.floats(&source, &drawn), format!("list {number}: {plan}{drawn:?}"));
+                let (values, name) = (prepared.floats(&source, &params), format!("list {number}: {plan}{params:?}"));
                 exact.add("against f64", &name, within(&expected, &values, bar));
                 same.add("against the CPU executor", &name, within(&twin, &values, bar));
             }
@@ -175,10 +175,10 @@ fn the_comparison_rejects_a_twin_that_differs() {
     };
     let plan = plan(3, &[CustomColor::new("tone", TONE, off).into()]);
     let source = procedural::build((20, 20, 3), |x, y, c| procedural::value(1, x, y, c));
-    let drawn = plan.draw(20, 20, &Key::default()).unwrap();
-    let expected = expected(&source, &drawn, &[(0, exact_tone)]);
+    let params = plan.make_params(20, 20, &Key::default()).unwrap();
+    let expected = expected(&source, &params, &[(0, exact_tone)]);
     for (i, place) in places().iter().enumerate() {
-        let result = within(&expected, &place.prepare(&plan).floats(&source, &drawn), 1e-5);
+        let result = within(&expected, &place.prepare(&plan).floats(&source, &params), 1e-5);
         assert_eq!(result.is_err(), i == 0, "{}: only the CPU runs the twin: {result:?}", place.name);
     }
 }
@@ -188,12 +188,12 @@ fn the_comparison_rejects_a_twin_that_differs() {
 fn an_image_that_the_cpu_finishes_takes_the_twin() {
     let plan = plan(3, &[Resize::new((16, 16)).into(), toning().into(), Normalize::IMAGENET.into()]);
     let source = procedural::build((2000, 1000, 3), |x, y, c| procedural::value(2, x, y, c));
-    let drawn = plan.draw(2000, 1000, &Key::default()).unwrap();
-    let on_cpu = places()[0].prepare(&plan).bytes(&source, &drawn);
-    within(&expected(&source, &drawn, &[(1, exact_tone)]), &places()[0].prepare(&plan).floats(&source, &drawn), 5e-5)
+    let params = plan.make_params(2000, 1000, &Key::default()).unwrap();
+    let on_cpu = places()[0].prepare(&plan).bytes(&source, &params);
+    within(&expected(&source, &params, &[(1, exact_tone)]), &places()[0].prepare(&plan).floats(&source, &params), 5e-5)
         .unwrap();
     for place in &places()[1..] {
-        assert!(place.prepare(&plan).bytes(&source, &drawn) == on_cpu, "{}", place.name);
+        assert!(place.prepare(&plan).bytes(&source, &params) == on_cpu, "{}", place.name);
     }
 }
 

@@ -129,9 +129,10 @@ impl<'a> Runner<'a> {
 
     fn run(&mut self, case: &Case, ops: &[Op], source: &Source) -> Vec<f32> {
         let plan = Plan::fixed(case.input.channels, ops, &Output::default()).expect("the ops compile");
-        let drawn = plan.draw(case.input.width, case.input.height, &Key::default()).expect("the ops fit the image");
+        let params =
+            plan.make_params(case.input.width, case.input.height, &Key::default()).expect("the ops fit the image");
         let prepared = self.prepared.entry(case.plan_key(ops)).or_insert_with(|| self.place.prepare(&plan));
-        prepared.floats(source, &drawn)
+        prepared.floats(source, &params)
     }
 }
 

@@ -19,8 +19,8 @@ fn source(width: u32, height: u32, channels: u32) -> Source {
 
 fn run(place: &Place, source: &Source, ops: &[Op]) -> Vec<f32> {
     let plan = Plan::fixed(source.channels, ops, &Output::default()).expect("the ops compile");
-    let drawn = plan.draw(source.width, source.height, &Key::default()).expect("the ops fit the image");
-    place.prepare(&plan).floats(source, &drawn)
+    let params = plan.make_params(source.width, source.height, &Key::default()).expect("the ops fit the image");
+    place.prepare(&plan).floats(source, &params)
 }
 
 fn noise(top: u32, left: u32, height: u32, width: u32, key: [u32; 2]) -> Op {

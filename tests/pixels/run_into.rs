@@ -1,6 +1,6 @@
 //! `Processor::run_into`: the batch of `run`, in the caller's memory.
 
-use gpufeed::transforms::{Drawn, Key, Normalize, RandomHorizontalFlip, RandomResizedCrop};
+use gpufeed::transforms::{Key, Normalize, Params, RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{DType, ErrorKind, Layout, Output, Plan, Processor};
 use gpufeed_testing::adapters::places;
 use gpufeed_testing::images::Source;
@@ -11,10 +11,10 @@ fn plan() -> Plan {
     Plan::compile(&list, &Output { layout: Layout::Nhwc, dtype: DType::F16 }).unwrap()
 }
 
-fn images(plan: &Plan) -> Vec<(Source, Drawn)> {
+fn images(plan: &Plan) -> Vec<(Source, Params)> {
     let image = |sample: u64| {
         let source = procedural::build((40, 30, 3), |x, y, c| procedural::value(sample as u32, x, y, c));
-        (source, plan.draw(40, 30, &Key { sample, ..Key::default() }).unwrap())
+        (source, plan.make_params(40, 30, &Key { sample, ..Key::default() }).unwrap())
     };
     (0..3).map(image).collect()
 }
@@ -23,7 +23,7 @@ fn images(plan: &Plan) -> Vec<(Source, Drawn)> {
 fn the_batch_is_that_of_run() {
     let plan = plan();
     let images = images(&plan);
-    let images: Vec<_> = images.iter().map(|(source, drawn)| (source.pixels(), drawn)).collect();
+    let images: Vec<_> = images.iter().map(|(source, params)| (source.pixels(), params)).collect();
     for place in places() {
         let processor = Processor::new(&plan, &place.backend).unwrap();
         let mut out = vec![0xA5; 3 * 12 * 12 * 3 * 2];
@@ -38,7 +38,7 @@ fn the_batch_is_that_of_run() {
 fn memory_of_another_length_is_refused_and_left_alone() {
     let plan = plan();
     let images = images(&plan);
-    let images: Vec<_> = images.iter().map(|(source, drawn)| (source.pixels(), drawn)).collect();
+    let images: Vec<_> = images.iter().map(|(source, params)| (source.pixels(), params)).collect();
     for place in places() {
         let processor = Processor::new(&plan, &place.backend).unwrap();
         for length in [0, 2591, 2593] {

@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
 use crate::numpy::{self, Array};
-use gpufeed::transforms::{Drawn, Interpolation, Key, Op, PaddingMode};
+use gpufeed::transforms::{Interpolation, Key, Op, PaddingMode, Params};
 use gpufeed::{Backend, DType, Layout, Output, Plan};
 use gpufeed_testing::adapters::{Place, Prepared, places};
 use gpufeed_testing::compare::{Tally, within, within_except};
@@ -179,20 +179,20 @@ fn selected(cases: &[Case], folder: &std::path::Path, exact: bool) -> Vec<(usize
     selected
 }
 
-fn prepare(place: &Place, source: &Source, ops: &[Op], dtype: DType) -> (Prepared, Drawn) {
+fn prepare(place: &Place, source: &Source, ops: &[Op], dtype: DType) -> (Prepared, Params) {
     let plan = Plan::fixed(3, ops, &Output { layout: Layout::Nchw, dtype }).expect("the ops compile");
-    let drawn = plan.draw(source.width, source.height, &Key::default()).expect("the ops fit the image");
-    (place.prepare(&plan), drawn)
+    let params = plan.make_params(source.width, source.height, &Key::default()).expect("the ops fit the image");
+    (place.prepare(&plan), params)
 }
 
 fn bytes(place: &Place, source: &Source, ops: &[Op]) -> Vec<u8> {
-    let (prepared, drawn) = prepare(place, source, ops, DType::U8);
-    prepared.bytes(source, &drawn)
+    let (prepared, params) = prepare(place, source, ops, DType::U8);
+    prepared.bytes(source, &params)
 }
 
 fn floats(place: &Place, source: &Source, ops: &[Op]) -> Vec<f32> {
-    let (prepared, drawn) = prepare(place, source, ops, DType::F32);
-    prepared.floats(source, &drawn)
+    let (prepared, params) = prepare(place, source, ops, DType::F32);
+    prepared.floats(source, &params)
 }
 
 /// 1e-5 for ops that work pixel by pixel, 1e-4 for resizes and hue, as in `golden.rs`.

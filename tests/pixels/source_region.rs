@@ -32,10 +32,10 @@ fn nothing_outside_it_has_a_part_in_the_result() {
         let transforms = list(&mut Dice(number), false);
         let plan = Plan::compile(&transforms, &Output::default()).unwrap();
         let source = procedural::build((90, 70, 3), |x, y, c| procedural::value(number as u32, x, y, c));
-        let Ok(drawn) = plan.draw(90, 70, &Key { seed: number, ..Key::default() }) else { continue };
-        let region = plan.source_region(&drawn).unwrap();
+        let Ok(params) = plan.make_params(90, 70, &Key { seed: number, ..Key::default() }) else { continue };
+        let region = plan.source_region(&params).unwrap();
         assert!(region.left + region.width <= 90 && region.top + region.height <= 70, "{region:?}: {transforms:?}");
-        let ops: Vec<Op> = drawn.ops.iter().map(|drawn| drawn.op.clone()).collect();
+        let ops: Vec<Op> = params.ops.iter().map(|params| params.op.clone()).collect();
         let result = reference::run(&source.floats(), &ops);
         if result.on_a_jump {
             continue;
@@ -59,10 +59,10 @@ fn nothing_outside_it_has_a_part_in_the_result() {
 fn parameters_of_another_plan_are_refused() {
     let [plan, other] = [CenterCrop::new(32).into(), RandomCrop::new(16).into()]
         .map(|transform| Plan::compile(&[transform], &Output::default()).unwrap());
-    let mut drawn = plan.draw(64, 48, &Key::default()).unwrap();
-    assert_eq!(plan.source_region(&drawn).unwrap(), Rect { left: 16, top: 8, width: 32, height: 32 });
-    drawn.ops.extend(other.draw(64, 48, &Key::default()).unwrap().ops);
-    drawn.ops[1].slot = 7;
-    let error = plan.source_region(&drawn).unwrap_err();
+    let mut params = plan.make_params(64, 48, &Key::default()).unwrap();
+    assert_eq!(plan.source_region(&params).unwrap(), Rect { left: 16, top: 8, width: 32, height: 32 });
+    params.ops.extend(other.make_params(64, 48, &Key::default()).unwrap().ops);
+    params.ops[1].slot = 7;
+    let error = plan.source_region(&params).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Argument { .. }), "{error}");
 }

@@ -101,10 +101,10 @@ fn every_word_holds_what_f32_converts_to() {
                 let (plan, floats) = prepare(place, &shape.transforms(), &shape.output(DType::F32));
                 let draw = |(sample, picture): (usize, &RgbImage)| {
                     let key = Key { sample: sample as u64, ..Key::default() };
-                    plan.draw(picture.width(), picture.height(), &key).unwrap()
+                    plan.make_params(picture.width(), picture.height(), &key).unwrap()
                 };
-                let drawn: Vec<_> = pictures.iter().enumerate().map(draw).collect();
-                let images: Vec<_> = pictures.iter().map(pixels).zip(&drawn).collect();
+                let params: Vec<_> = pictures.iter().enumerate().map(draw).collect();
+                let images: Vec<_> = pictures.iter().map(pixels).zip(&params).collect();
                 let floats = floats.run(&images).unwrap();
                 for dtype in PACKED {
                     let (_, packed) = prepare(place, &shape.transforms(), &shape.output(dtype));
@@ -194,7 +194,7 @@ fn words_that_several_submissions_share_are_whole() {
                     DataLoader::builder(data.clone()).recipe(transforms.clone()).batch_size(5).slot_bytes(SLOT);
                 let loader = place.build(builder.clone().output(shape.layout, DType::F32));
                 let floats = batches(&loader);
-                assert_eq!((floats.len(), loader.stats().reduced), (1, 0));
+                assert_eq!((floats.len(), loader.stats().cpu_fallback), (1, 0));
                 for dtype in PACKED {
                     let (output, workers) = (shape.output(dtype), [1, 2, 4, 6][number / 5]);
                     let result = check_line((place, builder.clone()), &floats, output, (workers, 13));
@@ -214,7 +214,7 @@ fn stored(place: &Place, list: &[f32], dtype: DType) -> (Vec<f32>, Vec<u8>) {
     let run = |dtype| {
         let output = Output { layout: Layout::Nhwc, dtype };
         let (plan, processor) = prepare(place, &[], &output);
-        let mut result = processor.run(&[(pixels, &plan.draw(width, 1, &Key::default()).unwrap())]).unwrap();
+        let mut result = processor.run(&[(pixels, &plan.make_params(width, 1, &Key::default()).unwrap())]).unwrap();
         result.truncate(list.len() * dtype.bytes());
         result
     };
@@ -309,8 +309,8 @@ fn u8_gives_every_byte_back_and_truncates_between() {
                 let processor = Processor::new(&plan, &place.backend).unwrap();
                 let image = &bytes[bytes.len() - (width * channels) as usize..];
                 let pixels = Pixels::new(width, 1, format, image).unwrap();
-                let drawn = plan.draw(width, 1, &Key::default()).unwrap();
-                assert_eq!(processor.run(&[(pixels, &drawn)]).unwrap(), image, "{}, {format:?}", place.name);
+                let params = plan.make_params(width, 1, &Key::default()).unwrap();
+                assert_eq!(processor.run(&[(pixels, &params)]).unwrap(), image, "{}, {format:?}", place.name);
             }
             // The same from floats k / 255.
             let exact: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
@@ -337,8 +337,8 @@ fn posterized_u8_is_one_below_the_upper_bits() {
         for (place, bits) in executors().flat_map(|place| (0..=8).map(move |bits| (place, bits))) {
             let output = Output { layout: Layout::Nhwc, dtype: DType::U8 };
             let plan = Plan::compile_for(1, &[RandomPosterize::new(bits).p(1.0).into()], &output).unwrap();
-            let drawn = plan.draw(256, 1, &Key::default()).unwrap();
-            let seen = Processor::new(&plan, &place.backend).unwrap().run(&[(pixels, &drawn)]).unwrap();
+            let params = plan.make_params(256, 1, &Key::default()).unwrap();
+            let seen = Processor::new(&plan, &place.backend).unwrap().run(&[(pixels, &params)]).unwrap();
             let upper: Vec<u8> =
                 bytes.iter().map(|byte| ((u32::from(*byte) >> (8 - bits)) << (8 - bits)) as u8).collect();
             let below: Vec<u8> = upper.iter().map(|byte| byte.saturating_sub(1)).collect();
@@ -359,7 +359,7 @@ fn values_beyond_f16_are_infinite() {
             let run = |dtype| {
                 let output = Output { layout: Layout::Nchw, dtype };
                 let (plan, processor) = prepare(place, std::slice::from_ref(&normalize), &output);
-                processor.run(&[(pixels(&picture), &plan.draw(12, 9, &Key::default()).unwrap())]).unwrap()
+                processor.run(&[(pixels(&picture), &plan.make_params(12, 9, &Key::default()).unwrap())]).unwrap()
             };
             // Up to ±125,000, of which f16 holds what is below 65520.
             let seen = run(DType::F16);

@@ -79,7 +79,7 @@ impl BurnLoader {
     /// `loader`'s batches as tensors on `device`, from epoch 0 on.
     pub fn new(loader: DataLoader, device: Device) -> BurnLoader {
         let order = loader.sampler().epoch(0);
-        let valid = (0..order.batches()).map(|batch| order.batch(batch).filter(|slot| !slot.padding).count());
+        let valid = (0..order.batches()).map(|batch| order.batch(batch).filter(|position| !position.padding).count());
         let sum = |sum: &mut usize, items| {
             *sum += items;
             Some(*sum)

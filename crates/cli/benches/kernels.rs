@@ -12,7 +12,7 @@ mod rows;
 use criterion::{Criterion, Throughput};
 use gpufeed::internals::{Dispatch, Native, Rig, Ring, draw, draw_many};
 use gpufeed::transforms::{
-    ColorJitter, Drawn, Key, Normalize, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
+    ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
 use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
 use gpufeed_cli::internals::dispatches::{SIZE, copy_kernel, crop, naive, replaced};
@@ -71,12 +71,12 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
     let train = plan([Normalize::IMAGENET.into()], DType::F32)?;
     let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
     let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
-    let drawn = |plan: &Plan| -> gpufeed::Result<Vec<Drawn>> {
-        (0..images).map(|sample| plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
+    let params = |plan: &Plan| -> gpufeed::Result<Vec<Params>> {
+        (0..images).map(|sample| plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
     };
-    let mut rig = Rig::new(gpu, &train, &drawn(&train)?)?;
+    let mut rig = Rig::new(gpu, &train, &params(&train)?)?;
     let (rig_half, rig_contrast) =
-        (Rig::new(gpu, &half, &drawn(&half)?)?, Rig::new(gpu, &contrast, &drawn(&contrast)?)?);
+        (Rig::new(gpu, &half, &params(&half)?)?, Rig::new(gpu, &contrast, &params(&contrast)?)?);
     let (slot, elements) = (rig.slot_bytes(), rig.elements());
     let pixels: Vec<u8> = (0..slot).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let source = adapter.filled(&pixels);
@@ -273,7 +273,7 @@ fn cpu_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
         timed(batches, &mut || black_box(&mut to).copy_from_slice(black_box(&from)))
     });
     for (name, plan, (width, height), pixel) in cases {
-        let draw = |sample| plan.draw(width, height, &Key { sample, ..Key::default() });
+        let draw = |sample| plan.make_params(width, height, &Key { sample, ..Key::default() });
         let mut native = Native::new(&plan, &(0..IMAGES).map(draw).collect::<gpufeed::Result<Vec<_>>>()?, pixel)?;
         rows.add(name, native.bytes(), |batches| timed(batches, &mut || _ = black_box(native.run())));
     }

@@ -2,7 +2,7 @@
 
 use crate::device::devices;
 use crate::images::Source;
-use gpufeed::transforms::Drawn;
+use gpufeed::transforms::Params;
 use gpufeed::{Backend, Plan, Processor};
 use std::sync::LazyLock;
 
@@ -43,14 +43,14 @@ pub struct Prepared {
 
 impl Prepared {
     /// What the plan makes of `source` with these parameters.
-    pub fn bytes(&self, source: &Source, drawn: &Drawn) -> Vec<u8> {
-        let result = self.processor.run(&[(source.pixels(), drawn)]);
-        result.unwrap_or_else(|error| panic!("{error}: {}\n{drawn:?}", self.title))
+    pub fn bytes(&self, source: &Source, params: &Params) -> Vec<u8> {
+        let result = self.processor.run(&[(source.pixels(), params)]);
+        result.unwrap_or_else(|error| panic!("{error}: {}\n{params:?}", self.title))
     }
 
     /// [`bytes`](Self::bytes) of a plan whose output is f32.
-    pub fn floats(&self, source: &Source, drawn: &Drawn) -> Vec<f32> {
-        floats(&self.bytes(source, drawn))
+    pub fn floats(&self, source: &Source, params: &Params) -> Vec<f32> {
+        floats(&self.bytes(source, params))
     }
 }
 

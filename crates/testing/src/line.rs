@@ -1,7 +1,7 @@
 //! What the tests of the line share: where it runs, small data sets, batches as plain values, and a clock against hangs.
 
 use crate::device::devices;
-use gpufeed::transforms::Drawn;
+use gpufeed::transforms::Params;
 use gpufeed::{Backend, Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, InMemory, Label};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
@@ -66,7 +66,7 @@ pub struct Seen {
     pub valid: usize,
     pub ids: Vec<u64>,
     pub labels: Vec<Label>,
-    pub drawn: Vec<Drawn>,
+    pub params: Vec<Params>,
     /// Place, id, name and reason.
     pub failures: Vec<(usize, u64, String, String)>,
     pub bytes: Vec<u8>,
@@ -82,7 +82,7 @@ impl From<&Batch> for Seen {
             valid: batch.valid(),
             ids: batch.ids().to_vec(),
             labels: batch.labels().to_vec(),
-            drawn: batch.drawn().to_vec(),
+            params: batch.params().to_vec(),
             failures: batch.failures().iter().map(failure).collect(),
             bytes: batch.to_host().unwrap(),
         }
@@ -113,7 +113,7 @@ pub fn assert_same(left: &[Seen], right: &[Seen], what: &str) {
         let at = format!("{what}, epoch {} batch {}", a.epoch, a.index);
         assert_eq!((a.epoch, a.index, a.shape, a.valid), (b.epoch, b.index, b.shape, b.valid), "{at}");
         assert_eq!(a.ids, b.ids, "{at}: ids");
-        assert!(a.drawn == b.drawn, "{at}: drawn parameters");
+        assert!(a.params == b.params, "{at}: drawn parameters");
         assert_eq!(a.failures, b.failures, "{at}: failures");
         let differing = (0..a.ids.len()).filter(|&place| a.image(place) != b.image(place)).collect::<Vec<_>>();
         assert!(differing.is_empty(), "{at}: images {differing:?} differ");

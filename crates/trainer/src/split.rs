@@ -11,8 +11,8 @@ type Part = Subset<Arc<ImageFolder>>;
 pub(crate) fn split(whole: ImageFolder, share: f64, seed: u64) -> Result<(Part, Part), Box<dyn Error>> {
     let whole = Arc::new(whole);
     let mut by_class = vec![Vec::new(); whole.classes().len()];
-    for slot in Sampler::new(whole.len(), whole.len())?.shuffle(true).seed(seed).epoch(0).batch(0) {
-        by_class[whole.targets()[slot.index] as usize].push(slot.index);
+    for position in Sampler::new(whole.len(), whole.len())?.shuffle(true).seed(seed).epoch(0).batch(0) {
+        by_class[whole.targets()[position.index] as usize].push(position.index);
     }
     let (mut train, mut val) = (Vec::new(), Vec::new());
     for (class, images) in by_class.into_iter().enumerate() {

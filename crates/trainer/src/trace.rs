@@ -1,7 +1,7 @@
 //! A line of JSON for each batch, by which two runs are compared.
 
 use gpufeed::Batch;
-use gpufeed::transforms::Drawn;
+use gpufeed::transforms::Params;
 use serde::Serialize;
 use std::error::Error;
 use std::fs::File;
@@ -14,12 +14,12 @@ pub(crate) struct Entry {
     epoch: u64,
     index: u64,
     ids: Vec<u64>,
-    drawn: Vec<Drawn>,
+    params: Vec<Params>,
 }
 
 impl Entry {
     pub(crate) fn of(batch: &Batch) -> Entry {
-        Entry { epoch: batch.epoch(), index: batch.index(), ids: batch.ids().to_vec(), drawn: batch.drawn().to_vec() }
+        Entry { epoch: batch.epoch(), index: batch.index(), ids: batch.ids().to_vec(), params: batch.params().to_vec() }
     }
 }
 

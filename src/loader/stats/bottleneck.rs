@@ -226,7 +226,7 @@ fn waits_of_reading(stats: &Stats) -> Duration {
         // No image of this while was sampled: what the workers do off the core is taken for reading.
         return stats.pool("workers").busy.saturating_sub(stats.cpu).min(read.busy);
     }
-    let on_core = read.cpu.unwrap_or(read.busy).mul_f64(stretched(&[Stage::Decode, Stage::Augment, Stage::Put]));
+    let on_core = read.cpu.unwrap_or(read.busy).mul_f64(stretched(&[Stage::Decode, Stage::Augment, Stage::Copy]));
     read.busy.saturating_sub(on_core)
 }
 

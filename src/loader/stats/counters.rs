@@ -22,7 +22,7 @@ pub(in crate::loader) struct Counters {
     images: AtomicU64,
     batches: AtomicU64,
     failed: AtomicU64,
-    reduced: AtomicU64,
+    cpu_fallback: AtomicU64,
     index_hits: AtomicU64,
     other_decoders: AtomicU64,
     kept: AtomicU64,
@@ -55,7 +55,7 @@ impl Counters {
             images: AtomicU64::new(0),
             batches: AtomicU64::new(0),
             failed: AtomicU64::new(0),
-            reduced: AtomicU64::new(0),
+            cpu_fallback: AtomicU64::new(0),
             index_hits: AtomicU64::new(0),
             other_decoders: AtomicU64::new(0),
             kept: AtomicU64::new(0),
@@ -109,8 +109,8 @@ impl Counters {
         self.failed.fetch_add(1, Relaxed);
     }
 
-    pub(in crate::loader) fn reduced(&self) {
-        self.reduced.fetch_add(1, Relaxed);
+    pub(in crate::loader) fn cpu_fallback(&self) {
+        self.cpu_fallback.fetch_add(1, Relaxed);
     }
 
     /// A file was decoded, in this way.
@@ -147,12 +147,12 @@ impl Counters {
             images: self.images.load(Relaxed),
             batches: self.batches.load(Relaxed),
             failed: self.failed.load(Relaxed),
-            reduced: self.reduced.load(Relaxed),
+            cpu_fallback: self.cpu_fallback.load(Relaxed),
             index_hits: self.index_hits.load(Relaxed),
             other_decoders: self.other_decoders.load(Relaxed),
             cache_hits: self.kept.load(Relaxed),
             bytes_read: bytes(Stage::Read),
-            bytes_uploaded: bytes(Stage::Upload),
+            bytes_uploaded: bytes(Stage::Submit),
             bytes_written: bytes(Stage::Consume),
             running,
             cpu,

@@ -21,7 +21,7 @@ pub fn recording(images: u32, time: Duration) -> Duration {
         clock.look(black_box(1));
         clock.image.set(black_box(time));
         clock.item();
-        for stage in [Stage::Read, Stage::Draw, Stage::Decode, Stage::Augment] {
+        for stage in [Stage::Read, Stage::Params, Stage::Decode, Stage::Augment] {
             clock.bytes(stage, black_box(1));
             clock.work(stage, 1, || black_box(image));
         }

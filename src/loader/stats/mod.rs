@@ -48,7 +48,7 @@ pub struct Stats {
     /// Images that the CPU executor finished on the GPU backend, whatever the slots' size: those that read more than 16
     /// MiB of source pixels, have an intermediate above 64 MiB, or are reduced so much that a thread would loop 60,000
     /// times.
-    pub reduced: u64,
+    pub cpu_fallback: u64,
     /// Files that were decoded from inside by their seek index; the others of an epoch after the first were read whole,
     /// or are no JPEGs.
     pub index_hits: u64,
@@ -325,7 +325,7 @@ impl Stats {
             images: less(self.images, earlier.images),
             batches: less(self.batches, earlier.batches),
             failed: less(self.failed, earlier.failed),
-            reduced: less(self.reduced, earlier.reduced),
+            cpu_fallback: less(self.cpu_fallback, earlier.cpu_fallback),
             index_hits: less(self.index_hits, earlier.index_hits),
             other_decoders: less(self.other_decoders, earlier.other_decoders),
             cache_hits: less(self.cache_hits, earlier.cache_hits),
@@ -365,13 +365,13 @@ impl fmt::Display for Stats {
         let images = self.images.max(1) as f64;
         writeln!(
             f,
-            "{} images in {:.2} s: {:.0} images/s, {:.3} CPU-ms an image; {} failed, {} reduced on the CPU, {} by seek index, {} by other decoders",
+            "{} images in {:.2} s: {:.0} images/s, {:.3} CPU-ms an image; {} failed, {} finished on the CPU for the GPU, {} by seek index, {} by other decoders",
             self.images,
             self.running.as_secs_f64(),
             self.images_per_second(),
             1e3 * self.cpu_seconds_per_image(),
             self.failed,
-            self.reduced,
+            self.cpu_fallback,
             self.index_hits,
             self.other_decoders
         )?;

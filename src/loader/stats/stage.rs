@@ -1,8 +1,8 @@
-//! The stages of the line that are timed.
+//! The stages that the statistics time.
 
 use std::fmt;
 
-/// A stage of the line.
+/// A stage of the pipeline that [`Stats`](crate::Stats) times.
 ///
 /// ```
 /// assert_eq!(gpufeed::Stage::Decode.to_string(), "decode");
@@ -12,16 +12,16 @@ use std::fmt;
 pub enum Stage {
     /// Workers: the sample from its data set.
     Read,
-    /// Workers: the header, and the random numbers.
-    Draw,
+    /// Workers: the header, and the parameters of the transforms.
+    Params,
     /// Workers: bytes to pixels.
     Decode,
     /// Workers: the plan on the CPU executor.
     Augment,
-    /// Workers: pixels into a slot on their way to the GPU.
-    Put,
-    /// The thread that assembles batches: recording and submitting, or copying batches up.
-    Upload,
+    /// Workers: copying pixels into a staging slot for the GPU.
+    Copy,
+    /// The thread that assembles batches: recording and submitting GPU work, or copying finished batches to the GPU.
+    Submit,
     /// The caller: what it does between two batches.
     Consume,
 }
@@ -30,17 +30,17 @@ pub(in crate::loader) const STAGES: usize = 7;
 
 impl Stage {
     pub(super) const ALL: [Stage; STAGES] =
-        [Stage::Read, Stage::Draw, Stage::Decode, Stage::Augment, Stage::Put, Stage::Upload, Stage::Consume];
+        [Stage::Read, Stage::Params, Stage::Decode, Stage::Augment, Stage::Copy, Stage::Submit, Stage::Consume];
 
     /// As errors, spans and tables name it.
     pub(in crate::loader) fn name(self) -> &'static str {
         match self {
             Stage::Read => "read",
-            Stage::Draw => "draw",
+            Stage::Params => "params",
             Stage::Decode => "decode",
             Stage::Augment => "augment",
-            Stage::Put => "put",
-            Stage::Upload => "upload",
+            Stage::Copy => "copy",
+            Stage::Submit => "submit",
             Stage::Consume => "consume",
         }
     }
@@ -49,11 +49,11 @@ impl Stage {
     pub(super) fn span(self) -> tracing::Span {
         match self {
             Stage::Read => tracing::trace_span!("read"),
-            Stage::Draw => tracing::trace_span!("draw"),
+            Stage::Params => tracing::trace_span!("params"),
             Stage::Decode => tracing::trace_span!("decode"),
             Stage::Augment => tracing::trace_span!("augment"),
-            Stage::Put => tracing::trace_span!("put"),
-            Stage::Upload => tracing::trace_span!("upload"),
+            Stage::Copy => tracing::trace_span!("copy"),
+            Stage::Submit => tracing::trace_span!("submit"),
             Stage::Consume => tracing::trace_span!("consume"),
         }
     }

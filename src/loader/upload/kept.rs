@@ -43,7 +43,7 @@ impl Uploader<'_> {
         let images = (kept.len() * views) as u64;
         let _span = tracing::trace_span!("kept", images).entered();
         if self.resources.kept_are_many() {
-            self.clock.spent(Stage::Upload, 0);
+            self.clock.spent(Stage::Submit, 0);
             let (resources, gpu) = (&mut *self.resources, self.kernels.gpu());
             self.clock.waited_for_gpu(|| resources.wait_for_kept(gpu))?;
         }
@@ -67,7 +67,7 @@ impl Uploader<'_> {
         for KeptPlace { place, facts, .. } in kept {
             assembly.set_facts(place, [facts], Vec::new());
         }
-        self.clock.spent_with_gpu(Stage::Upload, images, computing);
+        self.clock.spent_with_gpu(Stage::Submit, images, computing);
         Ok(())
     }
 }

@@ -44,8 +44,8 @@ pub(super) fn measure(
         add("decode", threads, rate);
     }
     let native = |thread: usize| {
-        let drawn = (0..IN_A_ROW).map(|i| samples.drawn[(thread + i * threads) % samples.drawn.len()].clone());
-        Native::new(plan, &drawn.collect::<Vec<_>>(), samples.pixel)
+        let params = (0..IN_A_ROW).map(|i| samples.params[(thread + i * threads) % samples.params.len()].clone());
+        Native::new(plan, &params.collect::<Vec<_>>(), samples.pixel)
     };
     let augment = rate(threads, time, native, |native, _| {
         black_box(native.run());
@@ -53,8 +53,8 @@ pub(super) fn measure(
     })?;
     add(if setup.shaders() { "augment (CPU executor)" } else { "augment" }, threads, augment);
     if let (Some(gpu), true) = (setup.gpu(), setup.shaders()) {
-        let images = setup.batch_size.min(samples.drawn.len());
-        match Rig::new(gpu, plan, &samples.drawn[..images]) {
+        let images = setup.batch_size.min(samples.params.len());
+        match Rig::new(gpu, plan, &samples.params[..images]) {
             Ok(rig) => add("put, upload and passes", 1, gpu_rate(gpu, rig, images, time)?),
             Err(error) => notes.push(format!("alone: put, upload and passes by themselves were not measured: {error}")),
         }

@@ -11,7 +11,7 @@ use super::timed::{Adapter, Kernel};
 use super::turns::{Work, take};
 use crate::report::{Kernels, Rate};
 use gpufeed::internals::{Dispatch, Native, Rig};
-use gpufeed::transforms::{ColorJitter, Drawn, Key, Normalize, Transform};
+use gpufeed::transforms::{ColorJitter, Key, Normalize, Params, Transform};
 use gpufeed::wgpu;
 use gpufeed::{DType, Gpu, Layout, Output, Plan};
 use std::error::Error;
@@ -39,20 +39,20 @@ fn plans() -> gpufeed::Result<[Plan; 3]> {
     Ok([plan(&normalize, DType::F32)?, plan(&normalize, DType::F16)?, plan(&jitter, DType::F32)?])
 }
 
-fn drawn(plan: &Plan, images: u64) -> gpufeed::Result<Vec<Drawn>> {
-    (0..images).map(|sample| plan.draw(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
+fn params(plan: &Plan, images: u64) -> gpufeed::Result<Vec<Params>> {
+    (0..images).map(|sample| plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
 }
 
 /// How much the regions are reduced to the output, on the mean: columns, rows; 1 where they are enlarged.
-fn reduction(plan: &Plan, drawn: &[Drawn]) -> gpufeed::Result<[f64; 2]> {
+fn reduction(plan: &Plan, params: &[Params]) -> gpufeed::Result<[f64; 2]> {
     let (width, height) = plan.output_size().unwrap_or((1, 1));
     let mut sums = [0.0; 2];
-    for drawn in drawn {
-        let region = plan.source_region(drawn)?;
+    for params in params {
+        let region = plan.source_region(params)?;
         sums[0] += (f64::from(region.width) / f64::from(width)).max(1.0);
         sums[1] += (f64::from(region.height) / f64::from(height)).max(1.0);
     }
-    Ok(sums.map(|sum| sum / drawn.len().max(1) as f64))
+    Ok(sums.map(|sum| sum / params.len().max(1) as f64))
 }
 
 /// Three channels, a multiplication and an addition each.
@@ -117,17 +117,17 @@ fn on_a_core((recipe, samples): (&Plan, &Samples), time: Duration) -> Result<Ker
     });
     let mut works = vec![copy];
     let [train, half, contrast] = plans()?;
-    let first = &samples.drawn[..samples.drawn.len().min(ON_A_CORE as usize)];
+    let first = &samples.params[..samples.params.len().min(ON_A_CORE as usize)];
     let fixed =
         [("resized crop, f32", &train, true), ("resized crop, f16", &half, false), ("contrast, f32", &contrast, false)];
-    let mut add = |name: &str, plan: &Plan, drawn: &[Drawn], pixel: usize, counted: bool| -> gpufeed::Result<()> {
-        let mut native = Native::new(plan, drawn, pixel)?;
-        let [columns, rows] = reduction(plan, drawn)?;
+    let mut add = |name: &str, plan: &Plan, params: &[Params], pixel: usize, counted: bool| -> gpufeed::Result<()> {
+        let mut native = Native::new(plan, params, pixel)?;
+        let [columns, rows] = reduction(plan, params)?;
         let (width, height) = plan.output_size().unwrap_or((1, 1));
-        let outputs = drawn.len() as f64 * f64::from(width) * f64::from(height);
+        let outputs = params.len() as f64 * f64::from(width) * f64::from(height);
         // Vertically at every source column, then horizontally; then Normalize.
         let flops = counted.then_some(outputs * (columns * 2.0 * rows * A_TAP + 2.0 * columns * A_TAP + A_TAP));
-        cases.push(Case { name: name.to_owned(), images: drawn.len() as u64, bytes: native.bytes(), flops });
+        cases.push(Case { name: name.to_owned(), images: params.len() as u64, bytes: native.bytes(), flops });
         works.push(Box::new(move |times| {
             let start = Instant::now();
             (0..times).for_each(|_| _ = black_box(native.run()));
@@ -136,7 +136,7 @@ fn on_a_core((recipe, samples): (&Plan, &Samples), time: Duration) -> Result<Ker
         Ok(())
     };
     for (name, plan, counted) in fixed {
-        add(name, plan, &drawn(plan, ON_A_CORE)?, 4, counted)?;
+        add(name, plan, &params(plan, ON_A_CORE)?, 4, counted)?;
     }
     add("the recipe", recipe, first, samples.pixel, false)?;
     let seconds = take(&mut works, time)?;
@@ -160,8 +160,8 @@ fn on_gpu(
     let adapter = Adapter::open(&adapter)?;
     let bench = Bench::new(&adapter)?;
     let (mut cases, mut kernels) = bench.fixed()?;
-    let images = (batch(gpu) as usize).min(samples.drawn.len());
-    match Rig::new(&adapter.gpu, recipe, &samples.drawn[..images]) {
+    let images = (batch(gpu) as usize).min(samples.params.len());
+    match Rig::new(&adapter.gpu, recipe, &samples.params[..images]) {
         Ok(rig) => bench.recipe((&rig, images as u64), recipe.output().dtype, &mut cases, &mut kernels)?,
         Err(error) => notes.push(format!("kernels: the recipe's own passes were not measured: {error}")),
     }
@@ -218,7 +218,7 @@ impl<'a> Bench<'a> {
         let (gpu, adapter) = (&self.adapter.gpu, self.adapter);
         let images = batch(gpu);
         let [train, half, contrast] = plans()?;
-        let rig = |plan: &Plan| Rig::new(gpu, plan, &drawn(plan, images)?);
+        let rig = |plan: &Plan| Rig::new(gpu, plan, &params(plan, images)?);
         let [rig, rig_half, rig_contrast] = [rig(&train)?, rig(&half)?, rig(&contrast)?];
         let (slot, elements) = (rig.slot_bytes(), rig.elements());
         let source = self.source(slot);
@@ -227,7 +227,7 @@ impl<'a> Bench<'a> {
         let half_of_it = (moved / 2).next_multiple_of(16);
         let [from, to] = [(); 2].map(|()| adapter.storage(half_of_it));
 
-        let [columns, rows] = reduction(&train, &drawn(&train, images)?)?;
+        let [columns, rows] = reduction(&train, &params(&train, images)?)?;
         let outputs = elements as f64 / 3.0;
         // A column's taps at every source row, into two accumulators.
         let strip = outputs * (rows * (2.0 * columns * A_TAP + 2.0 * A_TAP) + A_TAP);

@@ -32,7 +32,7 @@ fn stages(seen: &Interval) -> Vec<(Resource, Stage)> {
     let all = [
         (Resource::Disk, Stage::Read),
         (Resource::Cpu, longer(Stage::Decode, Stage::Augment)),
-        (Resource::Upload, Stage::Upload),
+        (Resource::Upload, Stage::Submit),
         (Resource::Consumer, Stage::Consume),
     ];
     all.into_iter().filter(|(_, stage)| seen.service(*stage).is_some()).collect()
@@ -71,7 +71,7 @@ pub(super) fn measure(
     let delays: Vec<f64> = stages
         .iter()
         .map(|&(_, stage)| {
-            let threads = if matches!(stage, Stage::Upload | Stage::Consume) { 1.0 } else { workers as f64 };
+            let threads = if matches!(stage, Stage::Submit | Stage::Consume) { 1.0 } else { workers as f64 };
             (SHARE * seen.service(stage).unwrap_or(0.0)).max(LEAST * threads / rate.max(1e-9))
         })
         .collect();

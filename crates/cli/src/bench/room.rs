@@ -33,7 +33,7 @@ pub(super) fn check(
 ) -> Result<(), Box<dyn Error>> {
     let plan = loader.plan();
     let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
-    let Some(largest) = samples.drawn.iter().max_by_key(|drawn| area((drawn.width, drawn.height))) else {
+    let Some(largest) = samples.params.iter().max_by_key(|params| area((params.width, params.height))) else {
         return Ok(());
     };
     let mut native = Native::new(plan, std::slice::from_ref(largest), samples.pixel)?;

@@ -4,7 +4,7 @@
 use super::photographs::hash;
 use crate::words;
 use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
-use gpufeed::transforms::{Drawn, Key};
+use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
 
 /// As many, unless they have more bytes than the limit: enough for caches not to hold them all.
@@ -23,8 +23,8 @@ pub(super) struct File {
 pub(super) struct Samples {
     /// None where the data set holds pixels.
     pub(super) files: Vec<File>,
-    /// What was drawn, for every sample.
-    pub(super) drawn: Vec<Drawn>,
+    /// The parameters of every sample.
+    pub(super) params: Vec<Params>,
     /// Bytes of the largest file or array among them, and of what its decoding has grown to.
     pub(super) largest: u64,
     pub(super) scratch: u64,
@@ -64,10 +64,10 @@ impl Samples {
         }
         samples.scratch = scratch.bytes();
         samples.sizes.sort_unstable();
-        let area = |drawn: &Drawn| u64::from(drawn.width) * u64::from(drawn.height);
-        samples.area = samples.drawn.iter().map(area).sum::<u64>() / samples.drawn.len().max(1) as u64;
+        let area = |params: &Params| u64::from(params.width) * u64::from(params.height);
+        samples.area = samples.params.iter().map(area).sum::<u64>() / samples.params.len().max(1) as u64;
         match last {
-            Some(error) if samples.drawn.is_empty() => {
+            Some(error) if samples.params.is_empty() => {
                 Err(format!("none of the samples can be used; the last: {error}"))
             }
             _ => Ok(samples),
@@ -91,7 +91,7 @@ impl Samples {
         let key = Key { sample: index as u64, ..Key::default() };
         match dataset.read(index, buffer)?.data {
             SampleData::Pixels(pixels) => {
-                self.drawn.push(plan.draw(pixels.width(), pixels.height(), &key)?);
+                self.params.push(plan.make_params(pixels.width(), pixels.height(), &key)?);
                 self.largest = self.largest.max(pixels.bytes().len() as u64);
                 self.sizes.push(pixels.bytes().len() as u64);
                 self.pixel = if pixels.format().bytes_per_pixel() == 3 { 3 } else { 4 };
@@ -99,10 +99,10 @@ impl Samples {
             }
             SampleData::Encoded(bytes) => {
                 let probe = decode::probe(bytes, &options())?;
-                let drawn = plan.draw(probe.width, probe.height, &key)?;
-                let region = plan.source_region(&drawn)?;
+                let params = plan.make_params(probe.width, probe.height, &key)?;
+                let region = plan.source_region(&params)?;
                 decode::decode(bytes, &probe, region, &options(), scratch)?;
-                self.drawn.push(drawn);
+                self.params.push(params);
                 self.largest = self.largest.max(bytes.len() as u64);
                 self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
                 self.files.push(File { bytes: bytes.to_vec(), probe, region });

@@ -33,8 +33,9 @@ impl Work<'_> {
     pub(super) fn per_core(&self, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
         let Work { plan, samples, augment } = self;
         let state = |thread: usize| {
-            let drawn = (0..IN_A_ROW)
-                .map(|i| samples.drawn[hash((thread + i * threads) as u64, 3) as usize % samples.drawn.len()].clone());
+            let drawn = (0..IN_A_ROW).map(|i| {
+                samples.params[hash((thread + i * threads) as u64, 3) as usize % samples.params.len()].clone()
+            });
             let native = Native::new(plan, &drawn.collect::<Vec<_>>(), samples.pixel)?;
             Ok(State { scratch: decode::Scratch::default(), native })
         };

@@ -36,8 +36,8 @@ pub(super) fn folder(out: &mut impl Write, summary: &Summary, list: bool) -> io:
         writeln!(out, "ImageFolder::open refuses the folder: {}", Shown(error))?;
     }
     classes(out, summary)?;
-    let mut drawn = summary.histograms.iter().filter(|histogram| !histogram.bars.is_empty());
-    drawn.try_for_each(|histogram| bars(out, histogram))?;
+    let mut params = summary.histograms.iter().filter(|histogram| !histogram.bars.is_empty());
+    params.try_for_each(|histogram| bars(out, histogram))?;
     duplicates(out, summary)?;
     if list {
         files(out, summary)?;
@@ -74,8 +74,8 @@ fn bars(out: &mut impl Write, histogram: &Histogram) -> io::Result<()> {
     let most = histogram.bars.iter().map(|bar| bar.images).max().unwrap_or(1).max(1);
     let widest = histogram.bars.iter().map(|bar| bar.label.len()).max().unwrap_or(0);
     histogram.bars.iter().try_for_each(|bar| {
-        let drawn = "#".repeat((bar.images * BAR).div_ceil(most));
-        writeln!(out, "  {:<widest$} {:>8} {}", Shown(&bar.label).to_string(), bar.images, style(drawn).dim())
+        let params = "#".repeat((bar.images * BAR).div_ceil(most));
+        writeln!(out, "  {:<widest$} {:>8} {}", Shown(&bar.label).to_string(), bar.images, style(params).dim())
     })
 }
 

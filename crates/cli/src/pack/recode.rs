@@ -217,8 +217,8 @@ fn reduced(picture: &Picture, width: u32, height: u32) -> gpufeed::Result<Pictur
     let output = Output { layout: Layout::Nhwc, dtype: DType::U8 };
     let plan = Plan::compile(&[Resize::new((height, width)).into()], &output)?;
     let pixels = Pixels::new(picture.width, picture.height, PixelFormat::Rgb8, &picture.rgb)?;
-    let drawn = plan.draw(picture.width, picture.height, &Key::default())?;
-    let rgb = Processor::new(&plan, &Backend::Cpu)?.run(&[(pixels, &drawn)])?;
+    let params = plan.make_params(picture.width, picture.height, &Key::default())?;
+    let rgb = Processor::new(&plan, &Backend::Cpu)?.run(&[(pixels, &params)])?;
     Ok(Picture { width, height, rgb })
 }
 

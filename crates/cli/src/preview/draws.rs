@@ -4,7 +4,7 @@ use super::{Cursor, fit, picture};
 use crate::source::Source;
 use crate::words;
 use gpufeed::decode::{self, DecodeOptions};
-use gpufeed::transforms::{Drawn, Erased, Op, Resize};
+use gpufeed::transforms::{Erased, Op, Params, Resize};
 use gpufeed::{
     Backend, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, OnError, Plan, Recipe, Result, SampleData,
 };
@@ -33,7 +33,7 @@ pub(super) struct Row {
 pub(super) struct Draw {
     pub(super) epoch: u64,
     pub(super) view: usize,
-    pub(super) drawn: Drawn,
+    pub(super) params: Params,
     /// As the loader gives it; empty unless they are kept.
     pub(super) bytes: Vec<u8>,
     /// (width, height) of the same.
@@ -127,11 +127,11 @@ impl Rows {
             let batch = batch?;
             let bytes = if self.keep_bytes { batch.to_host()? } else { Vec::new() };
             let mut images = bytes.chunks_exact((bytes.len() / batch.len()).max(1));
-            for (view, (picture, drawn)) in picture::pictures(&batch)?.zip(batch.drawn()).enumerate() {
-                let drawn = drawn.clone();
+            for (view, (picture, params)) in picture::pictures(&batch)?.zip(batch.params()).enumerate() {
+                let params = params.clone();
                 let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
                 let (size, picture) = (picture.dimensions(), fit::reduced(picture));
-                row.draws.push(Draw { epoch: batch.epoch(), view, drawn, bytes, size, picture });
+                row.draws.push(Draw { epoch: batch.epoch(), view, params, bytes, size, picture });
             }
         }
         Ok(())

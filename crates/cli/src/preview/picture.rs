@@ -13,7 +13,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> 
     };
     let values = batch.to_host_f32()?;
     let length = channels * height * width;
-    let picture = move |(number, drawn): (usize, &gpufeed::transforms::Drawn)| {
+    let picture = move |(number, params): (usize, &gpufeed::transforms::Params)| {
         let image = &values[number * length..][..length];
         let value = |x: usize, y: usize, channel: usize| {
             // One channel is shown in all three.
@@ -22,7 +22,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> 
                 Layout::Nchw => (channel * height + y) * width + x,
                 Layout::Nhwc => (y * width + x) * channels + channel,
             };
-            drawn.ops.iter().rev().fold(image[at], |value, op| match op.op {
+            params.ops.iter().rev().fold(image[at], |value, op| match op.op {
                 Op::Normalize { mean, std } => value * std[channel] + mean[channel],
                 _ => value,
             })
@@ -31,7 +31,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> 
             image::Rgb([0, 1, 2].map(|channel| byte(value(x as usize, y as usize, channel))))
         })
     };
-    Ok(batch.drawn().iter().enumerate().map(picture))
+    Ok(batch.params().iter().enumerate().map(picture))
 }
 
 /// Rounded, so that bytes which became floats are the same bytes again.

@@ -96,10 +96,10 @@ impl Sheet {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
             let draw = |(draw, place): (&Draw, &Place)| {
-                let Draw { epoch, view, drawn, .. } = draw;
+                let Draw { epoch, view, params, .. } = draw;
                 let place =
                     out.map(|_| json!({ "left": place.0, "top": place.1, "width": place.2, "height": place.3 }));
-                json!({ "epoch": epoch, "view": view, "ops": drawn.ops, "place": place })
+                json!({ "epoch": epoch, "view": view, "ops": params.ops, "place": place })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
             let Row { id, name, class, size, error, .. } = row;
@@ -133,7 +133,7 @@ fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], let
             facts += &format!(", reduced to {:.0} %", 100.0 * f64::from(side) / f64::from(width));
         }
     }
-    if all().flat_map(|draw| &draw.drawn.ops).any(|op| matches!(op.op, Op::Normalize { .. })) {
+    if all().flat_map(|draw| &draw.params.ops).any(|op| matches!(op.op, Op::Normalize { .. })) {
         facts += "; Normalize is undone to look at them";
     }
     let lines = |text: &str, color| text::wrap(text, letters).into_iter().map(move |line| (line, color));
@@ -165,7 +165,7 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
         // The head names the outputs' size.
         let (width, height) = draw.size;
         let to_output = |op: &Op| matches!(*op, Op::Resize { width: w, height: h, .. } if (w, h) == (width, height));
-        for op in draw.drawn.ops.iter().filter(|op| !to_output(&op.op)) {
+        for op in draw.params.ops.iter().filter(|op| !to_output(&op.op)) {
             under.extend(words(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
         }
         cells.push(Cell { picture: Some(draw.picture.clone()), lines: under });

@@ -57,6 +57,18 @@ fn reports_are_read_as_they_were() {
 }
 
 #[test]
+fn stages_of_older_reports_have_the_names_of_today() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut older = filled();
+    older.stages[0].name = "draw".to_owned();
+    std::fs::write(file.path(), serde_json::to_string(&older).unwrap()).unwrap();
+    let report = Report::read(file.path()).unwrap();
+    let names: Vec<&str> = report.stages.iter().map(|stage| &*stage.name).collect();
+    assert_eq!(names, ["params", "decode", "augment", "copy", "submit"]);
+    assert_eq!(report.alone.last().unwrap().stage, "submit");
+}
+
+#[test]
 fn every_key_has_a_value_in_the_frozen_report() {
     let (mut all, mut with_value) = Default::default();
     keys(&to_value(filled()).unwrap(), "", &mut all, &mut with_value);

@@ -108,12 +108,30 @@ impl Report {
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let shown = Shown(path.display());
         let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        let report: Self = serde_json::from_str(&text)
+        let mut report: Self = serde_json::from_str(&text)
             .map_err(|error| format!("{shown} is not a report of `gpufeed bench --json`: {error}"))?;
         if report.version.is_empty() {
             return Err(format!("{shown} is not a report of `gpufeed bench --json`: it has no `version`"));
         }
+        report.rename_stages();
         Ok(report)
+    }
+}
+
+impl Report {
+    /// Gives the stages of reports that were written before November 2026 the names of today, so that `compare` finds
+    /// the same stage in both.
+    fn rename_stages(&mut self) {
+        let names = self.stages.iter_mut().map(|stage| &mut stage.name);
+        for name in names.chain(self.alone.iter_mut().map(|alone| &mut alone.stage)) {
+            let today = match &**name {
+                "draw" => "params",
+                "put" => "copy",
+                "upload" => "submit",
+                _ => continue,
+            };
+            today.clone_into(name);
+        }
     }
 }
 

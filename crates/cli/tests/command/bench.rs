@@ -84,7 +84,7 @@ fn check(report: &Value) {
     assert!(0.0 < low && low <= middle && middle <= high, "{low} {middle} {high}");
     assert!(rows(report, "/images_per_second/runs").len() >= 3);
     let stages: Vec<&str> = rows(report, "/stages").iter().map(|stage| text(stage, "/name")).collect();
-    for stage in ["read", "draw", "decode"] {
+    for stage in ["read", "params", "decode"] {
         assert!(stages.contains(&stage), "{stages:?}");
     }
     for stage in rows(report, "/stages") {
@@ -241,7 +241,7 @@ fn the_shaders_on_an_adapter() {
         assert!(names("/upload").contains(&way.to_owned()), "{way} is missing in {:?}", names("/upload"));
     }
     assert_eq!(number(&report, "/memory/gpu_buffers_made"), 0.0, "memory is steady after the first epoch");
-    assert!(names("/stages").iter().any(|stage| stage == "upload"));
+    assert!(names("/stages").iter().any(|stage| stage == "submit"));
 }
 
 #[test]
@@ -379,8 +379,8 @@ fn the_headline_says_what_is_drawn() {
         let output = gpufeed(&["--data", data, "--quick", "--seconds", "0.2", "--workers", "1", "--backend", "cpu"]);
         String::from_utf8(output.stdout).expect("UTF-8")
     };
-    let drawn = said("procedural");
-    assert!(drawn.contains("procedural: 1,024 samples drawn in memory, no data set, "), "{drawn}");
+    let params = said("procedural");
+    assert!(params.contains("procedural: 1,024 samples drawn in memory, no data set, "), "{params}");
     let photographs = folder();
     let there = said(photographs.path().to_str().expect("UTF-8"));
     assert!(there.contains(": 24 samples, ") && !there.contains("drawn in memory"), "{there}");

@@ -1,6 +1,6 @@
 //! `gpufeed preview`: the sheet, the parameters as JSON, the replay of one sample, and what is said of wrong arguments.
 
-use gpufeed::transforms::DrawnOp;
+use gpufeed::transforms::ParamsOp;
 use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
 use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage};
 use serde_json::Value;
@@ -85,10 +85,10 @@ fn the_sheet_holds_the_pixels_of_a_loader() {
     for batch in loader.epochs(0..3).unwrap() {
         let batch = batch.unwrap();
         let bytes = batch.to_host().unwrap();
-        for (place, (id, drawn)) in batch.ids().iter().zip(batch.drawn()).enumerate() {
+        for (place, (id, params)) in batch.ids().iter().zip(batch.params()).enumerate() {
             let draw = &report["samples"][*id as usize]["draws"][batch.epoch() as usize];
-            let ops: Vec<DrawnOp> = serde_json::from_value(draw["ops"].clone()).unwrap();
-            assert_eq!(ops, drawn.ops);
+            let ops: Vec<ParamsOp> = serde_json::from_value(draw["ops"].clone()).unwrap();
+            assert_eq!(ops, params.ops);
             let size = 180 * 200 * 3;
             assert!(tile(&sheet, draw).into_raw() == bytes[place * size..][..size], "sample {id}");
             compared += 1;
@@ -122,8 +122,8 @@ fn one_sample_is_replayed_bit_for_bit() {
     let (bytes, size) = (batch.to_host().unwrap(), 3 * 224 * 224 * 4);
     let raw = std::fs::read(root.path().join("raw.bin")).unwrap();
     assert!(raw == bytes[place * size..][..size]);
-    let ops: Vec<DrawnOp> = serde_json::from_value(report["samples"][0]["draws"][0]["ops"].clone()).unwrap();
-    assert_eq!(ops, batch.drawn()[place].ops);
+    let ops: Vec<ParamsOp> = serde_json::from_value(report["samples"][0]["draws"][0]["ops"].clone()).unwrap();
+    assert_eq!(ops, batch.params()[place].ops);
     // Another epoch, another seed: other pixels.
     for other in [["--epoch", "4", "--seed", "9"], ["--epoch", "3", "--seed", "8"]] {
         let arguments =

@@ -54,7 +54,7 @@ impl Model {
             cpu: time(self.work + self.upload),
             stages: vec![
                 stage(Stage::Read, self.wait, 0.01 * self.work),
-                stage(Stage::Draw, 0.0, 0.0),
+                stage(Stage::Params, 0.0, 0.0),
                 stage(Stage::Decode, 0.0, 0.99 * self.work),
             ],
             pools: vec![

@@ -1,4 +1,4 @@
-//! The context in which transforms draw their random numbers, and the result.
+//! The parameters of one image, and the context in which transforms make them.
 
 use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,46 +8,49 @@ use crate::random::ahead::Ahead;
 use crate::random::key::{Key, child};
 use serde::{Deserialize, Serialize};
 
-/// The ops drawn for one image, readable from a batch and replayable on a single sample.
+/// The parameters of one image: every operation with its numbers.
+///
+/// A batch has them for each image ([`Batch::params`](crate::Batch::params)), and
+/// [`DataLoader::replay`](crate::DataLoader::replay) makes the image again from them.
 ///
 /// ```
 /// use gpufeed::transforms::{Key, Op, RandomHorizontalFlip};
 /// use gpufeed::{Output, Plan};
 ///
 /// let plan = Plan::compile(&[RandomHorizontalFlip::new(1.0).into()], &Output::default()).unwrap();
-/// let drawn = plan.draw(640, 480, &Key::default()).unwrap();
-/// assert_eq!(drawn.ops[0].op, Op::HorizontalFlip);
+/// let params = plan.make_params(640, 480, &Key::default()).unwrap();
+/// assert_eq!(params.ops[0].op, Op::HorizontalFlip);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Drawn {
+pub struct Params {
     /// The source image's width, EXIF orientation applied.
     pub width: u32,
     /// The source image's height, EXIF orientation applied.
     pub height: u32,
     /// The ops in the order in which they apply, at full size whatever the scale.
-    pub ops: Vec<DrawnOp>,
-    /// The size at which the image was decoded for the batch; no number that is drawn depends on it.
+    pub ops: Vec<ParamsOp>,
+    /// The size at which the image was decoded for the batch. The ops do not depend on it.
     #[serde(default, skip_serializing_if = "Scale::is_full")]
     pub scale: Scale,
 }
 
-/// An op and the place in the plan that it belongs to.
+/// An operation with its numbers, and the slot of the plan that it fills.
 ///
 /// ```
-/// use gpufeed::transforms::{DrawnOp, Op};
+/// use gpufeed::transforms::{ParamsOp, Op};
 ///
-/// let op = DrawnOp { slot: 0, op: Op::VerticalFlip };
+/// let op = ParamsOp { slot: 0, op: Op::VerticalFlip };
 /// assert_eq!(op.slot, 0);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DrawnOp {
+pub struct ParamsOp {
     /// Which of the plan's possible ops this is.
     pub slot: u16,
     /// The op with its numbers.
     pub op: Op,
 }
 
-/// Where a transform draws: the image's size so far, the list of ops, the operator's path.
+/// The state while the parameters of one image are made: its size so far, its ops so far, the operator's path.
 pub(crate) struct Context<'a> {
     key: Key,
     path: u64,
@@ -56,17 +59,17 @@ pub(crate) struct Context<'a> {
     pub(crate) height: u32,
     pub(crate) channels: u32,
     ahead: Option<(&'a Ahead, usize)>,
-    ops: &'a mut Vec<DrawnOp>,
+    ops: &'a mut Vec<ParamsOp>,
 }
 
 impl<'a> Context<'a> {
-    /// `ahead`: numbers that are there already, and the image's place among those that they are for.
+    /// `ahead` holds random numbers made beforehand, and the index of this image among those that they are for.
     pub(crate) fn new(
         key: Key,
         (width, height): (u32, u32),
         channels: u32,
         ahead: Option<(&'a Ahead, usize)>,
-        ops: &'a mut Vec<DrawnOp>,
+        ops: &'a mut Vec<ParamsOp>,
     ) -> Self {
         Context { key, path: 0, base: 0, width, height, channels, ahead, ops }
     }
@@ -88,17 +91,18 @@ impl<'a> Context<'a> {
         if let Op::Grayscale { channels } = op {
             self.channels = channels;
         }
-        self.ops.push(DrawnOp { slot: self.base + slot, op });
+        self.ops.push(ParamsOp { slot: self.base + slot, op });
         Ok(())
     }
 
-    /// Draws each of `transforms`: the i-th gets its own stream, and slots after those of the ones before.
-    pub(crate) fn draw_list(&mut self, transforms: &[super::Transform], first_slots: &[u16]) -> Result<()> {
+    /// Makes the parameters of a list: the i-th transform has its own stream of random numbers, and the slots after those
+    /// of the transforms before it.
+    pub(crate) fn make_params_of_list(&mut self, transforms: &[super::Transform], first_slots: &[u16]) -> Result<()> {
         let (path, base) = (self.path, self.base);
         for (i, (transform, first)) in transforms.iter().zip(first_slots).enumerate() {
             self.path = child(path, i);
             self.base = base + first;
-            transform.draw(self)?;
+            transform.make_params(self)?;
         }
         (self.path, self.base) = (path, base);
         Ok(())
