@@ -15,12 +15,12 @@ pub mod regular_file {
 /// The shaders that plans can ask for, for the tests that see all of them.
 pub mod shaders {
     use crate::plan::Plan;
-    use crate::plan::head::Behind;
     use crate::plan::params::Image;
     use crate::plan::pass::Pass;
     pub use crate::plan::pass::{Colors, Frame, Source, Target, Variant};
     use crate::plan::program::Step;
     use crate::plan::sampling::Axis;
+    use crate::plan::split::{CacheMemory, Executor, Split};
     pub use crate::plan::wgsl::{COLORS, FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
         pub const CONTRAST: u32 = crate::transforms::opcode::CONTRAST;
@@ -34,7 +34,7 @@ pub mod shaders {
 
     /// The plan whose kernels run for samples that a loader has cached in floats.
     pub fn cached(plan: &Plan) -> Plan {
-        plan.clone().with_head(Behind::Floats).for_kernels()
+        Split::new(plan.clone(), Executor::Gpu, Some(CacheMemory::Device), false).executed().0
     }
 
     /// The structs that Rust writes for a pass of so many colour steps: names, bytes, and whether they come in arrays.

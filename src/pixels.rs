@@ -130,8 +130,15 @@ pub(crate) enum PixelsRef<'a> {
 }
 
 impl<'a> PixelsRef<'a> {
+    /// The pixels of `inner`, where these are the pixels of `outer`.
+    ///
+    /// A view that shows nothing but a border reads no pixel, and its region may lie anywhere.
+    pub(crate) fn region(self, outer: Rect, inner: Rect) -> Self {
+        self.part(inner.left.saturating_sub(outer.left) as usize, inner.top.saturating_sub(outer.top) as usize)
+    }
+
     /// Without the first `top` rows and `left` columns.
-    pub(crate) fn part(self, left: usize, top: usize) -> Self {
+    fn part(self, left: usize, top: usize) -> Self {
         match self {
             PixelsRef::Bytes { data, stride, size } => {
                 PixelsRef::Bytes { data: &data[top * stride + left * size..], stride, size }

@@ -1,15 +1,17 @@
-//! A plan on a backend, applied to pixels in memory: for replaying single samples, and for tests.
+//! A plan on a backend, applied to pixels in memory.
 
 use crate::backend::Backend;
 use crate::cpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Rect;
 use crate::gpu::kernel::{Item, Kernels, check_batch};
-use crate::gpu::limits::is_for_cpu;
 use crate::gpu::submission::run_once;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
+use crate::plan::Plan;
+use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
+use crate::plan::params::PixelsAt;
 use crate::plan::program::Program;
-use crate::plan::{Plan, params};
+use crate::plan::route::View;
 use crate::transforms::Params;
 
 /// Applies a plan to pixels in memory with given parameters.
@@ -39,7 +41,7 @@ impl Processor {
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader or is lost.
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
         let kernels = match backend {
-            Backend::Gpu(gpu) => Some(Kernels::new(gpu, plan)?),
+            Backend::Gpu(gpu) => Some(Kernels::new(gpu, plan, 0)?),
             Backend::Cpu => None,
         };
         Ok(Processor { plan: plan.clone(), kernels })
@@ -56,7 +58,16 @@ impl Processor {
     /// results are more than its buffers hold, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<u8>> {
-        self.run_programs(&self.programs(images)?)
+        let images = self.views(images)?;
+        let bytes = self.image_bytes(&images)?;
+        match &self.kernels {
+            Some(kernels) => run_on_gpu(kernels, &borrowed(&images), bytes),
+            None => {
+                let mut out = vec![0; bytes * images.len()];
+                self.run_on_cpu(&images, bytes, &mut out);
+                Ok(out)
+            }
+        }
     }
 
     /// [`run`](Self::run) into memory of the caller's, such as a buffer that is shared with another process.
@@ -80,107 +91,90 @@ impl Processor {
     /// # Errors
     /// As [`run`](Self::run); [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `out` has another length.
     pub fn run_into(&self, images: &[(Pixels<'_>, &Params)], out: &mut [u8]) -> Result<()> {
-        let images = self.programs(images)?;
+        let images = self.views(images)?;
         let bytes = self.image_bytes(&images)?;
         let (needed, given) = (bytes * images.len(), out.len());
         if given != needed {
             return Err(Error::argument("out", format!("{given} bytes; the batch has {needed}")));
         }
         match &self.kernels {
-            Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &images, bytes)?),
+            Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &borrowed(&images), bytes)?),
             None => self.run_on_cpu(&images, bytes, out),
         }
         Ok(())
     }
 
-    /// Whole images with the programs of their parameters.
-    fn programs<'a>(&self, images: &[(Pixels<'a>, &Params)]) -> Result<Vec<(Part<'a>, Program)>> {
-        let programs = images.iter().map(|(pixels, params)| {
-            let program = program(&self.plan, params, (pixels.width(), pixels.height()))?;
-            Ok((Part::whole(*pixels), program))
+    /// Each image's view, with the pixels that it reads.
+    fn views(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<(View, Source)>> {
+        let views = images.iter().map(|&(pixels, params)| {
+            check_size(params, (pixels.width(), pixels.height()))?;
+            let program = self.plan.program(params)?;
+            let region = program.region();
+            let source = Source::new(pixels, region);
+            let float = matches!(source, Source::Floats { .. });
+            let cpu_fallback = self.kernels.is_some() && needs_cpu(&program, pixel_bytes(region, float), float);
+            Ok((View { program, region, cpu_fallback }, source))
         });
-        programs.collect()
-    }
-
-    /// [`run`](Self::run) with programs instead of drawn parameters.
-    pub(crate) fn run_programs(&self, images: &[(Part<'_>, Program)]) -> Result<Vec<u8>> {
-        let bytes = self.image_bytes(images)?;
-        if let Some(kernels) = &self.kernels {
-            return run_on_gpu(kernels, images, bytes);
-        }
-        let mut out = vec![0; bytes * images.len()];
-        self.run_on_cpu(images, bytes, &mut out);
-        Ok(out)
+        views.collect()
     }
 
     /// Bytes of each result; all must have the same size.
-    fn image_bytes(&self, images: &[(Part<'_>, Program)]) -> Result<usize> {
+    fn image_bytes(&self, images: &[(View, Source)]) -> Result<usize> {
+        let size = |(view, _): &(View, Source)| view.program.size();
         match images.first() {
-            Some((_, first)) if images.iter().all(|(_, program)| program.size() == first.size()) => {
-                Ok(self.plan.image_bytes(first.size()))
+            Some(first) if images.iter().all(|image| size(image) == size(first)) => {
+                Ok(self.plan.image_bytes(size(first)))
             }
             Some(_) => Err(Error::argument("images", "the results have different sizes")),
             None => Err(Error::argument("images", "none given")),
         }
     }
 
-    fn run_on_cpu(&self, images: &[(Part<'_>, Program)], bytes: usize, out: &mut [u8]) {
+    fn run_on_cpu(&self, images: &[(View, Source)], bytes: usize, out: &mut [u8]) {
         let mut scratch = cpu::Scratch::default();
-        for ((part, program), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
-            let region = program.stages[0].sampling.hull();
-            let source = part.source(region);
-            cpu::run(&self.plan, program, source.pixels(), region, out, &mut scratch);
+        for ((view, source), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
+            cpu::run(&self.plan, &view.program, source.pixels(), view.region, out, &mut scratch);
         }
     }
 }
 
-/// The program of what was drawn for an image of this size.
-pub(crate) fn program(plan: &Plan, params: &Params, (width, height): (u32, u32)) -> Result<Program> {
-    if (width, height) != (params.width, params.height) {
-        let reason = format!("drawn for {}x{}, applied to {width}x{height}", params.width, params.height);
-        return Err(Error::argument("params", reason));
+/// An error if parameters were made for another size than (width, height).
+pub(crate) fn check_size(params: &Params, (width, height): (u32, u32)) -> Result<()> {
+    if (width, height) == (params.width, params.height) {
+        return Ok(());
     }
-    plan.program(params)
+    let reason = format!("made for {}x{}, applied to {width}x{height}", params.width, params.height);
+    Err(Error::argument("params", reason))
 }
 
-/// Uploads the regions that are read of all images at once, runs the passes, reads the batch back.
-fn run_on_gpu(kernels: &Kernels, images: &[(Part<'_>, Program)], image_bytes: usize) -> Result<Vec<u8>> {
+fn borrowed(images: &[(View, Source)]) -> Vec<(&View, PixelsRef<'_>)> {
+    images.iter().map(|(view, source)| (view, source.pixels())).collect()
+}
+
+/// Uploads the regions of all images at once, runs the passes, and reads the batch back. Each image is a view, and the pixels
+/// of its region.
+pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], image_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut sources = Vec::with_capacity(images.len());
-    let (mut scratch, mut reduced) = (cpu::Scratch::default(), Vec::new());
-    for (part, program) in images {
+    let mut placed = Vec::with_capacity(images.len());
+    let (mut scratch, mut finished) = (cpu::Scratch::default(), Vec::new());
+    let stages = kernels.plan().stages().len();
+    for &(view, pixels) in images {
         let offset = (bytes.len() / 4) as u32;
-        // As the loader does, so that a replayed sample has the batch's bits: it judges and copies the region that is read.
-        let region = program.stages[0].sampling.hull();
-        let source = part.source(region);
-        let float = matches!(source, Source::Floats { .. });
-        let a_pixel = if float { 16 } else { 4 };
-        let for_cpu = is_for_cpu(program, u64::from(region.width) * u64::from(region.height) * a_pixel, float);
-        let (width, float) = match &source {
-            _ if for_cpu => {
-                cpu::run_to_floats(kernels.plan(), program, source.pixels(), region, &mut reduced, &mut scratch);
-                bytes.extend_from_slice(bytemuck::cast_slice(&reduced));
-                (program.size().0, true)
-            }
-            Source::Bytes { data, .. } => {
-                bytes.extend_from_slice(data);
-                (region.width, false)
-            }
-            Source::Floats { data, .. } => {
-                bytes.extend_from_slice(bytemuck::cast_slice(data));
-                (region.width, true)
-            }
-        };
-        let program = if for_cpu {
-            Program::finished(program.size(), program.stages.len())
+        let (float, stride, program) = if view.cpu_fallback {
+            cpu::run_to_floats(kernels.plan(), &view.program, pixels, view.region, &mut finished, &mut scratch);
+            bytes.extend_from_slice(bytemuck::cast_slice(&finished));
+            let size = view.program.size();
+            (true, size.0, Program::finished(size, stages))
         } else {
-            program.clone().relative_to(region)
+            append(pixels, view.region, &mut bytes);
+            let float = matches!(pixels, PixelsRef::Floats { .. });
+            (float, view.region.width, view.program.clone().relative_to(view.region))
         };
-        sources.push((program, params::Source { offset, stride: width, float }));
+        placed.push((program, PixelsAt { offset, stride, float }));
     }
-    let mut items = Vec::with_capacity(sources.len());
-    for (index, (program, source)) in sources.iter().enumerate() {
-        items.push(Item { program, source: *source, index, keep: None });
+    let mut items = Vec::with_capacity(placed.len());
+    for (index, (program, pixels)) in placed.iter().enumerate() {
+        items.push(Item { program, pixels: *pixels, index, to_cache: None });
     }
     let total = (image_bytes * images.len()) as u64;
     check_batch(kernels.gpu(), total)?;
@@ -188,10 +182,10 @@ fn run_on_gpu(kernels: &Kernels, images: &[(Part<'_>, Program)], image_bytes: us
     let limit = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
     if bytes.len() as u64 > limit {
         return Err(ErrorKind::DoesNotFit {
-            what: "what is read of the images",
+            what: "the source pixels of the images",
             needed: bytes.len() as u64,
             limit,
-            whose: "what a binding of this adapter holds",
+            whose: "a binding of this adapter",
             setting: "the number of images given at once",
         }
         .into());
@@ -199,29 +193,30 @@ fn run_on_gpu(kernels: &Kernels, images: &[(Part<'_>, Program)], image_bytes: us
     run_once(kernels, &bytes, items, total)
 }
 
-/// Pixels of an image: all of them, or those of a rectangle in which the program's region lies.
-#[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
-    pub(crate) pixels: Pixels<'a>,
-    /// The place of the first pixel in the image.
-    pub(crate) left: u32,
-    pub(crate) top: u32,
+/// Appends the pixels of a region as the GPU reads them: RGBA8, or four floats.
+fn append(pixels: PixelsRef<'_>, region: Rect, out: &mut Vec<u8>) {
+    let (width, height) = (region.width as usize, region.height as usize);
+    match pixels {
+        PixelsRef::Floats { data, stride } => {
+            data.chunks(stride)
+                .take(height)
+                .for_each(|row| out.extend_from_slice(bytemuck::cast_slice(&row[..4 * width])));
+        }
+        PixelsRef::Bytes { data, stride, size } => {
+            for row in data.chunks(stride).take(height) {
+                let row = &row[..size * width];
+                match size {
+                    1 => out.extend(row.iter().flat_map(|&gray| [gray, gray, gray, 255])),
+                    3 => out.extend(row.as_chunks::<3>().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255])),
+                    _ => out.extend_from_slice(row),
+                }
+            }
+        }
+    }
 }
 
-impl<'a> Part<'a> {
-    pub(crate) fn whole(pixels: Pixels<'a>) -> Self {
-        Part { pixels, left: 0, top: 0 }
-    }
-
-    /// The pixels of a region of the image.
-    pub(crate) fn source(&self, region: Rect) -> Source {
-        let (left, top) = (region.left.saturating_sub(self.left), region.top.saturating_sub(self.top));
-        Source::new(self.pixels, Rect { left, top, ..region })
-    }
-}
-
-/// A region of pixels of any format as four channels interleaved, which both executors read.
-pub(crate) enum Source {
+/// A region of pixels of any format, in the four channels that both executors read.
+enum Source {
     Bytes { data: Vec<u8>, width: usize },
     Floats { data: Vec<f32>, width: usize },
 }
@@ -243,7 +238,7 @@ impl Source {
         }
     }
 
-    pub(crate) fn pixels(&self) -> PixelsRef<'_> {
+    fn pixels(&self) -> PixelsRef<'_> {
         match self {
             Source::Bytes { data, width } => PixelsRef::Bytes { data, stride: 4 * width, size: 4 },
             Source::Floats { data, width } => PixelsRef::Floats { data, stride: 4 * width },

@@ -52,9 +52,7 @@ impl Native {
 
     /// Bytes that are allocated: one region, the results, and what the executor has grown to.
     pub fn memory(&self) -> u64 {
-        // Its parts are vectors of 4 and more bytes an element; bytes that are counted as 8 are few.
-        let scratch: usize = self.scratch.sizes().iter().map(|elements| 8 * elements).sum();
-        (self.pixels.len() + self.out.len() + scratch) as u64
+        (self.pixels.len() + self.out.len() + self.scratch.bytes()) as u64
     }
 
     /// Augments every image; returns a byte of the results.

@@ -8,6 +8,7 @@
 mod color;
 pub(crate) mod measure;
 mod noise;
+pub(crate) mod prefix;
 mod resample;
 mod store;
 mod unscaled;
@@ -38,23 +39,25 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// What each part has room for; the two intermediates take turns, so the larger counts.
-    pub(crate) fn sizes(&self) -> [usize; 9] {
-        let [[a, b], [c, d]] = [self.x.sizes(), self.y.sizes()];
-        let [e, f] = [&self.line, &self.rows].map(Vec::capacity);
-        let intermediate = self.intermediate.iter().map(Vec::capacity).max().unwrap_or(0);
-        [a, b, c, d, e, f, self.means.capacity(), intermediate, self.wide.capacity()]
+    /// Makes room for whatever `other` has room for.
+    pub(crate) fn reserve_like(&mut self, other: &Scratch) {
+        let Scratch { x, y, line, rows, means, intermediate, wide } = self;
+        x.reserve_like(&other.x);
+        y.reserve_like(&other.y);
+        for (vec, other) in [(line, &other.line), (rows, &other.rows), (means, &other.means)] {
+            vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
+        }
+        // The two take turns from stage to stage, so that the larger counts.
+        let largest = other.intermediate.iter().map(Vec::capacity).max().unwrap_or(0);
+        intermediate.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
+        wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
     }
 
-    /// Makes room for `sizes`.
-    pub(crate) fn reserve(&mut self, [a, b, c, d, e, f, g, h, i]: [usize; 9]) {
-        self.x.reserve([a, b]);
-        self.y.reserve([c, d]);
-        let [ready, next] = &mut self.intermediate;
-        for (vec, size) in [(&mut self.line, e), (&mut self.rows, f), (&mut self.means, g), (ready, h), (next, h)] {
-            vec.reserve_exact(size.saturating_sub(vec.len()));
-        }
-        self.wide.reserve_exact(i.saturating_sub(self.wide.len()));
+    /// Bytes of memory that it has grown to.
+    fn bytes(&self) -> usize {
+        let floats = [&self.line, &self.rows, &self.means, &self.intermediate[0], &self.intermediate[1]];
+        let floats: usize = floats.into_iter().map(Vec::capacity).sum();
+        4 * floats + self.x.bytes() + self.y.bytes() + self.wide.capacity()
     }
 }
 

@@ -31,14 +31,15 @@ struct Entry {
 }
 
 impl Table {
-    /// What the weights and the taps have room for: what grows with the source.
-    pub(super) fn sizes(&self) -> [usize; 2] {
-        [self.weights.capacity(), self.taps.capacity()]
+    /// Makes room for the weights and taps of `other`, which grow with the source.
+    pub(super) fn reserve_like(&mut self, other: &Table) {
+        self.weights.reserve_exact(other.weights.capacity().saturating_sub(self.weights.len()));
+        self.taps.reserve_exact(other.taps.capacity().saturating_sub(self.taps.len()));
     }
 
-    pub(super) fn reserve(&mut self, [weights, taps]: [usize; 2]) {
-        self.weights.reserve_exact(weights.saturating_sub(self.weights.len()));
-        self.taps.reserve_exact(taps.saturating_sub(self.taps.len()));
+    /// Bytes of the weights and taps.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.weights) + size_of_val(&*self.taps)
     }
 
     pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) {

@@ -5,6 +5,7 @@
 //! goes through our own engine (the crate `gpufeed-jpeg`) and, of other kinds than that knows, through `zune-jpeg` (`zune.rs`), PNG
 //! through the `png` crate (`png.rs`), everything else through the `image` crate (`fallback.rs`).
 
+mod decoder;
 mod fallback;
 mod format;
 mod header;
@@ -26,6 +27,7 @@ use crate::error::panic_text;
 use crate::{Error, ErrorKind, Result};
 
 pub use crate::geometry::{Rect, Scale};
+pub(crate) use decoder::{Decoder, DecoderScratch};
 pub use format::ImageFormat;
 #[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
 pub use gpufeed_jpeg::has_end as jpeg_has_end;
@@ -64,24 +66,20 @@ impl Scratch {
     /// assert_eq!(gpufeed::decode::Scratch::default().bytes(), 0);
     /// ```
     pub fn bytes(&self) -> u64 {
-        let [raw, stored, oriented, file, planes, columns] = self.sizes();
-        // Three rows of bytes and one of 16 bits.
-        (raw + stored + oriented + file + planes + 5 * columns) as u64
-    }
-
-    /// The size of each part.
-    pub(crate) fn sizes(&self) -> [usize; 6] {
         let [file, planes, columns] = self.jpeg.sizes();
-        [self.raw.len(), self.stored.len(), self.oriented.len(), file, planes, columns]
+        let images = self.raw.len() + self.stored.len() + self.oriented.len();
+        // Three rows of bytes and one of 16 bits.
+        (images + file + planes + 5 * columns) as u64
     }
 
-    /// Grows to what another one has grown to.
-    pub(crate) fn reserve(&mut self, [raw, stored, oriented, file, planes, columns]: [usize; 6]) {
-        for (buffer, size) in [(&mut self.raw, raw), (&mut self.stored, stored), (&mut self.oriented, oriented)] {
+    /// Grows to the size of `other`.
+    fn reserve_like(&mut self, other: &Scratch) {
+        let Scratch { raw, stored, oriented, jpeg } = self;
+        for (buffer, other) in [(raw, &other.raw), (stored, &other.stored), (oriented, &other.oriented)] {
             // Memory that is not available now is asked for again when it is needed.
-            let _ = try_grow(buffer, size);
+            let _ = try_grow(buffer, other.len());
         }
-        self.jpeg.reserve([file, planes, columns]);
+        jpeg.reserve(other.jpeg.sizes());
     }
 }
 
@@ -179,9 +177,9 @@ fn build_index(
     seeking(bytes, probe, (corner, Scale::Full), options, seek, scratch).map(|(_, (_, built))| built)
 }
 
-/// What became of a JPEG beside its pixels.
+/// The way in which a file was decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum DecodePath {
     /// Its seek index was used.
     Indexed,
     /// Decoded from its start by the engine.
@@ -210,27 +208,27 @@ pub(crate) fn decode_indexed<'a>(
     options: &DecodeOptions,
     (store, found): (Option<&seek::Store>, &mut seek::Scratch),
     scratch: &'a mut Scratch,
-) -> Result<(Decoded<'a>, Way)> {
+) -> Result<(Decoded<'a>, DecodePath)> {
     // The whole image has to be read from its start anyway.
     let store = store.filter(|_| (region.width, region.height) != scale.size((probe.width, probe.height)));
     let (Some(store), ImageFormat::Jpeg) = (store, probe.format) else {
-        let (decoded, (way, _)) = seeking(bytes, probe, (region, scale), options, Seek::default(), scratch)?;
-        return Ok((decoded, way));
+        let (decoded, (path, _)) = seeking(bytes, probe, (region, scale), options, Seek::default(), scratch)?;
+        return Ok((decoded, path));
     };
     let key = seek::Store::key(bytes);
     let known = store.get(key, &mut found.record);
     let usable = known && found.index.read(&found.record).is_some();
     let seek = Seek { index: usable.then_some(&found.index), build: !known };
-    let (decoded, (way, built)) = seeking(bytes, probe, (region, scale), options, seek, scratch)?;
+    let (decoded, (path, built)) = seeking(bytes, probe, (region, scale), options, seek, scratch)?;
     // An empty record is that of a file that cannot have an index.
-    if known && way != Way::Indexed && !found.record.is_empty() {
+    if known && path != DecodePath::Indexed && !found.record.is_empty() {
         store.report_unfit();
     }
     if !known {
         // Of a file that cannot have one the record is empty: no later epoch tries again.
         store.put(key, built.map_or(Vec::new(), |index| index.to_bytes()));
     }
-    Ok((decoded, way))
+    Ok((decoded, path))
 }
 
 /// [`decode`] with a JPEG's seek index, or building one: the last part of the result, where the engine decodes the file.
@@ -241,7 +239,7 @@ fn seeking<'a>(
     options: &DecodeOptions,
     seek: Seek<'_>,
     scratch: &'a mut Scratch,
-) -> Result<(Decoded<'a>, (Way, Option<gpufeed_jpeg::SeekIndex>))> {
+) -> Result<(Decoded<'a>, (DecodePath, Option<gpufeed_jpeg::SeekIndex>))> {
     let (across, down) = scale.size((probe.width, probe.height));
     if !region.is_inside((across, down)) {
         let reason = format!("{region:?} must be a part of the image's {across}x{down} pixels");
@@ -260,14 +258,14 @@ fn seeking<'a>(
             let request = request.index(seek.index).build_index(seek.build);
             match jpeg.decode_into(bytes, &request, target) {
                 Ok(outcome) => {
-                    let way = if outcome.by_index { Way::Indexed } else { Way::FromStart };
+                    let path = if outcome.by_index { DecodePath::Indexed } else { DecodePath::FromStart };
                     let placed = Placed { offset: 0, stride: stored.width as usize * PIXEL };
-                    Ok((placed, (way, outcome.index)))
+                    Ok((placed, (path, outcome.index)))
                 }
                 Err(Unsupported(reason)) if scale.is_full() => {
                     probe.cost.try_passing()?;
                     zune::decode(bytes, reason, probe.stored, stored, options, scratch)
-                        .map(|placed| (placed, (Way::Other, None)))
+                        .map(|placed| (placed, (DecodePath::Other, None)))
                 }
                 Err(Damaged(reason)) => Err(truncated(probe.format, reason)),
                 Err(NoMemory { bytes }) => Err(ErrorKind::NoMemory { bytes: bytes as u64 }.into()),
@@ -276,10 +274,10 @@ fn seeking<'a>(
         }
         ImageFormat::Png => {
             probe.cost.try_passing()?;
-            png::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, (Way::Other, None)))
+            png::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, (DecodePath::Other, None)))
         }
         _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch)
-            .map(|placed| (placed, (Way::Other, None))),
+            .map(|placed| (placed, (DecodePath::Other, None))),
     })?;
 
     let row = region.width as usize * PIXEL;

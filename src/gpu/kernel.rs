@@ -1,11 +1,11 @@
 //! A plan's compute pipelines, and the dispatches of a chunk of images.
 
-use super::limits::intermediate_bytes;
-use super::pages::{Page, Place};
+use super::cache_pages::{Page, PageRange};
 use super::workspace::Workspace;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::params::{Image, Source};
+use crate::plan::cpu_fallback::intermediate_bytes;
+use crate::plan::params::{Image, PixelsAt};
 use crate::plan::pass::Pass;
 use crate::plan::program::Program;
 use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
@@ -19,30 +19,31 @@ pub(crate) struct Kernels {
     gpu: Gpu,
     plan: Plan,
     passes: Vec<(Pass, wgpu::ComputePipeline)>,
+    /// The stage that reads cached pixels; the stages before it have made them.
+    cached_stage: usize,
 }
 
 /// One image of a chunk: where its pixels are, and its place in the batch.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) source: Source,
+    pub(crate) pixels: PixelsAt,
     pub(crate) index: usize,
-    /// Where to keep what the head of the list leaves of it.
-    pub(crate) keep: Option<Keep>,
+    /// The copy of its pixels to the cache.
+    pub(crate) to_cache: Option<CacheCopy>,
 }
 
-/// A range of a page that an image is copied to: its source, or the intermediate before the plan's first stage that runs in
-/// every epoch.
+/// A range of a page that an image is copied to: its source, or the intermediate that the kernels' cached stage reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Keep {
+pub(crate) struct CacheCopy {
     pub(crate) page: Page,
-    pub(crate) place: Place,
+    pub(crate) range: PageRange,
 }
 
-impl Keep {
+impl CacheCopy {
     /// Records the copy from byte `from` of a buffer.
     pub(super) fn copy(&self, encoder: &mut wgpu::CommandEncoder, buffer: &wgpu::Buffer, from: u64) {
-        let Place { offset, bytes, .. } = self.place;
+        let PageRange { offset, bytes, .. } = self.range;
         encoder.copy_buffer_to_buffer(buffer, from, &self.page.0, offset, Some(bytes));
     }
 }
@@ -95,11 +96,11 @@ fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
 
 impl Kernels {
     /// Generates the plan's shaders, and compiles those that this device has not compiled before.
-    pub(crate) fn new(gpu: &Gpu, plan: &Plan) -> Result<Kernels> {
+    pub(crate) fn new(gpu: &Gpu, plan: &Plan, cached_stage: usize) -> Result<Kernels> {
         gpu.healthy("compiling the shaders")?;
         let compile = |pass: &Pass| Ok((*pass, gpu.pipeline(&format!("gpufeed {pass:?}"), plan.shader(*pass))?));
         let passes = plan.pass_list().iter().map(compile).collect::<Result<_>>()?;
-        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes })
+        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage })
     }
 
     fn bindings(&self, resources: [wgpu::BindingResource<'_>; 4]) -> wgpu::BindGroup {
@@ -124,7 +125,7 @@ impl Kernels {
     /// Records the stages of `items` (images of one batch) into `encoder`, in as many chunks as the bindings need.
     ///
     /// Parameters go to `workspace`, which uploads them before the submission. The stages are those from `first_stage` on:
-    /// 0, or the plan's first that runs in every epoch where the source is a page.
+    /// 0, or the cached stage where the source is a page.
     pub(crate) fn encode(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -218,8 +219,8 @@ impl Kernels {
             pass.set_bind_group(0, &group, &[]);
             pass.dispatch_workgroups(x, y, z);
             drop(pass);
-            if !is_statistic && stage + 1 == self.plan.first_stage() {
-                keep_intermediates(encoder, items, stage, workspace.intermediate(stage));
+            if !is_statistic && stage + 1 == self.cached_stage {
+                cache_intermediates(encoder, items, stage, workspace.intermediate(stage));
             }
         }
         Ok(())
@@ -241,10 +242,10 @@ impl Kernels {
             let program = &item.program.stages[stage];
             let (width, height) = program.sampling.size();
             let source = if stage == first_stage {
-                item.source
+                item.pixels
             } else {
                 let (width, height) = item.program.stages[stage - 1].sampling.size();
-                let source = Source { offset: read_at, stride: width, float: true };
+                let source = PixelsAt { offset: read_at, stride: width, float: true };
                 read_at += width * height;
                 source
             };
@@ -297,6 +298,11 @@ impl Kernels {
         }
     }
 
+    /// The stage that reads cached pixels: 0 where these are the source.
+    pub(crate) fn cached_stage(&self) -> usize {
+        self.cached_stage
+    }
+
     pub(crate) fn gpu(&self) -> &Gpu {
         &self.gpu
     }
@@ -306,12 +312,12 @@ impl Kernels {
     }
 }
 
-/// Copies what `stage` has left of the images to keep: the images lie one behind the other.
-fn keep_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], stage: usize, from: &wgpu::Buffer) {
+/// Records the copies of a stage's results to the cache: they lie one after the other.
+fn cache_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], stage: usize, from: &wgpu::Buffer) {
     let mut at = 0;
     for item in items {
-        if let Some(keep) = &item.keep {
-            keep.copy(encoder, from, at);
+        if let Some(to_cache) = &item.to_cache {
+            to_cache.copy(encoder, from, at);
         }
         let (width, height) = item.program.stages[stage].sampling.size();
         at += 16 * u64::from(width) * u64::from(height);

@@ -7,7 +7,7 @@ use super::submission::{Part, Resources};
 use super::timing::Times;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, Result};
-use crate::plan::params::Source;
+use crate::plan::params::PixelsAt;
 use crate::plan::pass::Pass;
 use crate::plan::program::Program;
 use crate::plan::{DType, Plan};
@@ -37,7 +37,7 @@ pub struct Rig {
     resources: Resources,
     target: Target,
     programs: Vec<Program>,
-    sources: Vec<Source>,
+    sources: Vec<PixelsAt>,
     regions: Vec<Range<u64>>,
     times: Times,
 }
@@ -59,11 +59,11 @@ impl Rig {
             program.stages[0].sampling = program.stages[0].sampling.relative_to(region);
             programs.push(program);
             let begin = u64::next_multiple_of(end, ALIGNMENT);
-            sources.push(Source { offset: (begin / 4) as u32, stride: region.width, float: false });
+            sources.push(PixelsAt { offset: (begin / 4) as u32, stride: region.width, float: false });
             end = begin + 4 * u64::from(region.width) * u64::from(region.height);
             regions.push(begin..end);
         }
-        let kernels = Kernels::new(gpu, plan)?;
+        let kernels = Kernels::new(gpu, plan, 0)?;
         let image = programs.first().map_or(0, |program| plan.image_bytes(program.size()));
         let target = Target::new(gpu, plan, (image * programs.len()) as u64)?;
         let resources = Resources::new(&kernels, SLOTS, end.next_multiple_of(ALIGNMENT), params.len())?;
@@ -133,12 +133,12 @@ impl Rig {
     }
 }
 
-fn items<'a>(programs: &'a [Program], sources: &[Source]) -> Vec<Item<'a>> {
-    let item = |((index, program), source): ((usize, &'a Program), &Source)| Item {
+fn items<'a>(programs: &'a [Program], sources: &[PixelsAt]) -> Vec<Item<'a>> {
+    let item = |((index, program), source): ((usize, &'a Program), &PixelsAt)| Item {
         program,
-        source: *source,
+        pixels: *source,
         index,
-        keep: None,
+        to_cache: None,
     };
     programs.iter().enumerate().zip(sources).map(item).collect()
 }

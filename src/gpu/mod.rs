@@ -1,11 +1,10 @@
 //! The only folder that calls wgpu.
 
+pub(crate) mod cache_pages;
 mod device;
 mod health;
 pub(crate) mod kernel;
-pub(crate) mod limits;
 pub(crate) mod measure;
-pub(crate) mod pages;
 mod pipeline_cache;
 mod pipelines;
 pub(crate) mod readback;

@@ -62,7 +62,7 @@ impl OpenRange {
 }
 
 /// The stage in errors.
-const STAGE: &str = "upload";
+const STAGE: &str = "submit";
 
 fn device_error(reason: impl Into<String>) -> Error {
     ErrorKind::Device { stage: STAGE, reason: reason.into() }.into()

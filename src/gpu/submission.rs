@@ -1,8 +1,8 @@
 //! Recorded work on its way to the queue: a slot of the line, or a few images once.
 
 use super::Gpu;
+use super::cache_pages::Page;
 use super::kernel::{Item, Kernels, Target};
-use super::pages::Page;
 use super::readback;
 use super::staging::Staging;
 use super::timing::{Times, Timing};
@@ -20,11 +20,11 @@ pub(crate) struct Resources {
     workspace: Workspace,
     pub(crate) slot_bytes: u64,
     /// Submissions without a slot, oldest first.
-    kept_in_flight: VecDeque<wgpu::SubmissionIndex>,
+    cached_in_flight: VecDeque<wgpu::SubmissionIndex>,
 }
 
 /// Submissions without a slot that may wait for the GPU.
-pub(crate) const KEPT_IN_FLIGHT: usize = 3;
+pub(crate) const CACHED_IN_FLIGHT: usize = 3;
 
 /// The images of one batch in a slot.
 pub(crate) struct Part<'a> {
@@ -46,7 +46,7 @@ impl Resources {
             source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
             workspace,
             slot_bytes,
-            kept_in_flight: VecDeque::new(),
+            cached_in_flight: VecDeque::new(),
         })
     }
 
@@ -62,7 +62,7 @@ impl Resources {
     ) -> Result<Duration> {
         let Resources { staging, source, workspace, .. } = self;
         let gpu = kernels.gpu();
-        gpu.checked("upload", || {
+        gpu.checked("submit", || {
             let mut encoder = encoder(gpu, "gpufeed slot");
             workspace.timing.begin(&mut encoder, times);
             staging.unmap(slot);
@@ -74,9 +74,9 @@ impl Resources {
                 None => staging.buffer(slot),
             };
             for Part { mut items, target, complete } in parts {
-                if kernels.plan().first_stage() == 0 {
-                    for (item, keep) in items.iter().filter_map(|item| Some((item, item.keep.as_ref()?))) {
-                        keep.copy(&mut encoder, source, 4 * u64::from(item.source.offset));
+                if kernels.cached_stage() == 0 {
+                    for (item, to_cache) in items.iter().filter_map(|item| Some((item, item.to_cache.as_ref()?))) {
+                        to_cache.copy(&mut encoder, source, 4 * u64::from(item.pixels.offset));
                     }
                 }
                 kernels.encode(&mut encoder, (source, 0), &mut items, target, workspace)?;
@@ -95,22 +95,22 @@ impl Resources {
         })?
     }
 
-    /// Whether `wait_for_kept` is due before `submit_kept`: slots hold a streaming run back, and there nothing else would.
-    pub(crate) fn kept_are_many(&self) -> bool {
-        self.kept_in_flight.len() >= KEPT_IN_FLIGHT
+    /// True if `wait_for_cached` is due before `submit_cached`. Slots hold a streaming run back; cached samples take none.
+    pub(crate) fn cached_are_many(&self) -> bool {
+        self.cached_in_flight.len() >= CACHED_IN_FLIGHT
     }
 
-    /// Waits for the oldest submission of kept images.
-    pub(crate) fn wait_for_kept(&mut self, gpu: &Gpu) -> Result<()> {
-        match self.kept_in_flight.pop_front() {
+    /// Waits for the oldest submission of cached images.
+    pub(crate) fn wait_for_cached(&mut self, gpu: &Gpu) -> Result<()> {
+        match self.cached_in_flight.pop_front() {
             Some(oldest) => gpu.wait(Some(oldest)),
             None => Ok(()),
         }
     }
 
-    /// One submission for kept images of one batch, by the pages in which they lie; no slot takes part. Returns how long the
+    /// One submission for cached images of one batch, by the pages that they are in; no slot takes part. Returns how long the
     /// driver computed on this thread instead of the GPU's.
-    pub(crate) fn submit_kept(
+    pub(crate) fn submit_cached(
         &mut self,
         kernels: &Kernels,
         pages: Vec<(Page, Vec<Item<'_>>)>,
@@ -119,10 +119,10 @@ impl Resources {
         times: &Times,
     ) -> Result<Duration> {
         let gpu = kernels.gpu();
-        let first_stage = kernels.plan().first_stage();
+        let first_stage = kernels.cached_stage();
         let workspace = &mut self.workspace;
-        let (submission, submitting) = gpu.checked("upload", || {
-            let mut encoder = encoder(gpu, "gpufeed kept samples");
+        let (submission, submitting) = gpu.checked("submit", || {
+            let mut encoder = encoder(gpu, "gpufeed cached samples");
             workspace.timing.begin(&mut encoder, times);
             for (Page(source), mut items) in pages {
                 kernels.encode(&mut encoder, (&source, first_stage), &mut items, target, workspace)?;
@@ -137,8 +137,8 @@ impl Resources {
             workspace.timing.submitted();
             Ok::<_, Error>((submission, start.elapsed()))
         })??;
-        self.kept_in_flight.push_back(submission);
-        gpu.poll_finished("upload")?;
+        self.cached_in_flight.push_back(submission);
+        gpu.poll_finished("submit")?;
         Ok(if gpu.computes_in_submit() { submitting } else { Duration::ZERO })
     }
 }

@@ -3,10 +3,10 @@
 
 use super::ALIGNMENT;
 use super::Gpu;
-use super::limits::INTERMEDIATE_BYTES;
 use super::timing::Timing;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
+use crate::plan::cpu_fallback::INTERMEDIATE_BYTES;
 use crate::plan::params::Image;
 use crate::plan::wgsl::PARTIALS;
 use std::ops::Range;

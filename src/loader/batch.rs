@@ -1,7 +1,6 @@
 //! What the training loop receives.
 
-use super::host::HostBuffer;
-use super::outputs::Lease;
+use super::buffers::{HostBuffer, Lease};
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 use crate::gpu::kernel::Target;
@@ -40,7 +39,7 @@ pub(super) enum Store {
     Host(Lease<HostBuffer>),
 }
 
-/// A sample that could not be used, and why; another one is in its place.
+/// A sample that could not be used, and why. Another sample has replaced it.
 ///
 /// ```no_run
 /// # fn show(batch: &gpufeed::Batch) {
@@ -51,7 +50,7 @@ pub(super) enum Store {
 /// ```
 #[derive(Debug)]
 pub struct Failure {
-    /// The place in the batch; of several views, the first one's.
+    /// The index in the batch of its replacement, of the first view where there are several.
     pub place: usize,
     /// The sample's id.
     pub id: u64,
@@ -223,7 +222,7 @@ impl Batch {
     /// `None` on the CPU backend.
     pub fn into_buffer(self) -> Option<wgpu::Buffer> {
         match self.store {
-            Store::Gpu { target, .. } => Some(target.keep().output),
+            Store::Gpu { target, .. } => Some(target.into_inner().output),
             Store::Host(_) => None,
         }
     }

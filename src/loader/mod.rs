@@ -1,30 +1,28 @@
-//! The line: a data set becomes a queue of augmented batches.
+//! The pipeline: a data set becomes a queue of augmented batches.
 //!
 //! ```text
-//! feed ─▶ jobs ─▶ workers (read, probe, draw, decode, put or augment) ─▶ inbox ─▶ upload or collect ─▶ ready ─▶ next
+//! feed ─▶ jobs ─▶ workers (read, params, decode, augment or copy) ─▶ messages ─▶ assemble ─▶ ready ─▶ Epochs::next
 //! ```
 //!
-//! One direction, bounded channels; `outputs` is the one return edge. Knows nothing of any particular transform or format.
+//! One direction, bounded channels; the rings in `buffers/` are the one way back. A folder or file for each thread: `feed/`,
+//! `worker/`, `assemble/` (the batch thread), `epochs.rs` (the caller). `run.rs` starts them, `pipeline.rs` is what they share,
+//! and `messages.rs` what they tell each other. The loader knows no transform and no file format.
 
-mod assembly;
+mod assemble;
 mod batch;
-mod budget;
+mod buffers;
 mod builder;
 mod cache;
-mod collect;
-mod drafted;
 mod epochs;
+mod executor;
+mod explain;
 mod feed;
-mod fill;
-mod host;
-mod line;
-mod outputs;
-mod prepare;
+mod messages;
+mod pipeline;
 mod replay;
-mod round;
+mod run;
 mod scratch;
 pub(crate) mod stats;
-mod upload;
 mod worker;
 
 pub use batch::{Batch, Failure, Images};
@@ -41,8 +39,7 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::sampler::{Sampler, State};
-use crate::shown::Shown;
-use line::{Execution, Line};
+use pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,10 +115,10 @@ pub enum Execute {
 /// ```
 #[derive(Debug)]
 pub struct DataLoader {
-    line: Arc<Line>,
+    pipeline: Arc<Pipeline>,
     recipe: Recipe,
     backend: Backend,
-    budget: budget::Budget,
+    budget: buffers::Budget,
 }
 
 impl DataLoader {
@@ -149,7 +146,7 @@ impl DataLoader {
     /// # Errors
     /// As [`epoch`](Self::epoch).
     pub fn epochs(&self, epochs: Range<u64>) -> Result<Epochs> {
-        Epochs::start(&self.line, State { seed: self.line.seed, epoch: epochs.start, batch: 0 }, epochs.end)
+        Epochs::start(&self.pipeline, State { seed: self.pipeline.seed, epoch: epochs.start, batch: 0 }, epochs.end)
     }
 
     /// The rest of the epoch in which `state` was taken, with the very batches that were due.
@@ -166,20 +163,20 @@ impl DataLoader {
     /// # Errors
     /// As [`resume`](Self::resume).
     pub fn resume_until(&self, state: &State, end: u64) -> Result<Epochs> {
-        if state.seed != self.line.seed {
-            let reason = format!("{} was saved with the state, the loader has {}", state.seed, self.line.seed);
+        if state.seed != self.pipeline.seed {
+            let reason = format!("{} was saved with the state, the loader has {}", state.seed, self.pipeline.seed);
             return Err(Error::argument("seed", reason));
         }
-        if state.batch > self.line.sampler.batches() as u64 {
-            let reason = format!("batch {} of an epoch of {} batches", state.batch, self.line.sampler.batches());
+        if state.batch > self.pipeline.sampler.batches() as u64 {
+            let reason = format!("batch {} of an epoch of {} batches", state.batch, self.pipeline.sampler.batches());
             return Err(Error::argument("state", reason));
         }
-        Epochs::start(&self.line, *state, end)
+        Epochs::start(&self.pipeline, *state, end)
     }
 
     /// Batches of an epoch.
     pub fn len(&self) -> usize {
-        self.line.sampler.batches()
+        self.pipeline.sampler.batches()
     }
 
     /// Never: `build` refuses an epoch without a batch.
@@ -189,7 +186,7 @@ impl DataLoader {
 
     /// The data set.
     pub fn dataset(&self) -> &dyn Dataset {
-        &*self.line.dataset
+        &*self.pipeline.dataset
     }
 
     /// What it does to every image, as a recipe: [`Recipe::to_toml`] writes it, and a loader of what
@@ -209,20 +206,20 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The plan, divided where a cache keeps what lies behind a resize in f32 or rounded. With `cache_in_bytes` it does
-    /// not round there; [`replay`](Self::replay) does.
+    /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches are rounded after a
+    /// resize, as [`replay`](Self::replay) rounds them, but this plan alone does not.
     pub fn plan(&self) -> &Plan {
-        &self.line.plan
+        self.pipeline.plan()
     }
 
     /// The order of the samples; the same sampler gives the ids of every batch without reading a file.
     pub fn sampler(&self) -> &Sampler {
-        &self.line.sampler
+        &self.pipeline.sampler
     }
 
     /// The seed, as [`State`] has it.
     pub fn seed(&self) -> u64 {
-        self.line.seed
+        self.pipeline.seed
     }
 
     /// The backend.
@@ -232,14 +229,14 @@ impl DataLoader {
 
     /// What has been done since the loader was built.
     pub fn stats(&self) -> Stats {
-        self.line.stats.read(self.line.capacities())
+        self.pipeline.stats.read(self.pipeline.capacities())
     }
 
-    /// Adds `time` to what `stage` takes for every image, from now on; zero ends it. To find out what the line is
-    /// limited by: a delay at the bottleneck is felt in full, elsewhere not at all. Reading and the consumer sleep, the
+    /// Adds `time` to the time that `stage` takes for every image, from now on; zero ends it. It finds out what limits the
+    /// pipeline: a delay at the bottleneck is felt in full, elsewhere not at all. Reading and the consumer sleep, the
     /// others compute.
     pub fn delay(&self, stage: Stage, time: Duration) {
-        self.line.stats.delay(stage, time);
+        self.pipeline.stats.delay(stage, time);
     }
 
     /// Bytes of one run's output buffers, slots and workspace, which `memory_budget` limits; the workers' own memory and
@@ -248,66 +245,9 @@ impl DataLoader {
         self.budget.of_a_run()
     }
 
-    /// What the [cache](crate::Cache) keeps: samples, and their bytes (on the GPU: of the buffers that they lie in).
+    /// The samples in the [cache](crate::Cache), and their bytes (on the GPU: of the buffers that they are in).
     pub fn cached(&self) -> (u64, u64) {
-        self.line.cache.kept()
-    }
-
-    /// The plan with its passes, where it runs, the bytes that come out, and the memory it takes; known before any run.
-    pub fn explain(&self) -> String {
-        let line = &self.line;
-        let executor = match &line.execution {
-            Execution::Host { .. } => "CPU executor in the workers, batches in host memory".to_owned(),
-            Execution::HostToGpu { gpu, .. } => format!("CPU executor in the workers, batches copied to {gpu}"),
-            Execution::Gpu { kernels, slots, slot_bytes, .. } => {
-                let way = if kernels.gpu().mappable() { "read in place" } else { "copied" };
-                format!("{}, {slots} slots of {} MiB, {way}", kernels.gpu(), slot_bytes >> 20)
-            }
-        };
-        let seek = match &line.seek {
-            None => "none".to_owned(),
-            Some(seek) => seek.store().path().map_or("in memory".to_owned(), |path| Shown(path.display()).to_string()),
-        };
-        let mib = |bytes: u64| bytes >> 20;
-        let cache = match &line.cache {
-            cache::Store::Off => "off".to_owned(),
-            store => {
-                let ((where_to, budget), (samples, bytes)) = (store.place(), store.kept());
-                let what = match line.plan.first_stage() {
-                    0 if line.plan.keeps_exact() => {
-                        format!("bytes, exact, behind {}", line.plan.kept_names().join(" + "))
-                    }
-                    0 => "decoded pixels in bytes".to_owned(),
-                    _ if line.plan.rounds() => format!("bytes, rounded, behind {}", line.plan.kept_names().join(" + ")),
-                    _ => format!("f32 behind {}", line.plan.kept_names().join(" + ")),
-                };
-                let (budget, bytes) = (mib(budget), mib(bytes));
-                format!(
-                    "{what}, {where_to}, up to {budget} MiB; what has no room streams; {samples} samples in {bytes} MiB now"
-                )
-            }
-        };
-        let scaled = match line.scaled_decode {
-            false => "off",
-            true => {
-                "JPEGs at 1/2, 1/4 or 1/8 where the first stage reduces them by as much; pixels differ from those at full size"
-            }
-        };
-        // Where the head's result is rounded, the workers run the head.
-        let plan = if line.augments_on_cpu() { line.plan.clone() } else { line.plan.for_kernels() };
-        format!(
-            "{}runs on: {executor}\ncache: {cache}\nscaled decode: {scaled}\nseek indexes: {seek}\n{} samples, {} batches of {}{}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
-            plan,
-            line.dataset.len(),
-            self.len(),
-            line.batch_size,
-            if line.views == 1 { String::new() } else { format!(" with {} views each", line.views) },
-            line.workers,
-            line.queue_depth,
-            line.plan.image_bytes(line.size),
-            line.batch_bytes() as f64 / f64::from(1 << 20),
-            self.budget
-        )
+        self.pipeline.cache.usage()
     }
 }
 

@@ -1,70 +1,63 @@
 //! A worker's memory between samples and between runs.
 
 use crate::cpu;
-use crate::decode::{self, seek};
+use crate::cpu::prefix::PrefixBuffers;
+use crate::decode::DecoderScratch;
 
 /// A worker's memory: grows to the largest sample and stays.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    file: Vec<u8>,
-    decode: decode::Scratch,
-    seek: seek::Scratch,
-    bytes: Vec<u8>,
-    floats: Vec<f32>,
-    cpu: cpu::Scratch,
-    /// What the CPU executor makes of a sample for the GPU, or for a cache.
-    reduced: Vec<f32>,
-    /// The same in bytes.
-    rounded: Vec<u8>,
-    /// What is kept in bytes of a sample whose views read others.
-    kept: Vec<u8>,
+    /// The encoded sample.
+    pub(super) file: Vec<u8>,
+    pub(super) pixels: PixelScratch,
+}
+
+/// The part of a worker's memory that is used once the sample has been read into `file`.
+#[derive(Debug, Default)]
+pub(super) struct PixelScratch {
+    pub(super) decoder: DecoderScratch,
+    /// Pixels that the data set holds in memory, as the executors read them.
+    pub(super) gathered: Gathered,
+    /// The result of a prefix at which the views begin.
+    pub(super) prefix: PrefixBuffers,
+    /// The result of a prefix that is for the cache alone.
+    pub(super) insertion: PrefixBuffers,
+    /// The result of the CPU executor for an image that the GPU cannot run.
+    pub(super) fallback: Vec<f32>,
+    pub(super) cpu: cpu::Scratch,
+}
+
+/// Pixels in four channels.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) bytes: Vec<u8>,
+    pub(super) floats: Vec<f32>,
 }
 
 impl Scratch {
-    /// Brings each to the size of the largest. Which worker meets the largest image is chance: without this, a later run
-    /// would still allocate.
+    /// Brings each to the size of the largest.
     pub(super) fn level(all: &mut [Scratch]) {
-        fn most<const N: usize>(sizes: impl Iterator<Item = [usize; N]>) -> [usize; N] {
-            sizes.fold([0; N], |a, b| std::array::from_fn(|i| a[i].max(b[i])))
-        }
-        let ours = most(all.iter().map(|scratch| {
-            let Scratch { file, bytes, floats, reduced, rounded, kept, .. } = scratch;
-            let [file, bytes, rounded, kept] = [file, bytes, rounded, kept].map(Vec::capacity);
-            [file, bytes, floats.capacity(), reduced.capacity(), rounded, kept]
-        }));
-        let decoder = most(all.iter().map(|scratch| scratch.decode.sizes()));
-        let seek = most(all.iter().map(|scratch| scratch.seek.sizes()));
-        let executor = most(all.iter().map(|scratch| scratch.cpu.sizes()));
-        for scratch in all {
-            scratch.file.reserve_exact(ours[0].saturating_sub(scratch.file.len()));
-            scratch.bytes.reserve_exact(ours[1].saturating_sub(scratch.bytes.len()));
-            scratch.floats.reserve_exact(ours[2].saturating_sub(scratch.floats.len()));
-            scratch.reduced.reserve_exact(ours[3].saturating_sub(scratch.reduced.len()));
-            scratch.rounded.reserve_exact(ours[4].saturating_sub(scratch.rounded.len()));
-            scratch.kept.reserve_exact(ours[5].saturating_sub(scratch.kept.len()));
-            scratch.decode.reserve(decoder);
-            scratch.seek.reserve(seek);
-            scratch.cpu.reserve(executor);
-        }
+        let Some((largest, others)) = all.split_first_mut() else { return };
+        others.iter().for_each(|other| largest.reserve_like(other));
+        others.iter_mut().for_each(|other| other.reserve_like(largest));
     }
 
-    /// Splits the borrow: what reading fills, and the rest.
-    pub(super) fn parts(&mut self) -> (&mut Vec<u8>, Parts<'_>) {
-        let Scratch { file, decode, seek, bytes, floats, cpu, reduced, rounded, kept } = self;
-        (file, Parts { decode, seek, bytes, floats, cpu, reduced, rounded, kept })
+    fn reserve_like(&mut self, other: &Scratch) {
+        let Scratch { file, pixels } = self;
+        let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu } = pixels;
+        reserve(file, &other.file);
+        decoder.reserve_like(&other.pixels.decoder);
+        reserve(&mut gathered.bytes, &other.pixels.gathered.bytes);
+        reserve(&mut gathered.floats, &other.pixels.gathered.floats);
+        prefix.reserve_like(&other.pixels.prefix);
+        insertion.reserve_like(&other.pixels.insertion);
+        reserve(fallback, &other.pixels.fallback);
+        cpu.reserve_like(&other.pixels.cpu);
     }
 }
 
-/// See [`Scratch::parts`].
-pub(super) struct Parts<'a> {
-    pub(super) decode: &'a mut decode::Scratch,
-    pub(super) seek: &'a mut seek::Scratch,
-    pub(super) bytes: &'a mut Vec<u8>,
-    pub(super) floats: &'a mut Vec<f32>,
-    pub(super) cpu: &'a mut cpu::Scratch,
-    pub(super) reduced: &'a mut Vec<f32>,
-    pub(super) rounded: &'a mut Vec<u8>,
-    pub(super) kept: &'a mut Vec<u8>,
+fn reserve<T>(vec: &mut Vec<T>, other: &Vec<T>) {
+    vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
 }
 
 #[cfg(test)]
@@ -80,9 +73,9 @@ mod tests {
             DataLoader::builder(data).batch_size(1).workers(3).transform(crate::transforms::Resize::new((64, 64)));
         let loader = loader.build(&Backend::Cpu).unwrap();
         loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
-        // As when a worker begins so late that another's is back.
-        drop(loader.line.take_scratch());
-        loader.line.level_scratch();
-        assert_eq!(loader.line.scratch.1.len(), 3);
+        // As when a worker begins so late that another's memory is back.
+        drop(loader.pipeline.take_scratch());
+        loader.pipeline.level_scratch();
+        assert_eq!(loader.pipeline.scratch.1.len(), 3);
     }
 }

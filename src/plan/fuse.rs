@@ -17,6 +17,11 @@ pub(crate) struct Place {
     pub(crate) statistic: u16,
 }
 
+impl Place {
+    /// The stage of an op that comes before the stages of a plan.
+    pub(super) const NO_STAGE: u16 = u16::MAX;
+}
+
 /// What every image's program has at most in one stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stage {
@@ -88,12 +93,12 @@ pub(crate) fn fuse(slots: &[Slot]) -> (Vec<Stage>, Vec<Place>) {
     distribute(slots, |_| false)
 }
 
-/// The same with one border more, before slot `border`: stages that were apart stay apart, or they would be sampled
-/// another way.
-pub(crate) fn divide(slots: &[Slot], places: &[Place], border: usize) -> (Vec<Stage>, Vec<Place>) {
+/// Distributes `slots` as [`fuse`] has, and begins one more stage at slot `boundary`. Stages that were apart stay apart, or
+/// they would be sampled in another way.
+pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<Stage>, Vec<Place>) {
     let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
-    let (mut stages, places) = distribute(slots, |number| number == border || begins(number));
-    if border == slots.len() {
+    let (mut stages, places) = distribute(slots, |number| number == boundary || begins(number));
+    if boundary == slots.len() {
         stages.push(Stage::default());
     }
     (stages, places)

@@ -4,13 +4,15 @@
 //! [`Plan::make_params`] makes the concrete ops, `program` composes them into one `sampling` and a few colour steps per
 //! stage, and `params` lays that out for the shaders that `wgsl` puts together. `cpu/` runs the same programs natively.
 
+pub(crate) mod cpu_fallback;
 mod custom;
 mod fuse;
-pub(crate) mod head;
 pub(crate) mod params;
 pub(crate) mod pass;
 pub(crate) mod program;
+pub(crate) mod route;
 pub(crate) mod sampling;
+pub(crate) mod split;
 pub(crate) mod wgsl;
 
 use crate::error::{Error, Result};
@@ -19,11 +21,9 @@ use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use fuse::{Place, Stage};
-use head::Head;
 pub use pass::Shader;
 use program::Program;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The order of an output's elements.
 ///
@@ -110,11 +110,6 @@ pub struct Plan {
     stages: Vec<Stage>,
     /// (width, height) of every output, where the list fixes it.
     size: Option<(u32, u32)>,
-    head: Head,
-    /// This plan before the head was divided from the rest.
-    undivided: Option<Arc<Plan>>,
-    /// This plan divided behind the head, where it is not itself, though what lies there is kept.
-    divided: Option<Arc<Plan>>,
     input_channels: u32,
     channels: u32,
     output: Output,
@@ -163,9 +158,6 @@ impl Plan {
             places,
             stages,
             size: slots.size,
-            head: Head::default(),
-            undivided: None,
-            divided: None,
             slots: slots.list,
             input_channels,
             channels,
@@ -272,7 +264,7 @@ impl Plan {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters do not belong to the plan.
     pub fn source_region(&self, params: &Params) -> Result<Rect> {
-        Ok(self.program(params)?.stages[0].sampling.hull())
+        Ok(self.program(params)?.region())
     }
 
     pub(crate) fn program(&self, params: &Params) -> Result<Program> {
@@ -316,6 +308,16 @@ impl Plan {
 
     pub(crate) fn stages(&self) -> &[Stage] {
         &self.stages
+    }
+
+    /// The plan of the stages from `first` on, which read the result of those before.
+    pub(crate) fn after_stage(&self, first: usize) -> Plan {
+        let mut plan = self.clone();
+        plan.stages.drain(..first);
+        for place in &mut plan.places {
+            place.stage = place.stage.checked_sub(first as u16).unwrap_or(Place::NO_STAGE);
+        }
+        plan
     }
 }
 

@@ -5,10 +5,10 @@ use super::sampling::{Axis, Border};
 use crate::transforms::PaddingMode;
 use bytemuck::{Pod, Zeroable};
 
-/// Where an image's pixels are and how they are encoded.
+/// The place and the type of an image's pixels in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Source {
-    /// Where the image begins in the source binding: in words, or for later stages than the first in `vec4<f32>`s.
+pub(crate) struct PixelsAt {
+    /// The start of the image in the source binding: in words, or for later stages than the first in `vec4<f32>`s.
     pub(crate) offset: u32,
     /// Pixels from one row to the next.
     pub(crate) stride: u32,
@@ -58,7 +58,7 @@ fn fill(border: Option<Border>) -> [f32; 4] {
 
 impl Image {
     /// Lays out `program`, reading from `source`, writing at `target`.
-    pub(crate) fn new(program: &StageProgram, source: Source, target: u32, number: u32) -> Self {
+    pub(crate) fn new(program: &StageProgram, source: PixelsAt, target: u32, number: u32) -> Self {
         let sampling = &program.sampling;
         Image {
             x: sampling.x,

@@ -121,6 +121,11 @@ impl Program {
         self
     }
 
+    /// The region of the source that the first stage reads.
+    pub(crate) fn region(&self) -> Rect {
+        self.stages[0].sampling.hull()
+    }
+
     /// Width and height of the result.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.stages.last().map_or((0, 0), |stage| stage.sampling.size())

@@ -59,7 +59,7 @@ fn batches_do_not_depend_on_what_is_kept() {
                 let (samples, _) = loader.cached();
                 let all = matches!(cache, Cache::Host(ALL) | Cache::Device(ALL));
                 assert!(if all { samples == 13 } else { (1..13).contains(&samples) }, "{what}: {samples} samples");
-                assert!(loader.explain().contains("bytes, rounded, behind Resize"), "{}", loader.explain());
+                assert!(loader.explain().contains("bytes, rounded, after Resize"), "{}", loader.explain());
             }
         }
     });
@@ -204,7 +204,7 @@ fn bytes_behind_a_nearest_resize_change_nothing() {
                 let what = format!("{}, {list:?}, {cache:?}", place.name);
                 let loader = place.build(builder(&FILES, &list, cache));
                 assert_same(&expected, &epochs(&loader), &what);
-                assert_eq!(loader.explain().contains("bytes, exact, behind"), exact, "{}", loader.explain());
+                assert_eq!(loader.explain().contains("bytes, exact, after"), exact, "{}", loader.explain());
                 if matches!(cache, Cache::Host(ALL) | Cache::Device(ALL)) {
                     let bytes = 13 * 24 * 24 * pixel(place, cache);
                     assert!(!exact || keeps(&loader, place, cache, 13, bytes), "{what}: {:?}", loader.cached());

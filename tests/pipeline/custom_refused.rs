@@ -169,7 +169,7 @@ fn a_panic_of_a_closure_is_an_error_that_names_the_stage() {
                 None
             });
             for (step, stage, message) in
-                [(in_twin, "augment", "the twin is broken"), (in_draw, "draw", "the draw is broken")]
+                [(in_twin, "augment", "the twin is broken"), (in_draw, "params", "the draw is broken")]
             {
                 if place.is_shaders() && stage == "augment" {
                     continue; // the shader runs, the twin does not

@@ -80,7 +80,7 @@ impl SeekIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::Way;
+    use crate::decode::DecodePath;
     use crate::decode::seek::{self, SeekIndexes};
     use crate::geometry::{Rect, Scale};
 
@@ -109,7 +109,7 @@ mod tests {
             assert!(decoded.pixels == expected);
             way
         };
-        assert_eq!(by_record(record.clone()), Way::Indexed);
+        assert_eq!(by_record(record.clone()), DecodePath::Indexed);
         let (mut changed, mut used) = (0, 0);
         for at in 0..record.len() {
             for value in [1, 2, 0x40] {
@@ -117,7 +117,7 @@ mod tests {
                 record[at] ^= value;
                 if gpufeed_jpeg::SeekIndex::from_bytes(&record).is_some() {
                     changed += 1;
-                    used += usize::from(by_record(record) == Way::Indexed);
+                    used += usize::from(by_record(record) == DecodePath::Indexed);
                 }
             }
         }

@@ -67,14 +67,10 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// What each part has room for.
-    pub(crate) fn sizes(&self) -> [usize; 2] {
-        [self.record.capacity(), self.index.room()]
-    }
-
-    pub(crate) fn reserve(&mut self, [record, entries]: [usize; 2]) {
-        self.record.reserve_exact(record.saturating_sub(self.record.len()));
-        self.index.reserve(entries);
+    /// Makes room for whatever `other` has room for.
+    pub(super) fn reserve_like(&mut self, other: &Scratch) {
+        self.record.reserve_exact(other.record.capacity().saturating_sub(self.record.len()));
+        self.index.reserve(other.index.room());
     }
 }
 

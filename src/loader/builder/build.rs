@@ -1,31 +1,30 @@
-//! What the settings of a loader make of it: its plan, its executor, its buffers.
+//! Building a loader from its settings: its plan, its executor, its buffers.
 
 use super::DataLoaderBuilder;
 use crate::backend::Backend;
 use crate::dataset::{Dataset, SampleData};
-use crate::decode::seek::{Saver, Store};
+use crate::decode::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernel::{Kernels, Target, check_batch};
-use crate::gpu::limits::{INTERMEDIATE_BYTES, REGION_BYTES};
-use crate::gpu::submission::KEPT_IN_FLIGHT;
+use crate::gpu::submission::CACHED_IN_FLIGHT;
 use crate::gpu::workspace::Workspace;
-use crate::loader::budget::Budget;
+use crate::loader::buffers::{Budget, HostBuffer, Ring};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
+use crate::loader::executor::{COPY_SLOTS, CopyUp, CpuExecutor, GpuExecutor};
 use crate::loader::feed::SMALL;
-use crate::loader::host::HostBuffer;
-use crate::loader::line::{COPY_SLOTS, Execution, Line};
-use crate::loader::outputs::Outputs;
+use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
 use crate::plan::Plan;
-use crate::plan::head::Behind;
+use crate::plan::cpu_fallback::REGION_BYTES;
+use crate::plan::split::{CacheMemory, Executor, Split};
 use crate::recipe::{Recipe, check_views};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
 
-/// Slots of the ring: one is filled, one is read, one is on its way back.
+/// Staging slots of a loader: one is filled, one is read by the GPU, one is on its way back.
 const SLOTS: usize = 3;
 
 impl DataLoaderBuilder {
@@ -77,20 +76,7 @@ impl DataLoaderBuilder {
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }
-        let mut plan = Plan::compile_for(self.dataset.channels(), &self.transforms, &self.output)?;
-        if self.cache != Cache::Off {
-            // Floats are kept by the executor that makes them: each has bits of its own.
-            let on_gpu = self.augments_on_gpu(backend);
-            let device = matches!(self.cache, Cache::Device(_));
-            // Behind the border an image as large as the output is an intermediate, too.
-            let fits = plan.output_size().is_none_or(|(w, h)| 16 * u64::from(w) * u64::from(h) <= INTERMEDIATE_BYTES);
-            plan = plan.with_head(match self.cache_in_bytes {
-                true => Behind::Bytes,
-                false if !on_gpu || (device && fits) => Behind::Floats,
-                false if fits => Behind::Exact,
-                false => Behind::Nothing,
-            });
-        }
+        let plan = Plan::compile_for(self.dataset.channels(), &self.transforms, &self.output)?;
         let Some(size) = plan.output_size() else {
             let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
             return Err(Error::argument("transforms", reason));
@@ -100,12 +86,13 @@ impl DataLoaderBuilder {
         let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
         let batch_bytes =
             if too_large { u64::MAX / 64 } else { (self.batch_size * self.views * plan.image_bytes(size)) as u64 };
-        let (execution, budget) = self.execution(backend, &plan, batch_bytes, size)?;
+        let split = Split::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
+        let (execution, budget) = self.execution(backend, &split, batch_bytes, size)?;
         let len = self.dataset.len();
         let cache = match (self.cache, &execution) {
             (Cache::Off, _) => cache::Store::Off,
-            (Cache::Device(budget), Execution::Gpu { kernels, .. }) => {
-                cache::Store::Device(DeviceCache::new(kernels.gpu(), len, budget))
+            (Cache::Device(budget), Execution::Gpu(gpu)) => {
+                cache::Store::Device(DeviceCache::new(gpu.kernels.gpu(), len, budget))
             }
             (Cache::Host(budget) | Cache::Device(budget), _) => cache::Store::Host(HostCache::new(len, budget)),
         };
@@ -116,18 +103,18 @@ impl DataLoaderBuilder {
             output: Some(self.output),
             views: self.views,
         };
-        let line = Line {
-            seek: Store::open(&self.seek_indexes, self.dataset.folder(), self.seek_memory).map(Saver::new),
+        let decoder = Decoder::new(self.decode, &self.seek_indexes, self.dataset.folder(), self.seek_memory);
+        let pipeline = Pipeline {
+            decoder,
             small_in_memory: is_small_in_memory(&*self.dataset),
             cache,
             dataset: self.dataset,
-            plan,
+            split,
             size,
             sampler,
             seed: self.seed,
             batch_size: self.batch_size,
             views: self.views,
-            decode: self.decode,
             scaled_decode: self.scaled_decode,
             on_error: self.on_error,
             workers,
@@ -136,24 +123,28 @@ impl DataLoaderBuilder {
             scratch: bounded(workers),
             stats: Counters::new(workers),
         };
-        // Under error scopes, before any thread: what the GPU cannot hold is an error of `build`.
-        match &line.execution {
-            Execution::Host { .. } => {}
-            Execution::HostToGpu { .. } => line.return_copy_staging(line.take_copy_staging()?),
-            Execution::Gpu { .. } => line.return_resources(line.take_resources()?),
-        }
-        Ok(DataLoader { line: Arc::new(line), recipe, backend: backend.clone(), budget })
+        allocate(&pipeline)?;
+        Ok(DataLoader { pipeline: Arc::new(pipeline), recipe, backend: backend.clone(), budget })
     }
 
-    /// Whether shaders augment, not the workers.
-    fn augments_on_gpu(&self, backend: &Backend) -> bool {
-        match backend {
-            Backend::Cpu => false,
-            Backend::Gpu(gpu) => self.execute == Execute::Gpu || (self.execute == Execute::Auto && !gpu.is_software()),
+    fn executor(&self, backend: &Backend) -> Executor {
+        match (backend, self.execute) {
+            (Backend::Gpu(_), Execute::Gpu) => Executor::Gpu,
+            (Backend::Gpu(gpu), Execute::Auto) if !gpu.is_software() => Executor::Gpu,
+            _ => Executor::Cpu,
         }
     }
 
-    fn execution(&self, backend: &Backend, plan: &Plan, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
+    /// The cache is in host memory where the CPU executor augments.
+    fn cache_memory(&self, backend: &Backend) -> Option<CacheMemory> {
+        match (self.cache, self.executor(backend)) {
+            (Cache::Off, _) => None,
+            (Cache::Device(_), Executor::Gpu) => Some(CacheMemory::Device),
+            (Cache::Host(_), _) | (Cache::Device(_), Executor::Cpu) => Some(CacheMemory::Host),
+        }
+    }
+
+    fn execution(&self, backend: &Backend, split: &Split, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
         // One is filled, `queue_depth` are ready, one is with the caller.
         let base = self.queue_depth + 2;
         let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
@@ -164,15 +155,14 @@ impl DataLoaderBuilder {
             }
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
-                let outputs = host_ring(base, budget, batch);
-                Ok((Execution::Host { outputs }, budget))
+                let host = host_ring(base, budget, batch);
+                Ok((Execution::Cpu(Arc::new(CpuExecutor { host, copy_up: None })), budget))
             }
             (Backend::Gpu(gpu), _) => {
                 check_batch(gpu, batch)?;
-                if self.augments_on_gpu(backend) {
-                    self.on_gpu(gpu, &plan.for_kernels(), batch, size, base)
-                } else {
-                    self.host_to_gpu(gpu, batch, base)
+                match self.executor(backend) {
+                    Executor::Gpu => self.on_gpu(gpu, split, batch, size, base),
+                    Executor::Cpu => self.host_to_gpu(gpu, batch, base),
                 }
             }
         }
@@ -180,17 +170,27 @@ impl DataLoaderBuilder {
 
     fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
         let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
-        let outputs = Outputs::new(base, budget);
+        let outputs = Ring::new(base, budget);
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
         let host = host_ring(2, Budget::unlimited(batch), batch);
-        Ok((Execution::HostToGpu { gpu: gpu.clone(), host, outputs, pool: bounded(1) }, budget))
+        let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, staging: bounded(1) });
+        Ok((Execution::Cpu(Arc::new(CpuExecutor { host, copy_up })), budget))
     }
 
-    fn on_gpu(&self, gpu: &Gpu, plan: &Plan, batch: u64, size: (u32, u32), base: usize) -> Result<(Execution, Budget)> {
+    fn on_gpu(
+        &self,
+        gpu: &Gpu,
+        split: &Split,
+        batch: u64,
+        size: (u32, u32),
+        base: usize,
+    ) -> Result<(Execution, Budget)> {
+        let (plan, cached_stage) = split.executed();
+        let plan = &plan;
         let limits = gpu.device().limits();
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
         let binding = limits.max_storage_buffer_binding_size;
-        // An image that the CPU has reduced takes four floats a pixel; the views of a sample are in one slot.
+        // An image that the CPU executor finishes takes four floats a pixel; the views of a sample are in one slot.
         let a_sample =
             if self.views == 1 { a_float_image } else { self.views as u64 * a_float_image.max(REGION_BYTES) };
         let slot_bytes = self.slot_bytes.max(a_sample).next_multiple_of(256);
@@ -210,22 +210,40 @@ impl DataLoaderBuilder {
             .into());
         }
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
-        let kept = if matches!(self.cache, Cache::Device(_)) { KEPT_IN_FLIGHT } else { 0 };
-        let in_flight = (SLOTS + kept) as u64;
+        let cached = if matches!(self.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
+        let in_flight = (SLOTS + cached) as u64;
         let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size * self.views, in_flight);
         let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
-        let outputs = Outputs::new(base, budget);
-        let kernels = Box::new(Kernels::new(gpu, plan)?);
+        let outputs = Ring::new(base, budget);
+        let kernels = Kernels::new(gpu, plan, cached_stage)?;
         (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
-        Ok((Execution::Gpu { kernels, outputs, pool: bounded(1), slots: SLOTS, slot_bytes }, budget))
+        let gpu = GpuExecutor { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
+        Ok((Execution::Gpu(Arc::new(gpu)), budget))
     }
 }
 
-/// All made here, so that no epoch makes one; the system gives the memory when it is first written.
-fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<Outputs<HostBuffer>> {
-    let outputs = Outputs::new(base, budget);
+/// Allocates the memory of the first run under error scopes, before any thread: what the GPU cannot hold is an error of
+/// `build`.
+fn allocate(pipeline: &Pipeline) -> Result<()> {
+    match &pipeline.execution {
+        Execution::Cpu(executor) => {
+            if let Some(up) = &executor.copy_up {
+                up.return_staging(up.take_staging(pipeline.batch_bytes())?);
+            }
+        }
+        Execution::Gpu(executor) => {
+            let resources = executor.take_resources(pipeline.slot_samples() * pipeline.views)?;
+            executor.return_resources(resources);
+        }
+    }
+    Ok(())
+}
+
+/// All are made here, so that no epoch makes one. The system provides the memory when it is first written.
+fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<Ring<HostBuffer>> {
+    let outputs = Ring::new(base, budget);
     (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize)));
     outputs
 }

@@ -1,42 +1,42 @@
 //! Samples in GPU memory.
 
-use super::Known;
+use super::CachedSample;
 use super::table::Table;
 use crate::gpu::Gpu;
-use crate::gpu::pages::{Page, Pages, Place};
-use crate::plan::params::Source;
+use crate::gpu::cache_pages::{Page, PageRange, Pages};
+use crate::plan::params::PixelsAt;
+use crate::plan::route::CachedPixels;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// See the module.
 #[derive(Debug)]
 pub(in crate::loader) struct DeviceCache {
     table: Table<DeviceEntry>,
     pages: Mutex<Pages>,
 }
 
-/// A kept sample.
+/// A cached sample, and the range of a page that its pixels are in.
 #[derive(Debug)]
 pub(in crate::loader) struct DeviceEntry {
-    pub(in crate::loader) known: Known,
-    pub(in crate::loader) place: Place,
+    pub(in crate::loader) sample: CachedSample,
+    pub(in crate::loader) range: PageRange,
 }
 
-/// The right to fill a sample's place, with a range of a page set aside; given back where nothing is kept.
+/// The right to insert a sample, with a range of a page set aside. Dropping it gives the range back.
 #[derive(Debug)]
-pub(in crate::loader) struct DeviceClaim {
+pub(in crate::loader) struct DeviceReservation {
     cache: Arc<DeviceCache>,
     index: usize,
-    known: Known,
-    place: Place,
-    kept: bool,
+    sample: CachedSample,
+    range: PageRange,
+    inserted: bool,
 }
 
 impl DeviceEntry {
-    /// As the shaders find it: the first stage counts words, later ones floats by fours.
-    pub(in crate::loader) fn source(&self, first_stage: usize) -> Source {
-        let Known { region, float, .. } = self.known;
-        let unit = if first_stage == 0 { 4 } else { 16 };
-        Source { offset: (self.place.offset / unit) as u32, stride: region.width, float }
+    /// The pixels for the shaders of a stage: stage 0 counts words, later ones four floats.
+    pub(in crate::loader) fn pixels_at(&self, stage: usize) -> PixelsAt {
+        let CachedPixels { region, float, .. } = self.sample.pixels;
+        let unit = if stage == 0 { 4 } else { 16 };
+        PixelsAt { offset: (self.range.offset / unit) as u32, stride: region.width, float }
     }
 }
 
@@ -55,21 +55,19 @@ impl DeviceCache {
         self.table.get(index)
     }
 
-    /// Whether the sample is neither kept nor about to be.
-    pub(in crate::loader) fn is_free(&self, index: usize) -> bool {
-        self.table.is_free(index)
+    pub(super) fn lacks(&self, index: usize) -> bool {
+        self.table.lacks(index)
     }
 
-    /// `None` where the sample is kept or about to be, or has no room.
-    pub(in crate::loader) fn claim(self: &Arc<Self>, index: usize, known: Known) -> Option<DeviceClaim> {
-        if !self.table.claim(index) {
+    pub(super) fn reserve(self: &Arc<Self>, index: usize, sample: CachedSample) -> Option<DeviceReservation> {
+        if !self.table.reserve(index) {
             return None;
         }
-        let Some(place) = self.pages().take(known.bytes(4)) else {
-            self.table.unclaim(index);
+        let Some(range) = self.pages().take(sample.bytes(4)) else {
+            self.table.release(index);
             return None;
         };
-        Some(DeviceClaim { cache: Arc::clone(self), index, known, place, kept: false })
+        Some(DeviceReservation { cache: Arc::clone(self), index, sample, range, inserted: false })
     }
 
     /// The pages, by their numbers.
@@ -77,33 +75,33 @@ impl DeviceCache {
         self.pages().all().to_vec()
     }
 
-    pub(in crate::loader) fn budget(&self) -> u64 {
+    pub(super) fn budget(&self) -> u64 {
         self.pages().budget()
     }
 
-    pub(in crate::loader) fn kept(&self) -> (u64, u64) {
-        (self.table.filled(), self.pages().bytes())
+    pub(super) fn usage(&self) -> (u64, u64) {
+        (self.table.inserted(), self.pages().bytes())
     }
 }
 
-impl DeviceClaim {
-    pub(in crate::loader) fn place(&self) -> &Place {
-        &self.place
+impl DeviceReservation {
+    pub(in crate::loader) fn range(&self) -> &PageRange {
+        &self.range
     }
 
-    /// The pixels are on their way: whatever is submitted from now on finds them.
-    pub(in crate::loader) fn keep(mut self) {
-        let entry = DeviceEntry { known: self.known.clone(), place: self.place.clone() };
-        self.cache.table.fill(self.index, entry);
-        self.kept = true;
+    /// Inserts the sample once the copy of its pixels is submitted: later submissions find them.
+    pub(in crate::loader) fn insert(mut self) {
+        let entry = DeviceEntry { sample: self.sample.clone(), range: self.range.clone() };
+        self.cache.table.insert(self.index, entry);
+        self.inserted = true;
     }
 }
 
-impl Drop for DeviceClaim {
+impl Drop for DeviceReservation {
     fn drop(&mut self) {
-        if !self.kept {
-            self.cache.pages().give_back(self.place.clone());
-            self.cache.table.unclaim(self.index);
+        if !self.inserted {
+            self.cache.pages().give_back(self.range.clone());
+            self.cache.table.release(self.index);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Samples in host memory.
 
-use super::Known;
+use super::CachedSample;
 use super::table::Table;
 use crate::pixels::PixelsRef;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// See the module.
 #[derive(Debug)]
 pub(in crate::loader) struct HostCache {
     table: Table<HostEntry>,
@@ -16,40 +15,40 @@ pub(in crate::loader) struct HostCache {
 /// Bytes of a pixel.
 const PIXEL: u64 = 3;
 
-/// A kept sample.
+/// A cached sample.
 #[derive(Debug)]
 pub(in crate::loader) struct HostEntry {
-    pub(in crate::loader) known: Known,
-    pixels: Kept,
+    pub(in crate::loader) sample: CachedSample,
+    data: Data,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum Data {
     Rgb(Box<[u8]>),
     Floats(Box<[f32]>),
 }
 
-/// The right to fill a sample's place, with its bytes set aside; given back where nothing is kept.
+/// The right to insert a sample, whose bytes are set aside. Dropping it gives them back.
 #[derive(Debug)]
-pub(in crate::loader) struct HostClaim<'a> {
+pub(in crate::loader) struct HostReservation<'a> {
     cache: &'a HostCache,
     index: usize,
-    bytes: u64,
-    kept: bool,
+    /// `None` once it is inserted.
+    sample: Option<CachedSample>,
 }
 
 impl HostEntry {
     /// Bytes of its pixels.
     pub(in crate::loader) fn bytes(&self) -> u64 {
-        self.known.bytes(PIXEL)
+        self.sample.bytes(PIXEL)
     }
 
-    /// The pixels of `known.region`.
+    /// The cached pixels.
     pub(in crate::loader) fn pixels(&self) -> PixelsRef<'_> {
-        let width = self.known.region.width as usize;
-        match &self.pixels {
-            Kept::Rgb(data) => PixelsRef::Bytes { data, stride: 3 * width, size: 3 },
-            Kept::Floats(data) => PixelsRef::Floats { data, stride: 4 * width },
+        let width = self.sample.pixels.region.width as usize;
+        match &self.data {
+            Data::Rgb(data) => PixelsRef::Bytes { data, stride: 3 * width, size: 3 },
+            Data::Floats(data) => PixelsRef::Floats { data, stride: 4 * width },
         }
     }
 }
@@ -64,39 +63,38 @@ impl HostCache {
         self.table.get(index)
     }
 
-    /// Whether the sample is neither kept nor about to be.
-    pub(in crate::loader) fn is_free(&self, index: usize) -> bool {
-        self.table.is_free(index)
+    pub(super) fn lacks(&self, index: usize) -> bool {
+        self.table.lacks(index)
     }
 
-    /// `None` where the sample is kept or about to be, or has no room.
-    pub(in crate::loader) fn claim(&self, index: usize, known: &Known) -> Option<HostClaim<'_>> {
-        let bytes = known.bytes(PIXEL);
+    pub(super) fn reserve(&self, index: usize, sample: CachedSample) -> Option<HostReservation<'_>> {
+        let bytes = sample.bytes(PIXEL);
         let room = |used: u64| used.checked_add(bytes).filter(|used| *used <= self.budget);
-        if !self.table.claim(index) {
+        if !self.table.reserve(index) {
             return None;
         }
         if self.bytes.fetch_update(Relaxed, Relaxed, room).is_err() {
-            self.table.unclaim(index);
+            self.table.release(index);
             return None;
         }
-        Some(HostClaim { cache: self, index, bytes, kept: false })
+        Some(HostReservation { cache: self, index, sample: Some(sample) })
     }
 
-    pub(in crate::loader) fn budget(&self) -> u64 {
+    pub(super) fn budget(&self) -> u64 {
         self.budget
     }
 
-    pub(in crate::loader) fn kept(&self) -> (u64, u64) {
-        (self.table.filled(), self.bytes.load(Relaxed))
+    pub(super) fn usage(&self) -> (u64, u64) {
+        (self.table.inserted(), self.bytes.load(Relaxed))
     }
 }
 
-impl HostClaim<'_> {
-    /// Keeps the pixels of `known.region`.
-    pub(in crate::loader) fn keep(mut self, known: Known, pixels: PixelsRef<'_>) {
-        let (width, height) = (known.region.width as usize, known.region.height as usize);
-        let pixels = match pixels {
+impl HostReservation<'_> {
+    /// Inserts the sample with its pixels.
+    pub(in crate::loader) fn insert(mut self, pixels: PixelsRef<'_>) {
+        let Some(sample) = self.sample.take() else { return };
+        let (width, height) = (sample.pixels.region.width as usize, sample.pixels.region.height as usize);
+        let data = match pixels {
             PixelsRef::Bytes { data, stride, size } => {
                 let mut rgb = Vec::with_capacity(3 * width * height);
                 for row in data.chunks(stride).take(height) {
@@ -106,24 +104,23 @@ impl HostClaim<'_> {
                         _ => rgb.extend(row[..4 * width].as_chunks::<4>().0.iter().flat_map(|pixel| &pixel[..3])),
                     }
                 }
-                Kept::Rgb(rgb.into())
+                Data::Rgb(rgb.into())
             }
             PixelsRef::Floats { data, stride } => {
                 let mut floats = Vec::with_capacity(4 * width * height);
                 data.chunks(stride).take(height).for_each(|row| floats.extend_from_slice(&row[..4 * width]));
-                Kept::Floats(floats.into())
+                Data::Floats(floats.into())
             }
         };
-        self.cache.table.fill(self.index, HostEntry { known, pixels });
-        self.kept = true;
+        self.cache.table.insert(self.index, HostEntry { sample, data });
     }
 }
 
-impl Drop for HostClaim<'_> {
+impl Drop for HostReservation<'_> {
     fn drop(&mut self) {
-        if !self.kept {
-            self.cache.bytes.fetch_sub(self.bytes, Relaxed);
-            self.cache.table.unclaim(self.index);
+        if let Some(sample) = &self.sample {
+            self.cache.bytes.fetch_sub(sample.bytes(PIXEL), Relaxed);
+            self.cache.table.release(self.index);
         }
     }
 }

@@ -1,18 +1,17 @@
-//! What a loader keeps of its samples between epochs, so that each is read and decoded once.
+//! The samples that a loader caches between epochs, so that each is read and decoded once.
 //!
-//! A sample is kept as the list's head leaves it (`plan/head.rs`): the source's pixels in bytes, or, behind a resize,
-//! in f32 (in bytes where that is exact, or asked for: `../round.rs`). What does not fit streams as if there were no
-//! cache, in the same batches.
+//! A sample is stored as `plan/split.rs` says: the pixels of the source, or the result of the plan's prefix. A sample for
+//! which there is no room is streamed as if there were no cache, in the same batches.
 
 mod device;
 mod host;
 mod table;
 
-pub(super) use device::{DeviceCache, DeviceClaim, DeviceEntry};
-pub(super) use host::{HostCache, HostClaim, HostEntry};
+pub(super) use device::{DeviceCache, DeviceEntry, DeviceReservation};
+pub(super) use host::{HostCache, HostEntry, HostReservation};
 
 use crate::dataset::Label;
-use crate::geometry::Rect;
+use crate::plan::route::CachedPixels;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -34,8 +33,8 @@ pub enum Cache {
     Off,
     /// In host memory, up to so many bytes.
     Host(u64),
-    /// In GPU memory, up to so many bytes, in buffers of up to a binding's size: batches of kept samples are drawn and
-    /// dispatched without workers. In host memory where the CPU executor augments.
+    /// In GPU memory, up to so many bytes, in buffers of up to a binding's size: batches of cached samples are dispatched
+    /// without workers. In host memory where the CPU executor augments.
     Device(u64),
 }
 
@@ -47,9 +46,51 @@ pub(super) enum Store {
     Device(Arc<DeviceCache>),
 }
 
+/// A cached sample without its pixels.
+#[derive(Clone, Debug)]
+pub(super) struct CachedSample {
+    /// Width and height of the source: the parameters depend on them.
+    pub(super) size: (u32, u32),
+    pub(super) pixels: CachedPixels,
+    pub(super) label: Label,
+}
+
+/// Room for a sample in the cache, and the right to insert it. Dropping it gives the room back.
+#[derive(Debug)]
+pub(super) enum Reservation<'a> {
+    Host(HostReservation<'a>),
+    Device(DeviceReservation),
+}
+
 impl Store {
-    /// Where it is, and its budget in bytes.
-    pub(super) fn place(&self) -> (&'static str, u64) {
+    /// True if the sample is neither cached nor about to be.
+    pub(super) fn lacks(&self, index: usize) -> bool {
+        match self {
+            Store::Off => false,
+            Store::Host(cache) => cache.lacks(index),
+            Store::Device(cache) => cache.lacks(index),
+        }
+    }
+
+    /// The sample, if it is in a cache in host memory.
+    pub(super) fn in_host_memory(&self, index: usize) -> Option<&HostEntry> {
+        match self {
+            Store::Host(cache) => cache.get(index),
+            Store::Off | Store::Device(_) => None,
+        }
+    }
+
+    /// `None` where the sample is cached or about to be, or where there is no room.
+    pub(super) fn reserve(&self, index: usize, sample: CachedSample) -> Option<Reservation<'_>> {
+        match self {
+            Store::Off => None,
+            Store::Host(cache) => cache.reserve(index, sample).map(Reservation::Host),
+            Store::Device(cache) => cache.reserve(index, sample).map(Reservation::Device),
+        }
+    }
+
+    /// The memory that it is in, for people, and its budget in bytes.
+    pub(super) fn memory(&self) -> (&'static str, u64) {
         match self {
             Store::Off => ("nowhere", 0),
             Store::Host(cache) => ("in host memory", cache.budget()),
@@ -57,33 +98,20 @@ impl Store {
         }
     }
 
-    /// Samples that are kept, and their bytes.
-    pub(super) fn kept(&self) -> (u64, u64) {
+    /// Cached samples, and their bytes.
+    pub(super) fn usage(&self) -> (u64, u64) {
         match self {
             Store::Off => (0, 0),
-            Store::Host(cache) => cache.kept(),
-            Store::Device(cache) => cache.kept(),
+            Store::Host(cache) => cache.usage(),
+            Store::Device(cache) => cache.usage(),
         }
     }
 }
 
-/// What is known of a kept sample beside its pixels.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    /// The source's, for drawing.
-    pub(super) size: (u32, u32),
-    /// Which part of the source is kept, or all of the head's result.
-    pub(super) region: Rect,
-    /// Four floats a pixel.
-    pub(super) float: bool,
-    /// The source's pixels are floats.
-    pub(super) from_floats: bool,
-    pub(super) label: Label,
-}
-
-impl Known {
-    /// Bytes of what is kept, at so many a pixel where that is not floats.
-    fn bytes(&self, of_bytes: u64) -> u64 {
-        u64::from(self.region.width) * u64::from(self.region.height) * if self.float { 16 } else { of_bytes }
+impl CachedSample {
+    /// Bytes of its pixels: 16 a pixel where these are floats, else `byte_pixel`.
+    fn bytes(&self, byte_pixel: u64) -> u64 {
+        let CachedPixels { region, float, .. } = self.pixels;
+        u64::from(region.width) * u64::from(region.height) * if float { 16 } else { byte_pixel }
     }
 }

@@ -1,23 +1,22 @@
-//! A place for each sample of a data set, filled once and then read without a lock.
+//! An entry for each sample of a data set, inserted once and then read without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     entries: Box<[OnceLock<Box<T>>]>,
-    /// Whether somebody is about to fill the place, or has.
-    claimed: Box<[AtomicBool]>,
-    filled: AtomicU64,
+    /// True once a thread has reserved the entry.
+    reserved: Box<[AtomicBool]>,
+    inserted: AtomicU64,
 }
 
 impl<T> Table<T> {
     pub(super) fn new(len: usize) -> Self {
         Table {
             entries: (0..len).map(|_| OnceLock::new()).collect(),
-            claimed: (0..len).map(|_| AtomicBool::new(false)).collect(),
-            filled: AtomicU64::new(0),
+            reserved: (0..len).map(|_| AtomicBool::new(false)).collect(),
+            inserted: AtomicU64::new(0),
         }
     }
 
@@ -25,29 +24,29 @@ impl<T> Table<T> {
         self.entries.get(index)?.get().map(|entry| &**entry)
     }
 
-    /// Whether nobody has claimed the place; it may be claimed in the next moment.
-    pub(super) fn is_free(&self, index: usize) -> bool {
-        self.claimed.get(index).is_some_and(|claimed| !claimed.load(Relaxed))
+    /// True if the entry is neither inserted nor reserved. Another thread may reserve it in the next moment.
+    pub(super) fn lacks(&self, index: usize) -> bool {
+        self.reserved.get(index).is_some_and(|reserved| !reserved.load(Relaxed))
     }
 
-    /// Whether the caller is the one to fill the place; `unclaim` if it does not.
-    pub(super) fn claim(&self, index: usize) -> bool {
-        self.claimed.get(index).is_some_and(|claimed| !claimed.swap(true, Relaxed))
+    /// True for the one caller that may insert the entry; it calls `release` if it does not insert it.
+    pub(super) fn reserve(&self, index: usize) -> bool {
+        self.reserved.get(index).is_some_and(|reserved| !reserved.swap(true, Relaxed))
     }
 
-    pub(super) fn unclaim(&self, index: usize) {
-        self.claimed[index].store(false, Relaxed);
+    pub(super) fn release(&self, index: usize) {
+        self.reserved[index].store(false, Relaxed);
     }
 
-    pub(super) fn fill(&self, index: usize, entry: T) {
+    pub(super) fn insert(&self, index: usize, entry: T) {
         if self.entries[index].set(Box::new(entry)).is_ok() {
-            self.filled.fetch_add(1, Relaxed);
+            self.inserted.fetch_add(1, Relaxed);
         }
     }
 
-    /// Places that are filled.
-    pub(super) fn filled(&self) -> u64 {
-        self.filled.load(Relaxed)
+    /// Entries that are inserted.
+    pub(super) fn inserted(&self) -> u64 {
+        self.inserted.load(Relaxed)
     }
 }
 
@@ -56,13 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_claimed_by_one() {
+    fn an_entry_is_reserved_by_one() {
         let table = Table::new(2);
-        assert!(table.is_free(1) && table.claim(1) && !table.is_free(1) && !table.claim(1) && !table.claim(2));
-        table.unclaim(1);
-        assert!(table.claim(1));
-        table.fill(1, "pixels");
+        assert!(table.lacks(1) && table.reserve(1) && !table.lacks(1) && !table.reserve(1) && !table.reserve(2));
+        table.release(1);
+        assert!(table.reserve(1));
+        table.insert(1, "pixels");
         assert_eq!((table.get(0), table.get(1), table.get(2)), (None, Some(&"pixels"), None));
-        assert_eq!(table.filled(), 1);
+        assert_eq!(table.inserted(), 1);
     }
 }

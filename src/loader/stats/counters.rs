@@ -6,7 +6,7 @@ use super::latency::Histogram;
 use super::running::Running;
 use super::stage::Stage;
 use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
-use crate::decode::Way;
+use crate::decode::DecodePath;
 use crate::gpu::timing::Times;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(in crate::loader) struct Counters {
     cpu_fallback: AtomicU64,
     index_hits: AtomicU64,
     other_decoders: AtomicU64,
-    kept: AtomicU64,
+    cache_hits: AtomicU64,
     latency: Histogram,
     running: Running,
     /// When the loader was built, and how long the cores had been idle by then.
@@ -58,7 +58,7 @@ impl Counters {
             cpu_fallback: AtomicU64::new(0),
             index_hits: AtomicU64::new(0),
             other_decoders: AtomicU64::new(0),
-            kept: AtomicU64::new(0),
+            cache_hits: AtomicU64::new(0),
             latency: Histogram::default(),
             running: Running::default(),
             start: (Instant::now(), idle()),
@@ -113,18 +113,18 @@ impl Counters {
         self.cpu_fallback.fetch_add(1, Relaxed);
     }
 
-    /// A file was decoded, in this way.
-    pub(in crate::loader) fn decoded(&self, way: Way) {
-        match way {
-            Way::Indexed => self.index_hits.fetch_add(1, Relaxed),
-            Way::FromStart => 0,
-            Way::Other => self.other_decoders.fetch_add(1, Relaxed),
+    /// Counts a file that was decoded.
+    pub(in crate::loader) fn decoded(&self, path: DecodePath) {
+        match path {
+            DecodePath::Indexed => self.index_hits.fetch_add(1, Relaxed),
+            DecodePath::FromStart => 0,
+            DecodePath::Other => self.other_decoders.fetch_add(1, Relaxed),
         };
     }
 
-    /// Samples came from the cache.
-    pub(in crate::loader) fn kept(&self, samples: usize) {
-        self.kept.fetch_add(samples as u64, Relaxed);
+    /// Counts samples that came from the cache.
+    pub(in crate::loader) fn cache_hits(&self, samples: usize) {
+        self.cache_hits.fetch_add(samples as u64, Relaxed);
     }
 
     pub(in crate::loader) fn begin(&self) {
@@ -150,7 +150,7 @@ impl Counters {
             cpu_fallback: self.cpu_fallback.load(Relaxed),
             index_hits: self.index_hits.load(Relaxed),
             other_decoders: self.other_decoders.load(Relaxed),
-            cache_hits: self.kept.load(Relaxed),
+            cache_hits: self.cache_hits.load(Relaxed),
             bytes_read: bytes(Stage::Read),
             bytes_uploaded: bytes(Stage::Submit),
             bytes_written: bytes(Stage::Consume),

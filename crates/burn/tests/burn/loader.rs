@@ -123,8 +123,8 @@ fn errors_are_items() {
     let builder = DataLoader::builder(data).transform(RandomCrop::new(8)).batch_size(4).on_error(OnError::Fail);
     let burn = burn_loader(&places()[0], builder);
     let mut iter = burn.iter();
-    assert!(iter.next().unwrap().is_ok());
-    let error = iter.next().unwrap().unwrap_err();
+    // A worker may fail before another has finished the first batch.
+    let error = iter.find_map(Result::err).unwrap();
     assert!(error.to_string().contains("cannot decode"), "{error}");
     assert!(iter.next().is_none());
 

@@ -4,8 +4,8 @@ use crate::error::{ErrorKind, Result};
 
 /// Where the memory goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    pub(super) limit: u64,
+pub(in crate::loader) struct Budget {
+    pub(in crate::loader) limit: u64,
     /// Slots, workspace: of one run.
     fixed: u64,
     output: u64,
@@ -17,30 +17,30 @@ impl Budget {
     ///
     /// # Errors
     /// `ErrorKind::DoesNotFit` if not even one run fits.
-    pub(super) fn new(limit: u64, outputs: usize, fixed: u64, output: u64) -> Result<Budget> {
+    pub(in crate::loader) fn new(limit: u64, outputs: usize, fixed: u64, output: u64) -> Result<Budget> {
         let budget = Budget { limit, fixed, output, outputs };
         budget.check(1, outputs)?;
         Ok(budget)
     }
 
     /// For buffers that are counted elsewhere.
-    pub(super) fn unlimited(output: u64) -> Budget {
+    pub(in crate::loader) fn unlimited(output: u64) -> Budget {
         Budget { limit: u64::MAX, fixed: 0, output, outputs: 0 }
     }
 
     /// What one run takes.
-    pub(super) fn of_a_run(&self) -> u64 {
+    pub(in crate::loader) fn of_a_run(&self) -> u64 {
         self.fixed.saturating_add(self.output.saturating_mul(self.outputs as u64))
     }
 
     /// Output buffers that there may be while `runs` are under way.
-    pub(super) fn most(&self, runs: usize) -> usize {
+    pub(in crate::loader) fn most(&self, runs: usize) -> usize {
         let rest = self.limit.saturating_sub(self.fixed.saturating_mul(runs.max(1) as u64));
         (rest / self.output.max(1)).min(1 << 20) as usize
     }
 
     /// Whether `runs` with `base` output buffers each may be under way beside each other.
-    pub(super) fn check(&self, runs: usize, base: usize) -> Result<()> {
+    pub(in crate::loader) fn check(&self, runs: usize, base: usize) -> Result<()> {
         let a_run = self.output.saturating_mul(base as u64).saturating_add(self.fixed);
         let needed = a_run.saturating_mul(runs as u64);
         if needed <= self.limit {

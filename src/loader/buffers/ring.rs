@@ -1,10 +1,10 @@
-//! The ring of output buffers: the line's one return edge.
+//! A ring of output buffers: the one way back in the pipeline.
 //!
-//! A buffer is with the line, in the queue of ready batches, or held by the caller; dropping the batch returns it. The
-//! ring grows only while the caller holds more than one batch, and only up to the memory budget.
+//! A buffer is in the pipeline, in the queue of ready batches, or held by the caller. Dropping the batch returns it. The ring
+//! grows only while the caller holds more than one batch, and only up to the memory budget.
 //!
-//! Runs beside each other share the ring. Each may have `base` buffers in its line and no more, and the ring grows by
-//! as many for each of them: a run whose batches nobody takes leaves the others theirs.
+//! Concurrent runs share the ring. Each may have `base` buffers in its pipeline and no more, and the ring grows by as many for
+//! each run: a run whose batches nobody takes leaves the others their buffers.
 
 use super::budget::Budget;
 use crate::error::{ErrorKind, Result};
@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// How long the caller may wait with every buffer in its own hands before that is called an error.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// A ring of buffers.
 #[derive(Debug)]
-pub(super) struct Outputs<T> {
+pub(in crate::loader) struct Ring<T> {
     /// Unbounded, so that returning a buffer never blocks; it holds `most` buffers at the most.
     returns: (Sender<T>, Receiver<T>),
     /// Buffers that exist and belong to the ring.
@@ -31,45 +31,45 @@ pub(super) struct Outputs<T> {
     budget: Budget,
 }
 
-/// How long nobody looks whether the run has been stopped, or waits in vain.
-pub(super) const ROUND: Duration = Duration::from_millis(10);
+/// The interval at which a waiting thread checks for `stop`, and for a caller that holds every buffer.
+pub(in crate::loader) const ROUND: Duration = Duration::from_millis(10);
 
-/// One run's part in the ring.
+/// One run's share of a ring.
 #[derive(Debug)]
-pub(super) struct Run {
-    /// Its buffers that the caller does not have yet.
-    in_line: AtomicUsize,
-    /// Its caller waits in `next`.
-    pub(super) waiting: AtomicBool,
-    /// Says that one of them has left the line: there may be room for another one.
+pub(in crate::loader) struct RunShare {
+    /// Buffers that the caller does not have yet.
+    in_pipeline: AtomicUsize,
+    /// The caller waits in `next`.
+    pub(in crate::loader) waiting: AtomicBool,
+    /// Gets a message when a buffer has left the pipeline: there may be room for another one.
     left: (Sender<()>, Receiver<()>),
 }
 
-impl Default for Run {
+impl Default for RunShare {
     fn default() -> Self {
-        Run { in_line: AtomicUsize::new(0), waiting: AtomicBool::new(false), left: bounded(1) }
+        RunShare { in_pipeline: AtomicUsize::new(0), waiting: AtomicBool::new(false), left: bounded(1) }
     }
 }
 
-impl Run {
-    fn leave_line(&self) {
-        self.in_line.fetch_sub(1, Ordering::SeqCst);
-        // One message says it for all that have left.
+impl RunShare {
+    fn leave_pipeline(&self) {
+        self.in_pipeline.fetch_sub(1, Ordering::SeqCst);
+        // One message stands for all buffers that have left.
         let _ = self.left.0.try_send(());
     }
 
-    /// A message whenever a buffer has left the line.
-    pub(super) fn left(&self) -> &Receiver<()> {
+    /// Receives a message whenever a buffer has left the pipeline.
+    pub(in crate::loader) fn left(&self) -> &Receiver<()> {
         &self.left.1
     }
 }
 
-/// A buffer on loan; dropping it returns it.
+/// A buffer of a ring. Dropping it returns it.
 #[derive(Debug)]
-pub(super) struct Lease<T> {
+pub(in crate::loader) struct Lease<T> {
     buffer: Option<T>,
-    ring: Arc<Outputs<T>>,
-    run: Arc<Run>,
+    ring: Arc<Ring<T>>,
+    share: Arc<RunShare>,
     held: bool,
 }
 
@@ -77,25 +77,25 @@ impl<T> std::ops::Deref for Lease<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.buffer.as_ref().expect("only keep() and drop() take it")
+        self.buffer.as_ref().expect("only into_inner() and drop() take it")
     }
 }
 
 impl<T> Lease<T> {
     /// Changes the buffer.
-    pub(super) fn with(&mut self, work: impl FnOnce(&mut T)) {
-        work(self.buffer.as_mut().expect("only keep() and drop() take it"));
+    pub(in crate::loader) fn with(&mut self, work: impl FnOnce(&mut T)) {
+        work(self.buffer.as_mut().expect("only into_inner() and drop() take it"));
     }
 
-    /// From now on the caller has it.
-    pub(super) fn hand_out(&mut self) {
+    /// Counts the buffer as one that the caller has.
+    pub(in crate::loader) fn hand_out(&mut self) {
         self.held = true;
         self.ring.held.fetch_add(1, Ordering::SeqCst);
-        self.run.leave_line();
+        self.share.leave_pipeline();
     }
 
-    /// Takes it out of the ring for good.
-    pub(super) fn keep(mut self) -> T {
+    /// Takes the buffer out of the ring for good.
+    pub(in crate::loader) fn into_inner(mut self) -> T {
         self.ring.made.fetch_sub(1, Ordering::SeqCst);
         self.buffer.take().expect("taken once: self is consumed")
     }
@@ -110,19 +110,19 @@ impl<T> Drop for Lease<T> {
         if self.held {
             self.ring.held.fetch_sub(1, Ordering::SeqCst);
         } else {
-            self.run.leave_line();
+            self.share.leave_pipeline();
         }
     }
 }
 
-/// Notices when nothing can ever come back.
+/// Measures for how long no buffer can come back.
 #[derive(Debug, Default)]
-pub(super) struct Stuck(Option<Instant>);
+pub(in crate::loader) struct StuckTimer(Option<Instant>);
 
-impl<T> Outputs<T> {
+impl<T> Ring<T> {
     /// A ring of `base` buffers for each run that may grow within `budget`.
-    pub(super) fn new(base: usize, budget: Budget) -> Arc<Self> {
-        Arc::new(Outputs {
+    pub(in crate::loader) fn new(base: usize, budget: Budget) -> Arc<Self> {
+        Arc::new(Ring {
             returns: unbounded(),
             made: AtomicUsize::new(0),
             held: AtomicUsize::new(0),
@@ -132,8 +132,8 @@ impl<T> Outputs<T> {
         })
     }
 
-    /// A run begins: everything that a run needs must be there for it, too.
-    pub(super) fn enter(&self) -> Result<()> {
+    /// A run begins; an error if the budget has no room for it.
+    pub(in crate::loader) fn enter(&self) -> Result<()> {
         let runs = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
         if let Err(error) = self.budget.check(runs, self.base) {
             self.leave();
@@ -147,24 +147,24 @@ impl<T> Outputs<T> {
     }
 
     /// A run has ended.
-    pub(super) fn leave(&self) {
+    pub(in crate::loader) fn leave(&self) {
         self.runs.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Adds a buffer.
-    pub(super) fn add(&self, buffer: T) {
+    pub(in crate::loader) fn add(&self, buffer: T) {
         self.made.fetch_add(1, Ordering::SeqCst);
         let _ = self.returns.0.send(buffer);
     }
 
-    fn lease(self: &Arc<Self>, run: &Arc<Run>, buffer: T) -> Lease<T> {
-        run.in_line.fetch_add(1, Ordering::SeqCst);
-        Lease { buffer: Some(buffer), ring: Arc::clone(self), run: Arc::clone(run), held: false }
+    fn lease(self: &Arc<Self>, share: &Arc<RunShare>, buffer: T) -> Lease<T> {
+        share.in_pipeline.fetch_add(1, Ordering::SeqCst);
+        Lease { buffer: Some(buffer), ring: Arc::clone(self), share: Arc::clone(share), held: false }
     }
 
-    /// Whether the run has all the buffers that it may have before its caller takes a batch.
-    pub(super) fn is_full(&self, run: &Run) -> bool {
-        run.in_line.load(Ordering::SeqCst) >= self.base
+    /// True if the run has all the buffers that it may have before its caller takes a batch.
+    pub(in crate::loader) fn is_full(&self, share: &RunShare) -> bool {
+        share.in_pipeline.load(Ordering::SeqCst) >= self.base
     }
 
     /// Buffers that may exist now.
@@ -173,16 +173,16 @@ impl<T> Outputs<T> {
     }
 
     /// A free buffer, or a new one where the ring may grow.
-    pub(super) fn try_take(
+    pub(in crate::loader) fn try_take(
         self: &Arc<Self>,
-        run: &Arc<Run>,
+        share: &Arc<RunShare>,
         make: impl FnOnce() -> Result<T>,
     ) -> Result<Option<Lease<T>>> {
-        if self.is_full(run) {
+        if self.is_full(share) {
             return Ok(None);
         }
         if let Ok(buffer) = self.returns.1.try_recv() {
-            return Ok(Some(self.lease(run, buffer)));
+            return Ok(Some(self.lease(share, buffer)));
         }
         let (runs, held) = (self.runs.load(Ordering::SeqCst), self.held.load(Ordering::SeqCst));
         let wanted = (self.base * runs + held.saturating_sub(1)).min(self.most());
@@ -191,7 +191,7 @@ impl<T> Outputs<T> {
             return Ok(None);
         }
         match make() {
-            Ok(buffer) => Ok(Some(self.lease(run, buffer))),
+            Ok(buffer) => Ok(Some(self.lease(share, buffer))),
             Err(error) => {
                 self.made.fetch_sub(1, Ordering::SeqCst);
                 Err(error)
@@ -200,40 +200,40 @@ impl<T> Outputs<T> {
     }
 
     /// Waits for a buffer; `None` once `stop` is set.
-    pub(super) fn take(
+    pub(in crate::loader) fn take(
         self: &Arc<Self>,
-        run: &Arc<Run>,
+        share: &Arc<RunShare>,
         stop: &AtomicBool,
         make: impl Fn() -> Result<T>,
     ) -> Result<Option<Lease<T>>> {
-        let mut stuck = Stuck::default();
+        let mut stuck = StuckTimer::default();
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            if let Some(lease) = self.try_take(run, &make)? {
+            if let Some(lease) = self.try_take(share, &make)? {
                 return Ok(Some(lease));
             }
-            self.check(run, &mut stuck)?;
-            self.wait(run, ROUND);
+            self.check(share, &mut stuck)?;
+            self.wait(share, ROUND);
         }
     }
 
-    /// Until a buffer comes back or leaves the line; whether that was within `most`.
-    fn wait(&self, run: &Run, most: Duration) -> bool {
+    /// Waits until a buffer comes back or leaves the pipeline; `false` after `most`.
+    fn wait(&self, share: &RunShare, most: Duration) -> bool {
         select! {
-            recv(self.returns(run)) -> buffer => {
+            recv(self.returns(share)) -> buffer => {
                 buffer.into_iter().for_each(|buffer| self.put_back(buffer));
                 true
             }
-            recv(run.left()) -> _ => true,
+            recv(share.left()) -> _ => true,
             default(most) => false,
         }
     }
 
     /// An error once the caller has waited too long although the run has no buffer left and none may be made.
-    pub(super) fn check(&self, run: &Run, stuck: &mut Stuck) -> Result<()> {
-        let idle = run.waiting.load(Ordering::SeqCst) && run.in_line.load(Ordering::SeqCst) == 0;
+    pub(in crate::loader) fn check(&self, share: &RunShare, stuck: &mut StuckTimer) -> Result<()> {
+        let idle = share.waiting.load(Ordering::SeqCst) && share.in_pipeline.load(Ordering::SeqCst) == 0;
         if !idle || self.made.load(Ordering::SeqCst) < self.most() {
             stuck.0 = None;
             return Ok(());
@@ -245,14 +245,14 @@ impl<T> Outputs<T> {
         Err(ErrorKind::OutputsHeld { held, budget: self.budget.limit }.into())
     }
 
-    /// Buffers that come back, for whoever waits for several things at once, [`Run::left`] among them; never any while
+    /// Buffers that come back, for whoever waits for several things at once, [`RunShare::left`] among them; never any while
     /// the run is full.
-    pub(super) fn returns(&self, run: &Run) -> Receiver<T> {
-        if self.is_full(run) { never() } else { self.returns.1.clone() }
+    pub(in crate::loader) fn returns(&self, share: &RunShare) -> Receiver<T> {
+        if self.is_full(share) { never() } else { self.returns.1.clone() }
     }
 
     /// Puts back what came from `returns`, where `try_take` finds it.
-    pub(super) fn put_back(&self, buffer: T) {
+    pub(in crate::loader) fn put_back(&self, buffer: T) {
         let _ = self.returns.0.send(buffer);
     }
 }
@@ -264,9 +264,9 @@ mod tests {
     #[test]
     fn a_run_that_waits_hears_when_the_caller_takes_a_batch_and_when_it_returns_one() {
         let forever = Duration::from_secs(60);
-        let ring = Outputs::new(1, Budget::unlimited(1));
+        let ring = Ring::new(1, Budget::unlimited(1));
         ring.enter().unwrap();
-        let run = Arc::new(Run::default());
+        let run = Arc::new(RunShare::default());
         let take = || ring.try_take(&run, || Ok("a buffer")).unwrap();
         let mut lease = take().unwrap();
         assert!(take().is_none(), "the run has all that it may have");
@@ -279,6 +279,6 @@ mod tests {
         assert!(ring.wait(&run, forever));
         let lease = take().unwrap();
         drop(lease);
-        assert!(ring.wait(&run, forever), "a batch that never left the line");
+        assert!(ring.wait(&run, forever), "a batch that never left the pipeline");
     }
 }

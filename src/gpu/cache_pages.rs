@@ -1,12 +1,11 @@
-//! GPU memory for samples that stay: buffers of a binding's size, filled from front to back.
+//! GPU memory for cached samples: buffers of a binding's size, filled from front to back.
 
 use super::ALIGNMENT;
 use super::Gpu;
 
-/// A page that the GPU refuses is tried again at half its size, down to this.
+/// The smallest page: one that the GPU refuses is tried again at half its size, down to this.
 const SMALLEST: u64 = 64 << 20;
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Pages {
     gpu: Gpu,
@@ -20,18 +19,18 @@ pub(crate) struct Pages {
     bytes: u64,
     budget: u64,
     /// Ranges that were given back.
-    free: Vec<Place>,
+    free: Vec<PageRange>,
     /// The GPU has refused a page, and would again.
     full: bool,
 }
 
-/// A buffer with samples.
+/// A buffer with cached samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Page(pub(super) wgpu::Buffer);
 
 /// A range of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PageRange {
     /// The page's number.
     pub(crate) page: usize,
     /// In bytes, a multiple of 16.
@@ -57,8 +56,8 @@ impl Pages {
     }
 
     /// A range, or `None` where the budget or the GPU has no room for it.
-    pub(crate) fn take(&mut self, bytes: u64) -> Option<Place> {
-        if let Some(free) = self.free.iter().position(|place| place.bytes == bytes) {
+    pub(crate) fn take(&mut self, bytes: u64) -> Option<PageRange> {
+        if let Some(free) = self.free.iter().position(|range| range.bytes == bytes) {
             // The same sample again, or one of its size.
             return Some(self.free.swap_remove(free));
         }
@@ -66,17 +65,17 @@ impl Pages {
         if self.pages.last().is_none_or(|Page(buffer)| self.used + taken > buffer.size()) {
             self.add(taken)?;
         }
-        let place = Place { page: self.pages.len() - 1, offset: self.used, bytes };
+        let range = PageRange { page: self.pages.len() - 1, offset: self.used, bytes };
         self.used += taken;
         self.taken = (self.taken.0 + 1, self.taken.1 + taken);
-        Some(place)
+        Some(range)
     }
 
     /// A new page with room for `bytes`.
     fn add(&mut self, bytes: u64) -> Option<()> {
         let limits = self.gpu.device().limits();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        // As large as what is left to come, as far as that can be told, and as the budget leaves it.
+        // Sized for the samples still expected, at their mean size so far, within the budget.
         let left = (self.samples.saturating_sub(self.taken.0)).max(1);
         let a_sample = (self.taken.1 / self.taken.0.max(1)).max(bytes);
         let left = left.saturating_mul(a_sample).next_multiple_of(ALIGNMENT);
@@ -86,7 +85,7 @@ impl Pages {
         }
         loop {
             let half = size / 2 / ALIGNMENT * ALIGNMENT;
-            match self.gpu.storage("gpufeed kept samples", size) {
+            match self.gpu.storage("gpufeed cached samples", size) {
                 Ok(buffer) => {
                     self.pages.push(Page(buffer));
                     self.bytes += size;
@@ -95,7 +94,7 @@ impl Pages {
                 }
                 Err(_) if half >= SMALLEST.max(bytes) => size = half,
                 Err(error) => {
-                    tracing::warn!(%error, kept = self.bytes, "what is not kept yet streams (Cache::Device's budget is more than there is)");
+                    tracing::warn!(%error, cached_bytes = self.bytes, "the GPU has no memory left for the cache; further samples stream; lower the budget of Cache::Device");
                     self.full = true;
                     return None;
                 }
@@ -103,9 +102,9 @@ impl Pages {
         }
     }
 
-    /// A range that was taken and is not needed.
-    pub(crate) fn give_back(&mut self, place: Place) {
-        self.free.push(place);
+    /// Takes back a range that is not needed.
+    pub(crate) fn give_back(&mut self, range: PageRange) {
+        self.free.push(range);
     }
 
     pub(crate) fn all(&self) -> &[Page] {

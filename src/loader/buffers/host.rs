@@ -1,4 +1,4 @@
-//! Output buffers in host memory, cut into a piece for each job so that workers fill them in parallel, and joined again.
+//! Output buffers in host memory, split into a chunk for each job, so that workers fill them in parallel, and joined again.
 //!
 //! `bytes::BytesMut` splits one allocation into owned parts and joins neighbours without a copy: disjoint writing
 //! without a lock and without `unsafe`.
@@ -8,16 +8,16 @@ use bytes::BytesMut;
 /// Vector loads and `bytemuck` casts want aligned batches; a cache line is enough for all of them.
 const ALIGNMENT: usize = 64;
 
-/// A batch's memory: the images in front, the rest behind them.
+/// A batch's memory: the images first, then the rest.
 #[derive(Debug)]
-pub(super) struct HostBuffer {
+pub(in crate::loader) struct HostBuffer {
     batch: BytesMut,
     rest: BytesMut,
     bytes: usize,
 }
 
 impl HostBuffer {
-    pub(super) fn new(bytes: usize) -> Self {
+    pub(in crate::loader) fn new(bytes: usize) -> Self {
         let mut whole = BytesMut::zeroed(bytes + ALIGNMENT);
         let skip = whole.as_ptr().align_offset(ALIGNMENT);
         let mut rest = whole.split_off(skip);
@@ -26,33 +26,33 @@ impl HostBuffer {
     }
 
     /// The images.
-    pub(super) fn batch(&self) -> &[u8] {
+    pub(in crate::loader) fn batch(&self) -> &[u8] {
         &self.batch
     }
 
-    /// Cuts pieces of so many bytes off; `join` puts them back.
+    /// Splits chunks of the given sizes off. `join` puts them back.
     ///
-    /// A run that was stopped in mid-batch has lost its pieces; the memory is then allocated anew.
-    pub(super) fn split(&mut self, bytes: impl Iterator<Item = usize>) -> Vec<BytesMut> {
+    /// A run that was stopped within a batch has lost its chunks: the memory is then allocated again.
+    pub(in crate::loader) fn split(&mut self, bytes: impl Iterator<Item = usize>) -> Vec<BytesMut> {
         if self.batch.len() + self.rest.len() < self.bytes {
             *self = HostBuffer::new(self.bytes);
         }
         let batch = std::mem::take(&mut self.batch);
         let mut whole = std::mem::take(&mut self.rest);
         if !batch.is_empty() {
-            let behind = std::mem::replace(&mut whole, batch);
-            whole.unsplit(behind);
+            let after = std::mem::replace(&mut whole, batch);
+            whole.unsplit(after);
         }
-        let pieces = bytes.map(|bytes| whole.split_to(bytes)).collect();
+        let chunks = bytes.map(|bytes| whole.split_to(bytes)).collect();
         self.rest = whole;
-        pieces
+        chunks
     }
 
-    /// Joins the pieces, in their order.
-    pub(super) fn join(&mut self, pieces: impl IntoIterator<Item = BytesMut>) {
-        let mut pieces = pieces.into_iter();
-        self.batch = pieces.next().unwrap_or_default();
-        pieces.for_each(|piece| self.batch.unsplit(piece));
+    /// Joins the chunks, in their order.
+    pub(in crate::loader) fn join(&mut self, chunks: impl IntoIterator<Item = BytesMut>) {
+        let mut chunks = chunks.into_iter();
+        self.batch = chunks.next().unwrap_or_default();
+        chunks.for_each(|chunk| self.batch.unsplit(chunk));
     }
 }
 
@@ -66,15 +66,15 @@ mod tests {
         let address = buffer.rest.as_ptr();
         assert_eq!(address.align_offset(ALIGNMENT), 0);
         for images in [3, 10, 1] {
-            let mut pieces = buffer.split(std::iter::repeat_n(10, images));
-            (0..).zip(&mut pieces).for_each(|(i, piece)| piece.fill(i));
-            buffer.join(pieces);
+            let mut chunks = buffer.split(std::iter::repeat_n(10, images));
+            (0..).zip(&mut chunks).for_each(|(i, chunk)| chunk.fill(i));
+            buffer.join(chunks);
             assert_eq!(buffer.batch().len(), 10 * images);
             assert_eq!(buffer.batch().as_ptr(), address);
             assert!((0..images).all(|i| buffer.batch()[10 * i..10 * i + 10].iter().all(|b| *b == i as u8)));
         }
         let tens = || std::iter::repeat_n(10, 10);
         drop(buffer.split(tens()));
-        assert_eq!(buffer.split(tens()).len(), 10, "lost pieces are replaced");
+        assert_eq!(buffer.split(tens()).len(), 10, "lost chunks are replaced");
     }
 }

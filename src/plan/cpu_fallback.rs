@@ -1,27 +1,33 @@
-//! Which images the CPU executor finishes even on the GPU backend.
+//! Which images the CPU executor finishes on the GPU backend, too.
 //!
-//! The rules are constants of gpufeed, not of the adapter or of a setting: an image takes the same way whatever the slots'
-//! size, so that batches have the same bits.
+//! The limits are constants of gpufeed, not of the adapter or of a setting: an image runs on the same executor whatever the
+//! size of the staging slots, so that batches have the same bits.
 
-use crate::plan::program::{Program, StageProgram};
-use crate::plan::sampling::{Axis, Filter, Sampling};
-use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
+use super::program::{Program, StageProgram};
+use super::sampling::{Axis, Filter, Sampling};
+use super::wgsl::{GROUP, PARTIALS, ROWS};
+use crate::geometry::Rect;
 
-/// Bytes of source pixels; no slot is smaller.
+/// The most bytes of source pixels that a GPU image may read. No staging slot is smaller.
 pub(crate) const REGION_BYTES: u64 = 16 << 20;
-/// Bytes of one intermediate between two stages; the buffers are as large.
+/// The most bytes of one intermediate between two stages, and the size of the buffers for them.
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
-/// Loop iterations of a thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
+/// The most loop iterations of a shader thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
 /// (`crates/testing/src/quirks.rs`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
 /// by 15 reaches it, a bilinear one by 40, of float pixels by 30. Loops of users' own colour steps are not counted.
 const ITERATIONS: u64 = 60_000;
 
-/// Whether `program`, reading `region_bytes` of source pixels (floats, or bytes), is the CPU executor's.
-pub(crate) fn is_for_cpu(program: &Program, region_bytes: u64, float: bool) -> bool {
+/// True if the CPU executor has to run `program`, which reads `region_bytes` of source pixels: floats, or bytes.
+pub(crate) fn needs_cpu(program: &Program, region_bytes: u64, float: bool) -> bool {
     let mut stages = program.stages.iter().enumerate();
     region_bytes > REGION_BYTES
         || intermediate_bytes(program) > INTERMEDIATE_BYTES
         || stages.any(|(i, stage)| iterations(stage, stage.sampling.strip() && !(i == 0 && float)) > ITERATIONS)
+}
+
+/// Bytes of a region as the GPU reads it: four floats a pixel, or RGBA8.
+pub(crate) fn pixel_bytes(region: Rect, float: bool) -> u64 {
+    u64::from(region.width) * u64::from(region.height) * if float { 16 } else { 4 }
 }
 
 /// Bytes of the largest intermediate of one image.
@@ -34,7 +40,7 @@ pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
     bytes.max().unwrap_or(0)
 }
 
-/// Taps of one output on one axis, at the most, and the turn in which the loop over them ends.
+/// The most taps of one output on one axis, and one more iteration in which the loop over them ends.
 fn taps(axis: &Axis, filter: Filter) -> u64 {
     match filter {
         Filter::Nearest | Filter::NearestExact => 2,
@@ -78,7 +84,7 @@ mod tests {
         let mut composer = Composer::new((from, from));
         composer.resize((to, to), filter);
         let stage = StageProgram { sampling: composer.finish(), steps: Vec::new() };
-        is_for_cpu(&Program { stages: vec![stage] }, 0, float)
+        needs_cpu(&Program { stages: vec![stage] }, 0, float)
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! The prefix of a plan, which a worker runs for a cache or ahead of the views: its result in floats, or rounded to bytes.
+
+use super::{Scratch, run_to_floats};
+use crate::geometry::Rect;
+use crate::pixels::PixelsRef;
+use crate::plan::Plan;
+use crate::plan::route::Prefix;
+
+/// The memory for the result of a prefix; grows to the largest result and stays.
+#[derive(Debug, Default)]
+pub(crate) struct PrefixBuffers {
+    floats: Vec<f32>,
+    bytes: Vec<u8>,
+}
+
+impl PrefixBuffers {
+    /// Makes room for whatever `other` has room for.
+    pub(crate) fn reserve_like(&mut self, other: &PrefixBuffers) {
+        self.floats.reserve_exact(other.floats.capacity().saturating_sub(self.floats.len()));
+        self.bytes.reserve_exact(other.bytes.capacity().saturating_sub(self.bytes.len()));
+    }
+}
+
+/// Runs `prefix` on the pixels of `region` and returns all of its result, which is in `buffers`.
+///
+/// Bytes are rounded to the nearest level, as torchvision rounds when it resizes bytes.
+pub(crate) fn run_prefix<'a>(
+    plan: &Plan,
+    prefix: &Prefix,
+    pixels: PixelsRef<'_>,
+    region: Rect,
+    buffers: &'a mut PrefixBuffers,
+    scratch: &mut Scratch,
+) -> PixelsRef<'a> {
+    let PrefixBuffers { floats, bytes } = buffers;
+    run_to_floats(plan, &prefix.program, pixels, region, floats, scratch);
+    let stride = 4 * prefix.program.size().0 as usize;
+    if prefix.float {
+        return PixelsRef::Floats { data: floats, stride };
+    }
+    bytes.clear();
+    // The fourth channel is 1. The cast makes 0 of a NaN.
+    bytes.extend(floats.iter().map(|value| (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8));
+    PixelsRef::Bytes { data: bytes, stride, size: 4 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Output;
+    use crate::transforms::{Key, Resize};
+
+    #[test]
+    fn to_the_nearest_level_and_within_range() {
+        let plan = Plan::compile(&[Resize::new((2, 4)).into()], &Output::default()).unwrap();
+        let program = plan.program(&plan.make_params(4, 2, &Key::default()).unwrap()).unwrap();
+        let values = [0.0, 1.0, 0.4 / 255.0, 0.6 / 255.0, 254.4 / 255.0, -3.0, 7.0, f32::NAN];
+        let data: Vec<f32> = values.iter().flat_map(|&value| [value, value, value, 1.0]).collect();
+        let (pixels, region) = (PixelsRef::Floats { data: &data, stride: 16 }, program.region());
+        let prefix = Prefix { program, float: false };
+        let (mut buffers, mut scratch) = (PrefixBuffers::default(), Scratch::default());
+        let PixelsRef::Bytes { data, .. } = run_prefix(&plan, &prefix, pixels, region, &mut buffers, &mut scratch)
+        else {
+            panic!("floats")
+        };
+        let expected = [0, 255, 0, 1, 254, 0, 255, 0].map(|level| [level, level, level, 255]);
+        assert_eq!(data, expected.as_flattened());
+    }
+}

@@ -1,0 +1,102 @@
+//! The decoder of a loader: its settings, and its seek indexes.
+
+use super::seek::{self, Saver, Store};
+use super::{DecodeOptions, DecodePath, Decoded, Probe, SeekIndexes, can_scale, decode_indexed};
+use crate::error::Result;
+use crate::geometry::{Rect, Scale};
+use crate::shown::Shown;
+use std::path::Path;
+
+/// Decodes a loader's samples. Its threads share it; each has a [`DecoderScratch`].
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    options: DecodeOptions,
+    /// `None` where no seek indexes are wanted.
+    seek: Option<Saver>,
+}
+
+/// One worker's reusable memory for decoding.
+#[derive(Debug, Default)]
+pub(crate) struct DecoderScratch {
+    decode: super::Scratch,
+    seek: seek::Scratch,
+}
+
+impl DecoderScratch {
+    /// Makes room for whatever `other` has room for.
+    pub(crate) fn reserve_like(&mut self, other: &DecoderScratch) {
+        self.decode.reserve_like(&other.decode);
+        self.seek.reserve_like(&other.seek);
+    }
+}
+
+impl Decoder {
+    /// `folder` is that of the data set; `seek_memory` bounds the seek indexes that are in memory.
+    pub(crate) fn new(
+        options: DecodeOptions,
+        seek_indexes: &SeekIndexes,
+        folder: Option<&Path>,
+        seek_memory: u64,
+    ) -> Decoder {
+        Decoder { options, seek: Store::open(seek_indexes, folder, seek_memory).map(Saver::new) }
+    }
+
+    /// The header of a file.
+    ///
+    /// # Errors
+    /// As [`probe`](super::probe).
+    pub(crate) fn probe(&self, file: &[u8]) -> Result<Probe> {
+        super::probe(file, &self.options)
+    }
+
+    /// True if [`decode`](Self::decode) can decode the file at another scale than [`Scale::Full`].
+    pub(crate) fn can_scale(&self, file: &[u8], probe: &Probe) -> bool {
+        can_scale(file, probe, &self.options)
+    }
+
+    /// The pixels of a region, in the coordinates of the image at `scale`, and how they were decoded.
+    ///
+    /// # Errors
+    /// As [`decode`](super::decode), and for each file that cannot be decoded at another scale than [`Scale::Full`].
+    pub(crate) fn decode<'a>(
+        &self,
+        file: &[u8],
+        probe: &Probe,
+        (region, scale): (Rect, Scale),
+        scratch: &'a mut DecoderScratch,
+    ) -> Result<(Decoded<'a>, DecodePath)> {
+        let DecoderScratch { decode, seek } = scratch;
+        let store = self.seek.as_ref().map(Saver::store);
+        decode_indexed(file, probe, (region, scale), &self.options, (store, seek), decode)
+    }
+
+    /// At the start of a run: reads the seek indexes that others have saved.
+    pub(crate) fn begin_run(&self) {
+        if let Some(seek) = &self.seek {
+            seek.store().refresh();
+        }
+    }
+
+    /// Between two epochs of a run: saves new seek indexes in the background.
+    pub(crate) fn between_epochs(&self) {
+        if let Some(seek) = &self.seek {
+            seek.between_epochs();
+        }
+    }
+
+    /// At the end of a run: saves new seek indexes, also after a run that ended within an epoch.
+    pub(crate) fn end_run(&self) {
+        if let Some(seek) = &self.seek {
+            seek.after_run();
+        }
+    }
+
+    /// The place of the seek indexes, for people.
+    pub(crate) fn seek_indexes(&self) -> String {
+        match self.seek.as_ref().map(|seek| seek.store().path()) {
+            None => "none".to_owned(),
+            Some(None) => "in memory".to_owned(),
+            Some(Some(path)) => Shown(path.display()).to_string(),
+        }
+    }
+}

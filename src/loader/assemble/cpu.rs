@@ -1,0 +1,100 @@
+//! The batch thread on the CPU executor: joins the chunks of each batch, and hands the batches on in order, in host memory
+//! or copied to GPU buffers (software adapters).
+
+use super::BatchThread;
+use super::pending::{FailureBudget, PendingBatch};
+use crate::error::Result;
+use crate::gpu::kernel::Target;
+use crate::gpu::staging::Staging;
+use crate::loader::batch::Store;
+use crate::loader::buffers::{HostBuffer, Lease};
+use crate::loader::executor::{CopyUp, CpuExecutor};
+use crate::loader::messages::CpuMessage;
+use crate::loader::stats::{Clock, Stage};
+use bytes::BytesMut;
+use std::collections::BTreeMap;
+
+/// The memory of a batch under way.
+#[derive(Debug)]
+struct Chunks {
+    lease: Lease<HostBuffer>,
+    /// Filled ones, by the index of their first sample.
+    filled: BTreeMap<usize, BytesMut>,
+}
+
+/// Assembles batches until the workers are gone, the caller is, or an error ends the run.
+pub(in crate::loader) fn run(executor: &CpuExecutor, thread: &BatchThread<'_, CpuMessage>) -> Result<()> {
+    let Some(up) = &executor.copy_up else { return assemble(thread, None) };
+    let mut staging = up.take_staging(thread.pipeline.batch_bytes())?;
+    let result = assemble(thread, Some((up, &mut staging)));
+    // After an error a buffer may be unmapped, or half of a submission recorded: the next run makes new ones.
+    result.inspect(|()| up.return_staging(staging))
+}
+
+fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut Staging)>) -> Result<()> {
+    let BatchThread { pipeline, inbox, ready, .. } = thread;
+    let mut batches: BTreeMap<u64, PendingBatch<Chunks>> = BTreeMap::new();
+    let mut failure_budget = FailureBudget::default();
+    let clock = pipeline.stats.upload();
+    loop {
+        clock.spent(Stage::Submit, 0);
+        clock.look(inbox.messages.len());
+        let Ok(message) = clock.starved(|| inbox.messages.recv()) else { return Ok(()) };
+        match message {
+            CpuMessage::Start(start, lease) => {
+                let chunks = Chunks { lease, filled: BTreeMap::new() };
+                batches.insert(start.number, PendingBatch::new(start, chunks));
+            }
+            CpuMessage::Augmented { batch, first, samples, failures, out } => {
+                if let Some(pending) = batches.get_mut(&batch) {
+                    pending.remaining -= samples.len();
+                    (first..).zip(samples).for_each(|(index, sample)| pending.add(index, sample));
+                    pending.add_failures(failures);
+                    pending.buffers.filled.insert(first, out);
+                }
+            }
+            CpuMessage::Fatal(error) => return Err(error),
+        }
+        while let Some(entry) = batches.first_entry().filter(|entry| entry.get().remaining == 0) {
+            let mut pending = entry.remove();
+            let Chunks { lease, filled } = &mut pending.buffers;
+            lease.with(|buffer| buffer.join(std::mem::take(filled).into_values()));
+            let copied = match &mut up {
+                None => None,
+                Some((up, staging)) => match copy(thread, (up, staging), lease, &clock)? {
+                    Some(target) => Some(Store::Gpu { gpu: up.gpu.clone(), target }),
+                    None => return Ok(()),
+                },
+            };
+            let _ = inbox.announced.try_recv();
+            let mut batch = pending.finish(pipeline, |chunks| copied.unwrap_or(Store::Host(chunks.lease)));
+            failure_budget.count(pipeline, &mut batch)?;
+            clock.spent(Stage::Submit, 0);
+            if clock.blocked(|| ready.send(Ok(batch)).is_err()) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Copies a batch to a GPU buffer; `None` once the run has ended.
+fn copy(
+    thread: &BatchThread<'_, CpuMessage>,
+    (up, staging): (&CopyUp, &mut Staging),
+    host: &HostBuffer,
+    clock: &Clock<'_>,
+) -> Result<Option<Lease<Target>>> {
+    let BatchThread { pipeline, shares, stop, .. } = thread;
+    let bytes = pipeline.batch_bytes();
+    clock.spent(Stage::Submit, 0);
+    let make = || Target::plain(&up.gpu, bytes);
+    let Some(target) = clock.blocked(|| up.outputs.take(&shares.outputs, stop, make))? else { return Ok(None) };
+    let slot = clock.waited_for_gpu(|| staging.take())?;
+    let bytes = host.batch().len();
+    let images = (bytes / pipeline.plan().image_bytes(pipeline.size).max(1)) as u64;
+    let _span = tracing::trace_span!("submit", images, bytes).entered();
+    staging.upload(slot, host.batch(), &target.output)?;
+    clock.spent(Stage::Submit, images);
+    clock.bytes(Stage::Submit, bytes as u64);
+    Ok(Some(target))
+}

@@ -1,0 +1,221 @@
+//! The batch thread on the GPU executor: grants ranges of mapped slots in batch order, and turns each full slot into one
+//! submission (copy, then the plan's passes).
+//!
+//! One thread, one loop: it receives messages, grants what it can, and waits for whatever is missing, which is a message, a
+//! buffer that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow or huge sample
+//! delays its own batch and nothing else.
+
+mod cached;
+mod slots;
+
+use super::BatchThread;
+use super::pending::{FailureBudget, PendingBatch};
+use crate::error::{ErrorKind, Result};
+use crate::gpu::kernel::Target;
+use crate::gpu::submission::Resources;
+use crate::loader::batch::Store;
+use crate::loader::buffers::{Lease, ROUND, StuckTimer};
+use crate::loader::executor::GpuExecutor;
+use crate::loader::messages::{Finished, GpuMessage, InPage};
+use crate::loader::pipeline::Pipeline;
+use crate::loader::stats::{Clock, Stage};
+use crossbeam_channel::{Receiver, never, select};
+use slots::Slots;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+/// The buffers of a batch under way.
+#[derive(Debug)]
+struct GpuBuffers {
+    /// `None` until a ring buffer is free: batches take them in order.
+    target: Option<Lease<Target>>,
+    /// Samples with a range of a slot, or in the cache.
+    granted: usize,
+    /// Samples in the cache that are not submitted.
+    cached: Vec<(usize, Finished<InPage>)>,
+}
+
+/// Assembles batches until the workers are gone, the caller is, or an error ends the run.
+pub(in crate::loader) fn run(executor: &GpuExecutor, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
+    let images = thread.pipeline.slot_samples() * thread.pipeline.views;
+    let mut resources = executor.take_resources(images)?;
+    let result = GpuRun::new(executor, &thread, &mut resources).run();
+    // Another run may take the slots: no worker may hold a range of them any more.
+    drop(thread);
+    // After an error a slot may be unmapped, or half of a submission recorded: the next run makes new ones.
+    result.inspect(|()| executor.return_resources(resources))
+}
+
+/// The state of the batch thread.
+struct GpuRun<'a> {
+    executor: &'a GpuExecutor,
+    thread: &'a BatchThread<'a, GpuMessage>,
+    pipeline: &'a Pipeline,
+    resources: &'a mut Resources,
+    clock: Clock<'a>,
+    batches: BTreeMap<u64, PendingBatch<GpuBuffers>>,
+    slots: Slots,
+    failure_budget: FailureBudget,
+    stuck: StuckTimer,
+}
+
+/// The reason why the next request is not granted.
+#[derive(Debug, PartialEq)]
+enum Missing {
+    /// No batch is under way.
+    Batch,
+    Request,
+    Output,
+    Slot,
+}
+
+impl<'a> GpuRun<'a> {
+    fn new(executor: &'a GpuExecutor, thread: &'a BatchThread<'a, GpuMessage>, resources: &'a mut Resources) -> Self {
+        let pipeline = thread.pipeline;
+        pipeline.stats.gpu.name(&executor.kernels.plan().pass_list());
+        GpuRun {
+            executor,
+            thread,
+            pipeline,
+            resources,
+            clock: pipeline.stats.upload(),
+            batches: BTreeMap::new(),
+            slots: Slots::default(),
+            failure_budget: FailureBudget::default(),
+            stuck: StuckTimer::default(),
+        }
+    }
+
+    /// Works until the workers are gone, the caller is, or an error ends the run.
+    fn run(mut self) -> Result<()> {
+        let result = self.serve();
+        // Slots that are being filled stay mapped; their ranges are dropped when the workers have ended.
+        for slot in self.slots.open() {
+            self.resources.staging.give_back(slot);
+        }
+        result
+    }
+
+    fn serve(&mut self) -> Result<()> {
+        let messages = &self.thread.inbox.messages;
+        // Set once feeder and workers have ended.
+        let mut ended = false;
+        loop {
+            if self.thread.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let mut missing = self.grant_all()?;
+            if !self.submit_cached()? && missing != Missing::Slot {
+                missing = Missing::Output;
+            }
+            self.submit_full()?;
+            if !self.deliver()? {
+                return Ok(());
+            }
+            self.clock.spent(Stage::Submit, 0);
+            let message = match missing {
+                Missing::Slot if self.slots.are_idle() && self.resources.staging.waits_for_gpu() => {
+                    let staging = &mut self.resources.staging;
+                    self.clock.waited_for_gpu(|| staging.wait_oldest())?;
+                    continue;
+                }
+                Missing::Output => {
+                    self.executor.outputs.check(&self.thread.shares.outputs, &mut self.stuck)?;
+                    let messages = if ended { &never() } else { messages };
+                    match self.clock.blocked(|| self.wait_for_output(messages)) {
+                        ControlFlow::Break(message) => message,
+                        ControlFlow::Continue(()) => continue,
+                    }
+                }
+                Missing::Slot | Missing::Request | Missing::Batch => {
+                    self.clock.look(messages.len());
+                    self.clock.starved(|| messages.recv()).ok()
+                }
+            };
+            match message {
+                Some(message) => self.receive(message)?,
+                None if ended => return Ok(()),
+                // The samples in open slots are submitted and delivered.
+                None => {
+                    ended = true;
+                    self.slots.seal_all();
+                }
+            }
+            while let Ok(message) = messages.try_recv() {
+                self.receive(message)?;
+            }
+        }
+    }
+
+    /// Waits for an output buffer. Ends with a message that arrives meanwhile, or with the end of all messages.
+    fn wait_for_output(&self, messages: &Receiver<GpuMessage>) -> ControlFlow<Option<GpuMessage>> {
+        let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
+        select! {
+            recv(messages) -> message => ControlFlow::Break(message.ok()),
+            recv(outputs.returns(share)) -> buffer => {
+                if let Ok(buffer) = buffer {
+                    // The next round takes it from the ring.
+                    outputs.put_back(buffer);
+                }
+                ControlFlow::Continue(())
+            }
+            recv(share.left()) -> _ => ControlFlow::Continue(()),
+            default(ROUND) => ControlFlow::Continue(()),
+        }
+    }
+
+    fn receive(&mut self, message: GpuMessage) -> Result<()> {
+        match message {
+            GpuMessage::Start(start, cached) => {
+                let buffers = GpuBuffers { target: None, granted: cached.len(), cached };
+                self.batches.insert(start.number, PendingBatch::new(start, buffers));
+            }
+            GpuMessage::Request(request) => self.slots.request(request),
+            GpuMessage::GiveBack { slot } => self.slots.give_back(slot),
+            GpuMessage::Staged { batch, index, sample, failures } => {
+                if let Some(pending) = self.batches.get_mut(&batch) {
+                    pending.add_failures(failures);
+                    let pixels = pending.add(index, sample);
+                    self.slots.stage(batch, index, pixels);
+                }
+            }
+            GpuMessage::Fatal(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// True if the batch has its output buffer; takes one if one is free. Earlier batches come first: a later batch could take
+    /// the last buffer while the caller waits for an earlier one.
+    fn has_output(&mut self, batch: u64) -> Result<bool> {
+        let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
+        let (kernels, bytes) = (&self.executor.kernels, self.pipeline.batch_bytes());
+        for (_, pending) in self.batches.range_mut(..=batch).filter(|(_, pending)| pending.buffers.target.is_none()) {
+            pending.buffers.target = outputs.try_take(share, || Target::new(kernels.gpu(), kernels.plan(), bytes))?;
+            if pending.buffers.target.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(self.batches.contains_key(&batch))
+    }
+
+    /// Hands complete batches on, in order; `false` once the caller is gone.
+    fn deliver(&mut self) -> Result<bool> {
+        while let Some(entry) = self.batches.first_entry().filter(|entry| entry.get().remaining == 0) {
+            let mut pending = entry.remove();
+            let Some(target) = pending.buffers.target.take() else {
+                let reason = "a batch without a buffer was complete".to_owned();
+                return Err(ErrorKind::Device { stage: "submit", reason }.into());
+            };
+            let store = Store::Gpu { gpu: self.executor.kernels.gpu().clone(), target };
+            let _ = self.thread.inbox.announced.try_recv();
+            let mut batch = pending.finish(self.pipeline, |_| store);
+            self.failure_budget.count(self.pipeline, &mut batch)?;
+            self.clock.spent(Stage::Submit, 0);
+            if self.clock.blocked(|| self.thread.ready.send(Ok(batch)).is_err()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

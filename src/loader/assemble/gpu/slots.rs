@@ -1,0 +1,196 @@
+//! Staging slots on the batch thread: which worker may write where, and when a slot is submitted.
+
+use super::{GpuRun, Missing};
+use crate::error::{ErrorKind, Result};
+use crate::gpu::kernel::{CacheCopy, Item};
+use crate::gpu::submission::Part;
+use crate::loader::messages::{Grant, InSlot, SlotRequest};
+use crate::loader::stats::Stage;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// The slots that are being filled, and the requests for them.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    filling: Vec<FillingSlot>,
+    /// Requests by the number of the sample in this run.
+    pending: BTreeMap<u64, SlotRequest>,
+    /// Further requests for positions whose sample has failed.
+    repeated: VecDeque<SlotRequest>,
+    next_order: u64,
+}
+
+#[derive(Debug)]
+struct FillingSlot {
+    slot: usize,
+    /// Bytes that are granted.
+    used: u64,
+    /// Ranges that workers still write.
+    outstanding: usize,
+    /// The samples in it: their batch, and their index there.
+    samples: Vec<(u64, usize, InSlot)>,
+    /// No further range is granted.
+    sealed: bool,
+}
+
+impl Slots {
+    pub(super) fn request(&mut self, request: SlotRequest) {
+        match request.order {
+            Some(order) => {
+                self.pending.insert(order, request);
+            }
+            None => self.repeated.push_back(request),
+        }
+    }
+
+    pub(super) fn give_back(&mut self, slot: usize) {
+        if let Some(filling) = self.filling.iter_mut().find(|filling| filling.slot == slot) {
+            filling.outstanding -= 1;
+        }
+    }
+
+    /// Adds the `index`-th sample of a batch, which a worker has written.
+    pub(super) fn stage(&mut self, batch: u64, index: usize, sample: InSlot) {
+        if let Some(filling) = self.filling.iter_mut().find(|filling| filling.slot == sample.slot) {
+            filling.outstanding -= 1;
+            filling.samples.push((batch, index, sample));
+        }
+    }
+
+    pub(super) fn seal_all(&mut self) {
+        self.filling.iter_mut().for_each(|filling| filling.sealed = true);
+    }
+
+    /// True if no worker writes into a slot, so that only the GPU can bring one back.
+    pub(super) fn are_idle(&self) -> bool {
+        self.filling.iter().all(|filling| filling.outstanding == 0)
+    }
+
+    /// The slots that are being filled.
+    pub(super) fn open(&self) -> impl Iterator<Item = usize> + '_ {
+        self.filling.iter().map(|filling| filling.slot)
+    }
+
+    /// The next request to grant. A position whose sample has failed belongs to a batch that is due before any other.
+    fn next(&self) -> Option<&SlotRequest> {
+        self.repeated.front().or_else(|| self.pending.get(&self.next_order))
+    }
+
+    fn take_next(&mut self) -> Option<SlotRequest> {
+        self.repeated.pop_front().or_else(|| {
+            let request = self.pending.remove(&self.next_order);
+            self.next_order += u64::from(request.is_some());
+            request
+        })
+    }
+}
+
+impl GpuRun<'_> {
+    /// Grants requests in batch order until something is missing.
+    pub(super) fn grant_all(&mut self) -> Result<Missing> {
+        loop {
+            let Some(request) = self.slots.next() else {
+                return Ok(if self.batches.is_empty() { Missing::Batch } else { Missing::Request });
+            };
+            let (batch, bytes) = (request.batch, request.bytes);
+            if !self.has_output(batch)? {
+                return Ok(Missing::Output);
+            }
+            let Some(open) = self.open_slot(bytes)? else { return Ok(Missing::Slot) };
+            let Some(request) = self.slots.take_next() else { return Ok(Missing::Request) };
+            let filling = &mut self.slots.filling[open];
+            let range = self.resources.staging.range(filling.slot, filling.used, bytes);
+            let grant = Grant { range, slot: filling.slot, offset: filling.used };
+            filling.used += bytes;
+            filling.outstanding += 1;
+            if let Some(pending) = self.batches.get_mut(&batch) {
+                pending.buffers.granted += usize::from(request.order.is_some());
+                // The last sample of a batch (or its replacement) seals the slot: the batch need not wait for the next one.
+                filling.sealed |= pending.buffers.granted == pending.start.samples;
+            }
+            if request.reply.send(grant).is_err() {
+                // The worker has ended; so does the run.
+                filling.outstanding -= 1;
+            }
+        }
+    }
+
+    /// The slot with room for `bytes`. Seals one that has no room.
+    fn open_slot(&mut self, bytes: u64) -> Result<Option<usize>> {
+        let filling = &mut self.slots.filling;
+        let max_samples = self.pipeline.slot_samples();
+        if let Some(open) = filling.iter().position(|slot| !slot.sealed) {
+            let slot = &mut filling[open];
+            let samples = slot.samples.len() + slot.outstanding;
+            if slot.used + bytes <= self.resources.slot_bytes && samples < max_samples {
+                return Ok(Some(open));
+            }
+            slot.sealed = true;
+        }
+        let Some(slot) = self.resources.staging.try_take()? else { return Ok(None) };
+        filling.push(FillingSlot { slot, used: 0, outstanding: 0, samples: Vec::new(), sealed: false });
+        Ok(Some(filling.len() - 1))
+    }
+
+    /// Submits every sealed slot that no worker writes.
+    pub(super) fn submit_full(&mut self) -> Result<()> {
+        let is_full = |filling: &FillingSlot| filling.sealed && filling.outstanding == 0;
+        while let Some(at) = self.slots.filling.iter().position(is_full) {
+            let filling = self.slots.filling.swap_remove(at);
+            let images = (filling.samples.len() * self.pipeline.views) as u64;
+            let bytes = if images > 0 { filling.used } else { 0 };
+            // The messages and grants since the last submission count as well.
+            let _span = tracing::trace_span!("submit", images, bytes).entered();
+            let computing = self.submit(filling)?;
+            self.clock.spent_with_gpu(Stage::Submit, images, computing);
+            self.clock.bytes(Stage::Submit, bytes);
+        }
+        Ok(())
+    }
+
+    /// Makes one submission of one slot: the copy, the passes of each batch in it, and what completes a batch. Returns how long
+    /// the driver computed on this thread.
+    fn submit(&mut self, filling: FillingSlot) -> Result<Duration> {
+        let FillingSlot { slot, used, mut samples, .. } = filling;
+        if samples.is_empty() {
+            self.resources.staging.give_back(slot);
+            return Ok(Duration::ZERO);
+        }
+        samples.sort_by_key(|&(batch, index, _)| (batch, index));
+        for (batch, ..) in &samples {
+            if let Some(pending) = self.batches.get_mut(batch) {
+                pending.remaining -= 1;
+            }
+        }
+        let pages = self.pages();
+        let mut parts = Vec::new();
+        for of_batch in samples.chunk_by(|a, b| a.0 == b.0) {
+            let pending = self.batches.get(&of_batch[0].0);
+            let Some((pending, target)) = pending.and_then(|batch| Some((batch, batch.buffers.target.as_ref()?)))
+            else {
+                let reason = "a sample of a batch without a buffer was staged".to_owned();
+                return Err(ErrorKind::Device { stage: "submit", reason }.into());
+            };
+            let mut items = Vec::with_capacity(of_batch.len() * self.pipeline.views);
+            for (_, index, InSlot { views, reservation, .. }) in of_batch {
+                let range = reservation.as_ref().map(|reservation| reservation.range());
+                // All views begin at the same pixels: they are copied with the first.
+                let mut to_cache =
+                    range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
+                let images = (index * self.pipeline.views..).zip(views);
+                items.extend(images.map(|(index, (pixels, program))| Item {
+                    program,
+                    pixels: *pixels,
+                    index,
+                    to_cache: to_cache.take(),
+                }));
+            }
+            let elements = pending.elements(self.pipeline);
+            parts.push(Part { items, target, complete: (pending.remaining == 0).then_some(elements) });
+        }
+        let kernels = &self.executor.kernels;
+        let computing = self.resources.submit(kernels, slot, used, parts, &self.pipeline.stats.gpu)?;
+        samples.into_iter().filter_map(|(.., sample)| sample.reservation).for_each(|reservation| reservation.insert());
+        Ok(computing)
+    }
+}

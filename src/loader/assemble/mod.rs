@@ -1,0 +1,41 @@
+//! The batch thread: assembles the workers' samples into batches, and hands these on in order.
+//!
+//! On the CPU executor (`cpu.rs`) the workers augment into host memory. On the GPU (`gpu/`) they fill staging slots, which
+//! `gpu/slots.rs` submits, and `gpu/cached.rs` submits samples that are in the GPU's cache.
+
+pub(super) mod cpu;
+pub(super) mod gpu;
+mod pending;
+
+use super::batch::Batch;
+use super::buffers::RunShares;
+use super::pipeline::Pipeline;
+use crate::error::Result;
+use crossbeam_channel::{Receiver, Sender, never};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The batch thread's view of the run.
+pub(super) struct BatchThread<'a, M> {
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) shares: &'a RunShares,
+    pub(super) inbox: Inbox<'a, M>,
+    pub(super) ready: &'a Sender<Result<Batch>>,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// The messages to the batch thread. However the run ends, they are received until the last worker is gone: a bounded channel
+/// without a receiver keeps its messages, and a request that stays there keeps its worker waiting for the grant.
+pub(super) struct Inbox<'a, M> {
+    pub(super) messages: Receiver<M>,
+    /// Holds one for each batch under way; the feeder waits while it is full.
+    pub(super) announced: Receiver<()>,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl<M> Drop for Inbox<'_, M> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.announced = never();
+        self.messages.iter().for_each(drop);
+    }
+}

@@ -1,0 +1,94 @@
+//! A batch under way: the samples that are finished, in whatever order the workers finish them.
+
+use crate::error::{ErrorKind, Result};
+use crate::loader::OnError;
+use crate::loader::batch::{Batch, Failure, Store};
+use crate::loader::messages::{BatchStart, Finished};
+use crate::loader::pipeline::Pipeline;
+
+/// A batch between its announcement and its delivery, with the buffers that its executor needs for it.
+#[derive(Debug)]
+pub(in crate::loader::assemble) struct PendingBatch<B> {
+    pub(in crate::loader::assemble) start: BatchStart,
+    samples: Vec<Option<Finished<()>>>,
+    failures: Vec<Failure>,
+    /// Samples that are not yet augmented, or submitted to be augmented.
+    pub(in crate::loader::assemble) remaining: usize,
+    pub(in crate::loader::assemble) buffers: B,
+}
+
+impl<B> PendingBatch<B> {
+    pub(in crate::loader::assemble) fn new(start: BatchStart, buffers: B) -> Self {
+        let samples = (0..start.samples).map(|_| None).collect();
+        let remaining = start.samples;
+        PendingBatch { start, samples, failures: Vec::new(), remaining, buffers }
+    }
+
+    /// Adds the `index`-th sample, and returns the place of its pixels.
+    pub(in crate::loader::assemble) fn add<P>(&mut self, index: usize, sample: Finished<P>) -> P {
+        let Finished { id, label, params, pixels } = sample;
+        self.samples[index] = Some(Finished { id, label, params, pixels: () });
+        pixels
+    }
+
+    pub(in crate::loader::assemble) fn add_failures(&mut self, failures: Vec<Failure>) {
+        self.failures.extend(failures);
+    }
+
+    /// Output elements of the batch.
+    pub(in crate::loader::assemble) fn elements(&self, pipeline: &Pipeline) -> u64 {
+        pipeline.sample_elements() * self.samples.len() as u64
+    }
+
+    /// The finished batch. `store` says which of the buffers hold its images.
+    pub(in crate::loader::assemble) fn finish(mut self, pipeline: &Pipeline, store: impl FnOnce(B) -> Store) -> Batch {
+        pipeline.stats.ready(self.start.at.elapsed());
+        self.failures.sort_by_key(|failure| failure.place);
+        let images = self.samples.len() * pipeline.views;
+        let mut batch = Batch {
+            store: store(self.buffers),
+            output: pipeline.plan().output(),
+            size: pipeline.size,
+            channels: pipeline.plan().channels(),
+            views: pipeline.views,
+            labels: Vec::with_capacity(images),
+            ids: Vec::with_capacity(images),
+            params: Vec::with_capacity(images),
+            failures: self.failures,
+            valid: self.start.valid * pipeline.views,
+            epoch: self.start.epoch,
+            index: self.start.index,
+        };
+        for Finished { id, label, params, .. } in self.samples.into_iter().flatten() {
+            batch.ids.extend(params.iter().map(|_| id));
+            batch.labels.extend(params.iter().map(|_| label.clone()));
+            batch.params.extend(params);
+        }
+        batch
+    }
+}
+
+/// Ends the run once too large a share of the samples has failed. Batches are counted in order, so that every run with the
+/// same seed ends at the same batch.
+#[derive(Debug, Default)]
+pub(in crate::loader::assemble) struct FailureBudget {
+    seen: u64,
+    failed: u64,
+}
+
+/// The fewest samples by which the share is judged: one bad file among the first two is not half of the data set.
+const MIN_SAMPLES: u64 = 100;
+
+impl FailureBudget {
+    pub(in crate::loader::assemble) fn count(&mut self, pipeline: &Pipeline, batch: &mut Batch) -> Result<()> {
+        self.seen += (batch.len() / pipeline.views) as u64;
+        self.failed += batch.failures.len() as u64;
+        let OnError::Skip { max_share } = pipeline.on_error else { return Ok(()) };
+        if self.seen < MIN_SAMPLES || self.failed as f64 <= max_share * self.seen as f64 {
+            return Ok(());
+        }
+        let Some(Failure { id, name, error, .. }) = batch.failures.pop() else { return Ok(()) };
+        let last = ErrorKind::Sample { id, name, source: error }.into();
+        Err(ErrorKind::TooManyFailures { failed: self.failed, seen: self.seen, max_share, last }.into())
+    }
+}

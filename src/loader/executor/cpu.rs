@@ -1,0 +1,91 @@
+//! The CPU executor: the workers augment, into host memory.
+
+use super::Executor;
+use crate::error::Result;
+use crate::gpu::Gpu;
+use crate::gpu::kernel::Target;
+use crate::gpu::staging::Staging;
+use crate::loader::buffers::{HostBuffer, Lease, Ring, RunShares};
+use crossbeam_channel::{Receiver, Sender};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Staging buffers for finished batches: one is filled while the GPU reads the other.
+pub(in crate::loader) const COPY_SLOTS: usize = 2;
+
+/// The buffers of the CPU executor.
+#[derive(Debug)]
+pub(in crate::loader) struct CpuExecutor {
+    /// The memory that the workers fill.
+    pub(in crate::loader) host: Arc<Ring<HostBuffer>>,
+    /// Set where batches are copied to a GPU.
+    pub(in crate::loader) copy_up: Option<CopyUp>,
+}
+
+/// The buffers through which finished batches reach a GPU.
+#[derive(Debug)]
+pub(in crate::loader) struct CopyUp {
+    pub(in crate::loader) gpu: Gpu,
+    pub(in crate::loader) outputs: Arc<Ring<Target>>,
+    /// Staging buffers between runs.
+    pub(in crate::loader) staging: (Sender<Staging>, Receiver<Staging>),
+}
+
+impl Executor for CpuExecutor {
+    fn gpu(&self) -> Option<&Gpu> {
+        self.copy_up.as_ref().map(|up| &up.gpu)
+    }
+
+    fn enter(&self) -> Result<()> {
+        if let Some(up) = &self.copy_up {
+            up.outputs.enter()?;
+        }
+        self.host.enter().inspect_err(|_| {
+            if let Some(up) = &self.copy_up {
+                up.outputs.leave();
+            }
+        })
+    }
+
+    fn leave(&self) {
+        self.host.leave();
+        if let Some(up) = &self.copy_up {
+            up.outputs.leave();
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self.gpu() {
+            None => "CPU executor in the workers, batches in host memory".to_owned(),
+            Some(gpu) => format!("CPU executor in the workers, batches copied to {gpu}"),
+        }
+    }
+}
+
+impl CpuExecutor {
+    /// Memory for a batch; `None` once the run has ended.
+    pub(in crate::loader) fn take_buffer(
+        &self,
+        batch_bytes: u64,
+        shares: &RunShares,
+        stop: &AtomicBool,
+    ) -> Result<Option<Lease<HostBuffer>>> {
+        // Where batches are copied up, those in host memory never reach the caller.
+        let share = if self.copy_up.is_some() { &shares.host } else { &shares.outputs };
+        self.host.take(share, stop, || Ok(HostBuffer::new(batch_bytes as usize)))
+    }
+}
+
+impl CopyUp {
+    /// Staging buffers of an earlier run, or new ones.
+    pub(in crate::loader) fn take_staging(&self, batch_bytes: u64) -> Result<Staging> {
+        match self.staging.1.try_recv() {
+            Ok(staging) => Ok(staging),
+            Err(_) => Staging::new(&self.gpu, COPY_SLOTS, batch_bytes.next_multiple_of(4), false),
+        }
+    }
+
+    pub(in crate::loader) fn return_staging(&self, staging: Staging) {
+        let _ = self.staging.0.try_send(staging);
+    }
+}

@@ -1,0 +1,60 @@
+//! The GPU executor: shaders augment, from staging slots.
+
+use super::Executor;
+use crate::error::Result;
+use crate::gpu::Gpu;
+use crate::gpu::kernel::{Kernels, Target};
+use crate::gpu::submission::Resources;
+use crate::loader::buffers::Ring;
+use crossbeam_channel::{Receiver, Sender};
+use std::sync::Arc;
+
+/// The kernels and buffers of the GPU executor.
+#[derive(Debug)]
+pub(in crate::loader) struct GpuExecutor {
+    pub(in crate::loader) kernels: Kernels,
+    pub(in crate::loader) outputs: Arc<Ring<Target>>,
+    /// Staging slots and working memory between runs.
+    pub(in crate::loader) resources: (Sender<Resources>, Receiver<Resources>),
+    pub(in crate::loader) slots: usize,
+    pub(in crate::loader) slot_bytes: u64,
+}
+
+impl Executor for GpuExecutor {
+    fn gpu(&self) -> Option<&Gpu> {
+        Some(self.kernels.gpu())
+    }
+
+    fn enter(&self) -> Result<()> {
+        self.outputs.enter()
+    }
+
+    fn leave(&self) {
+        self.outputs.leave();
+    }
+
+    fn describe(&self) -> String {
+        let (gpu, slots) = (self.kernels.gpu(), self.slots);
+        let access = if gpu.mappable() { "read in place" } else { "copied" };
+        format!("{gpu}, {slots} slots of {} MiB, {access}", self.slot_bytes >> 20)
+    }
+}
+
+impl GpuExecutor {
+    /// Stages of the plan that the kernels run.
+    pub(in crate::loader) fn stages(&self) -> usize {
+        self.kernels.plan().stages().len()
+    }
+
+    /// Slots and working memory of an earlier run, or new ones, for `images` images in a slot.
+    pub(in crate::loader) fn take_resources(&self, images: usize) -> Result<Resources> {
+        if let Ok(resources) = self.resources.1.try_recv() {
+            return Ok(resources);
+        }
+        Resources::new(&self.kernels, self.slots, self.slot_bytes, images)
+    }
+
+    pub(in crate::loader) fn return_resources(&self, resources: Resources) {
+        let _ = self.resources.0.try_send(resources);
+    }
+}

@@ -1,0 +1,22 @@
+//! The buffers of each executor, and the GPU's kernels. They belong to the loader and outlive its runs.
+
+mod cpu;
+mod gpu;
+
+pub(super) use cpu::{COPY_SLOTS, CopyUp, CpuExecutor};
+pub(super) use gpu::GpuExecutor;
+
+use crate::error::Result;
+use crate::gpu::Gpu;
+
+/// An executor between runs.
+pub(super) trait Executor {
+    /// The device, if there is one.
+    fn gpu(&self) -> Option<&Gpu>;
+    /// A run begins; an error if there is no memory for it.
+    fn enter(&self) -> Result<()>;
+    /// A run has ended.
+    fn leave(&self);
+    /// The executor, for people.
+    fn describe(&self) -> String;
+}

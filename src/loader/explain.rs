@@ -1,0 +1,49 @@
+//! The description of a loader, for people.
+
+use super::DataLoader;
+use super::cache::Store;
+use super::pipeline::Pipeline;
+
+const MIB: u64 = 1 << 20;
+
+impl DataLoader {
+    /// The plan with its passes, where it runs, the bytes that come out, and the memory it takes; known before any run.
+    pub fn explain(&self) -> String {
+        let pipeline = &*self.pipeline;
+        let (plan, _) = pipeline.split.executed();
+        let scaled = if pipeline.scaled_decode {
+            "JPEGs at 1/2, 1/4 or 1/8 where the first stage reduces them by as much; pixels differ from those at full size"
+        } else {
+            "off"
+        };
+        let views = if pipeline.views == 1 { String::new() } else { format!(" with {} views each", pipeline.views) };
+        format!(
+            "{}runs on: {}\ncache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            plan,
+            pipeline.execution.executor().describe(),
+            cache(pipeline),
+            pipeline.decoder.seek_indexes(),
+            pipeline.dataset.len(),
+            self.len(),
+            pipeline.batch_size,
+            pipeline.workers,
+            pipeline.queue_depth,
+            plan.image_bytes(pipeline.size),
+            pipeline.batch_bytes() as f64 / MIB as f64,
+            self.budget
+        )
+    }
+}
+
+fn cache(pipeline: &Pipeline) -> String {
+    if matches!(pipeline.cache, Store::Off) {
+        return "off".to_owned();
+    }
+    let ((memory, budget), (samples, bytes)) = (pipeline.cache.memory(), pipeline.cache.usage());
+    format!(
+        "{}, {memory}, up to {} MiB; samples without room stream; {samples} samples in {} MiB now",
+        pipeline.split.stored_as(),
+        budget / MIB,
+        bytes / MIB
+    )
+}

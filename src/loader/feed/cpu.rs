@@ -1,0 +1,64 @@
+//! Batches for the CPU executor: neighbouring small samples are one job, as handing them out one by one would be felt.
+
+use super::{Feeder, SMALL};
+use crate::error::Result;
+use crate::loader::cache::Store;
+use crate::loader::executor::CpuExecutor;
+use crate::loader::messages::{BatchStart, ChunkJob, CpuMessage};
+use crate::sampler::Position;
+
+/// The most small samples in one job.
+const MAX_CHUNK: usize = 64;
+
+impl Feeder<'_, CpuMessage> {
+    /// Announces a batch with its memory, and divides both into jobs; `None` once the run has ended.
+    pub(in crate::loader) fn announce_chunks(
+        &mut self,
+        executor: &CpuExecutor,
+        start: BatchStart,
+        positions: Vec<Position>,
+    ) -> Result<Option<Vec<ChunkJob>>> {
+        let (number, epoch) = (start.number, start.epoch);
+        let groups = self.groups(positions);
+        let taken = self.clock.blocked(|| executor.take_buffer(self.pipeline.batch_bytes(), self.shares, self.stop))?;
+        let Some(mut lease) = taken else { return Ok(None) };
+        let mut chunks = Vec::new();
+        let bytes = groups.iter().map(|(_, positions)| positions.len() * self.pipeline.sample_bytes());
+        lease.with(|buffer| chunks = buffer.split(bytes));
+        if !self.send(CpuMessage::Start(start, lease)) {
+            return Ok(None);
+        }
+        let job = |((first, positions), out)| ChunkJob { batch: number, epoch, first, positions, out };
+        Ok(Some(groups.into_iter().zip(chunks).map(job).collect()))
+    }
+
+    /// Neighbouring positions of one job, by the index of the first.
+    fn groups(&self, positions: Vec<Position>) -> Vec<(usize, Vec<Position>)> {
+        let mut groups: Vec<(usize, Vec<Position>)> = Vec::new();
+        // Every worker gets several jobs of a batch.
+        let most = (positions.len() / (4 * self.pipeline.workers)).clamp(1, MAX_CHUNK);
+        let mut open = false;
+        for (index, position) in positions.into_iter().enumerate() {
+            let small = most > 1 && self.is_small(position.index);
+            match groups.last_mut() {
+                Some((_, group)) if small && open && group.len() < most => group.push(position),
+                _ => {
+                    let mut group = Vec::with_capacity(if small { most } else { 1 });
+                    group.push(position);
+                    groups.push((index, group));
+                }
+            }
+            open = small;
+        }
+        groups
+    }
+
+    /// True if a worker takes so little time for the sample that handing it out would be felt.
+    fn is_small(&self, index: usize) -> bool {
+        let small_in_memory = self.pipeline.small_in_memory;
+        match &self.pipeline.cache {
+            Store::Host(cache) => cache.get(index).map_or(small_in_memory, |entry| entry.bytes() <= SMALL),
+            Store::Off | Store::Device(_) => small_in_memory,
+        }
+    }
+}

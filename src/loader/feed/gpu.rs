@@ -1,0 +1,117 @@
+//! Batches for the GPU executor: each sample is a job, but for those in the GPU's cache. These take no worker: their
+//! parameters are made here, and the batch is announced with them.
+
+use super::Feeder;
+use crate::error::{Error, ErrorKind, Result};
+use crate::loader::cache::{DeviceCache, DeviceEntry, Store};
+use crate::loader::executor::GpuExecutor;
+use crate::loader::messages::{BatchStart, Finished, GpuMessage, InPage, SlotJob};
+use crate::loader::pipeline::Pipeline;
+use crate::loader::stats::Stage;
+use crate::plan::route::Origin;
+use crate::random::ahead::Ahead;
+use crate::random::lanes::LANES;
+use crate::sampler::Position;
+use crate::transforms::Key;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Cached samples of a batch, and positions that take a worker; each with its index in the batch.
+type Divided = (Vec<(usize, Finished<InPage>)>, Vec<(usize, Position)>);
+
+impl Feeder<'_, GpuMessage> {
+    /// Announces a batch with its cached samples, and makes a job of each other one; `None` once the run has ended.
+    pub(in crate::loader) fn announce_positions(
+        &mut self,
+        executor: &GpuExecutor,
+        start: BatchStart,
+        positions: Vec<Position>,
+    ) -> Result<Option<Vec<SlotJob>>> {
+        let (batch, epoch) = (start.number, start.epoch);
+        let positions = positions.into_iter().enumerate();
+        let (cached, others) = match &self.pipeline.cache {
+            Store::Device(cache) => self.divide(executor, cache, epoch, positions)?,
+            Store::Off | Store::Host(_) => (Vec::new(), positions.collect()),
+        };
+        if !self.send(GpuMessage::Start(start, cached)) {
+            return Ok(None);
+        }
+        let job = |(order, (index, position))| SlotJob { order, batch, epoch, index, position };
+        let jobs: Vec<_> = (self.order..).zip(others).map(job).collect();
+        self.order += jobs.len() as u64;
+        Ok(Some(jobs))
+    }
+
+    /// Makes the parameters of the cached samples, many at once.
+    fn divide(
+        &mut self,
+        executor: &GpuExecutor,
+        cache: &DeviceCache,
+        epoch: u64,
+        positions: impl Iterator<Item = (usize, Position)>,
+    ) -> Result<Divided> {
+        let (pipeline, ahead) = (self.pipeline, &mut self.ahead);
+        let (mut cached, mut others, mut found): (_, _, Vec<_>) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, position) in positions {
+            match cache.get(position.index) {
+                Some(entry) => found.push((index, position, entry)),
+                None => others.push((index, position)),
+            }
+        }
+        let at_once = (LANES / pipeline.views).max(1);
+        let mut keys = Vec::with_capacity(at_once * pipeline.views);
+        for some in found.chunks(at_once) {
+            keys.clear();
+            for (_, position, _) in some {
+                let (_, key) = pipeline.candidate(epoch, position, 0);
+                keys.extend((0..pipeline.views as u32).map(|view| Key { view, ..key }));
+            }
+            ahead.draw(&keys);
+            for (&(index, position, entry), first) in some.iter().zip((0..).step_by(pipeline.views)) {
+                let views = first..first + pipeline.views;
+                // A panic is an operator's, as in a worker.
+                let sample =
+                    catch_unwind(AssertUnwindSafe(|| in_page(pipeline, executor, entry, &keys, views.clone(), ahead)));
+                let sample = sample.map_err(|payload| {
+                    let source = Error::panic(Stage::Params.name(), payload.as_ref());
+                    let name = pipeline.dataset.name(position.index);
+                    ErrorKind::Sample { id: keys[first].sample, name, source }
+                })?;
+                match sample {
+                    Some(sample) => cached.push((index, sample)),
+                    None => others.push((index, position)),
+                }
+            }
+        }
+        // Jobs are in the order of the batch, those of cached samples that take a worker after all among them.
+        others.sort_by_key(|(index, _)| *index);
+        let images = cached.len() * pipeline.views;
+        self.clock.spent(Stage::Params, images as u64);
+        pipeline.stats.cache_hits(cached.len());
+        pipeline.stats.images(images);
+        Ok((cached, others))
+    }
+}
+
+/// A sample in the GPU's cache with its programs; `None` where it takes a worker.
+fn in_page(
+    pipeline: &Pipeline,
+    executor: &GpuExecutor,
+    entry: &DeviceEntry,
+    keys: &[Key],
+    views: Range<usize>,
+    ahead: &Ahead,
+) -> Option<Finished<InPage>> {
+    let (plan, sample) = (pipeline.plan(), &entry.sample);
+    // On an error a worker takes the sample, and applies the usual replacement policy.
+    let params = views.clone().map(|view| plan.make_params_ahead(sample.size, &keys[view], (ahead, view)));
+    let params = params.collect::<Result<Vec<_>>>().ok()?;
+    let route = pipeline.split.route(&params, Origin::Cache(sample.pixels)).ok()?;
+    if route.views.iter().any(|view| view.cpu_fallback) {
+        return None;
+    }
+    let at = entry.pixels_at(executor.kernels.cached_stage());
+    let programs = route.views.into_iter().map(|view| (at, view.program.relative_to(view.region)));
+    let pixels = InPage { page: entry.range.page, views: programs.collect() };
+    Some(Finished { id: keys[views.start].sample, label: sample.label.clone(), params, pixels })
+}

@@ -1,0 +1,86 @@
+//! The feeder thread: announces each batch to the batch thread, and divides it into jobs for the workers.
+//!
+//! `cpu.rs` groups small samples into chunks. `gpu.rs` gives each sample a job of its own, but for those in the GPU's cache.
+
+mod cpu;
+mod gpu;
+
+use super::buffers::RunShares;
+use super::messages::BatchStart;
+use super::pipeline::Pipeline;
+use super::stats::Clock;
+use crate::error::Result;
+use crate::random::ahead::Ahead;
+use crate::sampler::{Position, State};
+use crossbeam_channel::Sender;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// The most bytes of a small sample. A larger one is a job of its own: 64 of these are a quarter of a megabyte.
+pub(super) const SMALL: u64 = 4 << 10;
+
+/// The feeder thread's view of the run.
+pub(super) struct Feeder<'a, M> {
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) shares: &'a RunShares,
+    pub(super) inbox: &'a Sender<M>,
+    /// Takes one for each batch that is announced and not yet finished. Where samples are in GPU memory nothing else holds
+    /// the feeder back.
+    pub(super) announced: &'a Sender<()>,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) clock: Clock<'a>,
+    /// The random numbers of cached samples, many at once.
+    ahead: Ahead,
+    /// Samples that were handed out in this run.
+    order: u64,
+}
+
+impl<'a, M> Feeder<'a, M> {
+    pub(super) fn new(
+        (pipeline, shares): (&'a Pipeline, &'a RunShares),
+        inbox: &'a Sender<M>,
+        announced: &'a Sender<()>,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let (clock, ahead) = (pipeline.stats.feed(), pipeline.plan().ahead());
+        Feeder { pipeline, shares, inbox, announced, stop, clock, ahead, order: 0 }
+    }
+
+    /// Feeds from `state` to epoch `end`, or until the run stops. `announce` announces a batch to the batch thread and divides
+    /// it into jobs; it returns `None` once the run has ended.
+    pub(super) fn run<J>(
+        mut self,
+        (state, end): (State, u64),
+        jobs_in: &Sender<J>,
+        announce: impl Fn(&mut Self, BatchStart, Vec<Position>) -> Result<Option<Vec<J>>>,
+    ) -> Result<()> {
+        let mut number = 0;
+        for epoch in state.epoch..end {
+            let order = self.pipeline.sampler.epoch(epoch);
+            let first = if epoch == state.epoch { state.batch } else { 0 };
+            for index in first as usize..order.batches() {
+                let positions: Vec<Position> = order.batch(index).collect();
+                let valid = positions.iter().filter(|position| !position.padding).count();
+                self.clock.other();
+                if self.clock.blocked(|| self.announced.send(()).is_err()) {
+                    return Ok(());
+                }
+                let (index, samples, at) = (index as u64, positions.len(), Instant::now());
+                let start = BatchStart { number, epoch, index, samples, valid, at };
+                let Some(jobs) = announce(&mut self, start, positions)? else { return Ok(()) };
+                for job in jobs {
+                    if self.stop.load(Ordering::Relaxed) || self.clock.send(jobs_in, job).is_err() {
+                        return Ok(());
+                    }
+                }
+                number += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a message to the batch thread; `false` if it is gone.
+    fn send(&self, message: M) -> bool {
+        self.clock.blocked(|| self.inbox.send(message).is_ok())
+    }
+}

@@ -1,0 +1,140 @@
+//! What the threads of a run tell each other: the feeder's jobs for the workers, and the messages of feeder and workers to the
+//! batch thread. Each executor has its own.
+
+use super::batch::Failure;
+use super::buffers::{HostBuffer, Lease};
+use super::cache::DeviceReservation;
+use crate::dataset::Label;
+use crate::error::Error;
+use crate::gpu::staging::MappedRange;
+use crate::plan::params::PixelsAt;
+use crate::plan::program::Program;
+use crate::sampler::Position;
+use crate::transforms::Params;
+use bytes::BytesMut;
+use crossbeam_channel::Sender;
+use std::time::Instant;
+
+/// A batch that is announced: the feeder is about to hand out its samples.
+#[derive(Debug)]
+pub(super) struct BatchStart {
+    /// The number of the batch in this run.
+    pub(super) number: u64,
+    pub(super) epoch: u64,
+    /// The number of the batch in the epoch.
+    pub(super) index: u64,
+    pub(super) samples: usize,
+    /// Samples that are not padding.
+    pub(super) valid: usize,
+    pub(super) at: Instant,
+}
+
+/// A finished sample, and the place of its pixels.
+#[derive(Debug)]
+pub(super) struct Finished<P> {
+    pub(super) id: u64,
+    pub(super) label: Label,
+    /// Of each view.
+    pub(super) params: Vec<Params>,
+    pub(super) pixels: P,
+}
+
+/// A job on the CPU executor: neighbouring positions of one batch: many small samples, or one.
+#[derive(Debug)]
+pub(super) struct ChunkJob {
+    pub(super) batch: u64,
+    pub(super) epoch: u64,
+    /// The index of the first position in the batch.
+    pub(super) first: usize,
+    pub(super) positions: Vec<Position>,
+    /// The part of the batch's memory that they fill.
+    pub(super) out: BytesMut,
+}
+
+/// A job on the GPU executor: one position of a batch.
+#[derive(Debug)]
+pub(super) struct SlotJob {
+    /// The number of the sample in this run: slots are granted in this order.
+    pub(super) order: u64,
+    pub(super) batch: u64,
+    pub(super) epoch: u64,
+    /// The index of the position in the batch.
+    pub(super) index: usize,
+    pub(super) position: Position,
+}
+
+/// To the batch thread on the CPU executor.
+#[derive(Debug)]
+pub(super) enum CpuMessage {
+    /// A batch is announced, with the memory that its chunks are parts of.
+    Start(BatchStart, Lease<HostBuffer>),
+    /// The samples from the `first` of a batch on are augmented, in `out`.
+    Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: BytesMut },
+    /// The run ends.
+    Fatal(Error),
+}
+
+/// To the batch thread on the GPU executor.
+#[derive(Debug)]
+pub(super) enum GpuMessage {
+    /// A batch is announced, with those of its samples that are in the GPU's cache.
+    Start(BatchStart, Vec<(usize, Finished<InPage>)>),
+    /// A worker knows how many bytes its sample needs in a slot.
+    Request(SlotRequest),
+    /// A worker could not use the range that it was granted.
+    GiveBack { slot: usize },
+    /// The `index`-th sample of a batch is in a slot.
+    Staged { batch: u64, index: usize, sample: Finished<InSlot>, failures: Vec<Failure> },
+    /// The run ends.
+    Fatal(Error),
+}
+
+/// A sample's pixels in a staging slot.
+#[derive(Debug)]
+pub(super) struct InSlot {
+    pub(super) slot: usize,
+    /// The pixels and the program of each view.
+    pub(super) views: Vec<(PixelsAt, Program)>,
+    /// The place in the GPU's cache to which the pixels are copied, too.
+    pub(super) reservation: Option<DeviceReservation>,
+}
+
+/// A sample's pixels in a page of the GPU's cache.
+#[derive(Debug)]
+pub(super) struct InPage {
+    /// The number of the page.
+    pub(super) page: usize,
+    /// The pixels and the program of each view.
+    pub(super) views: Vec<(PixelsAt, Program)>,
+}
+
+/// A worker's request for a range of a slot.
+#[derive(Debug)]
+pub(super) struct SlotRequest {
+    /// The number of the sample in this run; `None` for a further request for the same position.
+    pub(super) order: Option<u64>,
+    pub(super) batch: u64,
+    pub(super) bytes: u64,
+    pub(super) reply: Sender<Grant>,
+}
+
+/// A range of a mapped slot, for one worker.
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub(super) range: MappedRange,
+    pub(super) slot: usize,
+    /// The first byte in the slot.
+    pub(super) offset: u64,
+}
+
+impl From<Error> for CpuMessage {
+    fn from(error: Error) -> Self {
+        CpuMessage::Fatal(error)
+    }
+}
+
+impl From<Error> for GpuMessage {
+    fn from(error: Error) -> Self {
+        GpuMessage::Fatal(error)
+    }
+}

@@ -1,0 +1,146 @@
+//! What the threads of all runs share: the settings, and the memory that outlives a run.
+
+use super::OnError;
+use super::cache;
+use super::executor::{CpuExecutor, Executor, GpuExecutor};
+use super::scratch::Scratch;
+use super::stats::{Capacities, Counters};
+use crate::dataset::Dataset;
+use crate::decode::Decoder;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::plan::split::Split;
+use crate::sampler::{Position, Sampler};
+use crate::transforms::Key;
+use crossbeam_channel::{Receiver, Sender};
+use std::sync::Arc;
+
+/// A loader as its threads see it. Nothing here changes during a run but counters and pools.
+pub(super) struct Pipeline {
+    pub(super) dataset: Arc<dyn Dataset>,
+    pub(super) split: Split,
+    /// (width, height) of every output.
+    pub(super) size: (u32, u32),
+    pub(super) sampler: Sampler,
+    pub(super) seed: u64,
+    pub(super) batch_size: usize,
+    /// Images of each sample in a batch.
+    pub(super) views: usize,
+    pub(super) decoder: Decoder,
+    /// True if images may be decoded smaller than they are.
+    pub(super) scaled_decode: bool,
+    pub(super) cache: cache::Store,
+    /// True if the data set holds small images in memory, judged by its first sample.
+    pub(super) small_in_memory: bool,
+    pub(super) on_error: OnError,
+    pub(super) workers: usize,
+    pub(super) queue_depth: usize,
+    pub(super) execution: Execution,
+    /// The workers' memory between runs, so that an epoch after the first allocates nothing.
+    pub(super) scratch: (Sender<Scratch>, Receiver<Scratch>),
+    pub(super) stats: Counters,
+}
+
+/// The executor that augments.
+#[derive(Debug)]
+pub(super) enum Execution {
+    Cpu(Arc<CpuExecutor>),
+    Gpu(Arc<GpuExecutor>),
+}
+
+impl Execution {
+    pub(super) fn executor(&self) -> &dyn Executor {
+        match self {
+            Execution::Cpu(executor) => &**executor,
+            Execution::Gpu(executor) => &**executor,
+        }
+    }
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline").field("split", &self.split).field("sampler", &self.sampler).finish_non_exhaustive()
+    }
+}
+
+impl Pipeline {
+    /// The plan as it was compiled.
+    pub(super) fn plan(&self) -> &Plan {
+        self.split.plan()
+    }
+
+    /// Bytes of a whole batch.
+    pub(super) fn batch_bytes(&self) -> u64 {
+        (self.batch_size * self.sample_bytes()) as u64
+    }
+
+    /// Bytes of all views of a sample.
+    pub(super) fn sample_bytes(&self) -> usize {
+        self.views * self.plan().image_bytes(self.size)
+    }
+
+    /// Output elements of all views of a sample.
+    pub(super) fn sample_elements(&self) -> u64 {
+        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan().channels()) * self.views as u64
+    }
+
+    /// The lengths of a run's queues.
+    pub(super) fn capacities(&self) -> Capacities {
+        // Deep enough that no worker waits for the next job, of which a thousand small ones take a millisecond, and
+        // short enough that few batches are under way.
+        let jobs = (16 * self.workers).min(self.batch_size / 2).max(2 * self.workers);
+        // As many as there are output buffers, and those that the queued jobs belong to.
+        let announced = self.queue_depth + 4 + (jobs + self.workers).div_ceil(self.batch_size);
+        Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth, announced }
+    }
+
+    /// The most samples in a staging slot: those of a batch, and as many that replace failed ones of earlier batches.
+    pub(super) fn slot_samples(&self) -> usize {
+        2 * self.batch_size
+    }
+
+    /// A run begins. [`leave`](Self::leave) ends it.
+    pub(super) fn enter(&self) -> Result<()> {
+        let executor = self.execution.executor();
+        executor.gpu().map_or(Ok(()), |gpu| gpu.alive("starting a run"))?;
+        executor.enter()
+    }
+
+    pub(super) fn leave(&self) {
+        self.execution.executor().leave();
+    }
+
+    pub(super) fn take_scratch(&self) -> Scratch {
+        self.scratch.1.try_recv().unwrap_or_default()
+    }
+
+    pub(super) fn return_scratch(&self, scratch: Scratch) {
+        // The pool is full only after several runs at once have ended: the surplus is dropped.
+        let _ = self.scratch.0.try_send(scratch);
+    }
+
+    /// Gives every worker's memory the size of the largest, after a run. Which worker meets the largest image is chance:
+    /// without this, a later run would still allocate.
+    pub(super) fn level_scratch(&self) {
+        let mut all: Vec<Scratch> = self.scratch.1.try_iter().collect();
+        // A worker that began when another had ended went on with the other's memory.
+        all.resize_with(self.workers, Scratch::default);
+        Scratch::level(&mut all);
+        all.into_iter().for_each(|scratch| self.return_scratch(scratch));
+    }
+
+    /// The sample for a position after `failures` failed ones, and its key.
+    pub(super) fn candidate(&self, epoch: u64, position: &Position, failures: u64) -> (usize, Key) {
+        let seed = self.seed;
+        if failures == 0 {
+            let sample = self.dataset.id(position.index);
+            return (position.index, Key { seed, epoch, sample, occurrence: position.occurrence, view: 0 });
+        }
+        // The chain of replacements depends on (seed, epoch, position) alone.
+        let chain = Key { seed, epoch, sample: position.global, occurrence: u32::MAX, view: u32::MAX };
+        let index = self.sampler.draw(&mut chain.numbers(failures));
+        // An occurrence of its own: the same sample at its own position has other random numbers.
+        let occurrence = 1 << 31 | (position.global as u32 & (u32::MAX >> 1));
+        (index, Key { seed, epoch, sample: self.dataset.id(index), occurrence, view: 0 })
+    }
+}

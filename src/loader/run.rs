@@ -1,0 +1,198 @@
+//! The threads of a run: a feeder, workers, and the batch thread.
+
+use super::assemble::{self, BatchThread, Inbox};
+use super::batch::Batch;
+use super::buffers::RunShares;
+use super::executor::{CpuExecutor, Executor, GpuExecutor};
+use super::feed::Feeder;
+use super::messages::{BatchStart, ChunkJob, CpuMessage, GpuMessage, SlotJob};
+use super::pipeline::{Execution, Pipeline};
+use super::scratch::Scratch;
+use super::worker::{self, Stopped, Worker};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sampler::{Position, State};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// How one executor makes batches: the part of each thread that differs between the two.
+trait Assembler: Executor + Send + Sync + 'static {
+    /// What feeder and workers tell the batch thread; errors end the run.
+    type Message: From<Error> + Send + 'static;
+    /// What the feeder asks of a worker.
+    type Job: Send + 'static;
+
+    /// The feeder: announces a batch, and divides it into jobs. `None` once the run has ended.
+    fn announce(
+        &self,
+        feeder: &mut Feeder<'_, Self::Message>,
+        start: BatchStart,
+        positions: Vec<Position>,
+    ) -> Result<Option<Vec<Self::Job>>>;
+
+    /// A worker: finishes the samples of a job.
+    fn work(&self, worker: &Worker<'_, Self::Message>, job: Self::Job, scratch: &mut Scratch) -> Result<(), Stopped>;
+
+    /// The batch thread: assembles batches until the workers are gone, the caller is, or an error ends the run.
+    fn assemble(&self, thread: BatchThread<'_, Self::Message>) -> Result<()>;
+}
+
+impl Assembler for CpuExecutor {
+    type Message = CpuMessage;
+    type Job = ChunkJob;
+
+    fn announce(
+        &self,
+        feeder: &mut Feeder<'_, CpuMessage>,
+        start: BatchStart,
+        positions: Vec<Position>,
+    ) -> Result<Option<Vec<ChunkJob>>> {
+        feeder.announce_chunks(self, start, positions)
+    }
+
+    fn work(&self, worker: &Worker<'_, CpuMessage>, job: ChunkJob, scratch: &mut Scratch) -> Result<(), Stopped> {
+        worker::work_chunk(worker, job, scratch)
+    }
+
+    fn assemble(&self, thread: BatchThread<'_, CpuMessage>) -> Result<()> {
+        assemble::cpu::run(self, &thread)
+    }
+}
+
+impl Assembler for GpuExecutor {
+    type Message = GpuMessage;
+    type Job = SlotJob;
+
+    fn announce(
+        &self,
+        feeder: &mut Feeder<'_, GpuMessage>,
+        start: BatchStart,
+        positions: Vec<Position>,
+    ) -> Result<Option<Vec<SlotJob>>> {
+        feeder.announce_positions(self, start, positions)
+    }
+
+    fn work(&self, worker: &Worker<'_, GpuMessage>, job: SlotJob, scratch: &mut Scratch) -> Result<(), Stopped> {
+        worker::work_slot(self, worker, job, scratch)
+    }
+
+    fn assemble(&self, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
+        assemble::gpu::run(self, thread)
+    }
+}
+
+/// The threads of a run, and the queue at their end.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) shares: RunShares,
+    /// `None` once the run has ended.
+    pub(super) ready: Option<Receiver<Result<Batch>>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Run {
+    /// Starts the threads, for the batches from `state` to epoch `end`.
+    pub(super) fn start(pipeline: &Arc<Pipeline>, state: State, end: u64) -> Result<Run> {
+        let (ready_in, ready) = bounded(pipeline.capacities().ready);
+        let mut run = Run {
+            shares: RunShares::default(),
+            ready: Some(ready),
+            stop: Arc::new(AtomicBool::new(false)),
+            threads: Vec::new(),
+        };
+        let started = match &pipeline.execution {
+            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, state, end),
+            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, state, end),
+        };
+        if started.is_err() {
+            run.end();
+        }
+        started.map(|()| run)
+    }
+
+    fn spawn_all<A: Assembler>(
+        &mut self,
+        pipeline: &Arc<Pipeline>,
+        assembler: &Arc<A>,
+        ready: &Sender<Result<Batch>>,
+        state: State,
+        end: u64,
+    ) -> Result<()> {
+        let capacities = pipeline.capacities();
+        let (jobs_in, jobs) = bounded(capacities.jobs);
+        let (inbox_in, messages) = bounded(capacities.inbox);
+        let (announced_in, announced) = bounded(capacities.announced);
+        let (feeding, shares, stop, inbox) =
+            (Arc::clone(assembler), self.shares.clone(), Arc::clone(&self.stop), inbox_in.clone());
+        self.spawn(pipeline, "gpufeed-feed".to_owned(), "feeding", ready, move |pipeline| {
+            let feeder = Feeder::new((pipeline, &shares), &inbox, &announced_in, &stop);
+            feeder.run((state, end), &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
+        })?;
+        for number in 0..pipeline.workers {
+            let (assembler, stop, jobs, inbox) =
+                (Arc::clone(assembler), Arc::clone(&self.stop), jobs.clone(), inbox_in.clone());
+            self.spawn(pipeline, format!("gpufeed-work-{number}"), "worker", ready, move |pipeline| {
+                let mut scratch = pipeline.take_scratch();
+                let work = |worker: &Worker<'_, _>, job, scratch: &mut Scratch| assembler.work(worker, job, scratch);
+                let run = || worker::run((pipeline, number), (&jobs, &inbox), &stop, &mut scratch, work);
+                match catch_unwind(AssertUnwindSafe(run)) {
+                    Ok(()) => pipeline.return_scratch(scratch),
+                    // Through the inbox: the batch thread may be waiting for this worker.
+                    Err(payload) => {
+                        let _ = inbox.send(Error::panic("worker", payload.as_ref()).into());
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        drop((jobs, inbox_in));
+        let (assembler, shares, stop, batches) =
+            (Arc::clone(assembler), self.shares.clone(), Arc::clone(&self.stop), ready.clone());
+        self.spawn(pipeline, "gpufeed-batch".to_owned(), "submit", ready, move |pipeline| {
+            let inbox = Inbox { messages, announced, stop: &stop };
+            assembler.assemble(BatchThread { pipeline, shares: &shares, inbox, ready: &batches, stop: &stop })
+        })
+    }
+
+    /// Starts a thread whose errors and panics arrive at the caller.
+    fn spawn(
+        &mut self,
+        pipeline: &Arc<Pipeline>,
+        name: String,
+        stage: &'static str,
+        ready: &Sender<Result<Batch>>,
+        work: impl FnOnce(&Pipeline) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let (pipeline, ready, stop) = (Arc::clone(pipeline), ready.clone(), Arc::clone(&self.stop));
+        let body = move || {
+            let result = catch_unwind(AssertUnwindSafe(|| work(&pipeline)));
+            let error = match result {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(payload) => Error::panic(stage, payload.as_ref()),
+            };
+            stop.store(true, Ordering::Relaxed);
+            // The caller may be gone; then nobody asks.
+            let _ = ready.send(Err(error));
+        };
+        let thread = std::thread::Builder::new().name(name).spawn(body);
+        let thread =
+            thread.map_err(|error| ErrorKind::Device { stage: "starting a thread", reason: error.to_string() })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Stops the threads and waits for them; `false` if that has been done before.
+    pub(super) fn end(&mut self) -> bool {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended_now = self.ready.take().is_some();
+        for thread in self.threads.drain(..) {
+            // Panics were caught inside and have been reported.
+            let _ = thread.join();
+        }
+        ended_now
+    }
+}

@@ -1,0 +1,59 @@
+//! A worker's jobs on the CPU executor: the samples of neighbouring positions, augmented into a chunk of the batch's memory.
+
+use super::job::SampleJob;
+use super::{SampleWriter, Stopped, Unfinished, Worker};
+use crate::cpu;
+use crate::loader::cache::Reservation;
+use crate::loader::messages::{ChunkJob, CpuMessage};
+use crate::loader::scratch::{PixelScratch, Scratch};
+use crate::loader::stats::Stage;
+
+/// Augments a sample into its part of a chunk.
+struct ImageWriter<'a> {
+    out: &'a mut [u8],
+}
+
+/// Does a job.
+pub(in crate::loader) fn work(
+    worker: &Worker<'_, CpuMessage>,
+    job: ChunkJob,
+    scratch: &mut Scratch,
+) -> Result<(), Stopped> {
+    let ChunkJob { batch, epoch, first, positions, mut out } = job;
+    let (mut failures, mut samples) = (Vec::new(), Vec::with_capacity(positions.len()));
+    let bytes = worker.pipeline.sample_bytes();
+    for (i, position) in positions.iter().enumerate() {
+        let mut writer = ImageWriter { out: &mut out[i * bytes..(i + 1) * bytes] };
+        samples.push(worker.position((epoch, position), first + i, scratch, &mut failures, &mut writer)?);
+    }
+    worker.send(CpuMessage::Augmented { batch, first, samples, failures, out })
+}
+
+impl SampleWriter<CpuMessage> for ImageWriter<'_> {
+    type Written = ();
+
+    fn write(
+        &mut self,
+        worker: &Worker<'_, CpuMessage>,
+        job: &mut SampleJob<'_>,
+        scratch: &mut PixelScratch,
+    ) -> Result<(), Unfinished> {
+        let PixelScratch { decoder, gathered, prefix, insertion, cpu: executor, .. } = scratch;
+        let reservation = job.reservation.take();
+        let decoded = worker.decode(job, decoder, gathered)?;
+        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor);
+        if let Some(Reservation::Host(reservation)) = reservation {
+            worker.insert(reservation, &job.route, pixels, insertion, executor);
+        }
+        let (pipeline, clock) = (worker.pipeline, &worker.clock);
+        let (plan, (begin, _)) = (pipeline.plan(), job.route.views_begin());
+        clock.bytes(Stage::Augment, self.out.len() as u64);
+        clock.work(Stage::Augment, pipeline.views, || {
+            let images = self.out.chunks_exact_mut(plan.image_bytes(pipeline.size));
+            for (view, image) in job.route.views.iter().zip(images) {
+                cpu::run(plan, &view.program, pixels.region(begin, view.region), view.region, image, executor);
+            }
+        });
+        Ok(())
+    }
+}

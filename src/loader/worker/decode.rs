@@ -1,0 +1,52 @@
+//! The pixels of a sample: decoded, gathered from memory, or from the cache.
+
+use super::job::Content;
+use crate::dataset::PixelFormat;
+use crate::decode::DecoderScratch;
+use crate::error::Result;
+use crate::geometry::Rect;
+use crate::loader::pipeline::Pipeline;
+use crate::loader::scratch::Gathered;
+use crate::pixels::{PixelsRef, widen_bytes, widen_floats};
+use crate::plan::split::Executor;
+
+/// The pixels of a region, from the region's first pixel on.
+pub(in crate::loader) fn pixels<'a>(
+    pipeline: &Pipeline,
+    content: &Content<'a>,
+    region: Rect,
+    decoder: &'a mut DecoderScratch,
+    gathered: &'a mut Gathered,
+) -> Result<PixelsRef<'a>> {
+    let stride = 4 * region.width as usize;
+    match content {
+        Content::Cached(entry) => Ok(entry.pixels()),
+        Content::File { bytes, probe, scale } => {
+            let (decoded, path) = pipeline.decoder.decode(bytes, probe, (region, *scale), decoder)?;
+            pipeline.stats.decoded(path);
+            Ok(PixelsRef::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
+        }
+        Content::Pixels(pixels) => {
+            // Room for the whole image, whatever the region: the next region of this image may be larger.
+            let whole = 4 * pixels.width() as usize * pixels.height() as usize;
+            let Gathered { bytes, floats } = gathered;
+            match pixels.format() {
+                PixelFormat::F32 { .. } => {
+                    floats.clear();
+                    floats.reserve_exact(whole);
+                    widen_floats(*pixels, region, floats);
+                    Ok(PixelsRef::Floats { data: floats, stride })
+                }
+                PixelFormat::Rgb8 => Ok(pixels.in_place(region)),
+                // The GPU reads four channels.
+                PixelFormat::R8 if pipeline.split.executor() == Executor::Cpu => Ok(pixels.in_place(region)),
+                PixelFormat::R8 | PixelFormat::Rgba8 => {
+                    bytes.clear();
+                    bytes.reserve_exact(whole);
+                    widen_bytes(*pixels, region, bytes);
+                    Ok(PixelsRef::Bytes { data: bytes, stride, size: 4 })
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A worker's jobs on the GPU executor: the pixels of one sample, copied into a staging slot for the shaders.
+
+use super::job::SampleJob;
+use super::{SampleWriter, Stopped, Unfinished, Worker};
+use crate::cpu;
+use crate::geometry::Rect;
+use crate::gpu::staging::{MappedRange, OpenRange};
+use crate::loader::cache::Reservation;
+use crate::loader::executor::GpuExecutor;
+use crate::loader::messages::{GpuMessage, Grant, InSlot, SlotJob, SlotRequest};
+use crate::loader::scratch::{PixelScratch, Scratch};
+use crate::loader::stats::Stage;
+use crate::pixels::PixelsRef;
+use crate::plan::cpu_fallback::pixel_bytes;
+use crate::plan::params::PixelsAt;
+use crate::plan::program::Program;
+use crate::plan::route::View;
+use crossbeam_channel::bounded;
+
+/// Images begin at multiples of this in a slot: whole `vec4<f32>`s, and mapped ranges need 8.
+const IMAGE_ALIGNMENT: u64 = 16;
+
+/// Asks for room in a slot, waits for it, and copies a sample's pixels into it.
+struct SlotWriter<'a> {
+    gpu: &'a GpuExecutor,
+    batch: u64,
+    /// The number of the sample for its first request; `None` for those that follow after a failure.
+    order: Option<u64>,
+}
+
+/// Does a job.
+pub(in crate::loader) fn work(
+    gpu: &GpuExecutor,
+    worker: &Worker<'_, GpuMessage>,
+    job: SlotJob,
+    scratch: &mut Scratch,
+) -> Result<(), Stopped> {
+    let SlotJob { order, batch, epoch, index, position } = job;
+    let (mut failures, mut writer) = (Vec::new(), SlotWriter { gpu, batch, order: Some(order) });
+    let sample = worker.position((epoch, &position), index, scratch, &mut failures, &mut writer)?;
+    worker.send(GpuMessage::Staged { batch, index, sample, failures })
+}
+
+impl SampleWriter<GpuMessage> for SlotWriter<'_> {
+    type Written = InSlot;
+
+    /// All views begin at the same pixels. Where these are inserted in the cache, they are copied once; else each view's
+    /// region is copied.
+    fn write(
+        &mut self,
+        worker: &Worker<'_, GpuMessage>,
+        job: &mut SampleJob<'_>,
+        scratch: &mut PixelScratch,
+    ) -> Result<InSlot, Unfinished> {
+        let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu: executor } = scratch;
+        let clock = &worker.clock;
+        let reservation = job.reservation.take();
+        let (begin, float) = job.route.views_begin();
+        let bytes = match &reservation {
+            Some(Reservation::Device(_)) => pixel_bytes(begin, float).next_multiple_of(IMAGE_ALIGNMENT),
+            _ => job.route.views.iter().map(|view| slot_bytes(view, float)).sum(),
+        };
+        let (reply, grant) = bounded(1);
+        // The size is known before decoding, so that the grant is usually here when the pixels are.
+        worker.send(GpuMessage::Request(SlotRequest { order: self.order.take(), batch: self.batch, bytes, reply }))?;
+        let decoded = worker.decode(job, decoder, gathered);
+        let grant = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
+        let decoded = match decoded {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                worker.send(GpuMessage::GiveBack { slot: grant.slot })?;
+                return Err(error.into());
+            }
+        };
+        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor);
+        clock.bytes(Stage::Copy, bytes);
+        let mut copy = SlotCopy { worker, grant, used: 0, views: Vec::with_capacity(job.route.views.len()) };
+        let reservation = match reservation {
+            Some(Reservation::Device(reservation)) => {
+                copy.once(pixels, begin, &job.route.views)?;
+                Some(reservation)
+            }
+            Some(Reservation::Host(reservation)) => {
+                worker.insert(reservation, &job.route, pixels, insertion, executor);
+                None
+            }
+            None => None,
+        };
+        if reservation.is_none() {
+            for view in &job.route.views {
+                copy.view(view, pixels.region(begin, view.region), self.gpu, (fallback, executor))?;
+            }
+        }
+        Ok(InSlot { slot: copy.grant.slot, views: copy.views, reservation })
+    }
+}
+
+/// Bytes of a view in a slot.
+fn slot_bytes(view: &View, float: bool) -> u64 {
+    let bytes = if view.cpu_fallback {
+        let (width, height) = view.program.size();
+        16 * u64::from(width) * u64::from(height)
+    } else {
+        pixel_bytes(view.region, float)
+    };
+    bytes.next_multiple_of(IMAGE_ALIGNMENT)
+}
+
+/// Copies pixels to a granted range, image after image.
+struct SlotCopy<'a, 'b> {
+    worker: &'a Worker<'b, GpuMessage>,
+    grant: Grant,
+    /// Bytes of the range that are written.
+    used: u64,
+    /// The place of each view's pixels, and its program.
+    views: Vec<(PixelsAt, Program)>,
+}
+
+impl SlotCopy<'_, '_> {
+    /// The same pixels for all views.
+    fn once(&mut self, pixels: PixelsRef<'_>, region: Rect, views: &[View]) -> Result<(), Stopped> {
+        let at = self.copy(pixels, (region.width, region.height), views.len())?;
+        self.views.extend(views.iter().map(|view| (at, view.program.clone().relative_to(region))));
+        Ok(())
+    }
+
+    /// A view's pixels, or its result where the CPU executor finishes it.
+    fn view(
+        &mut self,
+        view: &View,
+        pixels: PixelsRef<'_>,
+        gpu: &GpuExecutor,
+        (result, executor): (&mut Vec<f32>, &mut cpu::Scratch),
+    ) -> Result<(), Stopped> {
+        let pipeline = self.worker.pipeline;
+        let (at, program) = if view.cpu_fallback {
+            pipeline.stats.cpu_fallback();
+            self.worker.clock.work(Stage::Augment, 1, || {
+                cpu::run_to_floats(pipeline.plan(), &view.program, pixels, view.region, result, executor);
+            });
+            let size = view.program.size();
+            let finished = PixelsRef::Floats { data: result, stride: 4 * size.0 as usize };
+            (self.copy(finished, size, 1)?, Program::finished(size, gpu.stages()))
+        } else {
+            let at = self.copy(pixels, (view.region.width, view.region.height), 1)?;
+            (at, view.program.clone().relative_to(view.region))
+        };
+        self.views.push((at, program));
+        Ok(())
+    }
+
+    fn copy(&mut self, pixels: PixelsRef<'_>, (width, height): (u32, u32), views: usize) -> Result<PixelsAt, Stopped> {
+        let (range, at) = (&self.grant.range, self.used as usize);
+        let copied = self
+            .worker
+            .clock
+            .work(Stage::Copy, views, || copy_rows(pixels, width as usize, height as usize, range, at));
+        if let Err(error) = copied {
+            self.worker.send(error.into())?;
+            return Err(Stopped);
+        }
+        let float = matches!(pixels, PixelsRef::Floats { .. });
+        let offset = ((self.grant.offset + self.used) / 4) as u32;
+        let region = Rect { left: 0, top: 0, width, height };
+        self.used += pixel_bytes(region, float).next_multiple_of(IMAGE_ALIGNMENT);
+        Ok(PixelsAt { offset, stride: width, float })
+    }
+}
+
+/// Copies row by row into write-combined memory, from byte `at` of the range on, in one sequential pass.
+fn copy_rows(
+    pixels: PixelsRef<'_>,
+    width: usize,
+    height: usize,
+    range: &MappedRange,
+    at: usize,
+) -> crate::error::Result<()> {
+    let mut range = range.open()?;
+    let (bytes, row, stride): (&[u8], usize, usize) = match pixels {
+        PixelsRef::Bytes { data, stride, size: 3 } => {
+            for y in 0..height {
+                widen(&data[y * stride..][..3 * width], at + 4 * width * y, &mut range);
+            }
+            return Ok(());
+        }
+        PixelsRef::Bytes { data, stride, .. } => (data, 4 * width, stride),
+        PixelsRef::Floats { data, stride } => (bytemuck::cast_slice(data), 16 * width, 4 * stride),
+    };
+    if row == stride {
+        range.write(at, &bytes[..row * height]);
+        return Ok(());
+    }
+    for y in 0..height {
+        range.write(at + y * row, &bytes[y * stride..][..row]);
+    }
+    Ok(())
+}
+
+/// RGB8 to RGBA8, a block of pixels at a time.
+fn widen(row: &[u8], offset: usize, range: &mut OpenRange) {
+    const PIXELS: usize = 128;
+    let mut block = [255; 4 * PIXELS];
+    for (i, pixels) in row.chunks(3 * PIXELS).enumerate() {
+        for (to, from) in block.as_chunks_mut::<4>().0.iter_mut().zip(pixels.as_chunks::<3>().0) {
+            to[..3].copy_from_slice(from);
+        }
+        range.write(offset + 4 * PIXELS * i, &block[..pixels.len() / 3 * 4]);
+    }
+}

@@ -1,0 +1,140 @@
+//! A sample with its parameters and its route, ready to be decoded.
+
+use super::read::{ReadData, ReadSample};
+use crate::dataset::{PixelFormat, Pixels, SampleData};
+use crate::decode::Probe;
+use crate::error::{Error, Result};
+use crate::geometry::Scale;
+use crate::loader::cache::{CachedSample, HostEntry, Reservation, Store};
+use crate::loader::pipeline::Pipeline;
+use crate::plan::route::{Origin, Route};
+use crate::transforms::{Key, Params};
+
+/// A sample that a worker is about to decode.
+#[derive(Debug)]
+pub(super) struct SampleJob<'a> {
+    pub(super) content: Content<'a>,
+    /// Of each view.
+    pub(super) params: Vec<Params>,
+    pub(super) route: Route,
+    /// Room in the cache, where `route.to_cache` says that the sample is inserted.
+    pub(super) reservation: Option<Reservation<'a>>,
+    attempt: Attempt,
+}
+
+/// A sample's pixels, encoded or not.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::loader) enum Content<'a> {
+    /// An encoded file, its header, and the scale at which it is decoded.
+    File {
+        bytes: &'a [u8],
+        probe: Probe,
+        scale: Scale,
+    },
+    Pixels(Pixels<'a>),
+    Cached(&'a HostEntry),
+}
+
+/// The ways to decode a sample, in the order in which they are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// All pixels that the cache stores. They are more than the views read, so that damage outside of these can fail it.
+    Insert,
+    /// At a smaller scale, which reads more of the file than the region at full size does.
+    Scaled,
+    /// The pixels that the views read, at full size.
+    Full,
+}
+
+impl<'a> Content<'a> {
+    /// The content of a sample of the data set: reads the header of an encoded one.
+    pub(in crate::loader) fn new(pipeline: &Pipeline, data: &SampleData<'a>) -> Result<Content<'a>> {
+        let (content, channels) = match *data {
+            SampleData::Encoded(bytes) => {
+                (Content::File { bytes, probe: pipeline.decoder.probe(bytes)?, scale: Scale::Full }, 3)
+            }
+            SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
+        };
+        if pipeline.plan().input_channels() == 1 && channels != 1 {
+            let reason = format!("{channels} channels where the data set promises 1 (Dataset::channels)");
+            return Err(Error::argument("channels", reason));
+        }
+        Ok(content)
+    }
+
+    /// Width and height of the source.
+    pub(in crate::loader) fn size(&self) -> (u32, u32) {
+        match self {
+            Content::File { probe, .. } => (probe.width, probe.height),
+            Content::Pixels(pixels) => (pixels.width(), pixels.height()),
+            Content::Cached(entry) => entry.sample.size,
+        }
+    }
+
+    /// True if the pixels of the source are floats.
+    pub(in crate::loader) fn is_float(&self) -> bool {
+        matches!(self, Content::Pixels(pixels) if matches!(pixels.format(), PixelFormat::F32 { .. }))
+    }
+}
+
+impl<'a> SampleJob<'a> {
+    /// Makes the parameters of every view, and chooses the first attempt.
+    pub(super) fn new(pipeline: &'a Pipeline, sample: &ReadSample<'a>, key: &Key) -> Result<SampleJob<'a>> {
+        let content = match &sample.data {
+            ReadData::Dataset(data) => Content::new(pipeline, data)?,
+            ReadData::Cache(entry) => Content::Cached(entry),
+        };
+        let (width, height) = content.size();
+        let view = |view| pipeline.plan().make_params(width, height, &Key { view, ..*key });
+        let params = (0..pipeline.views as u32).map(view).collect::<Result<Vec<_>>>()?;
+        if let Content::Cached(entry) = content {
+            let route = pipeline.split.route(&params, Origin::Cache(entry.sample.pixels))?;
+            return Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full });
+        }
+        // Pixels that the data set holds in memory anyway are not stored a second time.
+        let stored_twice = matches!(pipeline.cache, Store::Host(_))
+            && pipeline.split.stores_source()
+            && sample.is_in_memory(&*pipeline.dataset);
+        if pipeline.cache.lacks(sample.index) && !stored_twice {
+            let route = pipeline.split.route(&params, Origin::Insert { float: content.is_float() })?;
+            let cached = |pixels| CachedSample { size: (width, height), pixels, label: sample.label.clone() };
+            let wanted = route.to_cache.as_ref().map(|insertion| cached(insertion.cached));
+            let reservation = wanted.and_then(|cached| pipeline.cache.reserve(sample.index, cached));
+            if reservation.is_some() {
+                return Ok(SampleJob { content, params, route, reservation, attempt: Attempt::Insert });
+            }
+        }
+        SampleJob::scaled_or_full(pipeline, content, params)
+    }
+
+    fn scaled_or_full(pipeline: &Pipeline, content: Content<'a>, mut params: Vec<Params>) -> Result<SampleJob<'a>> {
+        let route = pipeline.split.route(&params, Origin::Source { float: content.is_float() })?;
+        if let Content::File { bytes, probe, .. } = content
+            && pipeline.scaled_decode
+        {
+            let scale = route.scale();
+            if !scale.is_full() && pipeline.decoder.can_scale(bytes, &probe) {
+                params.iter_mut().for_each(|params| params.scale = scale);
+                let (content, route) = (Content::File { bytes, probe, scale }, route.scaled_down(&probe.scaled(scale)));
+                return Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Scaled });
+            }
+        }
+        Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full })
+    }
+
+    /// The next attempt after this one has failed; `None` where the sample cannot be decoded in another way. The pixels that an epoch
+    /// reads decide whether a sample fails, not those that are stored.
+    pub(super) fn retry(self, pipeline: &Pipeline) -> Result<Option<SampleJob<'a>>> {
+        let SampleJob { mut content, mut params, attempt, route: failed, .. } = self;
+        if attempt == Attempt::Full {
+            return Ok(None);
+        }
+        if let Content::File { scale, .. } = &mut content {
+            *scale = Scale::Full;
+        }
+        params.iter_mut().for_each(|params| params.scale = Scale::Full);
+        let route = pipeline.split.route(&params, Origin::Source { float: content.is_float() })?;
+        let differs = attempt == Attempt::Scaled || route.read != failed.read;
+        Ok(differs.then_some(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full }))
+    }
+}

@@ -1,0 +1,228 @@
+//! A worker thread: takes jobs; reads, decodes and, on the CPU executor, augments their samples.
+//!
+//! `read.rs` reads a sample, `job.rs` makes its parameters and chooses its route, `decode.rs` decodes it, `cpu.rs` and `gpu.rs`
+//! write it into its batch. A sample that fails is replaced here.
+
+mod cpu;
+mod decode;
+mod gpu;
+mod job;
+mod read;
+
+pub(super) use cpu::work as work_chunk;
+pub(super) use decode::pixels;
+pub(super) use gpu::work as work_slot;
+pub(super) use job::Content;
+
+use super::OnError;
+use super::batch::Failure;
+use super::cache::HostReservation;
+use super::messages::Finished;
+use super::pipeline::Pipeline;
+use super::scratch::{Gathered, PixelScratch, Scratch};
+use super::stats::{Clock, Stage};
+use crate::cpu::prefix::{PrefixBuffers, run_prefix};
+use crate::error::{Error, ErrorKind};
+use crate::pixels::PixelsRef;
+use crate::plan::route::Route;
+use crate::plan::split::Executor;
+use crate::sampler::Position;
+use crate::shown::Shown;
+use crate::transforms::Key;
+use crossbeam_channel::{Receiver, Sender};
+use job::SampleJob;
+use read::ReadSample;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The most samples that are tried for one position before the run ends: a data set that fails so often is broken.
+const MAX_CANDIDATES: u64 = 16;
+
+/// The run has ended: a worker returns without an error of its own.
+#[derive(Debug)]
+pub(super) struct Stopped;
+
+/// The reason why a sample is not finished.
+enum Unfinished {
+    /// Its own error.
+    Failed(Error),
+    /// The run has ended.
+    Stopped,
+}
+
+impl From<Error> for Unfinished {
+    fn from(error: Error) -> Self {
+        Unfinished::Failed(error)
+    }
+}
+
+impl From<Stopped> for Unfinished {
+    fn from(Stopped: Stopped) -> Self {
+        Unfinished::Stopped
+    }
+}
+
+/// Writes the pixels of a sample to its place in a batch; each executor has its own.
+trait SampleWriter<M> {
+    /// The place of the pixels, as the assembler finds it.
+    type Written;
+
+    fn write(
+        &mut self,
+        worker: &Worker<'_, M>,
+        job: &mut SampleJob<'_>,
+        scratch: &mut PixelScratch,
+    ) -> Result<Self::Written, Unfinished>;
+}
+
+/// A worker thread's view of the run.
+pub(super) struct Worker<'a, M> {
+    pub(super) pipeline: &'a Pipeline,
+    inbox: &'a Sender<M>,
+    /// Also knows the stage, for the report of a panic.
+    pub(super) clock: Clock<'a>,
+}
+
+/// Works until there is no job, the run stops, or a channel has closed. `work` does a job.
+pub(super) fn run<J, M>(
+    (pipeline, number): (&Pipeline, usize),
+    (jobs, inbox): (&Receiver<J>, &Sender<M>),
+    stop: &AtomicBool,
+    scratch: &mut Scratch,
+    work: impl Fn(&Worker<'_, M>, J, &mut Scratch) -> Result<(), Stopped>,
+) {
+    let worker = Worker { pipeline, inbox, clock: pipeline.stats.worker(number) };
+    loop {
+        let Ok(job) = worker.clock.receive(jobs) else { return };
+        if stop.load(Ordering::Relaxed) || work(&worker, job, scratch).is_err() {
+            return;
+        }
+    }
+}
+
+impl<M: From<Error>> Worker<'_, M> {
+    pub(super) fn send(&self, message: M) -> Result<(), Stopped> {
+        self.clock.send(self.inbox, message).map_err(|_| Stopped)
+    }
+
+    /// Finishes the sample of a position of the epoch, the `index`-th of its batch, or one that replaces it.
+    fn position<W: SampleWriter<M>>(
+        &self,
+        (epoch, position): (u64, &Position),
+        index: usize,
+        scratch: &mut Scratch,
+        failures: &mut Vec<Failure>,
+        writer: &mut W,
+    ) -> Result<Finished<W::Written>, Stopped> {
+        let pipeline = self.pipeline;
+        for attempt in 0..MAX_CANDIDATES {
+            let (sample, key) = pipeline.candidate(epoch, position, attempt);
+            let finished = catch_unwind(AssertUnwindSafe(|| self.sample(sample, &key, scratch, writer)));
+            let error = match finished {
+                Ok(Ok(finished)) => return Ok(finished),
+                Ok(Err(Unfinished::Stopped)) => return Err(Stopped),
+                Ok(Err(Unfinished::Failed(error))) => error,
+                // A panic of the data set or of an operator may have left either in any state, so the run ends.
+                Err(payload) => {
+                    let error = Error::panic(self.clock.stage().name(), payload.as_ref());
+                    return Err(self.end_run(sample, &key, error));
+                }
+            };
+            let name = pipeline.dataset.name(sample);
+            tracing::warn!(sample = key.sample, name = %Shown(&name), %error, "sample failed");
+            if attempt + 1 == MAX_CANDIDATES || matches!(pipeline.on_error, OnError::Fail) {
+                return Err(self.end_run(sample, &key, error));
+            }
+            pipeline.stats.failed();
+            failures.push(Failure { place: index * pipeline.views, id: key.sample, name, error });
+        }
+        Err(Stopped)
+    }
+
+    /// Ends the run with the error of a sample.
+    fn end_run(&self, sample: usize, key: &Key, source: Error) -> Stopped {
+        let name = self.pipeline.dataset.name(sample);
+        let error: Error = ErrorKind::Sample { id: key.sample, name, source }.into();
+        self.send(M::from(error)).err().unwrap_or(Stopped)
+    }
+
+    /// One sample, from the data set to its place in the batch.
+    fn sample<W: SampleWriter<M>>(
+        &self,
+        index: usize,
+        key: &Key,
+        scratch: &mut Scratch,
+        writer: &mut W,
+    ) -> Result<Finished<W::Written>, Unfinished> {
+        let (pipeline, clock, Scratch { file, pixels }) = (self.pipeline, &self.clock, scratch);
+        clock.item();
+        let is_cached = pipeline.cache.in_host_memory(index).is_some();
+        let images = if is_cached { 0 } else { pipeline.views };
+        let sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, file))?;
+        clock.bytes(Stage::Read, sample.bytes());
+        let mut job = clock.work(Stage::Params, pipeline.views, || SampleJob::new(pipeline, &sample, key))?;
+        let written = loop {
+            match writer.write(self, &mut job, pixels) {
+                Ok(written) => break written,
+                Err(Unfinished::Stopped) => return Err(Unfinished::Stopped),
+                Err(Unfinished::Failed(error)) => match job.retry(pipeline)? {
+                    Some(next) => job = next,
+                    None => return Err(error.into()),
+                },
+            }
+        };
+        pipeline.stats.images(pipeline.views);
+        Ok(Finished { id: key.sample, label: sample.label, params: job.params, pixels: written })
+    }
+
+    /// The pixels of a job, decoded as far as its route says.
+    fn decode<'s>(
+        &self,
+        job: &SampleJob<'s>,
+        decoder: &'s mut crate::decode::DecoderScratch,
+        gathered: &'s mut Gathered,
+    ) -> crate::error::Result<PixelsRef<'s>> {
+        let is_cached = matches!(job.content, Content::Cached(_));
+        let images = if is_cached { 0 } else { self.pipeline.views };
+        let pixels = self
+            .clock
+            .work(Stage::Decode, images, || pixels(self.pipeline, &job.content, job.route.read, decoder, gathered))?;
+        if !is_cached {
+            self.clock.bytes(Stage::Decode, job.route.decoded_bytes());
+        }
+        Ok(pixels)
+    }
+
+    /// The pixels at which the views begin.
+    fn run_prefix<'s>(
+        &self,
+        route: &Route,
+        pixels: PixelsRef<'s>,
+        buffers: &'s mut PrefixBuffers,
+        executor: &mut crate::cpu::Scratch,
+    ) -> PixelsRef<'s> {
+        let Some(prefix) = &route.on_worker else { return pixels };
+        self.clock
+            .work(Stage::Augment, 0, || run_prefix(self.pipeline.plan(), prefix, pixels, route.read, buffers, executor))
+    }
+
+    /// Inserts a sample in the cache in host memory: the pixels at which its views begin, or a prefix's result.
+    fn insert(
+        &self,
+        reservation: HostReservation<'_>,
+        route: &Route,
+        pixels: PixelsRef<'_>,
+        buffers: &mut PrefixBuffers,
+        executor: &mut crate::cpu::Scratch,
+    ) {
+        let prefix = route.to_cache.as_ref().and_then(|insertion| insertion.prefix.as_ref());
+        let computes = prefix.is_some() || self.pipeline.split.executor() == Executor::Cpu;
+        self.clock.work(if computes { Stage::Augment } else { Stage::Copy }, 0, || match prefix {
+            None => reservation.insert(pixels),
+            Some(prefix) => {
+                let plan = self.pipeline.plan();
+                reservation.insert(run_prefix(plan, prefix, pixels, route.read, buffers, executor));
+            }
+        });
+    }
+}

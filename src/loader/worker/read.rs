@@ -1,0 +1,45 @@
+//! A sample as the data set or the cache has it.
+
+use crate::dataset::{Dataset, Label, SampleData};
+use crate::error::Result;
+use crate::loader::cache::HostEntry;
+use crate::loader::pipeline::Pipeline;
+
+/// A sample before anything is computed.
+#[derive(Debug)]
+pub(super) struct ReadSample<'a> {
+    pub(super) index: usize,
+    pub(super) label: Label,
+    pub(super) data: ReadData<'a>,
+}
+
+#[derive(Debug)]
+pub(super) enum ReadData<'a> {
+    Dataset(SampleData<'a>),
+    Cache(&'a HostEntry),
+}
+
+impl<'a> ReadSample<'a> {
+    /// The sample from the cache in host memory, or from the data set, which may read a file into `file`.
+    pub(super) fn read(pipeline: &'a Pipeline, index: usize, file: &'a mut Vec<u8>) -> Result<ReadSample<'a>> {
+        if let Some(entry) = pipeline.cache.in_host_memory(index) {
+            pipeline.stats.cache_hits(1);
+            return Ok(ReadSample { index, label: entry.sample.label.clone(), data: ReadData::Cache(entry) });
+        }
+        let sample = pipeline.dataset.read(index, file)?;
+        Ok(ReadSample { index, label: sample.label, data: ReadData::Dataset(sample.data) })
+    }
+
+    /// Bytes that the data set handed out.
+    pub(super) fn bytes(&self) -> u64 {
+        match self.data {
+            ReadData::Dataset(data) => data.len() as u64,
+            ReadData::Cache(_) => 0,
+        }
+    }
+
+    /// True if the data set holds the pixels in memory.
+    pub(super) fn is_in_memory(&self, dataset: &dyn Dataset) -> bool {
+        matches!(self.data, ReadData::Dataset(SampleData::Pixels(_))) && dataset.is_in_memory()
+    }
+}

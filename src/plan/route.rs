@@ -1,0 +1,294 @@
+//! The way of one sample: what is read of it, what runs where, and what a cache gets.
+//!
+//! [`Split::route`] is the one place that decides this. Feeder, workers, replay and GPU read its answer.
+
+use super::cpu_fallback::{REGION_BYTES, needs_cpu, pixel_bytes};
+use super::program::Program;
+use super::split::{Boundary, CacheMemory, Executor, Split, Stored};
+use crate::error::Result;
+use crate::geometry::{Rect, Scale, Scaled};
+use crate::transforms::Params;
+
+/// The place that a sample's pixels come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    /// The data set, with float pixels or with bytes. Nothing of the sample is cached.
+    Source { float: bool },
+    /// The data set. The sample is inserted in the cache where that is possible.
+    Insert { float: bool },
+    /// The cache.
+    Cache(CachedPixels),
+}
+
+/// The pixels that a cache has of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CachedPixels {
+    /// The region of the source that they are, or all of the prefix's result.
+    pub(crate) region: Rect,
+    /// Four floats a pixel.
+    pub(crate) float: bool,
+    /// The pixels of the source are floats.
+    pub(crate) from_floats: bool,
+}
+
+/// What happens to a sample.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// The region of the origin's pixels to decode.
+    pub(crate) read: Rect,
+    /// The origin's pixels are floats.
+    pub(crate) float: bool,
+    /// The worker runs this first, and the views begin at its result.
+    pub(crate) on_worker: Option<Prefix>,
+    pub(crate) to_cache: Option<Insertion>,
+    pub(crate) views: Vec<View>,
+}
+
+/// A program that a worker runs, and the type of its result.
+#[derive(Clone, Debug)]
+pub(crate) struct Prefix {
+    pub(crate) program: Program,
+    /// Four floats a pixel; else RGBA8, rounded to nearest.
+    pub(crate) float: bool,
+}
+
+/// What the cache gets.
+#[derive(Clone, Debug)]
+pub(crate) struct Insertion {
+    pub(crate) cached: CachedPixels,
+    /// Makes these pixels of those that were decoded, for the cache alone. Without it the cache gets the pixels at which the
+    /// views begin, or on the GPU the intermediate at the plan's boundary.
+    pub(crate) prefix: Option<Prefix>,
+}
+
+/// One output image.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// What its executor runs: the CPU executor for the GPU, where `cpu_fallback` says so.
+    pub(crate) program: Program,
+    /// The pixels that the program reads, in the coordinates of `Route::read`, or of the worker's result.
+    pub(crate) region: Rect,
+    /// The CPU executor runs the program although the GPU is the executor.
+    pub(crate) cpu_fallback: bool,
+}
+
+impl Prefix {
+    /// All of its result.
+    pub(crate) fn result(&self) -> Rect {
+        whole(&self.program)
+    }
+}
+
+impl Route {
+    /// The pixels at which the views begin: their region, and whether they are floats.
+    pub(crate) fn views_begin(&self) -> (Rect, bool) {
+        self.on_worker.as_ref().map_or((self.read, self.float), |prefix| (prefix.result(), prefix.float))
+    }
+
+    /// Bytes of the pixels that are decoded.
+    pub(crate) fn decoded_bytes(&self) -> u64 {
+        pixel_bytes(self.read, self.float)
+    }
+
+    /// The smallest scale at which the image may be decoded without being enlarged afterwards.
+    pub(crate) fn scale(&self) -> Scale {
+        self.views.iter().map(|view| view.program.scale()).min().unwrap_or_default()
+    }
+
+    /// The route of the same image decoded at a scale. The parameters stay those of the full size.
+    pub(crate) fn scaled_down(mut self, to: &Scaled) -> Route {
+        for view in &mut self.views {
+            let stages = std::mem::take(&mut view.program.stages);
+            view.program = Program { stages }.scaled_down(to);
+            view.region = view.program.region();
+        }
+        self.read = hull(&self.views);
+        self
+    }
+}
+
+impl Split {
+    /// The route of a sample with the parameters of each of its views.
+    ///
+    /// The route of a sample that is not cached (its executor, its bits, its errors) is the same with and without a cache.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters do not belong to the plan.
+    pub(crate) fn route(&self, params: &[Params], origin: Origin) -> Result<Route> {
+        match origin {
+            Origin::Source { float } => self.streamed(params, float),
+            Origin::Cache(cached) => self.cached(params, cached),
+            Origin::Insert { float } => {
+                let streamed = self.streamed(params, float)?;
+                match self.cache {
+                    None => Ok(streamed),
+                    Some(CacheMemory::Host) => self.inserted_on_host(params, streamed),
+                    Some(CacheMemory::Device) => self.inserted_on_device(params, streamed),
+                }
+            }
+        }
+    }
+
+    fn falls_back(&self, program: &Program, region: Rect, float: bool) -> bool {
+        self.executor() == Executor::Gpu && needs_cpu(program, pixel_bytes(region, float), float)
+    }
+
+    /// A view that reads no more of its pixels than its program needs.
+    fn view(&self, program: Program, float: bool) -> View {
+        let region = program.region();
+        let cpu_fallback = self.falls_back(&program, region, float);
+        View { program, region, cpu_fallback }
+    }
+
+    fn streamed(&self, params: &[Params], float: bool) -> Result<Route> {
+        if let Some(boundary) = self.boundary.as_ref().filter(|boundary| boundary.stored == Stored::Rounded) {
+            let (program, suffixes) = boundary.programs(params)?;
+            let views = suffixes.into_iter().map(|suffix| self.view(suffix, false)).collect();
+            let (read, on_worker) = (program.region(), Some(Prefix { program, float: false }));
+            return Ok(Route { read, float, on_worker, to_cache: None, views });
+        }
+        let view = |params: &Params| {
+            let mut view = self.view(self.plan().program(params)?, float);
+            if let Some(boundary) = self.boundary_on_gpu().filter(|_| !view.cpu_fallback) {
+                // Along the stages that the kernels have.
+                view.program = boundary.plan.program(params)?.trimmed(boundary.stage);
+            }
+            Ok(view)
+        };
+        let views = params.iter().map(view).collect::<Result<Vec<_>>>()?;
+        Ok(Route { read: hull(&views), float, on_worker: None, to_cache: None, views })
+    }
+
+    /// The boundary whose f32 intermediate the GPU stores: the kernels are those of the divided plan.
+    fn boundary_on_gpu(&self) -> Option<&Boundary> {
+        self.boundary.as_ref().filter(|boundary| self.executor() == Executor::Gpu && boundary.stored == Stored::Floats)
+    }
+
+    /// A worker stores the pixels. More is decoded than the views read: what any epoch can read.
+    fn inserted_on_host(&self, params: &[Params], streamed: Route) -> Result<Route> {
+        let (Some(first), float) = (params.first(), streamed.float) else { return Ok(streamed) };
+        let Some(boundary) = &self.boundary else {
+            let read = self.prefix_region(first)?;
+            let cached = CachedPixels { region: read, float, from_floats: float };
+            return Ok(Route { read, to_cache: Some(Insertion { cached, prefix: None }), ..streamed });
+        };
+        match boundary.stored {
+            Stored::Rounded => {
+                let (region, float) = streamed.views_begin();
+                let cached = CachedPixels { region, float, from_floats: false };
+                Ok(Route { to_cache: Some(Insertion { cached, prefix: None }), ..streamed })
+            }
+            Stored::Exact => {
+                let (program, _) = boundary.programs(&params[..1])?;
+                let (read, region) = (program.region(), whole(&program));
+                if self.executor() == Executor::Gpu && pixel_bytes(region, float) > REGION_BYTES {
+                    // Too large for a staging slot when it is read again.
+                    return Ok(streamed);
+                }
+                let cached = CachedPixels { region, float, from_floats: float };
+                let prefix = Some(Prefix { program, float });
+                Ok(Route { read, to_cache: Some(Insertion { cached, prefix }), ..streamed })
+            }
+            Stored::Floats => {
+                let (program, suffixes) = boundary.programs(params)?;
+                let (read, region) = (program.region(), whole(&program));
+                let cached = CachedPixels { region, float: true, from_floats: float };
+                let views = suffixes.into_iter().map(|suffix| self.view(suffix, true)).collect();
+                let on_worker = Some(Prefix { program, float: true });
+                Ok(Route { read, float, on_worker, to_cache: Some(Insertion { cached, prefix: None }), views })
+            }
+        }
+    }
+
+    /// The GPU stores the pixels, which are copied to a staging slot once for all views. An image that the CPU executor
+    /// finishes is streamed.
+    fn inserted_on_device(&self, params: &[Params], streamed: Route) -> Result<Route> {
+        let float = streamed.float;
+        let Some(first) = params.first().filter(|_| !streamed.views.iter().any(|view| view.cpu_fallback)) else {
+            return Ok(streamed);
+        };
+        let (read, on_worker, cached, programs) = match &self.boundary {
+            None => {
+                let read = self.prefix_region(first)?;
+                let programs: Vec<_> = streamed.views.iter().map(|view| view.program.clone()).collect();
+                (read, None, CachedPixels { region: read, float, from_floats: float }, programs)
+            }
+            Some(Boundary { stored: Stored::Rounded, .. }) => {
+                let (region, float) = streamed.views_begin();
+                let programs: Vec<_> = streamed.views.iter().map(|view| view.program.clone()).collect();
+                let cached = CachedPixels { region, float, from_floats: false };
+                (streamed.read, streamed.on_worker.clone(), cached, programs)
+            }
+            Some(boundary @ Boundary { stored: Stored::Exact, .. }) => {
+                let (prefix, suffixes) = boundary.programs(params)?;
+                let along = |suffix: Program| suffix.along(&prefix, self.plan().stages().len());
+                let programs = suffixes.into_iter().map(along).collect();
+                let cached = CachedPixels { region: whole(&prefix), float, from_floats: float };
+                (prefix.region(), Some(Prefix { program: prefix, float }), cached, programs)
+            }
+            Some(Boundary { stored: Stored::Floats, plan, stage, .. }) => {
+                let programs = params.iter().map(|params| plan.program(params)).collect::<Result<Vec<_>>>()?;
+                let (width, height) = programs[0].stages[stage - 1].sampling.size();
+                let region = Rect { left: 0, top: 0, width, height };
+                (programs[0].region(), None, CachedPixels { region, float: true, from_floats: float }, programs)
+            }
+        };
+        let route = Route { read, float, on_worker, to_cache: Some(Insertion { cached, prefix: None }), views: vec![] };
+        let (region, float) = route.views_begin();
+        if programs.iter().any(|program| needs_cpu(program, pixel_bytes(region, float), float)) {
+            return Ok(streamed);
+        }
+        let view = |program: Program| View { program, region, cpu_fallback: false };
+        Ok(Route { views: programs.into_iter().map(view).collect(), ..route })
+    }
+
+    fn cached(&self, params: &[Params], cached: CachedPixels) -> Result<Route> {
+        let CachedPixels { region, float, from_floats } = cached;
+        // The route without a cache decides on the executor: the two differ in last bits.
+        let falls_back = |params: &Params| -> Result<bool> {
+            let program = self.plan().program(params)?;
+            Ok(self.falls_back(&program, program.region(), from_floats))
+        };
+        let view = |params: &Params| {
+            let Some(boundary) = &self.boundary else { return Ok(self.view(self.plan().program(params)?, float)) };
+            if self.boundary_on_gpu().is_some() {
+                // The kernels begin at the boundary, and pass over the stages before it.
+                let program = boundary.plan.program(params)?;
+                return Ok(View { program, region, cpu_fallback: falls_back(params)? });
+            }
+            let (prefix, suffix) = boundary.plan.program(params)?.divided(boundary.stage);
+            if boundary.stored != Stored::Exact {
+                return Ok(self.view(suffix, float));
+            }
+            let program = suffix.along(&prefix, self.plan().stages().len());
+            let region = program.region();
+            let cpu_fallback = self.executor() == Executor::Gpu && falls_back(params)?;
+            Ok(View { program, region, cpu_fallback })
+        };
+        let mut views = params.iter().map(view).collect::<Result<Vec<_>>>()?;
+        if self.cache == Some(CacheMemory::Device) {
+            // All of them lie where the shaders read.
+            views.iter_mut().for_each(|view| view.region = region);
+        }
+        Ok(Route { read: region, float, on_worker: None, to_cache: None, views })
+    }
+}
+
+/// All of a program's result.
+fn whole(program: &Program) -> Rect {
+    let (width, height) = program.size();
+    Rect { left: 0, top: 0, width, height }
+}
+
+/// The smallest rectangle around the pixels that views read.
+fn hull(views: &[View]) -> Rect {
+    let around = |a: Rect, b: Rect| {
+        let (left, top) = (a.left.min(b.left), a.top.min(b.top));
+        let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));
+        Rect { left, top, width: right - left, height: bottom - top }
+    };
+    views.iter().map(|view| view.region).reduce(around).unwrap_or(Rect { left: 0, top: 0, width: 1, height: 1 })
+}
+
+#[cfg(test)]
+mod tests;
