@@ -69,7 +69,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// What each part has room for.
     pub(crate) fn sizes(&self) -> [usize; 2] {
-        [self.record.capacity(), self.index.room()]
+        [self.record.capacity(), self.index.capacity()]
     }
 
     pub(crate) fn reserve(&mut self, [record, entries]: [usize; 2]) {
