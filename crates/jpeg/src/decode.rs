@@ -366,7 +366,7 @@ fn read_headers<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>
     }
     let frame = Frame::read(bytes, fill).map_err(Error::Unsupported)?;
     if frame.size != (size.0 as usize, size.1 as usize) {
-        return Err(Error::Unsupported("another size than the request has"));
+        return Err(Error::Unsupported("the frame header (SOF) and Request::new differ in the image size"));
     }
     let components = frame.components();
     let factors = [0, 1, 2].map(|i| match components.get(i) {
@@ -380,7 +380,7 @@ fn read_headers<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>
         Scale::Eighth => IdctSize::One,
     };
     let layout = Layout::new(size, &factors[..components.len()], idct_size)
-        .ok_or(Error::Unsupported("sampling factors that do not divide each other"))?;
+        .ok_or(Error::Unsupported("sampling factors whose ratio is not an integer"))?;
     Ok((frame, layout))
 }
 

@@ -14,16 +14,16 @@ use crate::Rect;
 pub enum Error {
     /// The file is of a kind that this crate leaves to other decoders: progressive, with four components, with 12-bit
     /// samples, or with unusual headers.
-    #[error("not supported: {0}")]
+    #[error("unsupported JPEG: {0}")]
     Unsupported(&'static str),
     /// The bytes are not a JPEG, or its headers are invalid.
-    #[error("invalid: {0}")]
+    #[error("invalid JPEG: {0}")]
     Invalid(&'static str),
     /// The file is truncated, or data that the region needs cannot be decoded.
-    #[error("damaged or cut: {0}")]
+    #[error("damaged or truncated JPEG: {0}; Request::fill may still decode it")]
     Damaged(&'static str),
     /// The region is empty or reaches outside the image.
-    #[error("{region:?} is not a part of the image's {width}x{height} pixels")]
+    #[error("the region of the request is empty or reaches outside the image: {region:?} of {width}x{height} pixels")]
     Region {
         /// The requested region.
         region: Rect,
@@ -33,7 +33,7 @@ pub enum Error {
         height: u32,
     },
     /// An allocation failed.
-    #[error("no memory for {bytes} bytes")]
+    #[error("out of memory: an allocation of {bytes} bytes failed")]
     NoMemory {
         /// Bytes of the allocation.
         bytes: usize,

@@ -51,7 +51,7 @@ impl<'a> Header<'a> {
                 // SOF0..15. C4, C8 and CC among them are DHT, JPG and DAC.
                 0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
                     let read = Header::from_frame_header(marker, payload);
-                    frame = frame.or(Some(read.ok_or(Error::Invalid("the frame header is too short"))?));
+                    frame = frame.or(Some(read.ok_or(Error::Invalid("the frame header (SOF) is too short"))?));
                 }
                 0xE1 if exif.is_none() => exif = payload.strip_prefix(b"Exif\0\0"),
                 Segments::SOS | Segments::EOI if frame.is_none() => {

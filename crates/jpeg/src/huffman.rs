@@ -87,7 +87,7 @@ impl CanonicalCode {
             symbol_index += count;
             // T.81 reserves the code of all ones, and libjpeg rejects a table that uses it.
             if count > 0 && next_code >= 1 << length {
-                return Err("a Huffman table with more codes than fit");
+                return Err("a Huffman table with more codes than their lengths allow");
             }
             *code_end = next_code << (16 - length);
             next_code <<= 1;

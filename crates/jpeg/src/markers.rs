@@ -99,7 +99,7 @@ impl<'a> Frame<'a> {
             let (marker, payload, end) = match next_segment(bytes, at) {
                 Ok(Some(segment)) => segment,
                 Ok(None) if has_scan => break,
-                Ok(None) => return Err("the image ends before its scan"),
+                Ok(None) => return Err("an end-of-image marker (EOI) before the first scan"),
                 Err(_) if has_scan && fill => break,
                 Err(reason) => return Err(reason),
             };
@@ -130,16 +130,16 @@ impl<'a> Frame<'a> {
         restart_interval: usize,
         data_offset: usize,
     ) -> Result<(), Unsupported> {
-        let (&count, rest) = payload.split_first().ok_or("the scan header is too short")?;
+        let (&count, rest) = payload.split_first().ok_or("the scan header (SOS) is too short")?;
         let count = usize::from(count);
         if !(1..=self.component_count).contains(&count) {
             return Err("a scan of no component, or of more than the frame has");
         }
-        let (selectors, rest) = rest.split_at_checked(2 * count).ok_or("the scan header is too short")?;
+        let (selectors, rest) = rest.split_at_checked(2 * count).ok_or("the scan header (SOS) is too short")?;
         // The last three bytes are spectral selection and successive approximation, which a sequential frame does not
         // use. libjpeg warns about unusual values and continues.
         if rest.len() != 3 {
-            return Err("a scan header of a wrong length");
+            return Err("a scan header (SOS) of the wrong length");
         }
         let mcus = self.mcus();
         let mut scan = Scan {
@@ -159,7 +159,7 @@ impl<'a> Frame<'a> {
                 return Err("a component in two scans");
             }
             (*index, first) = (found, found + 1);
-            const MISSING: Unsupported = "a table that the scan uses is missing";
+            const MISSING: Unsupported = "a quantization or Huffman table of the scan is missing";
             let component = &mut self.components[found];
             let quantization_slot = header.components[found].quantization_slot;
             component.quantization = tables.quantization.get(quantization_slot).copied().flatten().ok_or(MISSING)?;
@@ -209,14 +209,14 @@ impl<'a> Headers<'a> {
             0xC0 | 0xC1 => return Err("several frames"),
             0xC2 => return Err("progressive"),
             0xC4 => self.tables.read_dht(payload)?,
-            0xC3 | 0xC5..=0xCF => return Err("neither baseline nor extended sequential"),
+            0xC3 | 0xC5..=0xCF => return Err("lossless, hierarchical or arithmetic coding"),
             0xDB => self.tables.read_dqt(payload)?,
             0xDD => match payload {
                 &[high, low] => self.restart_interval = usize::from(u16::from_be_bytes([high, low])),
-                _ => return Err("a DRI segment of a wrong length"),
+                _ => return Err("a DRI segment of the wrong length"),
             },
             0xDA => {
-                let Some((header, frame)) = &mut self.frame else { return Err("no frame before the scan") };
+                let Some((header, frame)) = &mut self.frame else { return Err("a scan without a frame") };
                 frame.add_scan(header, payload, &self.tables, self.restart_interval, end)?;
                 return Ok(skip_scan_data(bytes, end, frame));
             }
@@ -233,7 +233,7 @@ impl<'a> Headers<'a> {
 
     /// Returns the frame. Without `fill` every component must have its scan.
     fn finish(self, fill: bool) -> Result<Frame<'a>, Unsupported> {
-        let Some((header, mut frame)) = self.frame else { return Err("no frame before the scan") };
+        let Some((header, mut frame)) = self.frame else { return Err("a scan without a frame") };
         let scanned: usize = frame.scans().iter().map(|scan| scan.component_count).sum();
         if !fill && scanned < frame.component_count {
             return Err("a component without a scan");
@@ -282,7 +282,7 @@ fn next_segment(bytes: &[u8], mut at: usize) -> Result<Option<Segment<'_>>, Unsu
     }
     let length = usize::from(u16::from_be_bytes([high, low]));
     if length < 2 {
-        return Err("a segment without a length");
+        return Err("a segment length below 2");
     }
     let payload = bytes.get(at + 3..at + 1 + length).ok_or(TRUNCATED)?;
     Ok(Some((marker, payload, at + 1 + length)))
@@ -298,10 +298,10 @@ struct TableSlots<'a> {
 
 impl<'a> TableSlots<'a> {
     fn read_dqt(&mut self, mut payload: &[u8]) -> Result<(), Unsupported> {
-        const LENGTH: Unsupported = "a DQT segment of a wrong length";
+        const LENGTH: Unsupported = "a DQT segment of the wrong length";
         while let Some((&precision_and_slot, rest)) = payload.split_first() {
             let slot = self.quantization.get_mut(usize::from(precision_and_slot & 15));
-            let slot = slot.ok_or("a quantisation table beyond the fourth")?;
+            let slot = slot.ok_or("a quantization table number above 3")?;
             let mut table = [0; 64];
             payload = match precision_and_slot >> 4 {
                 0 => {
@@ -315,7 +315,7 @@ impl<'a> TableSlots<'a> {
                     table.iter_mut().zip(values).for_each(|(entry, &value)| *entry = u16::from_be_bytes(value));
                     rest
                 }
-                _ => return Err("a quantisation table of an unknown precision"),
+                _ => return Err("a quantization table of an unknown precision"),
             };
             *slot = Some(table);
         }
@@ -323,7 +323,7 @@ impl<'a> TableSlots<'a> {
     }
 
     fn read_dht(&mut self, mut payload: &'a [u8]) -> Result<(), Unsupported> {
-        const LENGTH: Unsupported = "a DHT segment of a wrong length";
+        const LENGTH: Unsupported = "a DHT segment of the wrong length";
         while let Some((&class_and_slot, rest)) = payload.split_first() {
             let (counts, rest) = rest.split_first_chunk::<16>().ok_or(LENGTH)?;
             let symbols = counts.iter().map(|&count| usize::from(count)).sum();
@@ -333,7 +333,7 @@ impl<'a> TableSlots<'a> {
                 1 => &mut self.ac,
                 _ => return Err("a Huffman table of an unknown class"),
             };
-            let slot = slots.get_mut(usize::from(class_and_slot & 15)).ok_or("a Huffman table beyond the fourth")?;
+            let slot = slots.get_mut(usize::from(class_and_slot & 15)).ok_or("a Huffman table number above 3")?;
             *slot = Some(HuffmanSpec { counts, symbols });
             payload = rest;
         }
@@ -363,17 +363,17 @@ struct FrameHeader {
 impl FrameHeader {
     fn read(payload: &[u8]) -> Result<Self, Unsupported> {
         let &[precision, h1, h0, w1, w0, count, ref rest @ ..] = payload else {
-            return Err("the frame header is too short");
+            return Err("the frame header (SOF) is too short");
         };
         if precision != 8 {
-            return Err("samples are not of 8 bits");
+            return Err("a sample precision other than 8 bits");
         }
         let component_count = usize::from(count);
         if !matches!(component_count, 1 | 3) {
             return Err("neither one nor three components");
         }
         if rest.len() != 3 * component_count {
-            return Err("a frame header of a wrong length");
+            return Err("a frame header (SOF) of the wrong length");
         }
         let unused = ComponentHeader { id: 0, horizontal: 1, vertical: 1, quantization_slot: 0 };
         let mut components = [unused; MAX_COMPONENTS];
@@ -410,7 +410,7 @@ impl FrameHeader {
             max_h.is_multiple_of(component.horizontal) && max_v.is_multiple_of(component.vertical)
         };
         if !frame.components().iter().all(is_integral) {
-            return Err("sampling factors that do not divide each other");
+            return Err("sampling factors whose ratio is not an integer");
         }
         Ok(frame)
     }

@@ -272,14 +272,14 @@ fn kinds_that_are_not_supported_are_refused() {
         region(&bytes, whole(&bytes), Seek::default()).unwrap_err().reason()
     };
     assert_eq!(changed(sof + 1, 0xC2), "progressive");
-    assert_eq!(changed(sof + 1, 0xC9), "neither baseline nor extended sequential");
-    assert_eq!(changed(sof + 4, 12), "samples are not of 8 bits");
+    assert_eq!(changed(sof + 1, 0xC9), "lossless, hierarchical or arithmetic coding");
+    assert_eq!(changed(sof + 4, 12), "a sample precision other than 8 bits");
     assert_eq!(changed(sof + 9, 4), "neither one nor three components");
-    assert_eq!(changed(sof + 14, 0x31), "sampling factors that do not divide each other");
+    assert_eq!(changed(sof + 14, 0x31), "sampling factors whose ratio is not an integer");
     assert_eq!(changed(sof + 11, 0x44), "an MCU of more than ten blocks");
-    assert_eq!(changed(sof + 12, 3), "a table that the scan uses is missing");
+    assert_eq!(changed(sof + 12, 3), "a quantization or Huffman table of the scan is missing");
     let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
-    assert_eq!(changed(scan + 4, 1), "a scan header of a wrong length");
+    assert_eq!(changed(scan + 4, 1), "a scan header (SOS) of the wrong length");
     assert!(region(&bytes[..bytes.len() - 2], whole(&bytes), Seek::default()).is_err());
 }
 
