@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn values_go_to_their_places() {
+    fn coefficients_are_stored_in_natural_order() {
         // EOB, one extra bit, a run of sixteen zeros, two extra bits after two zeros, ten extra bits.
         let tables = tables(&[0x00, 0x01, 0xF0, 0x22, 0x0A]);
         // The DC difference -2, then 1, 3 after two zeros, -1023, EOB.
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_nothing_are_refused() {
+    fn invalid_codes_are_rejected() {
         let tables = tables(&[0x00, 0x01, 0xF0]);
         assert!(read(&tables, "00 1111111111111111111111").is_none());
         assert!(read(&tables, "11 00").is_none());

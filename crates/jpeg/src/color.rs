@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixteen_bits_give_what_the_fractions_give() {
+    fn sixteen_bit_conversion_equals_the_fractions() {
         for cb in 0..=255 {
             for y in [0, 1, 77, 128, 254, 255] {
                 let cr: [u8; 256] = std::array::from_fn(|i| i as u8);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_any_length() {
+    fn rows_of_any_length_are_converted() {
         for length in [1, 31, 32, 33, 70] {
             let row: Vec<u8> = (0..length).map(|i| 3 * i).collect();
             let mut target = vec![0; 4 * row.len()];

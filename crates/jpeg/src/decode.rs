@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_region_beyond_every_image_is_an_error() {
+    fn a_region_outside_every_image_is_an_error() {
         let file = b"\xFF\xD8\xFF\xD9";
         let region = Rect { left: 0, top: 0, width: u32::MAX, height: u32::MAX };
         let request = Request::new((8, 8)).region(region);

@@ -94,14 +94,14 @@ mod tests {
     const SCAN: [u8; 12] = [0xFF, Segments::SOS, 0, 8, 1, 1, 0, 0, 63, 0, 0x12, 0x34];
 
     #[test]
-    fn walks_fill_bytes_stray_bytes_and_tables() {
+    fn fill_bytes_stray_bytes_and_tables_are_skipped() {
         let file = [b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab", b"stray".as_slice(), b"\xFF\xC4\0\x03x", &SOF, &SCAN].concat();
         let header = Header::read(&file).unwrap();
         assert_eq!((header.size(), header.exif, header.progressive), ((30, 20), None, true));
     }
 
     #[test]
-    fn a_header_cut_anywhere_is_an_error() {
+    fn a_truncated_header_is_an_error() {
         let whole = [b"\xFF\xD8".as_slice(), &SOF].concat();
         assert!(Header::read(&whole).is_ok());
         for length in 2..whole.len() {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_end_before_garbage() {
+    fn the_end_marker_is_found_before_trailing_bytes() {
         let whole = [b"\xFF\xD8".as_slice(), &SOF, &SCAN, b"\xFF\x00\xFF\xD0z\xFF\xD9"].concat();
         assert!(has_end(&whole));
         assert!(has_end(&[&whole[..], b"\0\0\n"].concat()));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn stuffing_and_markers_go() {
+    fn stuffed_bytes_and_restart_markers_are_removed() {
         assert_eq!(read(b"ab\xFF\0cd\xFF\xD9rest", None), (b"ab\xFFcd".to_vec(), vec![0]));
         assert_eq!(read(b"\xFF\0\xFF\0\xFF\0", None), (vec![0xFF; 3], vec![0]));
         assert_eq!(read(b"ab\xFF\xD0cd\xFF\xFF\xD1ef\xFF\xD9", Some(0)), (b"abcdef".to_vec(), vec![0, 2, 4]));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_the_plain_way_at_every_place() {
+    fn a_stuffed_byte_is_removed_at_every_offset() {
         for length in 0..40 {
             for stuffed in 0..length {
                 let mut source: Vec<u8> = (0..length as u8).collect();

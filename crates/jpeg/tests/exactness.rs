@@ -195,7 +195,7 @@ fn equals_libjpeg_turbo() {
 }
 
 #[test]
-fn a_zero_factor_and_a_broken_ratio_have_no_layout() {
+fn a_zero_factor_and_a_fractional_ratio_have_no_layout() {
     for factors in [&[(2, 1), (0, 1), (1, 1)][..], &[(3, 1), (2, 1), (1, 1)], &[(1, 3), (1, 2), (1, 1)], &[]] {
         assert!(Layout::new((64, 64), factors, IdctSize::Eight).is_none(), "{factors:?}");
     }
@@ -216,7 +216,7 @@ fn colours_follow_libjpegs_rules() {
 proptest! {
     /// Every region has the pixels of the whole image, and no sample outside its windows is read.
     #[test]
-    fn a_region_is_a_part_of_the_whole(
+    fn a_region_equals_its_part_of_the_whole_image(
         index in any::<prop::sample::Index>(),
         corners in [0.0..1.0_f64, 0.0..1.0, 0.0..1.0, 0.0..1.0],
     ) {

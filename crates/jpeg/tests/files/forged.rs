@@ -81,7 +81,7 @@ impl WideFile {
 }
 
 #[test]
-fn an_index_of_which_every_entry_was_changed_is_not_used() {
+fn an_index_with_every_entry_changed_is_not_used() {
     let files = wide_files();
     assert!(files.len() >= 7, "{}", files.len());
     for wide in files {
@@ -107,7 +107,7 @@ fn an_index_of_which_every_entry_was_changed_is_not_used() {
 }
 
 #[test]
-fn one_entry_that_was_changed_is_not_used() {
+fn a_single_changed_entry_is_not_used() {
     // Files with restart markers are left out: after a marker the data do not depend on the predictors before it.
     let files: Vec<_> = wide_files().into_iter().filter(|wide| wide.name.ends_with("restart None")).collect();
     assert!(files.len() >= 5, "{}", files.len());
@@ -126,7 +126,7 @@ fn one_entry_that_was_changed_is_not_used() {
 /// README.md says about an index that others can write: if its entries were changed from some place on, the decoder
 /// detects this in regions that cross the place, and in no others.
 #[test]
-fn a_changed_chain_is_found_where_it_breaks() {
+fn a_changed_chain_is_detected_where_it_breaks() {
     let mut wrong = 0;
     for wide in wide_files() {
         let (width, height) = size_of(&wide.bytes);

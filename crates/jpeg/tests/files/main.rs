@@ -85,7 +85,7 @@ fn part(pixels: &[u8], width: u32, region: Rect) -> Vec<u8> {
 }
 
 #[test]
-fn files_are_as_libjpeg_turbo_has_them() {
+fn golden_files_equal_libjpeg_turbo() {
     let files = files();
     assert!(files.len() > 100);
     let mut compared = [0; 4];
@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
     #[test]
-    fn a_region_is_that_part_of_the_whole(
+    fn a_region_of_a_file_equals_its_part_of_the_whole_image(
         which in any::<prop::sample::Index>(),
         scale in prop::sample::select(&SCALES[..]),
         places in prop::collection::vec((0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0), 12),
@@ -181,7 +181,7 @@ proptest! {
 }
 
 #[test]
-fn the_index_is_what_is_used() {
+fn data_before_the_index_entry_are_not_read() {
     // The first half of the scan is overwritten, and the last rows of the image are decoded by the index.
     let mut used = 0;
     for File { mut bytes, name, .. } in files() {
@@ -203,7 +203,7 @@ fn the_index_is_what_is_used() {
 }
 
 #[test]
-fn corruption_behind_the_region_costs_the_index_alone() {
+fn damage_after_the_region_costs_only_the_index() {
     let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
     let (width, _) = size_of(&bytes);
     let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
@@ -216,7 +216,7 @@ fn corruption_behind_the_region_costs_the_index_alone() {
 }
 
 #[test]
-fn corruption_beside_the_region_costs_the_index_alone() {
+fn damage_right_of_the_region_costs_only_the_index() {
     // The image has three rows of MCUs, and the end of the last row is cut off. The region left of the cut must not
     // depend on whether an index is built.
     let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:4:4 16x16")).unwrap();
@@ -251,7 +251,7 @@ fn indexes_of_other_images_are_not_used() {
 }
 
 #[test]
-fn a_cut_index_is_none() {
+fn a_truncated_index_is_rejected() {
     let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
     let packed = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
     for length in 0..packed.len() {
@@ -263,7 +263,7 @@ fn a_cut_index_is_none() {
 }
 
 #[test]
-fn kinds_that_are_not_supported_are_refused() {
+fn unsupported_kinds_are_rejected() {
     let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 16x16")).unwrap();
     let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     let changed = |at: usize, value: u8| {
@@ -284,7 +284,7 @@ fn kinds_that_are_not_supported_are_refused() {
 }
 
 #[test]
-fn components_in_scans_of_their_own() {
+fn components_in_separate_scans() {
     let with = |name: &str| files().into_iter().find(|file| file.name.starts_with(name)).unwrap().bytes;
     let bytes = with("scans 0; 1; 2; 2x2,1x1,1x1 67x129");
     let (pixels, _) = region(&bytes, whole(&bytes), Seek::default()).unwrap();
@@ -309,7 +309,7 @@ fn components_in_scans_of_their_own() {
 
 /// libjpeg-turbo takes missing coefficients for 0, so a file without its chroma scans is a gray image.
 #[test]
-fn colours_whose_scans_are_missing_are_gray() {
+fn missing_chroma_scans_decode_to_gray() {
     let File { bytes, .. } =
         files().into_iter().find(|file| file.name.starts_with("scans 0; 1; 2; 2x2,1x1,1x1 67x129")).unwrap();
     let second = (0..bytes.len() - 1).filter(|&at| bytes[at..at + 2] == [0xFF, 0xDA]).nth(1).unwrap();
@@ -356,7 +356,7 @@ fn regions_of_the_corpus() {
 }
 
 #[test]
-fn photographs_are_as_pillow_has_them() {
+fn photographs_equal_pillow() {
     use sha2::{Digest, Sha256};
     let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
         println!("skipped: GPUFEED_SHARED not set");
