@@ -1,4 +1,5 @@
-//! A photograph-sized JPEG: all of it, a crop from the start, the same crop by the index, and at a quarter of its size.
+//! Decodes a JPEG of a photograph's size: the whole image, a crop from the scan's start, the same crop by the seek
+//! index, and a quarter of the size.
 //!
 //!     cargo bench -p gpufeed-jpeg [-- NAME]
 
@@ -6,8 +7,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gpufeed_jpeg::{Decoder, Header, Rect, Request, Scale};
 use std::hint::black_box;
 
-/// Detail everywhere, about as many bits a pixel as a photograph has.
-fn drawn() -> Vec<u8> {
+/// Encodes an image with detail everywhere, in about as many bits a pixel as a photograph takes.
+fn synthetic_jpeg() -> Vec<u8> {
     let noise = |x: u32, y: u32| ((x.wrapping_mul(7919) ^ y.wrapping_mul(104_729)) >> 5) as u8 & 15;
     let wave = |x: u32, y: u32| ((f64::from(x) / 17.0).sin() * (f64::from(y) / 23.0).cos() * 100.0 + 120.0) as u8;
     let picture = image::RgbImage::from_fn(500, 375, |x, y| {
@@ -20,7 +21,7 @@ fn drawn() -> Vec<u8> {
 }
 
 fn decode(criterion: &mut Criterion) {
-    let jpeg = drawn();
+    let jpeg = synthetic_jpeg();
     let size = Header::read(&jpeg).map(|header| header.size()).unwrap_or_else(|error| panic!("{error}"));
     let mut decoder = Decoder::default();
     let whole = Request::new(size);

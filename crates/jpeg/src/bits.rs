@@ -1,119 +1,121 @@
-//! A scan's bits, block by block.
+//! Entropy decoding of single blocks.
 //!
-//! A window of 64 bits is refilled without a branch, after as many looks as surely fit into 56 bits. The end is not
-//! looked for: behind the data lie zeros, and whoever reads compares positions.
+//! The bit buffer has 64 bits and is refilled without a branch, each time after as many lookups as 56 bits surely hold.
+//! The reader does not check for the end of the data: zeros follow the data, and the caller compares positions.
 
-use crate::huffman::{Ac, Canonical, DC_LOOK, Dc, END, LOOK, MORE, extend};
+use crate::huffman::{AC_PEEK_BITS, AcTable, CanonicalCode, DC_PEEK_BITS, DcTable, EOB_ADVANCE, INCOMPLETE, extend};
 
-/// Bytes of a stream that a block is read from: 64 symbols of at most 16 + 15 bits, and eight bytes for the last look.
-const VIEW: usize = 512 + 8;
-/// Bytes that must lie behind a stream: those of a block, and what the window is ahead.
-pub(crate) const PADDING: usize = VIEW + 8;
+/// Bytes from which a block is read: 64 symbols of at most 16 + 15 bits, and eight bytes for the last refill.
+const BLOCK_BYTES: usize = 512 + 8;
+/// Bytes that must follow the data: those of a block, and those that the bit buffer has read ahead.
+pub(crate) const DATA_PADDING: usize = BLOCK_BYTES + 8;
 
-/// Natural (row-major) place of each zigzag index.
+/// Natural (row-major) position of each zigzag index, as libjpeg's `jpeg_natural_order`.
 #[rustfmt::skip]
-pub(crate) const NATURAL: [u8; 64] = [
+pub(crate) const NATURAL_ORDER: [u8; 64] = [
      0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
     12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
     35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// Where the coefficient of a zigzag index goes in a block; those beyond the 64th go where DC will be written.
-const PLACE: [u8; 256] = {
-    let mut place = [0; 256];
-    let mut at = 0;
-    while at < 64 {
-        place[at] = NATURAL[at];
-        at += 1;
+/// The position that the coefficient of a zigzag index is stored at. Indices from 64 on map to the DC coefficient,
+/// which is written later.
+const STORE_POSITION: [u8; 256] = {
+    let mut position = [0; 256];
+    let mut k = 0;
+    while k < 64 {
+        position[k] = NATURAL_ORDER[k];
+        k += 1;
     }
-    place
+    position
 };
 
-/// A block of coefficients, row by row, not yet multiplied by their steps.
+/// The quantized coefficients of a block in natural order.
 pub(crate) type Block = [i16; 64];
 
-/// Reads a destuffed stretch of a scan from its highest bits.
+/// Reads the blocks of entropy-coded data from which the stuffed bytes were removed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bits<'a> {
-    /// Ends with at least [`PADDING`] bytes behind the data.
+pub(crate) struct BitReader<'a> {
+    /// Ends with at least [`DATA_PADDING`] bytes after the data.
     bytes: &'a [u8],
-    /// Of the next byte to enter the window.
-    at: usize,
-    /// The next bits, highest first. Below the `held` ones lie more of the same stream, never anything else.
-    window: u64,
-    /// How many of the window's bits count, modulo 64.
-    held: u32,
+    /// Offset of the next byte to enter the bit buffer.
+    next_byte: usize,
+    /// The next bits, highest first. The bits below the first `bits_left` ones, where set, are the data's following
+    /// bits.
+    bit_buffer: u64,
+    /// Number of valid bits in the bit buffer, modulo 64.
+    bits_left: u32,
 }
 
-/// [`Bits`] while it reads one block: the bytes are cut once.
-struct View<'a> {
-    bytes: &'a [u8; VIEW],
-    at: usize,
-    window: u64,
-    held: u32,
+/// The state of a [`BitReader`] while it reads one block. Its array of fixed length spares bounds checks.
+struct BlockReader<'a> {
+    bytes: &'a [u8; BLOCK_BYTES],
+    next_byte: usize,
+    bit_buffer: u64,
+    bits_left: u32,
 }
 
-/// The zigzag index of a block's last coefficient, if the block can end after an advance to `at`.
+/// Returns the zigzag index of a block's last coefficient if an advance to index `k` ends the block correctly.
 #[inline(always)]
-fn ended(at: usize) -> Option<usize> {
-    match at {
+fn last_index(k: usize) -> Option<usize> {
+    match k {
         63 => Some(63),
-        _ if at.wrapping_sub(END) < 63 => Some(at - END),
+        _ if k.wrapping_sub(EOB_ADVANCE) < 63 => Some(k - EOB_ADVANCE),
         _ => None,
     }
 }
 
-impl View<'_> {
-    /// Leaves at least 56 bits in the window.
+impl BlockReader<'_> {
+    /// Refills the bit buffer to at least 56 bits.
     #[inline(always)]
     fn refill(&mut self) {
-        let held = self.held & 63;
-        let at = self.at % 512; // never beyond; tells the compiler
+        let bits_left = self.bits_left & 63;
+        let next_byte = self.next_byte % 512; // always below 512; the remainder proves it to the compiler
         let mut next = [0; 8];
-        next.copy_from_slice(&self.bytes[at..at + 8]);
-        self.window |= u64::from_be_bytes(next) >> held;
-        self.at += ((held ^ 63) >> 3) as usize;
-        self.held = held | 56;
+        next.copy_from_slice(&self.bytes[next_byte..next_byte + 8]);
+        self.bit_buffer |= u64::from_be_bytes(next) >> bits_left;
+        self.next_byte += ((bits_left ^ 63) >> 3) as usize;
+        self.bits_left = bits_left | 56;
     }
 
-    /// Steps over as many bits as the lowest 6 of `entry` say.
+    /// Skips the number of bits in the lowest 6 bits of `entry`.
     #[inline(always)]
     fn skip(&mut self, entry: u32) {
-        self.window <<= entry & 63;
-        self.held = self.held.wrapping_sub(entry); // what lies above 6 bits is masked away by `refill`
+        self.bit_buffer <<= entry & 63;
+        self.bits_left = self.bits_left.wrapping_sub(entry); // `refill` masks the effect of the higher bits away
     }
 
-    /// The first bits.
     #[inline(always)]
-    fn head(&self) -> usize {
-        (self.window >> (64 - LOOK)) as usize
+    fn peek(&self) -> usize {
+        (self.bit_buffer >> (64 - AC_PEEK_BITS)) as usize
     }
 
-    /// One symbol by the canonical way; the window is full before and after.
+    /// Decodes one symbol of any length. Returns its advance and its value. Refills the bit buffer before and after.
     #[inline(always)]
-    fn one(&mut self, canonical: &Canonical) -> Option<(usize, i32)> {
+    fn canonical_symbol(&mut self, canonical: &CanonicalCode) -> Option<(usize, i32)> {
         self.refill();
-        let (advance, bits, length) = canonical.read(self.window)?;
-        let value = self.value(bits, length);
+        let (advance, extra_bits, length) = canonical.decode(self.bit_buffer)?;
+        let value = self.value(extra_bits, length);
         self.refill();
         Some((advance, value))
     }
 
-    /// Steps over a code, reads the value behind it.
+    /// Skips a code of `length` bits and reads the value after it.
     #[inline(always)]
-    fn value(&mut self, bits: u32, length: u32) -> i32 {
+    fn value(&mut self, extra_bits: u32, length: u32) -> i32 {
         self.skip(length);
-        let raw = (self.window >> 1 >> (63 - bits)) as u32;
-        let value = extend(raw, bits, self.window);
-        self.skip(bits);
+        let raw = (self.bit_buffer >> 1 >> (63 - extra_bits)) as u32;
+        let value = extend(raw, extra_bits, self.bit_buffer);
+        self.skip(extra_bits);
         value
     }
 
+    /// Decodes the symbol of an [`INCOMPLETE`] entry. Returns its advance and its value.
     #[inline(always)]
-    fn more(&mut self, entry: u32, canonical: &Canonical) -> Option<(usize, i32)> {
+    fn incomplete_symbol(&mut self, entry: u32, canonical: &CanonicalCode) -> Option<(usize, i32)> {
         match entry & 63 {
-            0 => self.one(canonical),
+            0 => self.canonical_symbol(canonical),
             length => {
                 self.refill();
                 let value = self.value(entry >> 16 & 15, length);
@@ -124,168 +126,187 @@ impl View<'_> {
     }
 
     #[inline(always)]
-    fn difference(&mut self, dc: &Dc) -> Option<i32> {
-        let entry = u32::from(dc.fast[(self.window >> (64 - DC_LOOK)) as usize]);
+    fn dc_difference(&mut self, dc: &DcTable) -> Option<i32> {
+        let entry = u32::from(dc.lookup[(self.bit_buffer >> (64 - DC_PEEK_BITS)) as usize]);
         if entry == 0 {
-            return self.one(&dc.canonical).map(|(_, value)| value);
+            return self.canonical_symbol(&dc.canonical).map(|(_, value)| value);
         }
         Some(self.value(entry >> 8 & 15, entry & 31))
     }
 
-    /// The AC coefficients of a block; the zigzag index of the last one. `None` if it is no block.
+    /// Reads the AC coefficients of a block. Returns the zigzag index of the last one; `None` if the data are invalid.
     #[inline(always)]
-    fn coefficients(&mut self, ac: &Ac, block: &mut Block) -> Option<usize> {
-        let mut at = 0;
-        let mut put = |at: usize, value: i16| block[usize::from(PLACE[at % 256]) % 64] = value;
+    fn ac_coefficients(&mut self, ac: &AcTable, block: &mut Block) -> Option<usize> {
+        let mut k = 0;
+        let mut store = |k: usize, value: i16| block[usize::from(STORE_POSITION[k % 256]) % 64] = value;
         loop {
-            macro_rules! look {
+            macro_rules! decode_symbols {
                 () => {
-                    let entry = ac.fast[self.head()];
-                    if entry & MORE == 0 {
+                    let entry = ac.lookup[self.peek()];
+                    if entry & INCOMPLETE == 0 {
                         self.skip(entry);
-                        let first = at + 1 + (entry >> 16 & 15) as usize;
-                        at += (entry >> 8 & 0xFF) as usize;
-                        // With one symbol both places are the same, and its value comes last.
-                        put(at, ((entry << 8) as i32 >> 28) as i16);
-                        put(first, (entry as i32 >> 24) as i16);
-                        if at >= 63 {
-                            let last = ended(at);
+                        let first = k + 1 + (entry >> 16 & 15) as usize;
+                        k += (entry >> 8 & 0xFF) as usize;
+                        // With one symbol `first` equals `k`, and the first value replaces the second.
+                        store(k, ((entry << 8) as i32 >> 28) as i16);
+                        store(first, (entry as i32 >> 24) as i16);
+                        if k >= 63 {
+                            let last = last_index(k);
                             if last.is_none() && first == 63 {
-                                // The second symbol is not this block's.
+                                // The first symbol ended the block; the second one belongs to the next block.
                                 self.rewind(entry as usize & 63);
-                                self.one(&ac.canonical)?;
+                                self.canonical_symbol(&ac.canonical)?;
                                 return Some(63);
                             }
                             return last;
                         }
                     } else {
-                        let (advance, value) = self.more(entry, &ac.canonical)?;
-                        at += advance;
-                        put(at, value as i16);
-                        if at >= 63 {
-                            return ended(at);
+                        let (advance, value) = self.incomplete_symbol(entry, &ac.canonical)?;
+                        k += advance;
+                        store(k, value as i16);
+                        if k >= 63 {
+                            return last_index(k);
                         }
                     }
                 };
             }
-            // The difference has taken at most 23 of 56 bits.
-            look!();
-            look!();
-            look!();
+            // The DC difference took at most 23 of 56 bits, which leaves enough for three lookups of 11 bits.
+            decode_symbols!();
+            decode_symbols!();
+            decode_symbols!();
             self.refill();
-            look!();
-            look!();
-            look!();
-            look!();
-            look!();
+            decode_symbols!();
+            decode_symbols!();
+            decode_symbols!();
+            decode_symbols!();
+            decode_symbols!();
             self.refill();
         }
     }
 
-    /// As [`coefficients`](Self::coefficients) without the coefficients, from looks that give as many symbols as they
-    /// can tell apart.
+    /// Skips the AC coefficients of a block, as many symbols a lookup as its bits determine. Returns the zigzag index
+    /// of the last coefficient.
     #[inline(always)]
-    fn skip_coefficients(&mut self, ac: &Ac) -> Option<usize> {
-        let mut at = 0;
+    fn skip_ac_coefficients(&mut self, ac: &AcTable) -> Option<usize> {
+        let mut k = 0;
         loop {
-            macro_rules! look {
+            macro_rules! skip_symbols {
                 () => {
-                    let entry = u32::from(ac.skip[self.head()]);
-                    if entry & MORE == 0 {
+                    let entry = u32::from(ac.skip_lookup[self.peek()]);
+                    if entry & INCOMPLETE == 0 {
                         self.skip(entry);
-                        let before = at;
-                        at += (entry >> 8) as usize;
-                        if at >= 63 {
-                            if let Some(last) = ended(at) {
+                        let before = k;
+                        k += (entry >> 8) as usize;
+                        if k >= 63 {
+                            if let Some(last) = last_index(k) {
                                 return Some(last);
                             }
-                            // The block's last coefficient ended it, and the look went on; or this is no block.
+                            // Either coefficient 63 ended the block and the lookup went on into the next block, or the
+                            // data are invalid. Single symbols from here on tell which.
                             self.rewind(entry as usize & 63);
-                            at = before;
+                            k = before;
                             break;
                         }
                     } else {
-                        at += self.one(&ac.canonical)?.0;
-                        if at >= 63 {
-                            return ended(at);
+                        k += self.canonical_symbol(&ac.canonical)?.0;
+                        if k >= 63 {
+                            return last_index(k);
                         }
                     }
                 };
             }
-            look!();
+            skip_symbols!();
             self.refill();
-            look!();
-            look!();
+            skip_symbols!();
+            skip_symbols!();
             self.refill();
         }
-        while at < 63 {
-            at += self.one(&ac.canonical)?.0;
+        while k < 63 {
+            k += self.canonical_symbol(&ac.canonical)?.0;
         }
-        ended(at)
+        last_index(k)
     }
 
-    /// Steps back.
+    /// Moves back by `bits` and refills the bit buffer.
     #[inline(always)]
     fn rewind(&mut self, bits: usize) {
-        let position = (8 * self.at).wrapping_sub((self.held & 63) as usize + bits);
-        (self.at, self.window, self.held) = (position / 8, 0, 0);
+        let position = (8 * self.next_byte).wrapping_sub((self.bits_left & 63) as usize + bits);
+        (self.next_byte, self.bit_buffer, self.bits_left) = (position / 8, 0, 0);
         self.refill();
         self.skip((position % 8) as u32);
         self.refill();
     }
 }
 
-impl<'a> Bits<'a> {
-    /// Starts at byte `at` of `bytes`, which end with at least [`PADDING`] bytes that are no data.
-    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Bits { bytes, at, window: 0, held: 0 }
+impl<'a> BitReader<'a> {
+    /// Starts at byte `offset` of `bytes`. At least [`DATA_PADDING`] bytes must follow the data.
+    pub(crate) fn new(bytes: &'a [u8], offset: usize) -> Self {
+        BitReader { bytes, next_byte: offset, bit_buffer: 0, bits_left: 0 }
     }
 
-    /// Bits read so far, from the start of the bytes.
+    /// Number of bits from the start of the bytes to the next bit.
     pub(crate) fn position(&self) -> usize {
-        (self.at * 8).wrapping_sub(self.held as usize & 63)
+        (self.next_byte * 8).wrapping_sub(self.bits_left as usize & 63)
     }
 
-    /// Reads a block's coefficients, all but DC, into `block`; the result is DC's difference and the zigzag index of
-    /// the last coefficient. `None` for what no encoder writes.
+    /// Reads a block's AC coefficients into `block`. Returns the DC difference and the zigzag index of the last
+    /// coefficient; `None` if the data are invalid.
     #[inline(always)]
-    pub(crate) fn block(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
-        self.read::<false>(dc, ac, block)
+    pub(crate) fn read_block(&mut self, dc: &DcTable, ac: &AcTable, block: &mut Block) -> Option<(i32, usize)> {
+        self.read_or_skip_block::<false>(dc, ac, block)
     }
 
-    /// Steps over a block; DC's difference.
+    /// Skips a block. Returns its DC difference. `unused` may be overwritten.
     #[inline(always)]
-    pub(crate) fn skip_block(&mut self, dc: &Dc, ac: &Ac, unused: &mut Block) -> Option<i32> {
-        let (difference, _) =
-            if ac.skips { self.read::<true>(dc, ac, unused) } else { self.read::<false>(dc, ac, unused) }?;
+    pub(crate) fn skip_block(&mut self, dc: &DcTable, ac: &AcTable, unused: &mut Block) -> Option<i32> {
+        let (difference, _) = if ac.has_skip_lookup {
+            self.read_or_skip_block::<true>(dc, ac, unused)
+        } else {
+            self.read_or_skip_block::<false>(dc, ac, unused)
+        }?;
         Some(difference)
     }
 
     #[inline(always)]
-    fn read<const SKIP: bool>(&mut self, dc: &Dc, ac: &Ac, block: &mut Block) -> Option<(i32, usize)> {
-        // What the window holds comes from the last eight bytes: `rewind` may need them.
-        let base = self.at.saturating_sub(8);
+    fn read_or_skip_block<const SKIP: bool>(
+        &mut self,
+        dc: &DcTable,
+        ac: &AcTable,
+        block: &mut Block,
+    ) -> Option<(i32, usize)> {
+        // The bit buffer holds bits of the last eight bytes, and `rewind` may go back to them.
+        let base = self.next_byte.saturating_sub(8);
         let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
-        view.refill();
-        let difference = view.difference(dc)?;
-        // No closure: it would be compiled for the baseline.
-        let last = if SKIP { view.skip_coefficients(ac) } else { view.coefficients(ac, block) }?;
-        (self.window, self.held) = (view.window, view.held);
-        self.at = base + view.at;
+        let mut reader = BlockReader {
+            bytes,
+            next_byte: self.next_byte - base,
+            bit_buffer: self.bit_buffer,
+            bits_left: self.bits_left,
+        };
+        reader.refill();
+        let difference = reader.dc_difference(dc)?;
+        // A closure in place of this `if` would be compiled without the caller's target features.
+        let last = if SKIP { reader.skip_ac_coefficients(ac) } else { reader.ac_coefficients(ac, block) }?;
+        (self.bit_buffer, self.bits_left) = (reader.bit_buffer, reader.bits_left);
+        self.next_byte = base + reader.next_byte;
         Some((difference, last))
     }
 
-    /// Steps over the first bits of a byte, at most 7.
+    /// Skips at most 7 bits: those of the first byte that precede an entry of a seek index.
     pub(crate) fn skip_bits(&mut self, bits: u32) -> Option<()> {
-        // What the window holds comes from the last eight bytes: `rewind` may need them.
-        let base = self.at.saturating_sub(8);
+        // The bit buffer holds bits of the last eight bytes, and `rewind` may go back to them.
+        let base = self.next_byte.saturating_sub(8);
         let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut view = View { bytes, at: self.at - base, window: self.window, held: self.held };
-        view.refill();
-        view.skip(bits);
-        (self.window, self.held) = (view.window, view.held);
-        self.at = base + view.at;
+        let mut reader = BlockReader {
+            bytes,
+            next_byte: self.next_byte - base,
+            bit_buffer: self.bit_buffer,
+            bits_left: self.bits_left,
+        };
+        reader.refill();
+        reader.skip(bits);
+        (self.bit_buffer, self.bits_left) = (reader.bit_buffer, reader.bits_left);
+        self.next_byte = base + reader.next_byte;
         Some(())
     }
 }
@@ -293,79 +314,79 @@ impl<'a> Bits<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::huffman::Code;
+    use crate::huffman::HuffmanSpec;
 
-    /// Codes 00, 01, 100, 1010, 10110 of the AC symbols; 00, 01, 10 for differences of no, one and two bits.
-    fn tables(symbols: &[u8]) -> (Dc, Ac) {
+    /// AC symbols have the codes 00, 01, 100, 1010 and 10110; DC differences of no, one and two bits 00, 01 and 10.
+    fn tables(symbols: &[u8]) -> (DcTable, AcTable) {
         let mut counts = [0; 16];
         counts[1] = 2;
         counts[2..symbols.len()].fill(1);
-        let (mut dc, mut ac) = (Dc::default(), Ac::default());
-        let code = Code { counts: &[0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], symbols: &[0, 1, 2] };
-        dc.build(code).unwrap();
-        ac.build(Code { counts: &counts, symbols }, true).unwrap();
+        let (mut dc, mut ac) = (DcTable::default(), AcTable::default());
+        let spec = HuffmanSpec { counts: &[0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], symbols: &[0, 1, 2] };
+        dc.build(spec).unwrap();
+        ac.build(HuffmanSpec { counts: &counts, symbols }, true).unwrap();
         (dc, ac)
     }
 
-    fn stream(bits: &str) -> Vec<u8> {
+    fn padded_bytes(bits: &str) -> Vec<u8> {
         let bits: Vec<u8> = bits.bytes().filter(|bit| *bit != b' ').map(|bit| bit - b'0').collect();
         let mut bytes: Vec<u8> =
             bits.chunks(8).map(|byte| byte.iter().enumerate().fold(0, |all, (i, bit)| all | bit << (7 - i))).collect();
-        bytes.resize(bytes.len() + PADDING, 0);
+        bytes.resize(bytes.len() + DATA_PADDING, 0);
         bytes
     }
 
-    /// Decoded and stepped over, blocks end at the same bit.
-    fn read(tables: &(Dc, Ac), text: &str) -> Option<(i32, usize, Block, usize)> {
-        let bytes = stream(text);
-        let (mut one, mut other) = (Bits::new(&bytes, 0), Bits::new(&bytes, 0));
+    /// Reads one block. Skipping it must return the same difference and end at the same bit.
+    fn read(tables: &(DcTable, AcTable), text: &str) -> Option<(i32, usize, Block, usize)> {
+        let bytes = padded_bytes(text);
+        let (mut reader, mut skipper) = (BitReader::new(&bytes, 0), BitReader::new(&bytes, 0));
         let mut block = [0; 64];
-        let read = one.block(&tables.0, &tables.1, &mut block);
-        let skipped = other.skip_block(&tables.0, &tables.1, &mut [0; 64]);
+        let read = reader.read_block(&tables.0, &tables.1, &mut block);
+        let skipped = skipper.skip_block(&tables.0, &tables.1, &mut [0; 64]);
         assert_eq!(read.map(|(difference, _)| difference), skipped);
         let (difference, last) = read?;
-        assert_eq!(one.position(), other.position());
-        Some((difference, last, block, one.position()))
+        assert_eq!(reader.position(), skipper.position());
+        Some((difference, last, block, reader.position()))
     }
 
     #[test]
-    fn values_go_to_their_places() {
-        // End, one bit at once, sixteen zeros, two bits after two zeros, ten bits at once.
+    fn coefficients_are_stored_in_natural_order() {
+        // EOB, one extra bit, a run of sixteen zeros, two extra bits after two zeros, ten extra bits.
         let tables = tables(&[0x00, 0x01, 0xF0, 0x22, 0x0A]);
-        // DC's -2, then 1, 3 behind two zeros, -1023, the end.
+        // The DC difference -2, then 1, 3 after two zeros, -1023, EOB.
         let (difference, last, block, bits) = read(&tables, "10 01 011 1010 11 10110 0000000000 00").unwrap();
         assert_eq!((difference, last, bits), (-2, 5, 30));
-        assert_eq!(block[NATURAL[1] as usize], 1);
-        assert_eq!(block[NATURAL[4] as usize], 3);
-        assert_eq!(block[NATURAL[5] as usize], -1023);
+        assert_eq!(block[NATURAL_ORDER[1] as usize], 1);
+        assert_eq!(block[NATURAL_ORDER[4] as usize], 3);
+        assert_eq!(block[NATURAL_ORDER[5] as usize], -1023);
         assert_eq!(block.iter().filter(|value| **value != 0).count(), 3);
-        // DC alone.
+        // A block without AC coefficients.
         assert_eq!(read(&tables, "00 00").map(|(difference, last, _, bits)| (difference, last, bits)), Some((0, 0, 4)));
     }
 
     #[test]
     fn the_last_coefficient_ends_a_block() {
         let tables = tables(&[0x00, 0x01, 0xF0, 0xE1, 0xE2]);
-        // Three times sixteen zeros and one behind fourteen: the 63rd. What follows is the next block's.
+        // Three runs of sixteen zeros, then 1 after fourteen zeros: coefficient 63. The next bits are the next block's.
         for next in ["00", "01", "1001", "10100000"] {
             let text = format!("00 100 100 100 1010 1 {next}");
             let (_, last, block, bits) = read(&tables, &text).unwrap();
             assert_eq!((last, bits, block[63]), (63, 16, 1), "{next}");
         }
-        // All 63, one after the other.
+        // All 63 AC coefficients are 1.
         let (_, last, block, bits) = read(&tables, &format!("00 {} 01", "01 1 ".repeat(63))).unwrap();
         assert_eq!((last, bits), (63, 2 + 3 * 63));
         assert!(block[1..].iter().all(|value| *value == 1));
-        // One behind fifteen zeros more is the 64th.
+        // Advances of 48, 1 and 15 lead to coefficient 64, which is beyond the block.
         assert!(read(&tables, "00 100 100 100 01 1 1010 1 00").is_none());
     }
 
     #[test]
-    fn codes_of_nothing_are_refused() {
+    fn invalid_codes_are_rejected() {
         let tables = tables(&[0x00, 0x01, 0xF0]);
         assert!(read(&tables, "00 1111111111111111111111").is_none());
         assert!(read(&tables, "11 00").is_none());
-        let full = Code { counts: &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], symbols: &[0, 1] };
-        assert!(Dc::default().build(full).is_err());
+        let full = HuffmanSpec { counts: &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], symbols: &[0, 1] };
+        assert!(DcTable::default().build(full).is_err());
     }
 }

@@ -1,20 +1,20 @@
-//! Samples of a row to RGBA.
+//! Converts rows of samples to RGBA.
 
-/// The meaning of a JPEG's components.
+/// The colour space of a JPEG's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorTransform {
-    /// One component: gray.
+    /// One gray component.
     Gray,
-    /// Three: JFIF's YCbCr.
+    /// Three components in JFIF's YCbCr.
     YCbCr,
-    /// Three: red, green and blue as they are.
+    /// Red, green and blue.
     Rgb,
 }
 
 impl ColorTransform {
-    /// libjpeg's rules: JFIF's marker, else Adobe's with its transform, else the components' identifiers. None where the
-    /// number of components is neither 1 nor 3.
-    pub fn of(jfif: bool, adobe: Option<u8>, identifiers: &[u8]) -> Option<ColorTransform> {
+    /// Detects the colour space by libjpeg's rules: a JFIF marker means YCbCr; else an Adobe marker's transform
+    /// decides; else the components' identifiers. Returns `None` for numbers of components other than 1 and 3.
+    pub fn detect(jfif: bool, adobe: Option<u8>, identifiers: &[u8]) -> Option<ColorTransform> {
         match (identifiers.len(), jfif, adobe) {
             (1, ..) => Some(ColorTransform::Gray),
             (3, false, Some(0)) => Some(ColorTransform::Rgb),
@@ -41,16 +41,16 @@ pub(crate) fn rgb_row([red, green, blue]: [&[u8]; 3], target: &mut [u8]) {
     }
 }
 
-/// Pixels that are converted together: what the compiler makes the best vectors of.
+/// Number of pixels that are converted together. The compiler vectorizes loops of this length best.
 const CHUNK: usize = 32;
 
-/// `y`, `cb` and `cr` are as long as the target has pixels.
+/// Converts a row. `y`, `cb` and `cr` have one sample for each pixel of `target`.
 #[inline(always)]
 pub(crate) fn ycbcr_row([y, cb, cr]: [&[u8]; 3], target: &mut [u8]) {
     let (target, _) = target.as_chunks_mut::<4>();
     let chunks = y.as_chunks().0.iter().zip(cb.as_chunks().0).zip(cr.as_chunks().0);
     for (target, ((y, cb), cr)) in target.as_chunks_mut::<CHUNK>().0.iter_mut().zip(chunks) {
-        ycbcr(y, cb, cr, target);
+        ycbcr_to_rgb(y, cb, cr, target);
     }
     let rest = target.len() % CHUNK;
     if rest == 0 {
@@ -59,42 +59,44 @@ pub(crate) fn ycbcr_row([y, cb, cr]: [&[u8]; 3], target: &mut [u8]) {
     if let (Some(y), Some(cb), Some(cr)) = (y.last_chunk(), cb.last_chunk(), cr.last_chunk())
         && let Some(target) = target.last_chunk_mut()
     {
-        ycbcr(y, cb, cr, target); // some pixels a second time, which is cheaper than to move the rest about
+        // The last chunk overlaps the chunk before it. Converting pixels twice is cheaper than copying the rest.
+        ycbcr_to_rgb(y, cb, cr, target);
     } else {
         let mut padded = [[0; CHUNK]; 3];
         for (padded, row) in padded.iter_mut().zip([y, cb, cr]) {
             padded[..rest].copy_from_slice(row);
         }
         let mut pixels = [[0; 4]; CHUNK];
-        ycbcr(&padded[0], &padded[1], &padded[2], &mut pixels);
+        ycbcr_to_rgb(&padded[0], &padded[1], &padded[2], &mut pixels);
         target.copy_from_slice(&pixels[..rest]);
     }
 }
 
-/// JFIF's YCbCr → RGB: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y + 1.772 cb, with cb and cr around 128, in
-/// 16-bit fixed point, rounded and clamped.
+/// Converts JFIF's YCbCr to RGB: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y + 1.772 cb, with 128
+/// subtracted from cb and cr, in fixed point with 16 fractional bits, rounded and clamped.
 ///
-/// Sixteen bits a value keep twice as many pixels in a vector as the 32 of the products: whole multiples are taken out of
-/// the factors, which leaves less than a half, and of the products only the upper halves are formed.
+/// Values of 16 bits put twice as many pixels into a vector as the 32 bits of the products would. To stay within 16
+/// bits, whole multiples are split off the factors, which leaves factors below one half, and only the high halves of
+/// the products are computed.
 #[inline(always)]
-fn ycbcr(y: &[u8; CHUNK], cb: &[u8; CHUNK], cr: &[u8; CHUNK], target: &mut [[u8; 4]; CHUNK]) {
+fn ycbcr_to_rgb(y: &[u8; CHUNK], cb: &[u8; CHUNK], cr: &[u8; CHUNK], target: &mut [[u8; 4]; CHUNK]) {
     for i in 0..CHUNK {
         let (y, cb, cr) = (i16::from(y[i]), i16::from(cb[i]) - 128, i16::from(cr[i]) - 128);
-        let red = y + cr + ((upper(2 * cr, 26_345) + 1) >> 1);
-        let blue = y + 2 * cb + ((upper(2 * cb, -14_942) + 1) >> 1);
-        // What the two lower halves and a half carry.
-        let lower = cb.wrapping_mul(-22_554) as u16;
-        let sum = lower.wrapping_add(cr.wrapping_mul(18_734) as u16);
-        let carry = u16::from(sum < lower) + (sum >> 15);
-        let green = y - cr + upper(cb, -22_554) + upper(cr, 18_734) + carry as i16;
+        let red = y + cr + ((high_half(2 * cr, 26_345) + 1) >> 1);
+        let blue = y + 2 * cb + ((high_half(2 * cb, -14_942) + 1) >> 1);
+        // The carry from the sum of both low halves, plus one if the sum rounds up.
+        let low = cb.wrapping_mul(-22_554) as u16;
+        let sum = low.wrapping_add(cr.wrapping_mul(18_734) as u16);
+        let carry = u16::from(sum < low) + (sum >> 15);
+        let green = y - cr + high_half(cb, -22_554) + high_half(cr, 18_734) + carry as i16;
         let byte = |value: i16| value.clamp(0, 255) as u8;
         target[i] = [byte(red), byte(green), byte(blue), 255];
     }
 }
 
-/// The upper half of a product.
+/// The high 16 bits of a product.
 #[inline(always)]
-fn upper(value: i16, factor: i16) -> i16 {
+fn high_half(value: i16, factor: i16) -> i16 {
     ((i32::from(value) * i32::from(factor)) >> 16) as i16
 }
 
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixteen_bits_give_what_the_fractions_give() {
+    fn sixteen_bit_conversion_equals_the_fractions() {
         for cb in 0..=255 {
             for y in [0, 1, 77, 128, 254, 255] {
                 let cr: [u8; 256] = std::array::from_fn(|i| i as u8);
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_any_length() {
+    fn rows_of_any_length_are_converted() {
         for length in [1, 31, 32, 33, 70] {
             let row: Vec<u8> = (0..length).map(|i| 3 * i).collect();
             let mut target = vec![0; 4 * row.len()];
@@ -128,8 +130,8 @@ mod tests {
             let mut other = vec![0; 4 * row.len()];
             gray_row(&row, &mut other);
             assert_eq!(target, other);
-            let none = vec![128; row.len()];
-            ycbcr_row([&row, &none, &none], &mut other);
+            let neutral = vec![128; row.len()];
+            ycbcr_row([&row, &neutral, &neutral], &mut other);
             assert_eq!(target, other);
             assert!(target.chunks(4).zip(&row).all(|(pixel, value)| pixel == [*value, *value, *value, 255]));
         }

@@ -1,25 +1,28 @@
-//! A region of a file, from its headers to its pixels.
+//! Decodes a region of a file: headers, scans, upsampling.
 
-use crate::huffman::{Ac, Dc};
+use crate::huffman::{AcTable, DcTable};
 use crate::idct::IdctSize;
 use crate::index::SeekIndex;
 use crate::layout::Layout;
-use crate::markers::{COMPONENTS, Frame};
+use crate::markers::{Frame, FrameComponent, MAX_COMPONENTS, Scan};
 use crate::memory::try_grow;
-use crate::scan::{Coder, Job, Part};
-use crate::stuffing::Destuffed;
-use crate::upsample::{Plane, Rows};
+use crate::scan::{ComponentDecoder, PlaneWindow, ScanDecoder};
+use crate::stuffing::UnstuffedData;
+use crate::upsample::{Plane, RowBuffers};
 use crate::{Error, Rect, Scale, damaged, has_end, scan, upsample};
 
-/// Bytes of a decoded pixel: red, green, blue, 255.
-const PIXEL: usize = 4;
+/// Bytes of a decoded pixel: red, green, blue and 255.
+const PIXEL_BYTES: usize = 4;
 
-/// More pixels than this per byte of file no Huffman-coded JPEG can hold: an MCU covers at most 64 × 16 pixels and its
-/// blocks take at least 8 bits together, which makes 1024. A file beyond it is cut or forged, and is refused before it
-/// costs memory.
-const PIXELS_PER_BYTE: u64 = 2048;
+/// An upper bound of the pixels that a byte of a Huffman-coded JPEG can hold. An MCU covers at most 64 × 16 pixels and
+/// its blocks take at least 8 bits together, which makes 1024 pixels a byte; the bound is twice that. A file beyond it
+/// is truncated or forged, and is rejected before memory is allocated for it.
+const MAX_PIXELS_PER_BYTE: u64 = 2048;
 
-/// The part of a file that is asked for, and the way to it.
+/// The error for plane windows outside the memory for the planes.
+const OUTSIDE_PLANES: Error = Error::Unsupported("a region beyond its planes");
+
+/// The region to decode, and the options.
 ///
 /// ```
 /// use gpufeed_jpeg::{Decoder, Header, Rect, Request};
@@ -45,77 +48,77 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// All of an image at full size. `size` = (columns, rows) is [`Header::size`](crate::Header::size): a file of
-    /// another size is [`Error::Unsupported`].
+    /// Requests a whole image at full size. `size` = (columns, rows) is [`Header::size`](crate::Header::size). A file
+    /// of another size is [`Error::Unsupported`].
     pub fn new(size: (u32, u32)) -> Self {
         Request { size, region: Rect::whole(size), scale: Scale::Full, fill: false, index: None, build_index: false }
     }
 
-    /// All of the image at a scale, as libjpeg's draft mode. It replaces an earlier region: call [`region`](Self::region) after
-    /// it, in pixels of the scale.
+    /// Requests the whole image at a scale, as libjpeg's draft mode. This replaces an earlier region: call
+    /// [`region`](Self::region) after it, with pixels of the scaled image.
     pub fn scale(mut self, scale: Scale) -> Self {
         (self.scale, self.region) = (scale, Rect::whole(scale.size(self.size)));
         self
     }
 
-    /// A part of the image, in pixels as stored, at the scale.
+    /// Requests a region. It is in pixels of the scaled image, before any EXIF orientation is applied.
     pub fn region(mut self, region: Rect) -> Self {
         self.region = region;
         self
     }
 
-    /// With true, a damaged or cut file is decoded as far as it goes, the rest gray (128), with the pixels that libjpeg-turbo
-    /// makes of it; off by default: it is [`Error::Damaged`].
+    /// With true, a damaged or truncated file is decoded to the same pixels as by libjpeg-turbo; missing parts are gray
+    /// (128). By default such a file is [`Error::Damaged`].
     ///
-    /// Without it a file is damaged if its end is missing, or if the region needs data that cannot be decoded: damage
-    /// after the region is not noticed.
+    /// By default a file is damaged if its end-of-image marker is missing, or if data that the region needs cannot be
+    /// decoded. Damage after the region is not detected.
     pub fn fill(mut self, fill: bool) -> Self {
         self.fill = fill;
         self
     }
 
-    /// Decodes from inside the file where `index` says so. Pixels are the same without it.
+    /// Starts decoding inside the file with the help of a seek index. The pixels are the same as without it.
     ///
-    /// The index must be that of exactly this file: one of another file may give wrong pixels, or is found not to fit and
-    /// left aside. It never gives a panic.
+    /// The index must belong to exactly this file. An index of another file is ignored if the decoder detects the
+    /// mismatch, and leads to wrong pixels otherwise. It never causes a panic.
     pub fn index(mut self, index: Option<&'a SeekIndex>) -> Self {
         self.index = index;
         self
     }
 
-    /// With true, the file's index is built on the way, unless a given index leads to the region. The scan is then read to its
-    /// end.
+    /// With true, the decoder reads the scan to its end and builds the file's seek index, unless it used the index of
+    /// the request.
     pub fn build_index(mut self, build_index: bool) -> Self {
         self.build_index = build_index;
         self
     }
 }
 
-/// The pixels of a region.
+/// The pixels of a decoded region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decoded<'a> {
-    /// RGBA8 row by row without gaps; alpha is 255.
+    /// RGBA with 8 bits a channel, in rows without gaps. Alpha is 255.
     pub pixels: &'a [u8],
     /// Columns of the region.
     pub width: u32,
     /// Rows of the region.
     pub height: u32,
-    /// How the file was read.
+    /// The use of the seek index.
     pub outcome: Outcome,
 }
 
-/// How a file was read.
+/// The use of the seek index in decoding a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// True if the given index led to the region.
+    /// True if the index of the request was used.
     pub by_index: bool,
-    /// The index, if it was to be built and the file can have one: an undamaged image in one scan.
+    /// The index that [`Request::build_index`] asked for. Only undamaged files with a single scan have one.
     pub index: Option<SeekIndex>,
 }
 
-/// Decodes one file after the other in memory that is reused and grows to the largest image.
+/// Decodes files. Its memory is reused from file to file and grows with the largest image.
 ///
 /// ```
 /// use gpufeed_jpeg::{Decoder, Header, Rect, Request};
@@ -137,22 +140,43 @@ pub struct Outcome {
 /// ```
 #[derive(Debug, Default)]
 pub struct Decoder {
-    tables: Box<Tables>,
-    destuffed: Destuffed,
+    tables: Box<HuffmanTables>,
+    data: UnstuffedData,
     planes: Vec<u8>,
-    rows: Rows,
+    row_buffers: RowBuffers,
     pixels: Vec<u8>,
 }
 
-/// The tables of each component. They are kept from file to file, as many files share them.
+/// The Huffman tables of each component. They are kept from file to file, because many files have the same tables.
 #[derive(Debug, Default)]
-struct Tables {
-    dc: [Dc; COMPONENTS],
-    ac: [Ac; COMPONENTS],
+struct HuffmanTables {
+    dc: [DcTable; MAX_COMPONENTS],
+    ac: [AcTable; MAX_COMPONENTS],
+}
+
+impl HuffmanTables {
+    /// Builds the tables of all components. Returns for each component the index of its tables.
+    fn build(
+        &mut self,
+        components: &[FrameComponent<'_>],
+        with_skip_lookup: bool,
+    ) -> Result<[usize; MAX_COMPONENTS], Error> {
+        let mut slots = [0; MAX_COMPONENTS];
+        for (i, component) in components.iter().enumerate() {
+            // Both chroma components have the same tables in nearly all files.
+            let shares_tables = i == 2 && component.ac == components[1].ac && component.dc == components[1].dc;
+            slots[i] = if shares_tables { 1 } else { i };
+            if !shares_tables {
+                self.dc[i].build(component.dc).map_err(Error::Unsupported)?;
+                self.ac[i].build(component.ac, with_skip_lookup).map_err(Error::Unsupported)?;
+            }
+        }
+        Ok(slots)
+    }
 }
 
 impl Decoder {
-    /// Decodes the region into the decoder's own memory.
+    /// Decodes a region into the decoder's own memory.
     ///
     /// # Errors
     /// [`Error`] has the reason. The decoder can be used again.
@@ -160,149 +184,176 @@ impl Decoder {
         let mut pixels = std::mem::take(&mut self.pixels);
         let outcome = self.decode_into(bytes, request, &mut pixels);
         self.pixels = pixels;
-        let outcome = outcome?; // from here on the region lies within the image
+        let outcome = outcome?; // an `Ok` proves that the region lies within the image
         let Rect { width, height, .. } = request.region;
-        let length = PIXEL * width as usize * height as usize;
+        let length = PIXEL_BYTES * width as usize * height as usize;
         Ok(Decoded { pixels: &self.pixels[..length], width, height, outcome })
     }
 
-    /// As [`decode`](Self::decode), with the pixels at the start of `target`, which grows to what the whole image takes:
-    /// 4 × columns × rows bytes.
+    /// Decodes a region into the start of `target`. `target` grows to 4 × columns × rows bytes of the whole image.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode). The content of `target` is then undefined.
+    /// [`Error`] has the reason. The content of `target` is then undefined. The decoder can be used again.
     pub fn decode_into(&mut self, bytes: &[u8], request: &Request<'_>, target: &mut Vec<u8>) -> Result<Outcome, Error> {
         let &Request { region, scale, size, .. } = request;
         let (width, height) = scale.size(size);
         if !region.is_inside((width, height)) {
             return Err(Error::Region { region, width, height });
         }
-        let (frame, layout) = open(bytes, request)?;
-        self.decode_frame(bytes, (&frame, &layout), request, target)
+        let (frame, layout) = read_headers(bytes, request)?;
+        self.reserve_for(bytes, &frame, target)?;
+        let mut windows = plane_windows(&mut self.planes, &layout, region)?;
+        // Blocks outside the region are skipped with lookup tables of their own. Building these takes as long as
+        // reading some hundred blocks, so they are built only if many blocks may be skipped.
+        let is_whole = (layout.width, layout.height) == (region.width as usize, region.height as usize);
+        let table_slots = self.tables.build(frame.components(), request.index.is_none() && !is_whole)?;
+
+        let mut outcome = Outcome::default();
+        for scan in frame.scans() {
+            let components = component_decoders(&self.tables, table_slots, &frame, scan);
+            outcome = decode_scan(bytes, request, &mut self.data, &frame, scan, &components, &mut windows)?;
+        }
+        for (i, window) in windows.iter_mut().enumerate() {
+            if !frame.scans().iter().any(|scan| scan.component_indices().contains(&i)) {
+                window.samples.fill(128); // the file was truncated before the component's scan
+            }
+        }
+        write_pixels(&frame, &layout, region, &windows, &mut self.row_buffers, target);
+        Ok(outcome)
     }
 
-    /// Bytes that its memory has grown to: of files, of planes, and columns of rows.
+    /// Sizes that the memory has grown to: file length, bytes of planes, image width.
     #[doc(hidden)]
     pub fn sizes(&self) -> [usize; 3] {
-        [self.destuffed.size(), self.planes.len(), self.rows.columns()]
+        [self.data.capacity(), self.planes.len(), self.row_buffers.columns()]
     }
 
-    /// Grows to what another one has grown to.
+    /// Grows the memory to the [`sizes`](Self::sizes) of another decoder.
     #[doc(hidden)]
     pub fn reserve(&mut self, [file, planes, columns]: [usize; 3]) {
-        self.destuffed.reserve(file);
-        // Memory that is not available now is asked for again when it is needed.
+        self.data.reserve(file);
+        // If this allocation fails, decoding requests it again and reports the error.
         let _ = try_grow(&mut self.planes, planes);
-        self.rows.reserve(columns);
+        self.row_buffers.reserve(columns);
     }
 
-    fn decode_frame(
-        &mut self,
-        bytes: &[u8],
-        (frame, layout): (&Frame<'_>, &Layout),
-        request: &Request<'_>,
-        target: &mut Vec<u8>,
-    ) -> Result<Outcome, Error> {
-        let region = request.region;
-        let components = frame.components();
-
-        // Whatever the region: the next one of this image may be larger.
-        let (across, down) = frame.mcus();
-        let blocks: usize = components.iter().map(|component| component.across * component.down).sum();
-        try_grow(&mut self.planes, product(&[across, down, blocks, 64])?)?;
-        try_grow(target, product(&[PIXEL, frame.size.0, frame.size.1])?)?;
-        self.destuffed.reserve(bytes.len());
-        self.rows.reserve(frame.size.0);
-
-        let mut rest = self.planes.as_mut_slice();
-        let mut parts: [Part<'_>; COMPONENTS] = Default::default();
-        for (part, component) in parts.iter_mut().zip(&layout.components) {
-            let window = component.window(region);
-            let side = component.size.samples();
-            part.size = component.size;
-            part.columns = (window.left / side, (window.left + window.width).div_ceil(side));
-            part.rows = (window.top / side, (window.top + window.height).div_ceil(side));
-            let length = part.stride() * side * (part.rows.1 - part.rows.0);
-            let (samples, behind) =
-                rest.split_at_mut_checked(length).ok_or(Error::Unsupported("a region beyond its planes"))?;
-            (part.samples, rest) = (samples, behind);
-        }
-
-        // Blocks outside the region are stepped over by tables of their own, which take as long to make as some hundred
-        // blocks to read.
-        let everything = (layout.width, layout.height) == (region.width as usize, region.height as usize);
-        let skips = request.index.is_none() && !everything;
-        let Tables { dc, ac } = &mut *self.tables;
-        let mut slots = [0; COMPONENTS];
-        for (i, component) in components.iter().enumerate() {
-            // Chroma components nearly always share their codes.
-            slots[i] =
-                if i == 2 && component.ac == components[1].ac && component.dc == components[1].dc { 1 } else { i };
-            if slots[i] == i {
-                dc[i].build(component.dc).map_err(Error::Unsupported)?;
-                ac[i].build(component.ac, skips).map_err(Error::Unsupported)?;
-            }
-        }
-        let (mut indexed, mut built) = (false, None);
-        for scan in frame.scans() {
-            let coders: [Coder<'_>; COMPONENTS] = std::array::from_fn(|slot| {
-                let i = scan.members().get(slot).copied().unwrap_or(0);
-                let (across, down) = frame.blocks(i, scan);
-                let steps = scan::in_rows(&components[i].steps);
-                Coder { across, down, dc: &dc[slots[i]], ac: &ac[slots[i]], steps }
-            });
-            let mut own: [Part<'_>; COMPONENTS] = Default::default();
-            own.iter_mut().zip(scan.members()).for_each(|(own, &i)| *own = std::mem::take(&mut parts[i]));
-            let count = scan.members().len();
-            let mut job = Job { bytes, scan, coders: &coders[..count], parts: &mut own[..count] };
-            let one = frame.is_in_one_scan();
-            let sought = request.index.filter(|_| one).and_then(|index| job.read_indexed(&mut self.destuffed, index));
-            indexed = sought.is_some();
-            if !indexed {
-                built = match job.read_whole(&mut self.destuffed, one && request.build_index) {
-                    None if request.fill => {
-                        damaged::read(&mut job).ok_or(Error::Unsupported("a region beyond its planes"))?;
-                        None
-                    }
-                    None => return Err(Error::Damaged("the scan is damaged or cut")),
-                    Some(built) => built,
-                };
-            }
-            own.into_iter().zip(scan.members()).for_each(|(own, &i)| parts[i] = own);
-        }
-        for (i, part) in parts.iter_mut().enumerate() {
-            if !frame.scans().iter().any(|scan| scan.members().contains(&i)) {
-                part.samples.fill(128); // its scan was cut off
-            }
-        }
-
-        let plane = |i: usize| {
-            let (part, component): (&Part<'_>, _) = (&parts[i], layout.components[i]);
-            let side = part.size.samples();
-            let (left, top) = (side * part.columns.0, side * part.rows.0);
-            Plane { component, samples: &*part.samples, stride: part.stride(), left, top }
-        };
-        let row = region.width as usize * PIXEL;
-        let target = &mut target[..row * region.height as usize];
-        match components.len() {
-            1 => upsample::finish(&[plane(0)], frame.transform, region, &mut self.rows, target),
-            _ => {
-                let planes = [plane(0), plane(1), plane(2)];
-                upsample::finish(&planes, frame.transform, region, &mut self.rows, target);
-            }
-        }
-        Ok(Outcome { by_index: indexed, index: built })
+    /// Grows the memory for the whole image, because the next region of this image may be larger.
+    fn reserve_for(&mut self, bytes: &[u8], frame: &Frame<'_>, target: &mut Vec<u8>) -> Result<(), Error> {
+        let (mcus_per_row, mcu_rows) = frame.mcus();
+        let blocks: usize = frame.components().iter().map(|component| component.horizontal * component.vertical).sum();
+        try_grow(&mut self.planes, buffer_length(&[mcus_per_row, mcu_rows, blocks, 64])?)?;
+        try_grow(target, buffer_length(&[PIXEL_BYTES, frame.size.0, frame.size.1])?)?;
+        self.data.reserve(bytes.len());
+        self.row_buffers.reserve(frame.size.0);
+        Ok(())
     }
 }
 
-/// Bytes of a buffer; more than there can be where the product does not fit, as on 32-bit systems.
-fn product(factors: &[usize]) -> Result<usize, Error> {
-    let all = factors.iter().try_fold(1_usize, |all, &factor| all.checked_mul(factor));
-    all.ok_or(Error::NoMemory { bytes: usize::MAX })
+/// Splits `planes` into the plane windows of the components for a region.
+fn plane_windows<'a>(
+    planes: &'a mut [u8],
+    layout: &Layout,
+    region: Rect,
+) -> Result<[PlaneWindow<'a>; MAX_COMPONENTS], Error> {
+    let mut rest = planes;
+    let mut windows: [PlaneWindow<'_>; MAX_COMPONENTS] = Default::default();
+    for (window, component) in windows.iter_mut().zip(&layout.components) {
+        let samples = component.window(region);
+        let side = component.idct_size.samples();
+        window.idct_size = component.idct_size;
+        window.columns = (samples.left / side, (samples.left + samples.width).div_ceil(side));
+        window.rows = (samples.top / side, (samples.top + samples.height).div_ceil(side));
+        let length = window.stride() * side * (window.rows.1 - window.rows.0);
+        (window.samples, rest) = rest.split_at_mut_checked(length).ok_or(OUTSIDE_PLANES)?;
+    }
+    Ok(windows)
 }
 
-/// The headers of a file that can be decoded, and its layout at the scale.
-fn open<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>, Layout), Error> {
+/// Returns the tables for each component of a scan, in the order of the scan. Unused elements repeat component 0.
+fn component_decoders<'a>(
+    HuffmanTables { dc, ac }: &'a HuffmanTables,
+    table_slots: [usize; MAX_COMPONENTS],
+    frame: &Frame<'_>,
+    scan: &Scan,
+) -> [ComponentDecoder<'a>; MAX_COMPONENTS] {
+    std::array::from_fn(|position| {
+        let i = scan.component_indices().get(position).copied().unwrap_or(0);
+        let (mcu_width, mcu_height) = frame.mcu_blocks(i, scan);
+        let quantization = scan::to_natural_order(&frame.components()[i].quantization);
+        let (dc, ac) = (&dc[table_slots[i]], &ac[table_slots[i]]);
+        ComponentDecoder { mcu_width, mcu_height, dc, ac, quantization }
+    })
+}
+
+/// Decodes a scan into the plane windows of its components: by the index, else from the start, else as a damaged scan.
+fn decode_scan<'a>(
+    bytes: &[u8],
+    request: &Request<'_>,
+    data: &mut UnstuffedData,
+    frame: &Frame<'_>,
+    scan: &Scan,
+    components: &[ComponentDecoder<'_>],
+    windows: &mut [PlaneWindow<'a>; MAX_COMPONENTS],
+) -> Result<Outcome, Error> {
+    let indices = scan.component_indices();
+    let mut scan_windows: [PlaneWindow<'a>; MAX_COMPONENTS] = Default::default();
+    for (scan_window, &i) in scan_windows.iter_mut().zip(indices) {
+        *scan_window = std::mem::take(&mut windows[i]);
+    }
+    let count = indices.len();
+    let mut decoder =
+        ScanDecoder { bytes, scan, components: &components[..count], windows: &mut scan_windows[..count] };
+    // An index holds places of a single scan.
+    let index = request.index.filter(|_| frame.has_single_scan());
+    let build_index = request.build_index && frame.has_single_scan();
+    let outcome = if index.and_then(|index| decoder.decode_by_index(data, index)).is_some() {
+        Outcome { by_index: true, index: None }
+    } else if let Some(index) = decoder.decode_from_start(data, build_index) {
+        Outcome { by_index: false, index }
+    } else if request.fill {
+        damaged::decode(&mut decoder).ok_or(OUTSIDE_PLANES)?;
+        Outcome::default()
+    } else {
+        return Err(Error::Damaged("the scan is damaged or cut"));
+    };
+    for (scan_window, &i) in scan_windows.into_iter().zip(indices) {
+        windows[i] = scan_window;
+    }
+    Ok(outcome)
+}
+
+/// Upsamples the plane windows and writes the region's pixels to `target`.
+fn write_pixels(
+    frame: &Frame<'_>,
+    layout: &Layout,
+    region: Rect,
+    windows: &[PlaneWindow<'_>; MAX_COMPONENTS],
+    row_buffers: &mut RowBuffers,
+    target: &mut [u8],
+) {
+    let plane = |i: usize| {
+        let (window, component): (&PlaneWindow<'_>, _) = (&windows[i], layout.components[i]);
+        let side = window.idct_size.samples();
+        let (left, top) = (side * window.columns.0, side * window.rows.0);
+        Plane { component, samples: &*window.samples, stride: window.stride(), left, top }
+    };
+    let row = region.width as usize * PIXEL_BYTES;
+    let target = &mut target[..row * region.height as usize];
+    let transform = frame.color_transform;
+    match layout.components.len() {
+        1 => upsample::planes_to_rgba(&[plane(0)], transform, region, row_buffers, target),
+        _ => upsample::planes_to_rgba(&[plane(0), plane(1), plane(2)], transform, region, row_buffers, target),
+    }
+}
+
+/// Returns the product of `factors`, or [`Error::NoMemory`] if it overflows, as it can on 32-bit systems.
+fn buffer_length(factors: &[usize]) -> Result<usize, Error> {
+    let product = factors.iter().try_fold(1_usize, |product, &factor| product.checked_mul(factor));
+    product.ok_or(Error::NoMemory { bytes: usize::MAX })
+}
+
+/// Reads the headers of a supported file, and computes its layout at the request's scale.
+fn read_headers<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>, Layout), Error> {
     let (size, fill) = (request.size, request.fill);
     if !bytes.starts_with(&[0xFF, 0xD8]) {
         return Err(Error::Invalid("no start-of-image marker (SOI)"));
@@ -310,32 +361,35 @@ fn open<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>, Layout
     if !fill && !has_end(bytes) {
         return Err(Error::Damaged("no end-of-image marker"));
     }
-    if u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * PIXELS_PER_BYTE {
+    if u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * MAX_PIXELS_PER_BYTE {
         return Err(Error::Damaged("too few bytes for its size"));
     }
     let frame = Frame::read(bytes, fill).map_err(Error::Unsupported)?;
     if frame.size != (size.0 as usize, size.1 as usize) {
-        return Err(Error::Unsupported("another size than the request has"));
+        return Err(Error::Unsupported("the frame header (SOF) and Request::new differ in the image size"));
     }
     let components = frame.components();
-    let factors = [0, 1, 2].map(|i| components.get(i).map_or((1, 1), |one| (one.across as u8, one.down as u8)));
-    let block = match request.scale {
+    let factors = [0, 1, 2].map(|i| match components.get(i) {
+        Some(component) => (component.horizontal as u8, component.vertical as u8),
+        None => (1, 1),
+    });
+    let idct_size = match request.scale {
         Scale::Full => IdctSize::Eight,
         Scale::Half => IdctSize::Four,
         Scale::Quarter => IdctSize::Two,
         Scale::Eighth => IdctSize::One,
     };
-    let layout = Layout::new(size, &factors[..components.len()], block)
-        .ok_or(Error::Unsupported("sampling factors that do not divide each other"))?;
+    let layout = Layout::new(size, &factors[..components.len()], idct_size)
+        .ok_or(Error::Unsupported("sampling factors whose ratio is not an integer"))?;
     Ok((frame, layout))
 }
 
-/// Checks by a file's headers whether this crate decodes it. The data may still be damaged.
+/// Checks by a file's headers whether this crate supports it. The data may still be damaged.
 ///
 /// # Errors
-/// As [`Decoder::decode`]; the region and the index are not looked at.
+/// The errors of [`Decoder::decode`]. The region and the index are not checked.
 pub fn check(bytes: &[u8], request: &Request<'_>) -> Result<(), Error> {
-    open(bytes, request).map(drop)
+    read_headers(bytes, request).map(drop)
 }
 
 #[cfg(test)]
@@ -343,13 +397,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_region_beyond_every_image_is_an_error() {
+    fn a_region_outside_every_image_is_an_error() {
         let file = b"\xFF\xD8\xFF\xD9";
-        let most = Rect { left: 0, top: 0, width: u32::MAX, height: u32::MAX };
-        let request = Request::new((8, 8)).region(most);
+        let region = Rect { left: 0, top: 0, width: u32::MAX, height: u32::MAX };
+        let request = Request::new((8, 8)).region(region);
         let error = Decoder::default().decode(file, &request).unwrap_err();
-        assert_eq!(error, Error::Region { region: most, width: 8, height: 8 });
-        assert!(matches!(product(&[usize::MAX, 2]), Err(Error::NoMemory { .. })));
-        assert_eq!(product(&[2, 3, 4]), Ok(24));
+        assert_eq!(error, Error::Region { region, width: 8, height: 8 });
+        assert!(matches!(buffer_length(&[usize::MAX, 2]), Err(Error::NoMemory { .. })));
+        assert_eq!(buffer_length(&[2, 3, 4]), Ok(24));
     }
 }

@@ -1,8 +1,8 @@
-//! Why a file was not decoded.
+//! The crate's error type.
 
 use crate::Rect;
 
-/// Why a file was not decoded.
+/// The reason why a file was not decoded.
 ///
 /// ```
 /// use gpufeed_jpeg::{Error, Header};
@@ -12,28 +12,28 @@ use crate::Rect;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is of a kind that this crate leaves to other decoders: progressive, of four components, of 12 bits, or with
-    /// headers that are unusual.
-    #[error("not supported: {0}")]
+    /// The file is of a kind that this crate leaves to other decoders: progressive, with four components, with 12-bit
+    /// samples, or with unusual headers.
+    #[error("unsupported JPEG: {0}")]
     Unsupported(&'static str),
     /// The bytes are not a JPEG, or its headers are invalid.
-    #[error("invalid: {0}")]
+    #[error("invalid JPEG: {0}")]
     Invalid(&'static str),
-    /// The file is cut, or a part of it that the region needs cannot be decoded.
-    #[error("damaged or cut: {0}")]
+    /// The file is truncated, or data that the region needs cannot be decoded.
+    #[error("damaged or truncated JPEG: {0}; Request::fill may still decode it")]
     Damaged(&'static str),
     /// The region is empty or reaches outside the image.
-    #[error("{region:?} is not a part of the image's {width}x{height} pixels")]
+    #[error("the region of the request is empty or reaches outside the image: {region:?} of {width}x{height} pixels")]
     Region {
-        /// The region that was asked for.
+        /// The requested region.
         region: Rect,
-        /// Columns of the image at the scale.
+        /// Columns of the image at the requested scale.
         width: u32,
-        /// Rows of the image at the scale.
+        /// Rows of the image at the requested scale.
         height: u32,
     },
-    /// The system has less memory.
-    #[error("no memory for {bytes} bytes")]
+    /// An allocation failed.
+    #[error("out of memory: an allocation of {bytes} bytes failed")]
     NoMemory {
         /// Bytes of the allocation.
         bytes: usize,
@@ -44,7 +44,8 @@ pub enum Error {
 pub(crate) type Unsupported = &'static str;
 
 impl Error {
-    /// The reason as text without its kind; empty for [`Region`](Self::Region) and [`NoMemory`](Self::NoMemory).
+    /// The reason without the kind of the error. It is empty for [`Region`](Self::Region) and
+    /// [`NoMemory`](Self::NoMemory).
     ///
     /// ```
     /// assert_eq!(gpufeed_jpeg::Error::Unsupported("progressive").reason(), "progressive");

@@ -25,7 +25,7 @@ pub struct Rect {
 }
 
 impl Rect {
-    /// All of an image of `(columns, rows)`.
+    /// The rectangle of a whole image of `(columns, rows)`.
     ///
     /// ```
     /// use gpufeed_jpeg::Rect;
@@ -54,7 +54,7 @@ impl Rect {
     }
 }
 
-/// The size at which a JPEG is decoded: the inverse DCT of each block gives 8, 4, 2 or 1 samples a side.
+/// The size at which a JPEG is decoded. The inverse DCT turns each block into 8 × 8, 4 × 4, 2 × 2 or 1 × 1 samples.
 ///
 /// ```
 /// use gpufeed_jpeg::Scale;
@@ -66,19 +66,19 @@ impl Rect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Scale {
-    /// As it is.
+    /// Full size.
     #[default]
     Full,
     /// Half as many columns and rows, rounded up.
     Half,
-    /// A quarter as many.
+    /// A quarter as many columns and rows, rounded up.
     Quarter,
-    /// An eighth as many.
+    /// An eighth as many columns and rows, rounded up.
     Eighth,
 }
 
 impl Scale {
-    /// Pixels of the full image on the side of one pixel: 1, 2, 4 or 8.
+    /// The number by which columns and rows are divided: 1, 2, 4 or 8.
     pub const fn divisor(self) -> u32 {
         match self {
             Scale::Full => 1,
@@ -88,8 +88,8 @@ impl Scale {
         }
     }
 
-    /// The smallest size at which an image can be decoded that is to be reduced `times` afterwards, so that it is not
-    /// enlarged.
+    /// The smallest scale for an image that is reduced by the factor `times` in all. The scale's divisor is at most
+    /// `times`, so the caller never has to enlarge the decoded image.
     ///
     /// ```
     /// use gpufeed_jpeg::Scale;
@@ -105,12 +105,12 @@ impl Scale {
         }
     }
 
-    /// Returns true if nothing is scaled.
+    /// Returns true for [`Scale::Full`].
     pub fn is_full(&self) -> bool {
         *self == Scale::Full
     }
 
-    /// Columns and rows of an image of `(columns, rows)` at this scale, rounded up.
+    /// The size of an image of `(columns, rows)` at this scale, rounded up.
     pub const fn size(self, (width, height): (u32, u32)) -> (u32, u32) {
         (width.div_ceil(self.divisor()), height.div_ceil(self.divisor()))
     }

@@ -1,9 +1,9 @@
-//! A file's size and kind.
+//! Reads a file's size and kind.
 
 use crate::Error;
 use crate::segments::Segments;
 
-/// The size and the kind of a JPEG, whether this crate decodes it or not.
+/// The size and the kind of any JPEG, including those that this crate does not decode.
 ///
 /// ```
 /// use gpufeed_jpeg::Header;
@@ -19,25 +19,27 @@ use crate::segments::Segments;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header<'a> {
-    /// Columns as stored; a broken file may say 0.
+    /// Columns of the stored image. A damaged file may declare 0.
     pub width: u32,
-    /// Rows as stored; a broken file may say 0.
+    /// Rows of the stored image. A damaged file may declare 0.
     pub height: u32,
-    /// Components: 1 is gray, 3 are colours, 4 are inks.
+    /// Number of components: 1 for gray, 3 for YCbCr or RGB, 4 for CMYK or YCCK.
     pub components: u8,
-    /// True if the image comes in scans that refine it (SOF2, 6, 10 and 14).
+    /// True for progressive files (SOF2, SOF6, SOF10 and SOF14).
     pub progressive: bool,
-    /// Samples of all components in whole MCUs: a decoder that keeps all coefficients needs two bytes for each.
+    /// Number of samples of all components in whole MCUs. A decoder that keeps all coefficients needs two bytes for
+    /// each.
     pub samples: u64,
-    /// The TIFF structure of the first EXIF segment, which has the orientation.
+    /// The TIFF structure of the first EXIF segment. It contains the orientation.
     pub exif: Option<&'a [u8]>,
 }
 
 impl<'a> Header<'a> {
-    /// Reads the segments before the first scan. Nothing is allocated.
+    /// Reads the segments before the first scan. It allocates no memory.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the bytes do not begin as a JPEG does, or have no frame header; [`Error::Damaged`] if the bytes end before it.
+    /// [`Error::Invalid`] if the bytes do not begin with a start-of-image marker or have no frame header;
+    /// [`Error::Damaged`] if the bytes end before the frame header.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Error> {
         if !bytes.starts_with(&[0xFF, 0xD8]) {
             return Err(Error::Invalid("no start-of-image marker (SOI)"));
@@ -46,9 +48,9 @@ impl<'a> Header<'a> {
         let mut exif = None;
         for (marker, payload) in Segments::new(bytes) {
             match marker {
-                // SOF0..15; C4, C8 and CC in their midst are DHT, JPG and DAC.
+                // SOF0..15. C4, C8 and CC among them are DHT, JPG and DAC.
                 0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
-                    let read = Header::of_frame(marker, payload);
+                    let read = Header::from_frame_header(marker, payload);
                     frame = frame.or(Some(read.ok_or(Error::Invalid("the frame header (SOF) is too short"))?));
                 }
                 0xE1 if exif.is_none() => exif = payload.strip_prefix(b"Exif\0\0"),
@@ -63,20 +65,20 @@ impl<'a> Header<'a> {
         Ok(Header { exif, ..header })
     }
 
-    /// Columns and rows as stored.
+    /// Columns and rows of the stored image.
     pub fn size(&self) -> (u32, u32) {
         (self.width, self.height)
     }
 
-    fn of_frame(marker: u8, payload: &[u8]) -> Option<Header<'static>> {
+    fn from_frame_header(marker: u8, payload: &[u8]) -> Option<Header<'static>> {
         let &[_, h1, h0, w1, w0, ref rest @ ..] = payload else { return None };
         let (width, height) = (u32::from(u16::from_be_bytes([w1, w0])), u32::from(u16::from_be_bytes([h1, h0])));
         let (count, components) = rest.split_first().unwrap_or((&0, &[]));
         let components = components.as_chunks::<3>().0;
         let components = &components[..components.len().min((*count).into())];
         let factors = || components.iter().map(|&[_, factors, _]| (u64::from(factors >> 4), u64::from(factors & 15)));
-        let (across, down) = factors().fold((1, 1), |(across, down), (h, v)| (across.max(h), down.max(v)));
-        let mcus = u64::from(width).div_ceil(8 * across) * u64::from(height).div_ceil(8 * down);
+        let (max_h, max_v) = factors().fold((1, 1), |(max_h, max_v), (h, v)| (max_h.max(h), max_v.max(v)));
+        let mcus = u64::from(width).div_ceil(8 * max_h) * u64::from(height).div_ceil(8 * max_v);
         let samples = 64 * mcus * factors().map(|(h, v)| h * v).sum::<u64>();
         let progressive = marker & 3 == 2;
         Some(Header { width, height, components: components.len() as u8, progressive, samples, exif: None })
@@ -92,14 +94,14 @@ mod tests {
     const SCAN: [u8; 12] = [0xFF, Segments::SOS, 0, 8, 1, 1, 0, 0, 63, 0, 0x12, 0x34];
 
     #[test]
-    fn walks_fill_bytes_stray_bytes_and_tables() {
+    fn fill_bytes_stray_bytes_and_tables_are_skipped() {
         let file = [b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab", b"stray".as_slice(), b"\xFF\xC4\0\x03x", &SOF, &SCAN].concat();
         let header = Header::read(&file).unwrap();
         assert_eq!((header.size(), header.exif, header.progressive), ((30, 20), None, true));
     }
 
     #[test]
-    fn a_header_cut_anywhere_is_an_error() {
+    fn a_truncated_header_is_an_error() {
         let whole = [b"\xFF\xD8".as_slice(), &SOF].concat();
         assert!(Header::read(&whole).is_ok());
         for length in 2..whole.len() {
@@ -119,13 +121,13 @@ mod tests {
     fn segments_end_at_the_end_of_the_image() {
         let mut segments = Segments::new(b"\xFF\xD8\xFF\xD9\xFF\xFE\0\x04ab");
         assert_eq!((segments.next(), segments.next()), (Some((Segments::EOI, &b""[..])), None));
-        // After a payload that is cut there is nothing.
+        // A truncated payload ends the iteration.
         let mut segments = Segments::new(b"\xFF\xD8\xFF\xFE\0\xFF\xFF\xD9");
         assert_eq!((segments.next(), segments.next()), (None, None));
     }
 
     #[test]
-    fn finds_the_end_before_garbage() {
+    fn the_end_marker_is_found_before_trailing_bytes() {
         let whole = [b"\xFF\xD8".as_slice(), &SOF, &SCAN, b"\xFF\x00\xFF\xD0z\xFF\xD9"].concat();
         assert!(has_end(&whole));
         assert!(has_end(&[&whole[..], b"\0\0\n"].concat()));
@@ -141,15 +143,15 @@ mod tests {
             let components = factors.iter().flat_map(|&factors| [1, factors, 0]);
             [&[8, 0, 50, 0, 100, factors.len() as u8][..], &components.collect::<Vec<_>>()].concat()
         };
-        let blocks = |factors: &[u8]| Header::of_frame(0xC0, &frame(factors)).unwrap().samples / 64;
-        // 4:2:0: 7 x 4 MCUs of 6 blocks; 4:4:4: 13 x 7 of 3; gray is one block, whatever its factors say.
+        let blocks = |factors: &[u8]| Header::from_frame_header(0xC0, &frame(factors)).unwrap().samples / 64;
+        // 4:2:0 has 7 x 4 MCUs of 6 blocks, 4:4:4 has 13 x 7 MCUs of 3 blocks, CMYK 13 x 7 MCUs of 4 blocks.
         assert_eq!(blocks(&[0x22, 0x11, 0x11]), 7 * 4 * 6);
         assert_eq!(blocks(&[0x11, 0x11, 0x11]), 13 * 7 * 3);
         assert_eq!(blocks(&[0x11; 4]), 4 * 13 * 7);
-        // Headers that are cut or lie do not panic.
+        // Truncated and contradictory headers do not panic.
         for length in 0..15 {
             let cut = [&frame(&[0, 0xFF, 0x11])[..length], &[]].concat();
-            assert_eq!(Header::of_frame(0xC2, &cut).is_some(), length >= 5);
+            assert_eq!(Header::from_frame_header(0xC2, &cut).is_some(), length >= 5);
         }
     }
 }

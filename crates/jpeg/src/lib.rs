@@ -4,15 +4,15 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | size and kind, whatever the file | `header.rs`, `segments.rs` |
-//! | segments up to the scan | `markers.rs` |
-//! | the scan without stuffed bytes and restart markers | `stuffing.rs` |
-//! | codes to coefficients | `huffman.rs`, `bits.rs` |
-//! | which blocks, from where on | `scan.rs`, `index.rs` |
-//! | the same of a damaged scan | `damaged.rs` |
+//! | size and kind of any JPEG | `header.rs`, `segments.rs` |
+//! | marker segments up to the scan data | `markers.rs` |
+//! | scan data without stuffed bytes and restart markers | `stuffing.rs` |
+//! | Huffman codes to coefficients | `huffman.rs`, `bits.rs` |
+//! | blocks to decode and to skip, seek index | `scan.rs`, `index.rs` |
+//! | damaged scans | `damaged.rs` |
 //! | coefficients to samples | `idct.rs` |
 //! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
-//! | all of it | `decode.rs` |
+//! | the whole sequence | `decode.rs` |
 
 mod bits;
 mod color;
@@ -25,7 +25,7 @@ mod huffman;
 #[doc(hidden)]
 pub mod idct;
 mod index;
-#[allow(missing_docs)] // public for `internals` alone
+#[allow(missing_docs)] // public only through `internals`
 mod layout;
 mod markers;
 mod memory;
@@ -42,29 +42,29 @@ pub use header::Header;
 pub use index::SeekIndex;
 pub use segments::{Segments, has_end};
 
-/// For this workspace's own tests and for gpufeed; comes without promise.
+/// Items for the tests of this workspace and for gpufeed, without any promise of stability.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::color::ColorTransform;
-    pub use crate::index::{Entry, GROUP};
-    pub use crate::layout::{Component, Layout, Upsampling, Window};
+    pub use crate::index::{IndexEntry, MCUS_PER_ENTRY};
+    pub use crate::layout::{ComponentLayout, Layout, SampleWindow, Upsampling};
     pub use crate::memory::try_grow;
 
-    /// A file's first scan.
+    /// The first scan of a file.
     #[derive(Clone, Copy, Debug)]
     pub struct FirstScan {
-        /// MCUs of the image, across and down.
+        /// MCUs of the image in a row, and rows of MCUs.
         pub mcus: (usize, usize),
-        /// True if it holds all components.
-        pub is_whole_image: bool,
-        /// Offset of its data in the file.
-        pub at: usize,
+        /// True if the scan has all components.
+        pub has_all_components: bool,
+        /// Offset of the scan's data in the file.
+        pub data_offset: usize,
     }
 
-    /// The first scan of a file that is supported.
+    /// Returns the first scan of a supported file.
     pub fn first_scan(bytes: &[u8]) -> Option<FirstScan> {
         let frame = crate::markers::Frame::read(bytes, false).ok()?;
-        let at = frame.scans().first()?.at;
-        Some(FirstScan { mcus: frame.mcus(), is_whole_image: frame.is_in_one_scan(), at })
+        let data_offset = frame.scans().first()?.data_offset;
+        Some(FirstScan { mcus: frame.mcus(), has_all_components: frame.has_single_scan(), data_offset })
     }
 }

@@ -1,216 +1,180 @@
-//! Reads a JPEG's segments (ITU-T T.81 annex B): the frame, its scans, the tables that each of them uses, and where
-//! their data start.
+//! Reads the marker segments of a JPEG (ITU-T T.81 annex B): the frame header, the scan headers and the tables that
+//! each scan uses.
 //!
-//! Nothing is allocated. Kinds of files that are not supported, and headers that are not as the standard has them, are
-//! refused with a reason.
+//! It allocates no memory. Unsupported kinds of files and headers that violate the standard are rejected with a reason.
 
 use crate::color::ColorTransform;
 use crate::error::Unsupported;
-use crate::huffman::Code;
+use crate::huffman::HuffmanSpec;
 
-/// Most blocks of an MCU, all components together (T.81 B.2.3).
-pub(crate) const MCU_BLOCKS: usize = 10;
+/// The largest number of blocks in an MCU, of all components together (T.81 B.2.3).
+pub(crate) const MAX_MCU_BLOCKS: usize = 10;
 
-/// Most components that are supported.
-pub(crate) const COMPONENTS: usize = 3;
+/// The largest supported number of components.
+pub(crate) const MAX_COMPONENTS: usize = 3;
 
-/// One component of the frame, and the tables that its scan uses; a component without a scan has none.
+/// A component of the frame with the tables of its scan. Before its scan header is read, the tables are empty.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Component<'a> {
-    /// Its sampling factors: blocks across and down of an MCU that it shares with others, 1..=4. Both are 1 where the
-    /// frame has no other component.
-    pub(crate) across: usize,
-    pub(crate) down: usize,
-    /// Steps of quantisation, in zigzag order.
-    pub(crate) steps: [u16; 64],
-    /// Code of DC differences.
-    pub(crate) dc: Code<'a>,
-    /// Code of AC coefficients.
-    pub(crate) ac: Code<'a>,
+pub(crate) struct FrameComponent<'a> {
+    /// Horizontal and vertical sampling factor, 1..=4. Both are 1 if the frame has only this component.
+    pub(crate) horizontal: usize,
+    pub(crate) vertical: usize,
+    /// Quantization table in zigzag order.
+    pub(crate) quantization: [u16; 64],
+    pub(crate) dc: HuffmanSpec<'a>,
+    pub(crate) ac: HuffmanSpec<'a>,
 }
 
-/// A scan: which components it holds, and where its data are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scan {
-    members: [usize; COMPONENTS],
-    count: usize,
-    /// MCUs across and down. A component that is alone in its scan has MCUs of one block, and none but those that hold
-    /// a part of the image (T.81 A.2.2).
+    component_indices: [usize; MAX_COMPONENTS],
+    component_count: usize,
+    /// MCUs in a row, and rows of MCUs. In a scan of one component each MCU is one block, and blocks that hold no part
+    /// of the image are left out (T.81 A.2.2).
     pub(crate) mcus: (usize, usize),
-    /// MCUs between restart markers; 0 where there are none.
-    pub(crate) restart: usize,
+    /// MCUs between restart markers; 0 if there are no restart markers.
+    pub(crate) restart_interval: usize,
     /// Offset of the entropy-coded data in the file.
-    pub(crate) at: usize,
+    pub(crate) data_offset: usize,
 }
 
 impl Scan {
-    /// Which of the frame's components it holds.
-    pub(crate) fn members(&self) -> &[usize] {
-        &self.members[..self.count]
+    /// Indices of the scan's components in [`Frame::components`].
+    pub(crate) fn component_indices(&self) -> &[usize] {
+        &self.component_indices[..self.component_count]
     }
 }
 
-/// A frame that can be decoded: 8 bits, Huffman-coded, sequential, each component in one scan.
+/// A supported frame: 8-bit, Huffman-coded, sequential, each component in one scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame<'a> {
     /// Columns and rows.
     pub(crate) size: (usize, usize),
-    components: [Component<'a>; COMPONENTS],
-    count: usize,
-    pub(crate) transform: ColorTransform,
-    scans: [Scan; COMPONENTS],
+    components: [FrameComponent<'a>; MAX_COMPONENTS],
+    component_count: usize,
+    pub(crate) color_transform: ColorTransform,
+    scans: [Scan; MAX_COMPONENTS],
     scan_count: usize,
 }
 
 impl<'a> Frame<'a> {
-    /// In the order of the file.
+    /// The scans in the order of the file.
     pub(crate) fn scans(&self) -> &[Scan] {
         &self.scans[..self.scan_count]
     }
 
     /// One or three components.
-    pub(crate) fn components(&self) -> &[Component<'a>] {
-        &self.components[..self.count]
+    pub(crate) fn components(&self) -> &[FrameComponent<'a>] {
+        &self.components[..self.component_count]
     }
 
-    /// The largest sampling factors, across and down: an MCU's size in blocks of 8×8 pixels.
-    pub(crate) fn largest(&self) -> (usize, usize) {
+    /// The largest horizontal and the largest vertical sampling factor. An MCU has this size in blocks of 8×8 pixels.
+    pub(crate) fn max_factors(&self) -> (usize, usize) {
         let components = self.components();
-        let most = |of: fn(&Component<'_>) -> usize| components.iter().map(of).max().unwrap_or(1);
-        (most(|component| component.across), most(|component| component.down))
+        let max = |factor: fn(&FrameComponent<'_>) -> usize| components.iter().map(factor).max().unwrap_or(1);
+        (max(|component| component.horizontal), max(|component| component.vertical))
     }
 
-    /// MCUs across and down.
+    /// MCUs in a row, and rows of MCUs.
     pub(crate) fn mcus(&self) -> (usize, usize) {
-        let (across, down) = self.largest();
-        (self.size.0.div_ceil(8 * across), self.size.1.div_ceil(8 * down))
+        let (max_h, max_v) = self.max_factors();
+        (self.size.0.div_ceil(8 * max_h), self.size.1.div_ceil(8 * max_v))
     }
 
-    /// Blocks of an MCU across and down in a scan of so many components.
-    pub(crate) fn blocks(&self, component: usize, scan: &Scan) -> (usize, usize) {
-        match (scan.members(), &self.components[component]) {
+    /// Columns and rows of the component's blocks in an MCU of `scan`.
+    pub(crate) fn mcu_blocks(&self, component: usize, scan: &Scan) -> (usize, usize) {
+        match (scan.component_indices(), &self.components[component]) {
             ([_], _) => (1, 1),
-            (_, component) => (component.across, component.down),
+            (_, component) => (component.horizontal, component.vertical),
         }
     }
 
-    /// Reads the segments up to the header of the scan that completes the image; where components have scans of their
-    /// own, up to the image's end. With `fill` the image may end before each component had its scan.
+    /// Reads the segments up to the first scan header, or up to the end of the image if its components are in several
+    /// scans. With `fill` the file may end before every component has its scan.
     pub(crate) fn read(bytes: &'a [u8], fill: bool) -> Result<Self, Unsupported> {
-        let mut tables = Tables { steps: [None; 4], dc: [None; 4], ac: [None; 4] };
-        let mut frame: Option<(Sof, Frame<'a>)> = None;
-        let mut restart = 0;
-        let (mut jfif, mut adobe) = (false, None);
+        let mut headers = Headers::default();
         let mut at = 2;
         loop {
-            let begun = frame.as_ref().is_some_and(|(_, frame)| frame.scan_count > 0);
-            let (marker, payload, end) = match segment(bytes, at) {
+            let has_scan = headers.has_scan();
+            let (marker, payload, end) = match next_segment(bytes, at) {
                 Ok(Some(segment)) => segment,
-                Ok(None) if begun => break,
-                Ok(None) => return Err("the image ends before its scan"),
-                Err(_) if begun && fill => break,
+                Ok(None) if has_scan => break,
+                Ok(None) => return Err("an end-of-image marker (EOI) before the first scan"),
+                Err(_) if has_scan && fill => break,
                 Err(reason) => return Err(reason),
             };
-            at = end;
-            let read = match marker {
-                0xC0 | 0xC1 if frame.is_none() => {
-                    let sof = Sof::read(payload)?;
-                    frame = Some((sof, sof.frame()?));
-                    Ok(())
-                }
-                0xC0 | 0xC1 => Err("several frames"),
-                0xC2 => Err("progressive"),
-                0xC4 => tables.huffman(payload),
-                0xC3 | 0xC5..=0xCF => Err("neither baseline nor extended sequential"),
-                0xDB => tables.quantisation(payload),
-                0xDD => match payload {
-                    &[high, low] => {
-                        restart = usize::from(u16::from_be_bytes([high, low]));
-                        Ok(())
-                    }
-                    _ => Err("a DRI segment of a wrong length"),
-                },
-                0xDA => {
-                    let Some((sof, frame)) = &mut frame else { return Err("no frame before the scan") };
-                    frame.add(sof, payload, &tables, (restart, at)).map(|()| at = behind_data(bytes, at, frame))
-                }
-                // libjpeg looks at these before the first scan.
-                0xE0 if !begun => {
-                    jfif |= payload.len() >= 14 && payload.starts_with(b"JFIF\0");
-                    Ok(())
-                }
-                0xEE if !begun && payload.len() >= 12 && payload.starts_with(b"Adobe") => {
-                    adobe = Some(payload[11]);
-                    Ok(())
-                }
-                0xE0..=0xEF | 0xFE => Ok(()),
-                _ => Err("an unusual marker before the scan"),
+            at = match headers.read_segment(bytes, marker, payload, end) {
+                Ok(next) => next,
+                Err(_) if has_scan && fill => break,
+                Err(reason) => return Err(reason),
             };
-            match read {
-                Err(reason) if !(begun && fill) => return Err(reason),
-                Err(_) => break,
-                // Whatever follows a scan of all components is not part of the image.
-                Ok(()) if frame.as_ref().is_some_and(|(_, frame)| frame.is_in_one_scan()) => break,
-                Ok(()) => {}
+            // A scan of all components completes the image. The segments after it are not part of the image.
+            if headers.frame.as_ref().is_some_and(|(_, frame)| frame.has_single_scan()) {
+                break;
             }
         }
-        let Some((sof, mut frame)) = frame else { return Err("no frame before the scan") };
-        if !fill && frame.scans().iter().map(|scan| scan.count).sum::<usize>() < frame.count {
-            return Err("a component without a scan");
-        }
-        let ids = sof.components.map(|(id, ..)| id);
-        frame.transform = ColorTransform::of(jfif, adobe, &ids[..frame.count]).ok_or("an unknown colour space")?;
-        Ok(frame)
+        headers.finish(fill)
     }
 
-    /// Returns true if the first scan holds all components.
-    pub(crate) fn is_in_one_scan(&self) -> bool {
-        self.scan_count > 0 && self.scans[0].count == self.count
+    /// Returns true if the first scan has all components.
+    pub(crate) fn has_single_scan(&self) -> bool {
+        self.scan_count > 0 && self.scans[0].component_count == self.component_count
     }
 
-    /// Adds the scan whose header `payload` is; `restart` and the place of its data are given.
-    fn add(
+    /// Adds the scan with the header `payload`.
+    fn add_scan(
         &mut self,
-        sof: &Sof,
+        header: &FrameHeader,
         payload: &[u8],
-        tables: &Tables<'a>,
-        (restart, at): (usize, usize),
+        tables: &TableSlots<'a>,
+        restart_interval: usize,
+        data_offset: usize,
     ) -> Result<(), Unsupported> {
-        let (&count, rest) = payload.split_first().ok_or("the scan header is too short")?;
+        let (&count, rest) = payload.split_first().ok_or("the scan header (SOS) is too short")?;
         let count = usize::from(count);
-        if !(1..=self.count).contains(&count) {
+        if !(1..=self.component_count).contains(&count) {
             return Err("a scan of no component, or of more than the frame has");
         }
-        let (selectors, rest) = rest.split_at_checked(2 * count).ok_or("the scan header is too short")?;
-        // Spectral selection and approximation have no meaning in a sequential frame; libjpeg warns and goes on.
+        let (selectors, rest) = rest.split_at_checked(2 * count).ok_or("the scan header (SOS) is too short")?;
+        // The last three bytes are spectral selection and successive approximation, which a sequential frame does not
+        // use. libjpeg warns about unusual values and continues.
         if rest.len() != 3 {
-            return Err("a scan header of a wrong length");
+            return Err("a scan header (SOS) of the wrong length");
         }
-        let mut scan = Scan { members: [0; COMPONENTS], count, mcus: self.mcus(), restart, at };
+        let mcus = self.mcus();
+        let mut scan = Scan {
+            component_indices: [0; MAX_COMPONENTS],
+            component_count: count,
+            mcus,
+            restart_interval,
+            data_offset,
+        };
         let mut first = 0;
-        for (member, &[id, selector]) in scan.members.iter_mut().zip(selectors.as_chunks::<2>().0) {
-            let ids = sof.components[..self.count].iter().map(|component| component.0);
+        for (index, &[id, selector]) in scan.component_indices.iter_mut().zip(selectors.as_chunks::<2>().0) {
+            let ids = header.components[..self.component_count].iter().map(|component| component.id);
             let Some(found) = ids.enumerate().skip(first).find(|&(_, other)| other == id).map(|(i, _)| i) else {
                 return Err("the scan's components are not in the frame's order");
             };
-            if self.scans().iter().any(|earlier| earlier.members().contains(&found)) {
+            if self.scans().iter().any(|earlier| earlier.component_indices().contains(&found)) {
                 return Err("a component in two scans");
             }
-            (*member, first) = (found, found + 1);
-            const MISSING: Unsupported = "a table that the scan uses is missing";
+            (*index, first) = (found, found + 1);
+            const MISSING: Unsupported = "a quantization or Huffman table of the scan is missing";
             let component = &mut self.components[found];
-            component.steps = tables.steps.get(sof.components[found].3).copied().flatten().ok_or(MISSING)?;
+            let quantization_slot = header.components[found].quantization_slot;
+            component.quantization = tables.quantization.get(quantization_slot).copied().flatten().ok_or(MISSING)?;
             component.dc = tables.dc.get(usize::from(selector >> 4)).copied().flatten().ok_or(MISSING)?;
             component.ac = tables.ac.get(usize::from(selector & 15)).copied().flatten().ok_or(MISSING)?;
         }
-        let members = scan.members().iter().map(|&member| &self.components[member]);
-        if count > 1 && members.map(|component| component.across * component.down).sum::<usize>() > MCU_BLOCKS {
+        let components = scan.component_indices().iter().map(|&index| &self.components[index]);
+        let blocks: usize = components.map(|component| component.horizontal * component.vertical).sum();
+        if count > 1 && blocks > MAX_MCU_BLOCKS {
             return Err("an MCU of more than ten blocks");
         }
         if count == 1 {
-            let (component, (across, down)) = (&self.components[scan.members[0]], self.largest());
-            scan.mcus.0 = (self.size.0 * component.across).div_ceil(8 * across);
-            scan.mcus.1 = (self.size.1 * component.down).div_ceil(8 * down);
+            let (component, (max_h, max_v)) = (&self.components[scan.component_indices[0]], self.max_factors());
+            scan.mcus.0 = (self.size.0 * component.horizontal).div_ceil(8 * max_h);
+            scan.mcus.1 = (self.size.1 * component.vertical).div_ceil(8 * max_v);
         }
         self.scans[self.scan_count] = scan;
         self.scan_count += 1;
@@ -218,155 +182,235 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Returns where to look for the next segment after a scan's header that ends at `at`: after the scan's data if another
-/// scan has to follow.
-fn behind_data(bytes: &[u8], mut at: usize, frame: &Frame<'_>) -> usize {
-    if frame.is_in_one_scan() {
+/// The content of the segments that were read so far.
+#[derive(Default)]
+struct Headers<'a> {
+    frame: Option<(FrameHeader, Frame<'a>)>,
+    tables: TableSlots<'a>,
+    restart_interval: usize,
+    has_jfif: bool,
+    /// The colour transform that an Adobe segment declares.
+    adobe_transform: Option<u8>,
+}
+
+impl<'a> Headers<'a> {
+    fn has_scan(&self) -> bool {
+        self.frame.as_ref().is_some_and(|(_, frame)| frame.scan_count > 0)
+    }
+
+    /// Reads a segment that ends at offset `end`. Returns the offset at which to search for the next one.
+    fn read_segment(&mut self, bytes: &[u8], marker: u8, payload: &'a [u8], end: usize) -> Result<usize, Unsupported> {
+        let has_scan = self.has_scan();
+        match marker {
+            0xC0 | 0xC1 if self.frame.is_none() => {
+                let header = FrameHeader::read(payload)?;
+                self.frame = Some((header, header.frame()?));
+            }
+            0xC0 | 0xC1 => return Err("several frames"),
+            0xC2 => return Err("progressive"),
+            0xC4 => self.tables.read_dht(payload)?,
+            0xC3 | 0xC5..=0xCF => return Err("lossless, hierarchical or arithmetic coding"),
+            0xDB => self.tables.read_dqt(payload)?,
+            0xDD => match payload {
+                &[high, low] => self.restart_interval = usize::from(u16::from_be_bytes([high, low])),
+                _ => return Err("a DRI segment of the wrong length"),
+            },
+            0xDA => {
+                let Some((header, frame)) = &mut self.frame else { return Err("a scan without a frame") };
+                frame.add_scan(header, payload, &self.tables, self.restart_interval, end)?;
+                return Ok(skip_scan_data(bytes, end, frame));
+            }
+            // libjpeg evaluates these two segments before the first scan only.
+            0xE0 if !has_scan => self.has_jfif |= payload.len() >= 14 && payload.starts_with(b"JFIF\0"),
+            0xEE if !has_scan && payload.len() >= 12 && payload.starts_with(b"Adobe") => {
+                self.adobe_transform = Some(payload[11]);
+            }
+            0xE0..=0xEF | 0xFE => {}
+            _ => return Err("an unusual marker before the scan"),
+        }
+        Ok(end)
+    }
+
+    /// Returns the frame. Without `fill` every component must have its scan.
+    fn finish(self, fill: bool) -> Result<Frame<'a>, Unsupported> {
+        let Some((header, mut frame)) = self.frame else { return Err("a scan without a frame") };
+        let scanned: usize = frame.scans().iter().map(|scan| scan.component_count).sum();
+        if !fill && scanned < frame.component_count {
+            return Err("a component without a scan");
+        }
+        let ids = header.components.map(|component| component.id);
+        let transform = ColorTransform::detect(self.has_jfif, self.adobe_transform, &ids[..frame.component_count]);
+        frame.color_transform = transform.ok_or("an unknown colour space")?;
+        Ok(frame)
+    }
+}
+
+/// Returns the offset at which to search for the segment after the scan data at `at`. The data of a scan of all
+/// components are not searched, because no segment after them is read.
+fn skip_scan_data(bytes: &[u8], mut at: usize, frame: &Frame<'_>) -> usize {
+    if frame.has_single_scan() {
         return at;
     }
-    while let Some(full) = bytes[at..].iter().position(|&byte| byte == 0xFF) {
-        at += full;
-        let Some(behind) = bytes[at..].iter().position(|&byte| byte != 0xFF) else { return at };
-        match bytes[at + behind] {
-            // Stuffing and restart markers are data.
-            0 | 0xD0..=0xD7 => at += behind + 1,
+    while let Some(before_ff) = bytes[at..].iter().position(|&byte| byte == 0xFF) {
+        at += before_ff;
+        let Some(fill_bytes) = bytes[at..].iter().position(|&byte| byte != 0xFF) else { return at };
+        match bytes[at + fill_bytes] {
+            // Stuffing and restart markers are part of the data.
+            0 | 0xD0..=0xD7 => at += fill_bytes + 1,
             _ => return at,
         }
     }
     bytes.len()
 }
 
-/// A marker, its payload, and where that ends.
+/// A marker, its payload and the offset after the payload.
 type Segment<'a> = (u8, &'a [u8], usize);
 
-/// Returns the segment at or after `at`; `None` for the image's end.
-fn segment(bytes: &[u8], mut at: usize) -> Result<Option<Segment<'_>>, Unsupported> {
-    const ENDS: Unsupported = "the bytes end before the scan";
-    let rest = bytes.get(at..).ok_or(ENDS)?;
-    // Stray bytes between segments are common, and so are fill bytes (0xFF).
-    at += rest.iter().position(|&byte| byte == 0xFF).ok_or(ENDS)?;
-    at += bytes[at..].iter().position(|&byte| byte != 0xFF).ok_or(ENDS)?;
+/// Returns the first segment from offset `at` on; `None` at the end-of-image marker.
+fn next_segment(bytes: &[u8], mut at: usize) -> Result<Option<Segment<'_>>, Unsupported> {
+    const TRUNCATED: Unsupported = "the bytes end before the scan";
+    let rest = bytes.get(at..).ok_or(TRUNCATED)?;
+    // Stray bytes and fill bytes (0xFF) between segments are common.
+    at += rest.iter().position(|&byte| byte == 0xFF).ok_or(TRUNCATED)?;
+    at += bytes[at..].iter().position(|&byte| byte != 0xFF).ok_or(TRUNCATED)?;
     if bytes[at] == 0xD9 {
         return Ok(None);
     }
-    let &[marker, high, low, ..] = &bytes[at..] else { return Err(ENDS) };
+    let &[marker, high, low, ..] = &bytes[at..] else { return Err(TRUNCATED) };
     if matches!(marker, 0x00..=0xBF | 0xD0..=0xD9) {
         return Err("an unusual marker before the scan");
     }
     let length = usize::from(u16::from_be_bytes([high, low]));
     if length < 2 {
-        return Err("a segment without a length");
+        return Err("a segment length below 2");
     }
-    let payload = bytes.get(at + 3..at + 1 + length).ok_or(ENDS)?;
+    let payload = bytes.get(at + 3..at + 1 + length).ok_or(TRUNCATED)?;
     Ok(Some((marker, payload, at + 1 + length)))
 }
 
-/// The tables as defined so far; a later definition replaces an earlier one.
-struct Tables<'a> {
-    steps: [Option<[u16; 64]>; 4],
-    dc: [Option<Code<'a>>; 4],
-    ac: [Option<Code<'a>>; 4],
+/// The tables that DQT and DHT segments have defined so far. A later definition replaces an earlier one.
+#[derive(Default)]
+struct TableSlots<'a> {
+    quantization: [Option<[u16; 64]>; 4],
+    dc: [Option<HuffmanSpec<'a>>; 4],
+    ac: [Option<HuffmanSpec<'a>>; 4],
 }
 
-impl<'a> Tables<'a> {
-    fn quantisation(&mut self, mut payload: &[u8]) -> Result<(), Unsupported> {
-        const LENGTH: Unsupported = "a DQT segment of a wrong length";
-        while let Some((&kind, rest)) = payload.split_first() {
-            let slot = self.steps.get_mut(usize::from(kind & 15)).ok_or("a quantisation table beyond the fourth")?;
-            let mut steps = [0; 64];
-            payload = match kind >> 4 {
+impl<'a> TableSlots<'a> {
+    fn read_dqt(&mut self, mut payload: &[u8]) -> Result<(), Unsupported> {
+        const LENGTH: Unsupported = "a DQT segment of the wrong length";
+        while let Some((&precision_and_slot, rest)) = payload.split_first() {
+            let slot = self.quantization.get_mut(usize::from(precision_and_slot & 15));
+            let slot = slot.ok_or("a quantization table number above 3")?;
+            let mut table = [0; 64];
+            payload = match precision_and_slot >> 4 {
                 0 => {
                     let (values, rest) = rest.split_first_chunk::<64>().ok_or(LENGTH)?;
-                    steps.iter_mut().zip(values).for_each(|(step, &value)| *step = u16::from(value));
+                    table.iter_mut().zip(values).for_each(|(entry, &value)| *entry = u16::from(value));
                     rest
                 }
                 1 => {
                     let (values, rest) = rest.split_first_chunk::<128>().ok_or(LENGTH)?;
                     let (values, _) = values.as_chunks::<2>();
-                    steps.iter_mut().zip(values).for_each(|(step, &value)| *step = u16::from_be_bytes(value));
+                    table.iter_mut().zip(values).for_each(|(entry, &value)| *entry = u16::from_be_bytes(value));
                     rest
                 }
-                _ => return Err("a quantisation table of an unknown precision"),
+                _ => return Err("a quantization table of an unknown precision"),
             };
-            *slot = Some(steps);
+            *slot = Some(table);
         }
         Ok(())
     }
 
-    fn huffman(&mut self, mut payload: &'a [u8]) -> Result<(), Unsupported> {
-        const LENGTH: Unsupported = "a DHT segment of a wrong length";
-        while let Some((&kind, rest)) = payload.split_first() {
+    fn read_dht(&mut self, mut payload: &'a [u8]) -> Result<(), Unsupported> {
+        const LENGTH: Unsupported = "a DHT segment of the wrong length";
+        while let Some((&class_and_slot, rest)) = payload.split_first() {
             let (counts, rest) = rest.split_first_chunk::<16>().ok_or(LENGTH)?;
             let symbols = counts.iter().map(|&count| usize::from(count)).sum();
             let (symbols, rest) = rest.split_at_checked(symbols).ok_or(LENGTH)?;
-            let slots = match kind >> 4 {
+            let slots = match class_and_slot >> 4 {
                 0 => &mut self.dc,
                 1 => &mut self.ac,
                 _ => return Err("a Huffman table of an unknown class"),
             };
-            let slot = slots.get_mut(usize::from(kind & 15)).ok_or("a Huffman table beyond the fourth")?;
-            *slot = Some(Code { counts, symbols });
+            let slot = slots.get_mut(usize::from(class_and_slot & 15)).ok_or("a Huffman table number above 3")?;
+            *slot = Some(HuffmanSpec { counts, symbols });
             payload = rest;
         }
         Ok(())
     }
 }
 
-/// The frame header.
+/// A component as the frame header declares it.
 #[derive(Clone, Copy)]
-struct Sof {
-    size: (usize, usize),
-    /// Identifier, sampling factors, quantisation table.
-    components: [(u8, usize, usize, usize); COMPONENTS],
-    count: usize,
+struct ComponentHeader {
+    id: u8,
+    /// Sampling factors.
+    horizontal: usize,
+    vertical: usize,
+    /// Number of the quantization table, as declared: it may be above 3.
+    quantization_slot: usize,
 }
 
-impl Sof {
+/// The frame header (SOF).
+#[derive(Clone, Copy)]
+struct FrameHeader {
+    size: (usize, usize),
+    components: [ComponentHeader; MAX_COMPONENTS],
+    component_count: usize,
+}
+
+impl FrameHeader {
     fn read(payload: &[u8]) -> Result<Self, Unsupported> {
         let &[precision, h1, h0, w1, w0, count, ref rest @ ..] = payload else {
-            return Err("the frame header is too short");
+            return Err("the frame header (SOF) is too short");
         };
         if precision != 8 {
-            return Err("samples are not of 8 bits");
+            return Err("a sample precision other than 8 bits");
         }
-        let count = usize::from(count);
-        if !matches!(count, 1 | 3) {
+        let component_count = usize::from(count);
+        if !matches!(component_count, 1 | 3) {
             return Err("neither one nor three components");
         }
-        if rest.len() != 3 * count {
-            return Err("a frame header of a wrong length");
+        if rest.len() != 3 * component_count {
+            return Err("a frame header (SOF) of the wrong length");
         }
-        let mut components = [(0, 1, 1, 0); COMPONENTS];
+        let unused = ComponentHeader { id: 0, horizontal: 1, vertical: 1, quantization_slot: 0 };
+        let mut components = [unused; MAX_COMPONENTS];
         for (component, &[id, factors, table]) in components.iter_mut().zip(rest.as_chunks::<3>().0) {
-            let (across, down) = (usize::from(factors >> 4), usize::from(factors & 15));
-            if !(1..=4).contains(&across) || !(1..=4).contains(&down) {
+            let (horizontal, vertical) = (usize::from(factors >> 4), usize::from(factors & 15));
+            if !(1..=4).contains(&horizontal) || !(1..=4).contains(&vertical) {
                 return Err("sampling factors outside 1 to 4");
             }
-            *component = (id, across, down, usize::from(table));
+            *component = ComponentHeader { id, horizontal, vertical, quantization_slot: usize::from(table) };
         }
         let size = (usize::from(u16::from_be_bytes([w1, w0])), usize::from(u16::from_be_bytes([h1, h0])));
-        Ok(Sof { size, components, count })
+        Ok(FrameHeader { size, components, component_count })
     }
 
     /// The frame without its scans.
     fn frame<'a>(&self) -> Result<Frame<'a>, Unsupported> {
-        let component = |(_, across, down, _): (u8, usize, usize, usize)| {
-            // One that is alone has one block an MCU, whatever its factors.
-            let (across, down) = if self.count == 1 { (1, 1) } else { (across, down) };
-            let none = Code { counts: &[0; 16], symbols: &[] };
-            Component { across, down, steps: [0; 64], dc: none, ac: none }
+        let component = |header: ComponentHeader| {
+            // The MCUs of a single component are one block each, whatever its sampling factors.
+            let (horizontal, vertical) =
+                if self.component_count == 1 { (1, 1) } else { (header.horizontal, header.vertical) };
+            let empty = HuffmanSpec { counts: &[0; 16], symbols: &[] };
+            FrameComponent { horizontal, vertical, quantization: [0; 64], dc: empty, ac: empty }
         };
         let frame = Frame {
             size: self.size,
             components: self.components.map(component),
-            count: self.count,
-            transform: ColorTransform::Gray,
-            scans: [Scan::default(); COMPONENTS],
+            component_count: self.component_count,
+            color_transform: ColorTransform::Gray,
+            scans: [Scan::default(); MAX_COMPONENTS],
             scan_count: 0,
         };
-        let (across, down) = frame.largest();
-        if frame.components().iter().any(|component| across % component.across != 0 || down % component.down != 0) {
-            return Err("sampling factors that do not divide each other");
+        let (max_h, max_v) = frame.max_factors();
+        let is_integral = |component: &FrameComponent<'_>| {
+            max_h.is_multiple_of(component.horizontal) && max_v.is_multiple_of(component.vertical)
+        };
+        if !frame.components().iter().all(is_integral) {
+            return Err("sampling factors whose ratio is not an integer");
         }
         Ok(frame)
     }

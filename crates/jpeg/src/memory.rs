@@ -1,12 +1,14 @@
-//! Buffers that grow to the largest image.
+//! Buffers that grow to the size of the largest image.
 
 use crate::Error;
 
-/// Makes `buffer` at least `length` bytes long. The old memory goes first and the new one comes zeroed from the system, so
-/// a hostile header reserves pages but touches none.
+/// Makes `buffer` at least `length` bytes long. Its content is lost if it grows.
+///
+/// The old memory is freed first. The new memory comes zeroed from the system, so the size in a hostile header reserves
+/// pages and touches none of them.
 ///
 /// # Errors
-/// [`Error::NoMemory`]; the buffer is then empty.
+/// [`Error::NoMemory`] if the allocation fails. The buffer is then empty.
 pub fn try_grow(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     if buffer.len() < length {
         *buffer = Vec::new();
@@ -15,7 +17,8 @@ pub fn try_grow(buffer: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// As [`try_grow`], for lengths of what is in memory already: without that memory the process ends.
+/// Makes `buffer` at least `length` bytes long, for lengths of data that are in memory already. Its content is lost if
+/// it grows. The process aborts if the allocation fails.
 pub(crate) fn grow(buffer: &mut Vec<u8>, length: usize) {
     if buffer.len() < length {
         *buffer = Vec::new();

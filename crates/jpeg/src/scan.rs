@@ -1,420 +1,468 @@
-//! The scan: blocks are decoded where the region needs them and stepped over elsewhere.
+//! Decodes a scan: the blocks that the region needs are decoded, the others are skipped.
 
 use multiversion::multiversion;
 
-use crate::bits::{Bits, Block, NATURAL};
-use crate::huffman::{Ac, Dc};
+use crate::bits::{BitReader, Block, NATURAL_ORDER};
+use crate::huffman::{AcTable, DcTable};
 use crate::idct::{self, IdctSize};
-use crate::index::{Entry, GROUP, SeekIndex};
-use crate::markers::{MCU_BLOCKS, Scan};
-use crate::stuffing::{Cut, Destuffed};
+use crate::index::{IndexEntry, MCUS_PER_ENTRY, SeekIndex};
+use crate::markers::{MAX_MCU_BLOCKS, Scan};
+use crate::stuffing::{UnstuffOptions, UnstuffedData};
 
-/// How the blocks of a component are coded.
+/// The tables with which a component of the scan is decoded.
 #[derive(Clone)]
-pub(crate) struct Coder<'a> {
-    /// Blocks of an MCU across and down.
-    pub(crate) across: usize,
-    pub(crate) down: usize,
-    pub(crate) dc: &'a Dc,
-    pub(crate) ac: &'a Ac,
-    /// Steps of quantisation, row by row.
-    pub(crate) steps: [i16; 64],
+pub(crate) struct ComponentDecoder<'a> {
+    /// Columns and rows of the component's blocks in an MCU.
+    pub(crate) mcu_width: usize,
+    pub(crate) mcu_height: usize,
+    pub(crate) dc: &'a DcTable,
+    pub(crate) ac: &'a AcTable,
+    /// Quantization table in natural order.
+    pub(crate) quantization: [i16; 64],
 }
 
-/// Steps of quantisation, row by row, from those in zigzag order.
-pub(crate) fn in_rows(steps: &[u16; 64]) -> [i16; 64] {
-    let mut rows = [0; 64];
-    NATURAL.iter().zip(steps).for_each(|(&place, &step)| rows[usize::from(place)] = step as i16);
-    rows
+/// Reorders a quantization table from zigzag to natural order.
+pub(crate) fn to_natural_order(quantization: &[u16; 64]) -> [i16; 64] {
+    let mut natural = [0; 64];
+    NATURAL_ORDER.iter().zip(quantization).for_each(|(&to, &value)| natural[usize::from(to)] = value as i16);
+    natural
 }
 
-/// The blocks of a component that are wanted, and where their samples go.
+/// The blocks of a component that the region needs, and the memory for their samples.
 #[derive(Debug, Default)]
-pub(crate) struct Part<'a> {
-    /// The first block and the one after the last, horizontally and vertically.
+pub(crate) struct PlaneWindow<'a> {
+    /// Columns and rows of the needed blocks in the component: start and exclusive end.
     pub(crate) columns: (usize, usize),
     pub(crate) rows: (usize, usize),
-    /// Rows of the wanted blocks' samples, without gaps.
+    /// The samples of the needed blocks, in rows without gaps.
     pub(crate) samples: &'a mut [u8],
-    /// The size that a block gets.
-    pub(crate) size: IdctSize,
+    pub(crate) idct_size: IdctSize,
 }
 
-impl Part<'_> {
+impl PlaneWindow<'_> {
     /// Samples in a row.
     pub(crate) fn stride(&self) -> usize {
-        self.size.samples() * (self.columns.1 - self.columns.0)
+        self.idct_size.samples() * (self.columns.1 - self.columns.0)
     }
 }
 
-/// MCUs `from..end` of a row of MCUs.
+/// MCUs `start..end` of a row of MCUs.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct McuRange {
     pub(crate) row: usize,
-    pub(crate) from: usize,
+    pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-/// Blocks that wait for their inverse DCT. Vectors read from a block whose single coefficients were just written would
-/// wait for these to reach the cache.
-const WAITING: usize = 16;
+/// Number of decoded blocks that wait for their inverse DCT. It reads a block in vectors, which would stall on
+/// coefficients that were written one by one just before and have not reached the cache.
+const MAX_PENDING: usize = 16;
 
-/// A block's component, the place of its samples, and its last coefficient.
+/// A decoded block that waits for its inverse DCT.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Place {
+pub(crate) struct PendingBlock {
     pub(crate) component: usize,
-    pub(crate) at: usize,
+    /// Offset of the block's first sample in [`PlaneWindow::samples`].
+    pub(crate) offset: usize,
+    /// Zigzag index of the last coefficient.
     pub(crate) last: usize,
 }
 
-/// One of an MCU's blocks, in a row of MCUs.
+/// The position of one of an MCU's blocks, which moves along a row of MCUs.
 #[derive(Clone, Copy)]
-pub(crate) struct Unit<'a> {
+pub(crate) struct BlockCursor<'a> {
     pub(crate) component: usize,
-    pub(crate) dc: &'a Dc,
-    pub(crate) ac: &'a Ac,
-    /// The next block's column among the wanted ones; beyond them where it is not wanted, or before the first.
+    pub(crate) dc: &'a DcTable,
+    pub(crate) ac: &'a AcTable,
+    /// Column of the current block in the plane window. Blocks outside the window have a column of at least `columns`;
+    /// left of the window the number wraps around.
     column: usize,
-    /// From one MCU to the next.
+    /// Columns from one MCU to the next.
     step: usize,
-    /// Wanted columns; none where the row is not wanted.
+    /// Columns of the plane window; 0 if the row of blocks is outside of it.
     columns: usize,
-    /// Where the row's samples begin.
-    at: usize,
-    /// Samples of a block in a row.
+    /// Offset of the row's first sample in [`PlaneWindow::samples`].
+    row_offset: usize,
+    /// Samples on the side of a block.
     side: usize,
 }
 
-impl Unit<'_> {
-    /// Goes on to the next MCU: where the block's samples begin, if they are wanted.
+impl BlockCursor<'_> {
+    /// Moves to the next MCU. Returns the offset of the current block's first sample if the region needs the block.
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> Option<usize> {
-        let wanted = self.column < self.columns;
-        let at = self.at.wrapping_add(self.column.wrapping_mul(self.side));
+        let needed = self.column < self.columns;
+        let offset = self.row_offset.wrapping_add(self.column.wrapping_mul(self.side));
         self.column = self.column.wrapping_add(self.step);
-        wanted.then_some(at)
+        needed.then_some(offset)
     }
 }
 
-/// The blocks of an MCU in their order, for the MCUs from `run.from` on; how many there are.
+/// Returns a cursor for each block of an MCU, in the order of the data, at the start of `range`, and their number.
+/// Returns `None` if the MCU has more than [`MAX_MCU_BLOCKS`] blocks.
 #[inline(always)]
-pub(crate) fn units<'a>(
-    coders: &'a [Coder<'a>],
-    parts: &[Part<'_>],
-    run: Run,
-) -> Option<([Unit<'a>; MCU_BLOCKS], usize)> {
-    let Coder { dc, ac, .. } = coders.first()?;
-    let mut units = [Unit { component: 0, dc, ac, column: 0, step: 0, columns: 0, at: 0, side: 0 }; MCU_BLOCKS];
+pub(crate) fn block_cursors<'a>(
+    components: &'a [ComponentDecoder<'a>],
+    windows: &[PlaneWindow<'_>],
+    range: McuRange,
+) -> Option<([BlockCursor<'a>; MAX_MCU_BLOCKS], usize)> {
+    let ComponentDecoder { dc, ac, .. } = components.first()?;
+    let unused = BlockCursor { component: 0, dc, ac, column: 0, step: 0, columns: 0, row_offset: 0, side: 0 };
+    let mut cursors = [unused; MAX_MCU_BLOCKS];
     let mut count = 0;
-    for (component, (coder, part)) in coders.iter().zip(parts).enumerate() {
-        for block in 0..coder.down * coder.across {
-            let (down, across) = (block / coder.across, block % coder.across);
-            let row = (run.row * coder.down + down).wrapping_sub(part.rows.0);
-            let wanted = row < part.rows.1 - part.rows.0;
-            *units.get_mut(count)? = Unit {
+    for (component, (decoder, window)) in components.iter().zip(windows).enumerate() {
+        for block in 0..decoder.mcu_height * decoder.mcu_width {
+            let (y, x) = (block / decoder.mcu_width, block % decoder.mcu_width);
+            let row = (range.row * decoder.mcu_height + y).wrapping_sub(window.rows.0);
+            let needed = row < window.rows.1 - window.rows.0;
+            *cursors.get_mut(count)? = BlockCursor {
                 component,
-                dc: coder.dc,
-                ac: coder.ac,
-                column: (run.from * coder.across + across).wrapping_sub(part.columns.0),
-                step: coder.across,
-                columns: if wanted { part.columns.1 - part.columns.0 } else { 0 },
-                at: row.wrapping_mul(part.size.samples() * part.stride()),
-                side: part.size.samples(),
+                dc: decoder.dc,
+                ac: decoder.ac,
+                column: (range.start * decoder.mcu_width + x).wrapping_sub(window.columns.0),
+                step: decoder.mcu_width,
+                columns: if needed { window.columns.1 - window.columns.0 } else { 0 },
+                row_offset: row.wrapping_mul(window.idct_size.samples() * window.stride()),
+                side: window.idct_size.samples(),
             };
             count += 1;
         }
     }
-    Some((units, count))
+    Some((cursors, count))
 }
 
-/// Decodes the blocks of a run that are wanted.
+/// Decodes the needed blocks of a range.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
-fn decode_run(
-    bits: &mut Bits<'_>,
+fn decode_mcus(
+    bits: &mut BitReader<'_>,
     predictors: &mut [i16; 3],
-    coders: &[Coder<'_>],
-    parts: &mut [Part<'_>],
-    run: Run,
+    components: &[ComponentDecoder<'_>],
+    windows: &mut [PlaneWindow<'_>],
+    range: McuRange,
 ) -> Option<()> {
-    let mut stream = *bits;
-    let mut blocks = [[0; 64]; WAITING];
-    let mut places = [Place::default(); WAITING];
-    let mut waiting = 0;
-    let (mut units, count) = units(coders, parts, run)?;
-    for _ in run.from..run.end {
-        for unit in &mut units[..count] {
-            let block = &mut blocks[waiting % WAITING];
+    let mut reader = *bits;
+    let mut blocks = [[0; 64]; MAX_PENDING];
+    let mut pending = [PendingBlock::default(); MAX_PENDING];
+    let mut pending_count = 0;
+    let (mut cursors, count) = block_cursors(components, windows, range)?;
+    for _ in range.start..range.end {
+        for cursor in &mut cursors[..count] {
+            let block = &mut blocks[pending_count % MAX_PENDING];
             *block = [0; 64];
-            let (difference, last) = stream.block(unit.dc, unit.ac, block)?;
-            let predictor = &mut predictors[unit.component];
+            let (difference, last) = reader.read_block(cursor.dc, cursor.ac, block)?;
+            let predictor = &mut predictors[cursor.component];
             *predictor = predictor.wrapping_add(difference as i16);
             block[0] = *predictor;
-            let at = unit.at.wrapping_add(unit.column.wrapping_mul(unit.side));
-            places[waiting % WAITING] = Place { component: unit.component, at, last };
-            waiting += usize::from(unit.column < unit.columns);
-            unit.column = unit.column.wrapping_add(unit.step);
-            if waiting == WAITING {
-                transform(&blocks, &places, coders, parts)?;
-                waiting = 0;
+            // `BlockCursor::advance` without its branch: the next block overwrites one that is not needed.
+            let offset = cursor.row_offset.wrapping_add(cursor.column.wrapping_mul(cursor.side));
+            pending[pending_count % MAX_PENDING] = PendingBlock { component: cursor.component, offset, last };
+            pending_count += usize::from(cursor.column < cursor.columns);
+            cursor.column = cursor.column.wrapping_add(cursor.step);
+            if pending_count == MAX_PENDING {
+                inverse_dct(&blocks, &pending, components, windows)?;
+                pending_count = 0;
             }
         }
     }
-    transform(&blocks[..waiting], &places, coders, parts)?;
-    *bits = stream;
+    inverse_dct(&blocks[..pending_count], &pending, components, windows)?;
+    *bits = reader;
     Some(())
 }
 
-/// Coefficients to samples.
+/// Dequantizes blocks and writes their samples to the plane windows. Returns `None` if a block lies outside its window.
 #[multiversion(targets("x86_64+avx2"))]
-pub(crate) fn transform(
+pub(crate) fn inverse_dct(
     blocks: &[Block],
-    places: &[Place],
-    coders: &[Coder<'_>],
-    parts: &mut [Part<'_>],
+    pending: &[PendingBlock],
+    components: &[ComponentDecoder<'_>],
+    windows: &mut [PlaneWindow<'_>],
 ) -> Option<()> {
-    if parts.iter().any(|part| part.size != IdctSize::Eight) {
-        return transform_scaled(blocks, places, coders, parts);
+    if windows.iter().any(|window| window.idct_size != IdctSize::Eight) {
+        return inverse_dct_scaled(blocks, pending, components, windows);
     }
-    for (block, place) in blocks.iter().zip(places) {
-        let (coder, part) = (&coders[place.component], &mut parts[place.component]);
-        let stride = part.stride();
+    for (block, to) in blocks.iter().zip(pending) {
+        let (decoder, window) = (&components[to.component], &mut windows[to.component]);
+        let stride = window.stride();
         let mut coefficients = [0; 64];
-        for ((to, &level), &step) in coefficients.iter_mut().zip(block).zip(&coder.steps) {
-            *to = level.wrapping_mul(step);
+        for ((coefficient, &quantized), &value) in coefficients.iter_mut().zip(block).zip(&decoder.quantization) {
+            *coefficient = quantized.wrapping_mul(value);
         }
-        idct::eight(&coefficients, place.last, part.samples.get_mut(place.at..)?, stride);
+        idct::idct_8x8(&coefficients, to.last, window.samples.get_mut(to.offset..)?, stride);
     }
     Some(())
 }
 
-/// [`transform`] to blocks of any size: apart, so that the usual one chooses no size for each block.
+/// [`inverse_dct`] to blocks of any size. It is a function of its own so that decoding at full size does not choose the
+/// size for each block.
 #[multiversion(targets("x86_64+avx2"))]
-fn transform_scaled(blocks: &[Block], places: &[Place], coders: &[Coder<'_>], parts: &mut [Part<'_>]) -> Option<()> {
-    for (block, place) in blocks.iter().zip(places) {
-        let (coder, part) = (&coders[place.component], &mut parts[place.component]);
-        let stride = part.stride();
+fn inverse_dct_scaled(
+    blocks: &[Block],
+    pending: &[PendingBlock],
+    components: &[ComponentDecoder<'_>],
+    windows: &mut [PlaneWindow<'_>],
+) -> Option<()> {
+    for (block, to) in blocks.iter().zip(pending) {
+        let (decoder, window) = (&components[to.component], &mut windows[to.component]);
+        let stride = window.stride();
         let mut coefficients = [0; 64];
-        for ((to, &level), &step) in coefficients.iter_mut().zip(block).zip(&coder.steps) {
-            *to = level.wrapping_mul(step);
+        for ((coefficient, &quantized), &value) in coefficients.iter_mut().zip(block).zip(&decoder.quantization) {
+            *coefficient = quantized.wrapping_mul(value);
         }
-        idct::sized(part.size, &coefficients, place.last, part.samples.get_mut(place.at..)?, stride);
+        idct::idct_scaled(window.idct_size, &coefficients, to.last, window.samples.get_mut(to.offset..)?, stride);
     }
     Some(())
 }
 
-/// Steps over a run.
+/// Skips the blocks of a range.
 #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
-fn skip_run(bits: &mut Bits<'_>, predictors: &mut [i16; 3], coders: &[Coder<'_>], run: Run) -> Option<()> {
-    let mut stream = *bits;
+fn skip_mcus(
+    bits: &mut BitReader<'_>,
+    predictors: &mut [i16; 3],
+    components: &[ComponentDecoder<'_>],
+    range: McuRange,
+) -> Option<()> {
+    let mut reader = *bits;
     let mut unused = [0; 64];
-    for _ in run.from..run.end {
-        for (coder, predictor) in coders.iter().zip(&mut *predictors) {
-            for _ in 0..coder.across * coder.down {
-                let difference = stream.skip_block(coder.dc, coder.ac, &mut unused)?;
+    for _ in range.start..range.end {
+        for (decoder, predictor) in components.iter().zip(&mut *predictors) {
+            for _ in 0..decoder.mcu_width * decoder.mcu_height {
+                let difference = reader.skip_block(decoder.dc, decoder.ac, &mut unused)?;
                 *predictor = predictor.wrapping_add(difference as i16);
             }
         }
     }
-    *bits = stream;
+    *bits = reader;
     Some(())
 }
 
-/// Reads a destuffed stretch from MCU to MCU, over restart markers.
-struct Stream<'a> {
-    data: &'a Destuffed,
-    bits: Bits<'a>,
+/// Reads unstuffed data MCU by MCU across restart markers.
+struct McuReader<'a> {
+    data: &'a UnstuffedData,
+    bits: BitReader<'a>,
     predictors: [i16; 3],
-    /// MCUs of a restart interval; 0 where there are none.
-    restart: usize,
+    /// MCUs in a restart interval; 0 if there are no restart markers.
+    restart_interval: usize,
     /// MCUs before the next restart marker.
-    left: usize,
-    /// The interval, counted from the stretch's start, and where it ends in bits.
+    mcus_to_restart: usize,
+    /// Number of the current restart interval, counted from the start of the data, and the bit offset of its end.
     interval: usize,
-    end: usize,
+    interval_end: usize,
 }
 
-impl<'a> Stream<'a> {
-    /// Starts before MCU `number` of the scan.
-    fn new(data: &'a Destuffed, restart: usize, number: usize, entry: Entry) -> Option<Self> {
-        let mut bits = Bits::new(data.bytes(), 0);
-        bits.skip_bits((entry.at % 8) as u32)?;
-        let left = if restart == 0 { usize::MAX } else { restart - number % restart };
+impl<'a> McuReader<'a> {
+    /// Starts at MCU number `mcu` of the scan, with the state of `entry`.
+    fn new(data: &'a UnstuffedData, restart_interval: usize, mcu: usize, entry: IndexEntry) -> Option<Self> {
+        let mut bits = BitReader::new(data.bytes(), 0);
+        bits.skip_bits((entry.bit_offset % 8) as u32)?;
+        let mcus_to_restart =
+            if restart_interval == 0 { usize::MAX } else { restart_interval - mcu % restart_interval };
         let (_, end) = data.interval(0)?;
-        Some(Stream { data, bits, predictors: entry.predictors, restart, left, interval: 0, end: 8 * end })
+        let predictors = entry.predictors;
+        Some(McuReader {
+            data,
+            bits,
+            predictors,
+            restart_interval,
+            mcus_to_restart,
+            interval: 0,
+            interval_end: 8 * end,
+        })
     }
 
-    /// Steps over a restart marker if one is due.
-    fn restart(&mut self) -> Option<()> {
-        if self.left == 0 {
+    /// Moves to the next restart interval if the current one has ended.
+    fn process_restart(&mut self) -> Option<()> {
+        if self.mcus_to_restart == 0 {
             self.interval += 1;
             let (start, end) = self.data.interval(self.interval)?;
-            self.bits = Bits::new(self.data.bytes(), start);
-            self.end = 8 * end;
+            self.bits = BitReader::new(self.data.bytes(), start);
+            self.interval_end = 8 * end;
             self.predictors = [0; 3];
-            self.left = self.restart;
+            self.mcus_to_restart = self.restart_interval;
         }
         Some(())
     }
 
-    /// Reads a run, `read` doing so between restart markers.
-    fn run(
+    /// Reads a range by calling `read_part` for each part of it that lies in one restart interval.
+    fn read(
         &mut self,
-        mut run: Run,
-        mut read: impl FnMut(&mut Bits<'a>, &mut [i16; 3], Run) -> Option<()>,
+        mut range: McuRange,
+        mut read_part: impl FnMut(&mut BitReader<'a>, &mut [i16; 3], McuRange) -> Option<()>,
     ) -> Option<()> {
-        while run.from < run.end {
-            self.restart()?;
-            let end = run.end.min(run.from.saturating_add(self.left));
-            read(&mut self.bits, &mut self.predictors, Run { end, ..run })?;
-            if self.bits.position() > self.end {
+        while range.start < range.end {
+            self.process_restart()?;
+            let end = range.end.min(range.start.saturating_add(self.mcus_to_restart));
+            read_part(&mut self.bits, &mut self.predictors, McuRange { end, ..range })?;
+            if self.bits.position() > self.interval_end {
                 return None;
             }
-            if self.restart > 0 {
-                self.left -= end - run.from;
+            if self.restart_interval > 0 {
+                self.mcus_to_restart -= end - range.start;
             }
-            run.from = end;
+            range.start = end;
         }
         Some(())
     }
 }
 
-/// The parts of a scan that are to be decoded. Components are counted within the scan.
-pub(crate) struct Job<'a, 'b> {
+/// Decodes the part of a scan that the region needs.
+pub(crate) struct ScanDecoder<'a, 'b> {
+    /// The whole file.
     pub(crate) bytes: &'a [u8],
     pub(crate) scan: &'a Scan,
-    pub(crate) coders: &'a [Coder<'a>],
-    pub(crate) parts: &'a mut [Part<'b>],
+    /// The scan's components in its order, and their plane windows.
+    pub(crate) components: &'a [ComponentDecoder<'a>],
+    pub(crate) windows: &'a mut [PlaneWindow<'b>],
 }
 
-impl Job<'_, '_> {
-    /// The MCUs that hold wanted blocks: columns and rows, each first and behind-last.
-    pub(crate) fn wanted(&self) -> ((usize, usize), (usize, usize)) {
-        let hull = |of: fn(&Part<'_>) -> (usize, usize), factor: fn(&Coder<'_>) -> usize| {
-            self.coders.iter().zip(&*self.parts).fold((usize::MAX, 0), |hull, (coder, part)| {
-                let (first, end) = of(part);
-                (hull.0.min(first / factor(coder)), hull.1.max(end.div_ceil(factor(coder))))
+impl ScanDecoder<'_, '_> {
+    /// Returns columns and rows of the MCUs with needed blocks, each as start and exclusive end.
+    pub(crate) fn needed_mcus(&self) -> ((usize, usize), (usize, usize)) {
+        let hull = |blocks: fn(&PlaneWindow<'_>) -> (usize, usize), side: fn(&ComponentDecoder<'_>) -> usize| {
+            self.components.iter().zip(&*self.windows).fold((usize::MAX, 0), |hull, (decoder, window)| {
+                let (start, end) = blocks(window);
+                (hull.0.min(start / side(decoder)), hull.1.max(end.div_ceil(side(decoder))))
             })
         };
-        (hull(|part| part.columns, |coder| coder.across), hull(|part| part.rows, |coder| coder.down))
+        let columns = hull(|window| window.columns, |decoder| decoder.mcu_width);
+        (columns, hull(|window| window.rows, |decoder| decoder.mcu_height))
     }
 
-    /// From the scan's start; to its end if an index is wanted. A scan that is whole up to the region's end and corrupt
-    /// after it gives no index. `None` if it is corrupt or cut before the region's end.
-    pub(crate) fn read_whole(&mut self, data: &mut Destuffed, build: bool) -> Option<Option<SeekIndex>> {
-        let Scan { mcus, restart, at: start, .. } = *self.scan;
-        data.read(&self.bytes[start..], Cut { interval: (restart > 0).then_some(0), noted: build });
+    /// Decodes from the scan's start to the region's end. With `build_index` it reads on to the scan's end; damage
+    /// after the region then costs the index only.
+    ///
+    /// Returns `None` if the data are damaged or truncated before the region's end.
+    pub(crate) fn decode_from_start(
+        &mut self,
+        data: &mut UnstuffedData,
+        build_index: bool,
+    ) -> Option<Option<SeekIndex>> {
+        let Scan { mcus, restart_interval, data_offset, .. } = *self.scan;
+        let first_interval = (restart_interval > 0).then_some(0);
+        data.read(&self.bytes[data_offset..], UnstuffOptions { first_interval, record_removals: build_index });
         let data = &*data;
-        let (columns, rows) = self.wanted();
-        let mut stream = Stream::new(data, restart, 0, Entry::default())?;
-        let mut entries = Vec::with_capacity(if build { mcus.1 * mcus.0.div_ceil(GROUP) } else { 0 });
-        // Rows that hold nothing of the region are stepped over.
-        let wanted = |row| if (rows.0..rows.1).contains(&row) { columns } else { (0, 0) };
+        let (columns, rows) = self.needed_mcus();
+        let mut reader = McuReader::new(data, restart_interval, 0, IndexEntry::default())?;
+        let entry_count = if build_index { mcus.1 * mcus.0.div_ceil(MCUS_PER_ENTRY) } else { 0 };
+        let mut entries = build_index.then(|| Vec::with_capacity(entry_count));
         for row in 0..rows.1 {
+            let needed = if (rows.0..rows.1).contains(&row) { columns } else { (0, 0) };
             let end = if row + 1 < rows.1 { mcus.0 } else { columns.1 };
-            self.row(&mut stream, &mut entries, build, Run { row, from: 0, end }, wanted(row))?;
+            self.read_row(&mut reader, entries.as_mut(), McuRange { row, start: 0, end }, needed)?;
         }
-        if !build {
-            return Some(None);
-        }
-        // Pixels do not depend on whether an index is built: what lies behind the region, in its last row too, costs
-        // the index alone.
-        let last = Run { row: rows.1.saturating_sub(1), from: columns.1, end: mcus.0 };
-        let behind = (rows.1..mcus.1).map(|row| Run { row, from: 0, end: mcus.0 });
-        for run in std::iter::once(last).chain(behind) {
-            if self.row(&mut stream, &mut entries, true, run, (0, 0)).is_none() {
+        let Some(mut entries) = entries else { return Some(None) };
+        // The pixels must not depend on whether an index is built, so damage after the region costs the index only.
+        // This includes the part of the region's last row on its right.
+        let rest_of_row = McuRange { row: rows.1.saturating_sub(1), start: columns.1, end: mcus.0 };
+        let rows_after = (rows.1..mcus.1).map(|row| McuRange { row, start: 0, end: mcus.0 });
+        for range in std::iter::once(rest_of_row).chain(rows_after) {
+            if self.read_row(&mut reader, Some(&mut entries), range, (0, 0)).is_none() {
                 return Some(None);
             }
         }
-        let mut place = data.places();
+        let mut source_offset = data.source_offsets();
         for entry in &mut entries {
-            entry.at = ((start + place((entry.at / 8) as usize)) * 8) as u64 + entry.at % 8;
+            let bytes = data_offset + source_offset((entry.bit_offset / 8) as usize);
+            entry.bit_offset = (bytes * 8) as u64 + entry.bit_offset % 8;
         }
-        let end = start + place(stream.bits.position().div_ceil(8));
-        Some(Some(SeekIndex::new(mcus, self.coders.len(), entries, end as u64)))
+        let scan_end = data_offset + source_offset(reader.bits.position().div_ceil(8));
+        Some(Some(SeekIndex::new(mcus, self.components.len(), entries, scan_end as u64)))
     }
 
-    /// Reads a run, of which `wanted` are decoded; notes entries, in destuffed bits, if there is an index to build.
-    fn row(
+    /// Reads a range: decodes the MCUs in columns `needed` and skips the others. Adds index entries to `entries`, with
+    /// bit offsets in the unstuffed data.
+    fn read_row(
         &mut self,
-        stream: &mut Stream<'_>,
-        entries: &mut Vec<Entry>,
-        build: bool,
-        Run { row, mut from, end }: Run,
-        wanted: (usize, usize),
+        reader: &mut McuReader<'_>,
+        mut entries: Option<&mut Vec<IndexEntry>>,
+        McuRange { row, mut start, end }: McuRange,
+        needed: (usize, usize),
     ) -> Option<()> {
-        while from < end {
-            let decodes = (wanted.0..wanted.1).contains(&from);
+        while start < end {
+            let decodes = (needed.0..needed.1).contains(&start);
             let border = if decodes {
-                wanted.1
-            } else if from < wanted.0 {
-                wanted.0
+                needed.1
+            } else if start < needed.0 {
+                needed.0
             } else {
                 end
             };
             let mut next = border.min(end);
-            if build {
-                if from % GROUP == 0 {
-                    stream.restart()?;
-                    entries.push(Entry { at: stream.bits.position() as u64, predictors: stream.predictors });
+            if let Some(entries) = &mut entries {
+                if start % MCUS_PER_ENTRY == 0 {
+                    reader.process_restart()?;
+                    let bit_offset = reader.bits.position() as u64;
+                    entries.push(IndexEntry { bit_offset, predictors: reader.predictors });
                 }
-                next = next.min((from / GROUP + 1) * GROUP);
+                next = next.min((start / MCUS_PER_ENTRY + 1) * MCUS_PER_ENTRY);
             }
-            self.read(stream, Run { row, from, end: next }, decodes)?;
-            from = next;
+            self.decode_or_skip(reader, McuRange { row, start, end: next }, decodes)?;
+            start = next;
         }
         Some(())
     }
 
-    fn read(&mut self, stream: &mut Stream<'_>, run: Run, decodes: bool) -> Option<()> {
-        let Job { coders, parts, .. } = self;
-        stream.run(run, |bits, predictors, run| match decodes {
-            true => decode_run(bits, predictors, coders, parts, run),
-            false => skip_run(bits, predictors, coders, run),
+    fn decode_or_skip(&mut self, reader: &mut McuReader<'_>, range: McuRange, decodes: bool) -> Option<()> {
+        let ScanDecoder { components, windows, .. } = self;
+        reader.read(range, |bits, predictors, range| match decodes {
+            true => decode_mcus(bits, predictors, components, windows, range),
+            false => skip_mcus(bits, predictors, components, range),
         })
     }
 
-    /// The wanted MCUs alone, each row from the nearest entry of `index`. `None` if the index does not fit the file.
-    pub(crate) fn read_indexed(&mut self, data: &mut Destuffed, index: &SeekIndex) -> Option<()> {
-        let (columns, rows) = self.wanted();
-        let Scan { mcus, restart, at, .. } = *self.scan;
-        if !index.fits(mcus, self.coders.len(), at) {
+    /// Decodes each needed row of MCUs from the nearest entry of `index`. Returns `None` if the index does not match
+    /// the file.
+    pub(crate) fn decode_by_index(&mut self, data: &mut UnstuffedData, index: &SeekIndex) -> Option<()> {
+        let (columns, rows) = self.needed_mcus();
+        let Scan { mcus, data_offset, .. } = *self.scan;
+        if !index.matches(mcus, self.components.len(), data_offset) {
             return None;
         }
         for row in rows.0..rows.1 {
-            let (entry, from, until) = index.seek(row, columns.0, columns.1)?;
-            let source = self.bytes.get(usize::try_from(entry.at / 8).ok()?..until.min(self.bytes.len()))?;
-            let number = row * mcus.0 + from;
-            let interval = (restart > 0).then(|| number / restart);
-            if restart > 0 && number.is_multiple_of(restart) && entry.predictors != [0; 3] {
-                return None;
-            }
-            data.read(source, Cut { interval, noted: true });
-            let data = &*data;
-            let mut place = data.places();
-            let mut stream = Stream::new(data, restart, number, entry)?;
-            // The last entry on the way; if there is none, the next one. After a restart marker no entry says anything
-            // of the predictors before it.
-            let reached = columns.1.min(from.saturating_add(stream.left - 1));
-            // There is no entry after the scan's last MCU.
-            let last = match index.entry(row, reached) {
-                Some(_) => reached,
-                None => reached.min(mcus.0 - 1) / GROUP * GROUP,
-            };
-            let met = if last > from { last } else { mcus.0.min(from + GROUP) };
-            let before = met.min(columns.1);
-            self.read(&mut stream, Run { row, from, end: columns.0 }, false)?;
-            self.read(&mut stream, Run { row, from: columns.0, end: before }, true)?;
-            self.read(&mut stream, Run { row, from: before, end: met }, false)?;
-            if let Some(expected) = index.entry(row, met) {
-                stream.restart()?;
-                let bits = stream.bits.position();
-                let at = (entry.at / 8 + place(bits / 8) as u64) * 8 + bits as u64 % 8;
-                if *expected != (Entry { at, predictors: stream.predictors }) {
-                    return None;
-                }
-            }
-            self.read(&mut stream, Run { row, from: before, end: columns.1 }, true)?;
+            self.decode_row_by_index(data, index, row, columns)?;
         }
         Some(())
+    }
+
+    fn decode_row_by_index(
+        &mut self,
+        data: &mut UnstuffedData,
+        index: &SeekIndex,
+        row: usize,
+        columns: (usize, usize),
+    ) -> Option<()> {
+        let Scan { mcus, restart_interval, .. } = *self.scan;
+        let (entry, start, data_end) = index.seek(row, columns.0, columns.1)?;
+        let source = self.bytes.get(usize::try_from(entry.bit_offset / 8).ok()?..data_end.min(self.bytes.len()))?;
+        let mcu = row * mcus.0 + start;
+        let first_interval = (restart_interval > 0).then(|| mcu / restart_interval);
+        if restart_interval > 0 && mcu.is_multiple_of(restart_interval) && entry.predictors != [0; 3] {
+            return None;
+        }
+        data.read(source, UnstuffOptions { first_interval, record_removals: true });
+        let data = &*data;
+        let mut source_offset = data.source_offsets();
+        let mut reader = McuReader::new(data, restart_interval, mcu, entry)?;
+        // The index is verified at the last entry on the way; if there is none, at the entry after it. Only entries in
+        // the first restart interval verify the predictors at the start, because a restart resets the predictors.
+        let reached = columns.1.min(start.saturating_add(reader.mcus_to_restart - 1));
+        // The position after the scan's last MCU has no entry.
+        let last = match index.entry(row, reached) {
+            Some(_) => reached,
+            None => reached.min(mcus.0 - 1) / MCUS_PER_ENTRY * MCUS_PER_ENTRY,
+        };
+        let verified = if last > start { last } else { mcus.0.min(start + MCUS_PER_ENTRY) };
+        let before = verified.min(columns.1);
+        self.decode_or_skip(&mut reader, McuRange { row, start, end: columns.0 }, false)?;
+        self.decode_or_skip(&mut reader, McuRange { row, start: columns.0, end: before }, true)?;
+        self.decode_or_skip(&mut reader, McuRange { row, start: before, end: verified }, false)?;
+        if let Some(expected) = index.entry(row, verified) {
+            reader.process_restart()?;
+            let bits = reader.bits.position();
+            let bit_offset = (entry.bit_offset / 8 + source_offset(bits / 8) as u64) * 8 + bits as u64 % 8;
+            if *expected != (IndexEntry { bit_offset, predictors: reader.predictors }) {
+                return None;
+            }
+        }
+        self.decode_or_skip(&mut reader, McuRange { row, start: before, end: columns.1 }, true)
     }
 }

@@ -1,7 +1,7 @@
-//! The segments of a file, without a look at what they hold.
+//! Iterates over a file's marker segments without reading their content.
 
-/// The segments of a JPEG in their order, each as its marker and its payload (ITU-T T.81, annex B), up to the end of the
-/// image (EOI) or of the bytes. The data of scans are skipped.
+/// Iterator over the marker segments of a JPEG (ITU-T T.81, annex B). Each item is a marker and its payload. The last
+/// item is the end-of-image marker (EOI), if the file has one. The data of scans are skipped.
 ///
 /// Fill bytes (any number of 0xFF) before a marker and stray bytes between segments are skipped, as every decoder does.
 ///
@@ -24,7 +24,7 @@ impl<'a> Segments<'a> {
     /// EOI: the end of the image.
     pub const EOI: u8 = 0xD9;
 
-    /// Begins after the marker of the image's start, which is not looked at.
+    /// Starts after the two bytes of the start-of-image marker (SOI) without checking them.
     pub fn new(bytes: &'a [u8]) -> Self {
         Segments { bytes, at: 2 }
     }
@@ -35,13 +35,13 @@ impl<'a> Iterator for Segments<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            // In entropy-coded data 0xFF is followed by 0 (stuffing) or a restart marker; both are stepped over here.
+            // In entropy-coded data 0xFF is followed by 0 (stuffing) or a restart marker; the `match` skips both.
             self.at += self.bytes.get(self.at..)?.iter().position(|&byte| byte == 0xFF)?;
             self.at += self.bytes[self.at..].iter().position(|&byte| byte != 0xFF)?;
             let marker = self.bytes[self.at];
             self.at += 1;
             match marker {
-                // Stuffing, TEM, RST0..7, SOI: no segment follows.
+                // Stuffing, TEM, RST0..7 and SOI have no payload.
                 0x00 | 0x01 | 0xD0..=0xD8 => continue,
                 Self::EOI => {
                     self.at = self.bytes.len();
@@ -50,7 +50,7 @@ impl<'a> Iterator for Segments<'a> {
                 _ => {}
             }
             let length = self.bytes.get(self.at..self.at + 2)?;
-            // The length counts its own two bytes; less is nonsense and skips just those.
+            // The length includes its own two bytes. A smaller one is invalid and skips these two bytes only.
             let length = usize::from(u16::from_be_bytes([length[0], length[1]])).max(2);
             let Some(payload) = self.bytes.get(self.at + 2..self.at + length) else {
                 self.at = self.bytes.len();
@@ -64,11 +64,11 @@ impl<'a> Iterator for Segments<'a> {
 
 impl std::iter::FusedIterator for Segments<'_> {}
 
-/// Returns true if a JPEG's end-of-image marker is there.
+/// Returns true if a JPEG has its end-of-image marker (EOI).
 ///
-/// 0xFF 0xD9 cannot occur inside entropy-coded data, so finding it last in the file (padding aside) settles the matter at
-/// no cost. Otherwise bytes follow the image, or the image was cut: its segments tell.
-/// A JPEG that only lacks the marker counts as cut; libjpeg, through Pillow, refuses it as well.
+/// 0xFF 0xD9 cannot occur inside entropy-coded data, so the last bytes of the file answer this at no cost in most
+/// cases. Otherwise the image is truncated or bytes follow it, and this function goes through the segments. A file that
+/// lacks nothing but the marker counts as truncated; Pillow, which uses libjpeg, rejects it as well.
 ///
 /// ```
 /// assert!(gpufeed_jpeg::has_end(b"\xFF\xD8\xFF\xD9\n"));

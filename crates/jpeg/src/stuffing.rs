@@ -1,80 +1,82 @@
-//! A scan's bytes without what is stuffed between them, and where its restart markers were.
+//! Removes stuffed bytes and restart markers from a scan's data.
 
-use crate::bits::PADDING;
+use crate::bits::DATA_PADDING;
 
-/// A place where bytes were taken out of a scan. It tells where in the file a destuffed bit lies.
+/// A place where bytes were removed.
 #[derive(Clone, Copy, Debug)]
-struct Removed {
-    /// Destuffed bytes before the place.
-    before: usize,
-    /// Bytes taken out so far, this place included.
-    total: usize,
+struct Removal {
+    /// Offset of the place in the unstuffed data.
+    offset: usize,
+    /// Bytes removed from the start of the data to this place, including those removed here.
+    removed: usize,
 }
 
-/// A stretch of a scan, destuffed. The memory is reused and grows with the largest file.
+/// A part of a scan's data without stuffed bytes and restart markers. Its memory is reused and grows with the largest
+/// file.
 #[derive(Debug, Default)]
-pub(crate) struct Destuffed {
+pub(crate) struct UnstuffedData {
     bytes: Vec<u8>,
     length: usize,
-    /// Where each restart interval begins, in destuffed bytes.
-    starts: Vec<usize>,
-    removed: Vec<Removed>,
+    /// Offset of each restart interval in the unstuffed data.
+    interval_starts: Vec<usize>,
+    removals: Vec<Removal>,
 }
 
-/// Where a stretch is cut.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
-    /// The interval that the stretch begins in, counted from the scan's start; `None` where the file has no restart markers.
-    pub(crate) interval: Option<usize>,
-    /// Whether to note what is taken out.
-    pub(crate) noted: bool,
+pub(crate) struct UnstuffOptions {
+    /// Number of the restart interval in which the data begin, counted from the scan's start; `None` if the scan has no
+    /// restart markers.
+    pub(crate) first_interval: Option<usize>,
+    /// Records removals, which [`UnstuffedData::source_offsets`] needs.
+    pub(crate) record_removals: bool,
 }
 
-/// The highest bit of each byte that is 0xFF, the lowest such byte for certain and only bytes above it in error.
+/// Sets the highest bit of each byte that is 0xFF. The lowest such byte is exact; bytes above it may be set wrongly.
 #[inline(always)]
-fn full_bytes(word: u64) -> u64 {
+fn bytes_with_ff(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let inverse = !word;
     inverse.wrapping_sub(ONES) & word & (ONES << 7)
 }
 
-impl Destuffed {
-    /// Grows to what files of `length` bytes need.
+impl UnstuffedData {
+    /// Grows the memory for files of `length` bytes.
     pub(crate) fn reserve(&mut self, length: usize) {
-        crate::memory::grow(&mut self.bytes, length + PADDING + 8);
+        crate::memory::grow(&mut self.bytes, length + DATA_PADDING + 8);
     }
 
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len().saturating_sub(PADDING + 8)
+    /// The largest file length that fits into the memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.len().saturating_sub(DATA_PADDING + 8)
     }
 
-    /// The destuffed bytes, then [`PADDING`] zeros.
+    /// The unstuffed bytes, then [`DATA_PADDING`] zeros.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length + PADDING]
+        &self.bytes[..self.length + DATA_PADDING]
     }
 
-    /// The bytes of restart interval `number`, counted from the stretch's start: where they begin and end.
+    /// Start and exclusive end of restart interval `number`, counted from the start of the data.
     pub(crate) fn interval(&self, number: usize) -> Option<(usize, usize)> {
-        let start = *self.starts.get(number)?;
-        Some((start, self.starts.get(number + 1).copied().unwrap_or(self.length)))
+        let start = *self.interval_starts.get(number)?;
+        Some((start, self.interval_starts.get(number + 1).copied().unwrap_or(self.length)))
     }
 
-    /// Reads `source` up to its end or to a marker that is not the restart marker whose turn it is.
-    pub(crate) fn read(&mut self, source: &[u8], cut: Cut) {
+    /// Reads `source` up to its end or to the first marker other than the next restart marker.
+    pub(crate) fn read(&mut self, source: &[u8], options: UnstuffOptions) {
         self.reserve(source.len());
-        self.starts.clear();
-        self.starts.push(0);
-        self.removed.clear();
-        let mut expected = cut.interval;
+        self.interval_starts.clear();
+        self.interval_starts.push(0);
+        self.removals.clear();
+        let mut expected = options.first_interval;
         let (mut at, mut out) = (0, 0);
         loop {
             while let Some(chunk) = source[at..].first_chunk::<8>() {
                 self.bytes[out..out + 8].copy_from_slice(chunk);
-                let full = full_bytes(u64::from_le_bytes(*chunk));
-                let before = if full == 0 { 8 } else { full.trailing_zeros() as usize / 8 };
+                let with_ff = bytes_with_ff(u64::from_le_bytes(*chunk));
+                let before = if with_ff == 0 { 8 } else { with_ff.trailing_zeros() as usize / 8 };
                 at += before;
                 out += before;
-                if full != 0 {
+                if with_ff != 0 {
                     break;
                 }
             }
@@ -83,41 +85,43 @@ impl Destuffed {
                 at += 1;
                 out += 1;
             }
-            // 0xFF, or the end. Fill bytes may come before a marker, and decoders let them pass before a stuffed zero too.
-            let Some(behind) = source[at..].iter().position(|&byte| byte != 0xFF) else { break };
-            match source[at + behind] {
+            // `at` is at 0xFF or at the end. Fill bytes (0xFF) may precede a marker; libjpeg accepts them before a
+            // stuffed zero, too.
+            let Some(fill_bytes) = source[at..].iter().position(|&byte| byte != 0xFF) else { break };
+            match source[at + fill_bytes] {
                 0 => {
                     self.bytes[out] = 0xFF;
                     out += 1;
-                    at += behind + 1;
+                    at += fill_bytes + 1;
                 }
                 marker @ 0xD0..=0xD7 => match &mut expected {
                     Some(interval) if *interval % 8 == usize::from(marker - 0xD0) => {
                         *interval += 1;
-                        at += behind + 1;
-                        self.starts.push(out);
+                        at += fill_bytes + 1;
+                        self.interval_starts.push(out);
                     }
                     _ => break,
                 },
                 _ => break,
             }
-            if cut.noted {
-                self.removed.push(Removed { before: out, total: at - out });
+            if options.record_removals {
+                self.removals.push(Removal { offset: out, removed: at - out });
             }
         }
         self.length = out;
-        self.bytes[out..out + PADDING].fill(0);
+        self.bytes[out..out + DATA_PADDING].fill(0);
     }
 
-    /// A way from destuffed places to those in `source`, for places in ascending order.
-    pub(crate) fn places(&self) -> impl FnMut(usize) -> usize + '_ {
-        let mut removed = self.removed.iter().peekable();
-        let mut total = 0;
-        move |at| {
-            while let Some(next) = removed.next_if(|next| next.before <= at) {
-                total = next.total;
+    /// Returns a function that maps offsets in the unstuffed data to offsets in `source`. It must be called with
+    /// ascending offsets.
+    pub(crate) fn source_offsets(&self) -> impl FnMut(usize) -> usize + '_ {
+        let mut removals = self.removals.iter().peekable();
+        let mut removed = 0;
+        move |offset| {
+            while let Some(next) = removals.next_if(|next| next.offset <= offset) {
+                removed = next.removed;
             }
-            at + total
+            offset + removed
         }
     }
 }
@@ -126,20 +130,20 @@ impl Destuffed {
 mod tests {
     use super::*;
 
-    fn read(source: &[u8], interval: Option<usize>) -> (Vec<u8>, Vec<usize>) {
-        let mut destuffed = Destuffed::default();
-        destuffed.read(source, Cut { interval, noted: true });
-        let length = destuffed.length;
-        let mut place = destuffed.places();
-        for at in 0..length {
-            assert_eq!(destuffed.bytes[at], source[place(at)]);
+    fn read(source: &[u8], first_interval: Option<usize>) -> (Vec<u8>, Vec<usize>) {
+        let mut data = UnstuffedData::default();
+        data.read(source, UnstuffOptions { first_interval, record_removals: true });
+        let length = data.length;
+        let mut source_offset = data.source_offsets();
+        for offset in 0..length {
+            assert_eq!(data.bytes[offset], source[source_offset(offset)]);
         }
-        assert!(destuffed.bytes()[length..].iter().all(|&byte| byte == 0));
-        (destuffed.bytes[..length].to_vec(), destuffed.starts.clone())
+        assert!(data.bytes()[length..].iter().all(|&byte| byte == 0));
+        (data.bytes[..length].to_vec(), data.interval_starts.clone())
     }
 
     #[test]
-    fn stuffing_and_markers_go() {
+    fn stuffed_bytes_and_restart_markers_are_removed() {
         assert_eq!(read(b"ab\xFF\0cd\xFF\xD9rest", None), (b"ab\xFFcd".to_vec(), vec![0]));
         assert_eq!(read(b"\xFF\0\xFF\0\xFF\0", None), (vec![0xFF; 3], vec![0]));
         assert_eq!(read(b"ab\xFF\xD0cd\xFF\xFF\xD1ef\xFF\xD9", Some(0)), (b"abcdef".to_vec(), vec![0, 2, 4]));
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_the_plain_way_at_every_place() {
+    fn a_stuffed_byte_is_removed_at_every_offset() {
         for length in 0..40 {
             for stuffed in 0..length {
                 let mut source: Vec<u8> = (0..length as u8).collect();

@@ -70,7 +70,7 @@ impl Scratch {
     /// Makes room for whatever `other` has room for.
     pub(super) fn reserve_like(&mut self, other: &Scratch) {
         self.record.reserve_exact(other.record.capacity().saturating_sub(self.record.len()));
-        self.index.reserve(other.index.room());
+        self.index.reserve(other.index.capacity());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bytes → the decoder → pixels of a region; the rules are in `crates/testing/src/jpeg_engine.rs`.
+//! Decodes regions of fuzzed bytes and checks the rules of `crates/testing/src/jpeg_engine.rs`.
 
 #![no_main]
 

@@ -1,10 +1,11 @@
-//! Whole files: against libjpeg-turbo's hashes, regions and indexes against whole images, damage.
+//! Decodes whole files: compares them with libjpeg-turbo's hashes and regions with whole images, with and without
+//! indexes, and damages files and indexes.
 //!
-//! `tests/golden/jpeg_files.py` writes the files and the hashes. With GPUFEED_CORPUS set to a folder, regions of every
-//! file beneath it that this crate decodes are compared, too; with GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`,
-//! every photograph with Pillow's pixels.
+//! `tests/golden/jpeg_files.py` writes the files and the hashes. If GPUFEED_CORPUS is set to a folder, regions of every
+//! supported file in it are compared with the whole images. If GPUFEED_SHARED is set as for
+//! `tests/pixels/shared_golden.rs`, every photograph is compared with Pillow's pixels.
 
-#![allow(clippy::print_stdout)] // a skipped test says so
+#![allow(clippy::print_stdout)] // tests print that they are skipped
 
 use std::path::Path;
 
@@ -15,10 +16,12 @@ mod forged;
 use gpufeed_jpeg::internals::first_scan;
 use gpufeed_jpeg::{Decoder, Error, Header, Rect, Request, Scale, SeekIndex};
 
-/// A golden file, its pixels' hash at each of [`SCALES`] that Pillow has, what it is.
+/// A golden file.
 struct File {
     bytes: Vec<u8>,
+    /// The hash of Pillow's pixels at each of [`SCALES`]; `None` for scales that Pillow lacks.
     hashes: [Option<u64>; 4],
+    /// A description.
     name: String,
 }
 
@@ -52,7 +55,7 @@ fn whole_at(bytes: &[u8], scale: Scale) -> Rect {
     Rect::whole(scale.size(size_of(bytes)))
 }
 
-/// The part that an index has in a decode.
+/// The index to decode with, and whether to build one.
 #[derive(Clone, Copy, Default)]
 struct Seek<'a> {
     index: Option<&'a SeekIndex>,
@@ -61,9 +64,9 @@ struct Seek<'a> {
 
 const BUILD: Seek<'_> = Seek { index: None, build: true };
 
-/// RGBA of a region, and the index.
-fn region(bytes: &[u8], wanted: Rect, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Error> {
-    region_at(bytes, wanted, Scale::Full, seek)
+/// Decodes a region. Returns its pixels and the index.
+fn region(bytes: &[u8], requested: Rect, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Error> {
+    region_at(bytes, requested, Scale::Full, seek)
 }
 
 fn region_at(bytes: &[u8], region: Rect, scale: Scale, seek: Seek<'_>) -> Result<(Vec<u8>, Option<SeekIndex>), Error> {
@@ -75,14 +78,14 @@ fn region_at(bytes: &[u8], region: Rect, scale: Scale, seek: Seek<'_>) -> Result
     Ok((decoded.pixels.to_vec(), decoded.outcome.index))
 }
 
-/// That part of a whole image.
+/// Cuts a region out of the pixels of a whole image.
 fn part(pixels: &[u8], width: u32, region: Rect) -> Vec<u8> {
     let row = |y: u32| &pixels[4 * (y * width + region.left) as usize..][..4 * region.width as usize];
     (region.top..region.top + region.height).flat_map(row).copied().collect()
 }
 
 #[test]
-fn files_are_as_libjpeg_turbo_has_them() {
+fn golden_files_equal_libjpeg_turbo() {
     let files = files();
     assert!(files.len() > 100);
     let mut compared = [0; 4];
@@ -104,25 +107,26 @@ fn files_are_as_libjpeg_turbo_has_them() {
     assert!(compared.iter().all(|count| *count > 80), "{compared:?}");
 }
 
-/// Returns true if the image lies in one scan: then it has an index.
+/// Returns true if the file can have an index, which is the case for images in one scan.
 fn has_index(bytes: &[u8]) -> bool {
-    first_scan(bytes).unwrap().is_whole_image
+    first_scan(bytes).unwrap().has_all_components
 }
 
-/// Every way to a region gives the whole image's pixels there, at every scale. The index is the same at all of them.
+/// Checks that a region has the whole image's pixels when it is decoded without an index, while building one and by
+/// one, and that the built index does not depend on the region.
 fn check_regions(bytes: &[u8], name: &str, scale: Scale, regions: impl IntoIterator<Item = Rect>) {
     let name = format!("{name} {scale:?}");
     let (pixels, index) = region_at(bytes, whole_at(bytes, scale), scale, BUILD).unwrap();
     assert_eq!(index.is_some(), has_index(bytes), "{name}");
     assert_eq!(index.as_ref().and_then(|index| SeekIndex::from_bytes(&index.to_bytes())), index, "{name}");
     let Rect { width, .. } = whole_at(bytes, scale);
-    for wanted in regions {
-        let expected = part(&pixels, width, wanted);
-        assert!(region_at(bytes, wanted, scale, Seek::default()).unwrap().0 == expected, "{name}: {wanted:?}");
-        let (built, again) = region_at(bytes, wanted, scale, BUILD).unwrap();
-        assert!(built == expected && again == index, "{name}: {wanted:?}, with an index to build");
+    for requested in regions {
+        let expected = part(&pixels, width, requested);
+        assert!(region_at(bytes, requested, scale, Seek::default()).unwrap().0 == expected, "{name}: {requested:?}");
+        let (built, again) = region_at(bytes, requested, scale, BUILD).unwrap();
+        assert!(built == expected && again == index, "{name}: {requested:?}, while building an index");
         let seek = Seek { index: index.as_ref(), build: false };
-        assert!(region_at(bytes, wanted, scale, seek).unwrap().0 == expected, "{name}: {wanted:?} by the index");
+        assert!(region_at(bytes, requested, scale, seek).unwrap().0 == expected, "{name}: {requested:?} by the index");
     }
 }
 
@@ -130,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
     #[test]
-    fn a_region_is_that_part_of_the_whole(
+    fn a_region_of_a_file_equals_its_part_of_the_whole_image(
         which in any::<prop::sample::Index>(),
         scale in prop::sample::select(&SCALES[..]),
         places in prop::collection::vec((0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0, 0.0_f64..1.0), 12),
@@ -138,12 +142,12 @@ proptest! {
         let files = files();
         let File { bytes, name, .. } = which.get(&files);
         let Rect { width, height, .. } = whole_at(bytes, scale);
-        let pick = |all: u32, start: f64, part: f64| {
+        let span = |all: u32, start: f64, part: f64| {
             let start = (f64::from(all) * start) as u32;
             (start, 1 + (f64::from(all - start - 1) * part) as u32)
         };
-        let regions = places.into_iter().map(|(x, y, across, down)| {
-            let ((left, width), (top, height)) = (pick(width, x, across), pick(height, y, down));
+        let regions = places.into_iter().map(|(x, y, columns, rows)| {
+            let ((left, width), (top, height)) = (span(width, x, columns), span(height, y, rows));
             Rect { left, top, width, height }
         });
         check_regions(bytes, name, scale, regions);
@@ -162,7 +166,7 @@ proptest! {
         let size = size_of(&bytes);
         let Rect { width, height, .. } = whole_at(&bytes, scale);
         let (left, top) = ((f64::from(width) * corner.0) as u32, (f64::from(height) * corner.1) as u32);
-        let wanted = Rect { left, top, width: width - left, height: height - top };
+        let requested = Rect { left, top, width: width - left, height: height - top };
         let mut index = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
         let target = if in_index { &mut index } else { &mut bytes };
         for (at, value) in damage {
@@ -171,14 +175,14 @@ proptest! {
         }
         let index = SeekIndex::from_bytes(&index);
         if Header::read(&bytes).is_ok_and(|header| header.size() == size) {
-            let _ = region_at(&bytes, wanted, scale, Seek { index: index.as_ref(), build: true });
+            let _ = region_at(&bytes, requested, scale, Seek { index: index.as_ref(), build: true });
         }
     }
 }
 
 #[test]
-fn the_index_is_what_is_used() {
-    // Of the largest files only the last rows are asked for, and all that lies before them in the scan is wiped out.
+fn data_before_the_index_entry_are_not_read() {
+    // The first half of the scan is overwritten, and the last rows of the image are decoded by the index.
     let mut used = 0;
     for File { mut bytes, name, .. } in files() {
         let (width, height) = size_of(&bytes);
@@ -187,19 +191,19 @@ fn the_index_is_what_is_used() {
         }
         let (pixels, index) = region(&bytes, whole(&bytes), BUILD).unwrap();
         let index = index.unwrap();
-        let wanted = Rect { left: width / 2, top: height - 9, width: width - width / 2, height: 9 };
-        let scan = first_scan(&bytes).unwrap().at;
+        let requested = Rect { left: width / 2, top: height - 9, width: width - width / 2, height: 9 };
+        let scan = first_scan(&bytes).unwrap().data_offset;
         let half = scan + (bytes.len() - scan) / 2;
         bytes[scan..half].fill(0x55);
         let seek = Seek { index: Some(&index), build: false };
-        assert!(region(&bytes, wanted, seek).unwrap().0 == part(&pixels, width, wanted), "{name}");
+        assert!(region(&bytes, requested, seek).unwrap().0 == part(&pixels, width, requested), "{name}");
         used += 1;
     }
     assert!(used >= 15, "{used}");
 }
 
 #[test]
-fn corruption_behind_the_region_costs_the_index_alone() {
+fn damage_after_the_region_costs_only_the_index() {
     let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
     let (width, _) = size_of(&bytes);
     let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
@@ -212,9 +216,9 @@ fn corruption_behind_the_region_costs_the_index_alone() {
 }
 
 #[test]
-fn corruption_beside_the_region_costs_the_index_alone() {
-    // Three rows of MCUs, and the last one's end is cut: what lies left of it is the same whether an index is asked for
-    // or not.
+fn damage_right_of_the_region_costs_only_the_index() {
+    // The image has three rows of MCUs, and the end of the last row is cut off. The region left of the cut must not
+    // depend on whether an index is built.
     let File { mut bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:4:4 16x16")).unwrap();
     let (width, height) = size_of(&bytes);
     let (pixels, _) = region(&bytes, whole(&bytes), BUILD).unwrap();
@@ -247,19 +251,19 @@ fn indexes_of_other_images_are_not_used() {
 }
 
 #[test]
-fn a_cut_index_is_none() {
+fn a_truncated_index_is_rejected() {
     let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 67x129")).unwrap();
     let packed = region(&bytes, whole(&bytes), BUILD).unwrap().1.unwrap().to_bytes();
     for length in 0..packed.len() {
         assert_eq!(SeekIndex::from_bytes(&packed[..length]), None, "{length}");
     }
     assert_eq!(SeekIndex::from_bytes(&[&packed[..], &[0]].concat()), None);
-    // Declared sizes cost nothing.
+    // A large declared size is rejected before memory is allocated for it.
     assert_eq!(SeekIndex::from_bytes(&[0x80, 0x40, 0x80, 0x40, 3, 0, 0xFF, 0xFF, 0xFF, 0x7F]), None);
 }
 
 #[test]
-fn kinds_that_are_not_supported_are_refused() {
+fn unsupported_kinds_are_rejected() {
     let File { bytes, .. } = files().into_iter().find(|file| file.name.starts_with("4:2:0 16x16")).unwrap();
     let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     let changed = |at: usize, value: u8| {
@@ -268,31 +272,31 @@ fn kinds_that_are_not_supported_are_refused() {
         region(&bytes, whole(&bytes), Seek::default()).unwrap_err().reason()
     };
     assert_eq!(changed(sof + 1, 0xC2), "progressive");
-    assert_eq!(changed(sof + 1, 0xC9), "neither baseline nor extended sequential");
-    assert_eq!(changed(sof + 4, 12), "samples are not of 8 bits");
+    assert_eq!(changed(sof + 1, 0xC9), "lossless, hierarchical or arithmetic coding");
+    assert_eq!(changed(sof + 4, 12), "a sample precision other than 8 bits");
     assert_eq!(changed(sof + 9, 4), "neither one nor three components");
-    assert_eq!(changed(sof + 14, 0x31), "sampling factors that do not divide each other");
+    assert_eq!(changed(sof + 14, 0x31), "sampling factors whose ratio is not an integer");
     assert_eq!(changed(sof + 11, 0x44), "an MCU of more than ten blocks");
-    assert_eq!(changed(sof + 12, 3), "a table that the scan uses is missing");
+    assert_eq!(changed(sof + 12, 3), "a quantization or Huffman table of the scan is missing");
     let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
-    assert_eq!(changed(scan + 4, 1), "a scan header of a wrong length");
+    assert_eq!(changed(scan + 4, 1), "a scan header (SOS) of the wrong length");
     assert!(region(&bytes[..bytes.len() - 2], whole(&bytes), Seek::default()).is_err());
 }
 
 #[test]
-fn components_in_scans_of_their_own() {
+fn components_in_separate_scans() {
     let with = |name: &str| files().into_iter().find(|file| file.name.starts_with(name)).unwrap().bytes;
     let bytes = with("scans 0; 1; 2; 2x2,1x1,1x1 67x129");
     let (pixels, _) = region(&bytes, whole(&bytes), Seek::default()).unwrap();
     let starts: Vec<usize> = (0..bytes.len() - 1).filter(|&at| bytes[at..at + 2] == [0xFF, 0xDA]).collect();
     let [first, second, third] = starts.try_into().unwrap();
     let reason = |bytes: &[u8]| region(bytes, whole(bytes), Seek::default()).unwrap_err().reason();
-    // A scan that is missing, that comes twice, that is cut.
+    // A missing scan, a repeated scan, a truncated scan.
     assert_eq!(reason(&[&bytes[..third], &[0xFF, 0xD9]].concat()), "a component without a scan");
     assert_eq!(reason(&[&bytes[..second], &bytes[third..]].concat()), "a component without a scan");
     assert_eq!(reason(&[&bytes[..second], &bytes[first..]].concat()), "a component in two scans");
     assert_eq!(reason(&[&bytes[..third - 40], &bytes[third..]].concat()), "the scan is damaged or cut");
-    // The data after the region in each scan are not looked at.
+    // The data after the region are not read in any of the scans.
     let top = Rect { left: 9, top: 0, width: 30, height: 17 };
     let cut = [&bytes[..third - 40], &bytes[third..]].concat();
     assert!(region(&cut, top, Seek::default()).unwrap().0 == part(&pixels, size_of(&bytes).0, top));
@@ -303,20 +307,20 @@ fn components_in_scans_of_their_own() {
     assert!(region(&bytes, top, seek).unwrap() == (part(&pixels, size_of(&bytes).0, top), None));
 }
 
-/// As libjpeg-turbo does: coefficients that never came are 0, so brightness alone is a gray picture.
+/// libjpeg-turbo takes missing coefficients for 0, so a file without its chroma scans is a gray image.
 #[test]
-fn colours_whose_scans_are_missing_are_gray() {
+fn missing_chroma_scans_decode_to_gray() {
     let File { bytes, .. } =
         files().into_iter().find(|file| file.name.starts_with("scans 0; 1; 2; 2x2,1x1,1x1 67x129")).unwrap();
     let second = (0..bytes.len() - 1).filter(|&at| bytes[at..at + 2] == [0xFF, 0xDA]).nth(1).unwrap();
     let cut = [&bytes[..second], &[0xFF, 0xD9]].concat();
     let mut decoder = Decoder::default();
-    // The planes hold another picture's samples.
+    // Fills the decoder's planes with samples of the whole file.
     decoder.decode(&bytes, &Request::new(size_of(&bytes))).unwrap();
     let decoded = decoder.decode(&cut, &Request::new(size_of(&bytes)).fill(true)).unwrap();
     let (pixels, _) = decoded.pixels.as_chunks::<4>();
     assert!(pixels.iter().all(|&[r, g, b, _]| r == g && g == b));
-    assert!(pixels.iter().any(|pixel| pixel[0] != pixels[0][0]), "brightness is there");
+    assert!(pixels.iter().any(|pixel| pixel[0] != pixels[0][0]), "the luma scan is decoded");
 }
 
 #[test]
@@ -352,7 +356,7 @@ fn regions_of_the_corpus() {
 }
 
 #[test]
-fn photographs_are_as_pillow_has_them() {
+fn photographs_equal_pillow() {
     use sha2::{Digest, Sha256};
     let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
         println!("skipped: GPUFEED_SHARED not set");
@@ -361,14 +365,14 @@ fn photographs_are_as_pillow_has_them() {
     let golden = Path::new(&public).parent().unwrap();
     let list = std::fs::read(golden.join("decode.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
-    let (mut decoded, mut refused) = (0, Vec::new());
+    let (mut decoded, mut rejected) = (0, Vec::new());
     for (path, facts) in list["files"].as_object().unwrap() {
         let bytes = std::fs::read(golden.parent().unwrap().join(path)).unwrap();
         if !bytes.starts_with(b"\xFF\xD8\xFF") || Header::read(&bytes).is_err() {
             continue;
         }
         match region(&bytes, whole(&bytes), BUILD) {
-            Err(reason) => refused.push((path, reason)),
+            Err(reason) => rejected.push((path, reason)),
             Ok((pixels, index)) => {
                 let rgb: Vec<u8> = pixels.as_chunks::<4>().0.iter().flat_map(|pixel| &pixel[..3]).copied().collect();
                 let hash: String = Sha256::digest(&rgb).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -378,7 +382,7 @@ fn photographs_are_as_pillow_has_them() {
             }
         }
     }
-    println!("{decoded} decoded and equal, {} refused", refused.len());
-    assert!(refused.iter().all(|(path, _)| !path.contains("imagenet")), "{refused:?}");
+    println!("{decoded} decoded and equal, {} rejected", rejected.len());
+    assert!(rejected.iter().all(|(path, _)| !path.contains("imagenet")), "{rejected:?}");
     assert!(decoded >= 250);
 }
