@@ -2,7 +2,7 @@
 //!
 //! A failed write is an error, except into a pipe whose reader has seen enough (`| head`).
 
-use crate::identity::{Identity, identity, of_standard_output};
+use crate::file_identity::{Identity, identity, of_standard_output};
 use console::StyledObject;
 use gpufeed::internals::{Shown, folder_of, replace};
 use std::error::Error;

@@ -4,7 +4,7 @@
 use super::photographs::hash;
 use super::samples::{Samples, options};
 use super::setup::Setup;
-use crate::report::Alone;
+use crate::results::IsolatedStage;
 use gpufeed::decode;
 use gpufeed::internals::{Native, Rig};
 use gpufeed::{DataLoader, Dataset};
@@ -24,12 +24,12 @@ pub(super) fn measure(
     threads: usize,
     seconds: f64,
     notes: &mut Vec<String>,
-) -> Result<Vec<Alone>, Box<dyn Error>> {
+) -> Result<Vec<IsolatedStage>, Box<dyn Error>> {
     let time = Duration::from_secs_f64(seconds / 3.0);
     let (dataset, plan) = (&*setup.source.dataset, loader.plan());
     let mut rows = Vec::new();
     let mut add = |stage: &str, threads, images_per_second| {
-        rows.push(Alone { stage: stage.to_owned(), threads, images_per_second });
+        rows.push(IsolatedStage { stage: stage.to_owned(), threads, images_per_second });
     };
     add("read", threads, read(dataset, threads, time)?);
     if samples.files.is_empty() {

@@ -184,7 +184,7 @@ impl Arguments {
             ("--markdown", self.markdown.as_deref()),
             ("--trace", self.trace.as_deref()),
         ])?;
-        markdown.as_ref().map_or(Ok(()), crate::report::markdown::check)?;
+        markdown.as_ref().map_or(Ok(()), crate::render::markdown::check)?;
         Ok(Outputs { json, html, markdown, trace })
     }
 

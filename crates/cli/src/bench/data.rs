@@ -1,7 +1,7 @@
 //! The samples: a data set as it is, or pictures drawn in memory, as files or as the pixels that a recipe is made for.
 
 use super::photographs::Texture;
-use crate::{source, words};
+use crate::{dataset, error_text};
 use bytes::Bytes;
 use gpufeed::{Dataset, InMemory, Label, PixelFormat, SampleData};
 use image::ExtendedColorType;
@@ -77,7 +77,7 @@ pub(super) fn open(data: &str, recipe: &str) -> Result<Source, Box<dyn Error>> {
 
 /// A data set that is there, all of it or its part to train on.
 fn there(path: &str) -> Result<Source, Box<dyn Error>> {
-    let source = source::open(path)?.train;
+    let source = dataset::open(path)?.train;
     let dataset = source.data.clone();
     if source.file(0).is_some() {
         let files = (0..dataset.len()).filter_map(|index| source.file(index));
@@ -111,7 +111,7 @@ fn bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
     }
     match last {
         Some(error) if measured == 0 => {
-            Err(format!("none of the samples can be read; the last: {}", words::said(&error)).into())
+            Err(format!("none of the samples can be read; the last: {}", error_text::describe(&error)).into())
         }
         _ => Ok(((bytes as f64 * dataset.len() as f64 / measured.max(1) as f64).round() as u64, measured)),
     }

@@ -1,6 +1,7 @@
 //! Contradictions within a report: a prediction that the sweep refutes, rates that differ too much between runs.
 
-use crate::report::{Report, Spread, units};
+use crate::results::{Report, Spread};
+use crate::units;
 
 /// A prediction is refuted where less than this share of it came.
 const CAME: f64 = 0.5;
@@ -56,10 +57,10 @@ fn instability(report: &Report) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Prediction, Sweep};
+    use crate::results::{Prediction, Sweep};
 
     fn rates(runs: &[f64]) -> Spread {
-        super::super::spread::spread(runs.to_vec())
+        Spread::of_runs(runs.to_vec())
     }
 
     /// Two workers at 1,000 images a second, `--workers 3` predicted to bring half as much again.

@@ -1,7 +1,7 @@
 //! Time to the first batch, in new processes: in one that has run before, shaders are compiled and memory is there.
 
 use super::setup::Setup;
-use super::spread::median;
+use crate::results::median;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::ffi::OsString;

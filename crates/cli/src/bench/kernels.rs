@@ -6,10 +6,10 @@
 use super::dispatches::{SIZE, copy_kernel, crop, naive};
 use super::samples::Samples;
 use super::setup::Setup;
-use super::spread::median;
 use super::timed::{Adapter, Kernel};
 use super::turns::{Work, take};
-use crate::report::{Kernels, Rate};
+use crate::results::median;
+use crate::results::{Kernels, Rate};
 use gpufeed::internals::{Dispatch, Native, Rig};
 use gpufeed::transforms::{ColorJitter, Key, Normalize, Params, Transform};
 use gpufeed::wgpu;

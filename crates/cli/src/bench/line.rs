@@ -3,9 +3,8 @@
 //! Rates are taken from batch to batch of one long run, so neither its start nor the drain at its end counts: an epoch of
 //! a training is thousands of batches long.
 
-use super::spread::{median, spread};
 use super::statistics::Interval;
-use crate::report::Spread;
+use crate::results::{Spread, median};
 use cpu_time::ProcessTime;
 use gpufeed::{Batch, DataLoader, Epochs};
 use std::error::Error;
@@ -131,7 +130,7 @@ pub(super) fn measure(loader: &DataLoader, step: Duration, seconds: f64) -> Resu
     let sum = |part: fn(&Window) -> f64| windows.iter().map(part).sum::<f64>();
     let cpu: Vec<f64> = windows.iter().map(Window::cpu_per_image).collect();
     Ok(Measured {
-        images_per_second: spread(windows.iter().map(Window::rate).collect()),
+        images_per_second: Spread::of_runs(windows.iter().map(Window::rate).collect()),
         cpu_seconds_per_image: median(&cpu),
         cpu_seconds_per_image_runs: cpu,
         data_stall: sum(|window| window.waited) / sum(|window| window.wall).max(1e-9),

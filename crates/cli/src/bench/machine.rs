@@ -1,6 +1,6 @@
 //! The machine, and whether it had anything else to do.
 
-use crate::report::Machine;
+use crate::results::Machine;
 use cpu_time::ProcessTime;
 use std::time::Instant;
 use sysinfo::System;

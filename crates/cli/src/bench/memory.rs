@@ -2,7 +2,7 @@
 
 use super::line::Consumer;
 use super::setup::Setup;
-use crate::report::Memory;
+use crate::results::Memory;
 use gpufeed::DataLoader;
 use std::error::Error;
 use std::time::{Duration, Instant};

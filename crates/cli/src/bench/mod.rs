@@ -17,7 +17,6 @@ mod room;
 mod samples;
 mod scaling;
 mod setup;
-mod spread;
 mod statistics;
 mod summary;
 mod sweep;
@@ -30,7 +29,8 @@ pub(crate) use arguments::Arguments;
 use arguments::BackendChoice;
 
 use crate::output::Output;
-use crate::report::{self, Data, Kernels, Report, Statistics};
+use crate::render::{html, markdown};
+use crate::results::{Data, Kernels, Report, Statistics};
 use crate::{DONE, Outcome};
 use gpufeed::{DataLoader, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -70,8 +70,8 @@ pub(crate) fn run(arguments: &Arguments, given: &[OsString]) -> Outcome {
     let written = [
         outputs.json.as_ref().map_or(Ok(()), |output| output.write_all(json)),
         if outputs.use_standard() { Ok(()) } else { summary::print(&report) },
-        outputs.html.as_ref().map_or(Ok(()), |output| report::html::write(&report, output)),
-        outputs.markdown.as_ref().map_or(Ok(()), |output| report::markdown::update(&report, output)),
+        outputs.html.as_ref().map_or(Ok(()), |output| html::write(&report, output)),
+        outputs.markdown.as_ref().map_or(Ok(()), |output| markdown::update(&report, output)),
     ];
     written.into_iter().collect::<Result<(), String>>()?;
     traced.map(|()| DONE)

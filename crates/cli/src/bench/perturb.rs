@@ -2,9 +2,9 @@
 //! of what the statistics say which shares nothing with how they say it.
 
 use super::line::Consumer;
-use super::spread::median;
 use super::statistics::{Interval, resource_name};
-use crate::report::{Bottleneck, Perturbation};
+use crate::results::median;
+use crate::results::{Bottleneck, Perturbation};
 use gpufeed::{DataLoader, Resource, Stage};
 use std::error::Error;
 use std::time::Duration;

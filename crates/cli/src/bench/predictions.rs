@@ -1,8 +1,8 @@
 //! What more workers were predicted to bring, and what they brought.
 
-use super::spread::median;
 use super::sweep::Step;
-use crate::report::Prediction;
+use crate::results::Prediction;
+use crate::results::median;
 
 /// For each number of workers of the sweep and the next larger one: the prediction from the smaller one's statistics,
 /// and from what a core still does when so many are at work.

@@ -6,8 +6,8 @@
 use super::samples::Samples;
 use super::setup::Setup;
 use super::{Arguments, alone, scaling};
-use crate::report::units;
-use crate::room;
+use crate::available_memory;
+use crate::units;
 use gpufeed::internals::Native;
 use gpufeed::{Cache, DataLoader};
 use std::error::Error;
@@ -60,5 +60,10 @@ pub(super) fn check(
     let [a_worker, line] = [worker(most), line].map(|bytes| units::bytes(bytes as f64));
     let what = format!("--workers {listed}, at {a_worker} a worker and {line} a loader, takes");
     let all = workers.iter().sum::<usize>().max(2 * most) as u64;
-    Ok(room::check(&what, in_turns.max(stages), all, "--workers, --batch-size, --cache-mib or the recipe's sizes")?)
+    Ok(available_memory::check(
+        &what,
+        in_turns.max(stages),
+        all,
+        "--workers, --batch-size, --cache-mib or the recipe's sizes",
+    )?)
 }

@@ -2,7 +2,7 @@
 //! measured alone.
 
 use super::photographs::hash;
-use crate::words;
+use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
@@ -56,7 +56,7 @@ impl Samples {
             let index = hash(number as u64, 1) as usize % dataset.len();
             match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
                 Ok(more) => bytes += more,
-                Err(error) => last = Some(format!("{}: {}", dataset.name(index), words::said(&error))),
+                Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),
             }
             if bytes > BYTES {
                 break;

@@ -1,6 +1,6 @@
 //! The library's statistics as the report holds them. Only this file knows both.
 
-use crate::report::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as Row};
+use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 

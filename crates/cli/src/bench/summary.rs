@@ -1,7 +1,7 @@
 //! The report for people at a terminal: what limits, then the numbers.
 
-use crate::report::units::{self, duration, percent};
-use crate::report::{Bottleneck, Rate, Report, Spread};
+use crate::results::{Bottleneck, Rate, Report, Spread};
+use crate::units::{self, duration, percent};
 use console::style;
 use gpufeed::internals::Shown;
 
@@ -73,7 +73,7 @@ pub(super) fn print(report: &Report) -> Result<(), String> {
         Shown(&machine.os),
         machine.other_cores_busy
     );
-    say!("{}: {}", Shown(&report.data.name), report.data.said());
+    say!("{}: {}", Shown(&report.data.name), report.data.describe());
     say!("\n{}", style(spread(&report.images_per_second)).bold().green());
     if let Some(unstable) = &report.unstable {
         say!("{}", style(format!("unstable: {unstable}")).yellow());
@@ -100,29 +100,29 @@ pub(super) fn print(report: &Report) -> Result<(), String> {
             row("files skipped", report.files_skipped.to_string()),
         ],
     )?;
-    let stage = |stage: &crate::report::Stage| {
+    let stage = |stage: &crate::results::Stage| {
         let cpu =
             stage.cpu_seconds_per_image.map_or(String::new(), |time| format!(", {} of it on a core", duration(time)));
         row(&stage.name, format!("{} an image{cpu}", duration(stage.seconds_per_image)))
     };
     section("Stages", report.stages.iter().map(stage))?;
-    let pool = |pool: &crate::report::Pool| {
+    let pool = |pool: &crate::results::Pool| {
         let shares = [("busy", pool.busy), ("starved", pool.starved), ("blocked", pool.blocked)];
         let shares = shares.map(|(name, share)| format!("{name} {}", percent(share)));
         row(format!("{} × {}", pool.name, pool.threads), shares.join(", "))
     };
     section("Threads", report.pools.iter().map(pool))?;
-    let alone = |alone: &crate::report::Alone| {
+    let alone = |alone: &crate::results::IsolatedStage| {
         row(&alone.stage, format!("{} on {} threads", images(alone.images_per_second), alone.threads))
     };
     section("Each stage alone", report.alone.iter().map(alone))?;
-    let slowed = |slowed: &crate::report::Perturbation| {
+    let slowed = |slowed: &crate::results::Perturbation| {
         row(&slowed.resource, format!("{:+.2}, {} an image added", slowed.elasticity, duration(slowed.delay)))
     };
     section("Elasticity: -1 where the line feels a delay in full", report.perturbations.iter().map(slowed))?;
-    let workers = |step: &crate::report::Sweep| row(step.workers.to_string(), spread(&step.images_per_second));
+    let workers = |step: &crate::results::Sweep| row(step.workers.to_string(), spread(&step.images_per_second));
     section("Workers", report.sweep.iter().map(workers))?;
-    let prediction = |prediction: &crate::report::Prediction| {
+    let prediction = |prediction: &crate::results::Prediction| {
         let text = format!(
             "predicted {}{}, measured {}",
             units::gain(prediction.predicted_gain),

@@ -3,9 +3,9 @@
 use super::line::{Consumer, Window};
 use super::scaling::Work;
 use super::setup::Setup;
-use super::spread::{median, spread};
 use super::statistics::Interval;
-use crate::report::Sweep;
+use crate::results::Sweep;
+use crate::results::{Spread, median};
 use gpufeed::DataLoader;
 use std::error::Error;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(super) fn measure(
     }
     let row = |(workers, windows): (usize, Vec<Window>)| Sweep {
         workers,
-        images_per_second: spread(windows.iter().map(Window::rate).collect()),
+        images_per_second: Spread::of_runs(windows.iter().map(Window::rate).collect()),
         cpu_seconds_per_image: median(&windows.iter().map(Window::cpu_per_image).collect::<Vec<_>>()),
     };
     let rows = workers.into_iter().zip(windows).map(row);

@@ -2,9 +2,9 @@
 
 use super::dispatches::SIZE;
 use super::setup::Setup;
-use super::spread::median;
 use super::turns::{Work, take};
-use crate::report::Rate;
+use crate::results::Rate;
+use crate::results::median;
 use gpufeed::Gpu;
 use gpufeed::internals::Ring;
 use gpufeed::wgpu::{self, BufferUsages as Usage};

@@ -5,8 +5,9 @@ mod noise;
 mod rows;
 mod unlike;
 
-use crate::identity::is_one_file;
-use crate::report::{Report, units};
+use crate::file_identity::is_one_file;
+use crate::results::Report;
+use crate::units;
 use crate::{DONE, FINDINGS, Outcome};
 use console::{Alignment, Style, pad_str, style};
 use gpufeed::internals::Shown;

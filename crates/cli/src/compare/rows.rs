@@ -1,7 +1,8 @@
 //! What two reports have in common, number by number.
 
 use super::noise::{self, Strictness, Verdict, judge};
-use crate::report::{Rate, Report, units};
+use crate::results::{Rate, Report};
+use crate::units;
 use serde::Serialize;
 
 /// What a number counts, and whether more of it is better.
@@ -147,7 +148,7 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Spread, sample};
+    use crate::results::{Spread, sample};
 
     #[test]
     fn a_report_is_like_itself() {

@@ -1,6 +1,7 @@
 //! What makes two reports unlike: their machines and settings. gpufeed's version may differ, which is what one compares.
 
-use crate::report::{Report, units};
+use crate::results::Report;
+use crate::units;
 use serde::Serialize;
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -68,7 +69,7 @@ fn lines(toml: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use crate::results::sample;
 
     #[test]
     fn versions_and_times_are_no_difference() {

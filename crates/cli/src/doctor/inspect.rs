@@ -15,7 +15,7 @@ use super::entry::Entry;
 use super::jpeg;
 use super::kind::{Kind, Verdict};
 use super::report::Report;
-use crate::identity::identity;
+use crate::file_identity::identity;
 
 /// Images with more pixels than this are decoded one at a time, so that memory does not grow with the threads.
 const LARGE_PIXELS: u64 = 1 << 24;

@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::{DONE, FAILED, FINDINGS, Outcome, source};
+use crate::{DONE, FAILED, FINDINGS, Outcome, dataset};
 use gpufeed::dataset::Format;
 
 /// Says which adapters there are and which one is taken; with a data set, what is wrong with its files.
@@ -64,7 +64,7 @@ fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
     let format = Format::detect(folder);
     let listing = match format {
         Format::Folder | Format::Images => scan::list(folder)?,
-        _ => scan::samples(&source::open(folder)?.train),
+        _ => scan::samples(&dataset::open(folder)?.train),
     };
     let (reports, duplicates) = pool.install(|| {
         let mut reports = scan::inspect(&listing, arguments.max_pixels);

@@ -10,7 +10,7 @@ use super::adapters::{Adapter, Survey};
 use super::kind::Kind;
 use super::machine::Machine;
 use super::summary::{Class, Histogram, Summary};
-use crate::report::units;
+use crate::units;
 
 /// Classes that are named; of more the largest and the smallest.
 const CLASSES: usize = 12;

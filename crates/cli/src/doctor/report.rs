@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::entry::Entry;
 use super::jpeg::{self, Coding};
 use super::kind::{Kind, Verdict};
-use crate::identity::Identity;
+use crate::file_identity::Identity;
 
 /// The facts about a file.
 #[derive(Debug, Serialize)]

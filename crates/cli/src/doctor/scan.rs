@@ -18,7 +18,7 @@ use super::entry::{Entry, below};
 use super::inspect::{Inspector, Worker};
 use super::kind::Kind;
 use super::report::Report;
-use crate::source::Source;
+use crate::dataset::NamedDataset;
 
 /// A folder or link in which something is wrong.
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ pub(super) struct Listing {
 }
 
 /// Lists the samples of a data set.
-pub(super) fn samples(source: &Source) -> Listing {
+pub(super) fn samples(source: &NamedDataset) -> Listing {
     let entry = |index: usize| {
         let name = source.own_name(index).unwrap_or_else(|| source.data.name(index));
         let path = source.file(index).map_or_else(|| PathBuf::from(&name), Path::to_owned);

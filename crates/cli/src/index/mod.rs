@@ -1,7 +1,6 @@
 //! `gpufeed index`: the seek indexes of a folder ahead of its first epoch.
 
-use crate::report::units;
-use crate::{DONE, FINDINGS, Outcome, source, to_stdout, words};
+use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};
 use clap::builder::RangedU64ValueParser;
 use console::style;
 use gpufeed::ErrorKind;
@@ -55,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let reason = "--out names the file that later runs read, so it cannot be standard output";
         return Err(crate::conflict(reason).into());
     }
-    let data = source::open(&arguments.data)?.train.data;
+    let data = dataset::open(&arguments.data)?.train.data;
     let place = arguments.out.clone().map_or(SeekIndexes::Beside, SeekIndexes::File);
     let workers = arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let stop = Arc::new(AtomicBool::new(false));
@@ -84,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         ErrorKind::Argument { setting: "seek_indexes", .. } => {
             format!("{} has no folder for its indexes: --out FILE writes them to a file", arguments.data.display())
         }
-        _ => words::said(&error),
+        _ => error_text::describe(&error),
     })?;
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {

@@ -1,6 +1,6 @@
 //! What of a pack is done: a journal while it is made, a manifest when it is whole.
 
-use crate::source::Source;
+use crate::dataset::NamedDataset;
 use gpufeed::dataset::UNFINISHED;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::To;
+use super::input::fingerprint;
 use super::recode::Recoding;
-use super::source::state;
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
@@ -48,7 +48,7 @@ enum Unlike {
 
 impl Job {
     pub(super) fn new(
-        source: &Source,
+        source: &NamedDataset,
         path: &Path,
         (to, shard_bytes, prefix): (To, u64, &str),
         recoding: Recoding,
@@ -67,7 +67,7 @@ impl Job {
             hash.update(b"\0");
         }
         let names = format!("{:016x}", hash.digest());
-        let (files, prefix) = (state(source), prefix.to_owned());
+        let (files, prefix) = (fingerprint(source), prefix.to_owned());
         Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, recoding }
     }
 

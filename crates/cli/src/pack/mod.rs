@@ -1,15 +1,15 @@
 //! `gpufeed pack`: a data set in any format into tar shards or an LMDB.
 
+mod input;
 mod journal;
 mod names;
 mod recode;
 mod shards;
-mod source;
 mod summary;
 mod verify;
 mod workers;
 
-use crate::source::Source;
+use crate::dataset::NamedDataset;
 use crate::{DONE, FINDINGS, Outcome};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test; train or
     /// test [default: train]
     #[arg(long, value_name = "PART", default_value = "train", hide_default_value = true, hide_possible_values = true)]
-    split: source::Part,
+    split: input::Part,
     /// What the shards' names begin with: PREFIX-000000.tar
     #[arg(long, value_name = "NAME", default_value = "shard", value_parser = prefix)]
     prefix: String,
@@ -140,7 +140,7 @@ impl Done {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
     let start = Instant::now();
-    let opened = source::open(source, *split)?;
+    let opened = input::open(source, *split)?;
     let data = &*opened.data;
     refuse_inside(source, out)?;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
@@ -219,7 +219,7 @@ const MOST_SKIPPED: usize = 16;
 
 /// Packs what is not yet packed, then makes the folder a data set.
 fn pack(
-    source: &Source,
+    source: &NamedDataset,
     arguments: &Arguments,
     job: &Job,
     mut found: Progress,
@@ -319,7 +319,7 @@ enum What<'a> {
 
 /// A run over the samples that are not packed yet.
 struct Run<'a> {
-    source: &'a Source,
+    source: &'a NamedDataset,
     recoding: Recoding,
     done: Done,
     /// Those of runs before are among them.

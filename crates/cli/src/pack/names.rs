@@ -4,7 +4,7 @@
 //! so do characters that no file should have; a key that another sample has already gets the sample's number after it.
 //! A sample without a name, or with one that no tar header holds, has its number as its key.
 
-use crate::source::Source;
+use crate::dataset::NamedDataset;
 use gpufeed::dataset::TarShards;
 use std::collections::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
@@ -22,7 +22,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(source: &Source) -> Names {
+    pub(super) fn new(source: &NamedDataset) -> Names {
         let mut names = Names::default();
         if !source.has_names().0 {
             return names;
@@ -43,13 +43,13 @@ impl Names {
         names
     }
 
-    pub(super) fn key(&self, source: &Source, index: usize) -> String {
+    pub(super) fn key(&self, source: &NamedDataset, index: usize) -> String {
         self.displaced.get(&index).cloned().unwrap_or_else(|| plain(source, index))
     }
 }
 
 /// The key of a sample by itself.
-fn plain(source: &Source, index: usize) -> String {
+fn plain(source: &NamedDataset, index: usize) -> String {
     let (_, with_extension) = source.has_names();
     let key = source.own_name(index).and_then(|name| key_of(&name, with_extension));
     key.unwrap_or_else(|| format!("{index:09}"))
@@ -78,7 +78,7 @@ fn tame(part: &str) -> String {
 }
 
 /// The extension of the member of a sample's image: the file's own extension as long as the file stays as it is.
-pub(super) fn extension(source: &Source, index: usize, sample: &Packed) -> String {
+pub(super) fn extension(source: &NamedDataset, index: usize, sample: &Packed) -> String {
     let own = match sample.how {
         How::Kept | How::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),
         How::Encoded | How::Unreadable(_) => None,
@@ -90,7 +90,7 @@ pub(super) fn extension(source: &Source, index: usize, sample: &Packed) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source;
+    use crate::dataset;
 
     #[test]
     fn names_stay_as_far_as_a_key_can_hold_them() {
@@ -120,7 +120,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, name).unwrap();
         }
-        let source = source::open(root.path()).unwrap().train;
+        let source = dataset::open(root.path()).unwrap().train;
         let names = Names::new(&source);
         let keys: Vec<_> = (0..5).map(|index| names.key(&source, index)).collect();
         // Sorted by their names: '-' comes before '.', which comes before '_'.

@@ -1,6 +1,6 @@
 //! What a sample is packed as: its file as it is, or decoded, reduced and encoded anew.
 
-use crate::words;
+use crate::error_text;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
 use gpufeed::transforms::{Key, Resize};
 use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
@@ -92,7 +92,7 @@ impl Recoder {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
             Err(error) => {
-                let how = How::Unreadable(words::said(&error));
+                let how = How::Unreadable(error_text::describe(&error));
                 return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", how, read: 0 });
             }
         };
@@ -108,7 +108,7 @@ impl Recoder {
                 match self.encoded(bytes, recoding) {
                     Ok(None) => Ok(kept(How::Kept)),
                     Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", how: How::Encoded, read }),
-                    Err(reason) => Ok(kept(How::Undecodable(words::any(&*reason)))),
+                    Err(reason) => Ok(kept(How::Undecodable(error_text::describe_any(&*reason)))),
                 }
             }
             SampleData::Pixels(pixels) => {

@@ -181,15 +181,15 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::NamedDataset;
     use crate::pack::To;
     use crate::pack::journal::{Job, Progress};
     use crate::pack::recode::{Recoder, Recoding};
-    use crate::source::Source;
     use gpufeed::dataset::TarShards;
     use gpufeed::{Dataset, InMemory};
 
     fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
-        let source = Source::of(InMemory::new());
+        let source = NamedDataset::in_memory(InMemory::new());
         let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
         let mut journal = Journal::open(folder, &job, &Progress::default())?;
         let mut writer = ShardWriter::new(folder, ("s", 4096), &mut journal, Vec::new());

@@ -1,7 +1,7 @@
 //! What `gpufeed pack` says at its end.
 
-use crate::report::units;
 use crate::to_stdout;
+use crate::units;
 use console::style;
 use gpufeed::internals::Shown;
 use serde_json::json;

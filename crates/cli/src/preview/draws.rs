@@ -1,8 +1,8 @@
 //! The samples and their draws: a loader makes them, so they are the pixels that training gets.
 
 use super::{Cursor, fit, picture};
-use crate::source::Source;
-use crate::words;
+use crate::dataset::NamedDataset;
+use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Erased, Op, Params, Resize};
 use gpufeed::{
@@ -44,14 +44,14 @@ pub(super) struct Draw {
 
 /// Where rows come from.
 pub(super) struct Rows {
-    source: Arc<Source>,
+    source: Arc<NamedDataset>,
     cursor: Arc<Cursor>,
     loader: DataLoader,
     keep_bytes: bool,
 }
 
 impl Rows {
-    pub(super) fn new(source: Arc<Source>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
+    pub(super) fn new(source: Arc<NamedDataset>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
         let cursor = Arc::new(Cursor::new(Arc::clone(&source.data)));
         let loader = DataLoader::builder(Arc::clone(&cursor))
             .recipe(recipe)
@@ -85,9 +85,9 @@ impl Rows {
         if let Err(error) = done {
             row.error = Some(match error.into_kind() {
                 // The row names the sample.
-                ErrorKind::Sample { source, .. } => words::said(&source),
+                ErrorKind::Sample { source, .. } => error_text::describe(&source),
                 kind @ (ErrorKind::Device { .. } | ErrorKind::OutOfMemory { .. }) => return Err(kind.into()),
-                kind => words::said(&kind.into()),
+                kind => error_text::describe(&kind.into()),
             });
         }
         Ok(row)
@@ -141,7 +141,7 @@ impl Rows {
 /// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` of them are drawn, a batch of one
 /// sample at a time; with `keep_bytes` they are kept as they come.
 pub(super) fn check_memory(
-    source: &Source,
+    source: &NamedDataset,
     recipe: &Recipe,
     pictures: u64,
     keep_bytes: bool,
@@ -163,7 +163,7 @@ pub(super) fn check_memory(
     let kept = if keep_bytes { pictures * image } else { 0 };
     let needed = batch + kept + pictures * fit::A_PICTURE;
     let what = format!("{pictures} pictures of {width}x{height} take");
-    crate::room::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
+    crate::available_memory::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
 }
 
 /// What an op did, in a few words; `None` for what the sheet's head says once.

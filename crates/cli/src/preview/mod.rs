@@ -7,8 +7,8 @@ mod picture;
 mod sheet;
 mod text;
 
+use crate::dataset;
 use crate::output::{self, Output};
-use crate::source;
 use crate::{DONE, Outcome};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let [json, picture, raw] = output::open([("--json", json), ("--out", out), ("--raw", arguments.raw.as_deref())])?;
     picture.as_ref().zip(out).map_or(Ok(()), |(picture, path)| check_name(picture, path))?;
     let recipe = crate::recipe(&arguments.recipe)?;
-    let source = source::open(&arguments.data)?.train;
+    let source = dataset::open(&arguments.data)?.train;
     let data = &*source.data;
     let indices = match arguments.sample {
         Some(id) => vec![place_of(data, id)?],

@@ -1,5 +1,5 @@
-//! A report of today, in `tests/frozen/files/report.json`, must go on being read, key by key: `compare` and `report` take
-//! older files.
+//! Tests that later versions read today's report, `tests/frozen/files/report.json`, key by key. `compare` and `report`
+//! accept older files.
 
 use super::{GpuTime, Report, Statistics, sample};
 use gpufeed_testing::frozen;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 const FILE: &str = "files/report.json";
 
-/// The sample with what it leaves empty.
+/// Returns the sample report with its empty fields filled.
 fn filled() -> Report {
     let mut report = sample();
     report.data.drawn = true;
@@ -30,7 +30,7 @@ fn filled() -> Report {
     report
 }
 
-/// The paths of all keys, and of those that have a value somewhere.
+/// Collects the paths of all keys, and of the keys that have a value somewhere.
 fn keys(value: &Value, path: &str, all: &mut BTreeSet<String>, with_value: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(key, value)| {
@@ -52,7 +52,7 @@ fn reports_are_read_as_they_were() {
     let text = frozen::files(&[(FILE, &written)]).remove(0);
     let report = serde_json::from_str(&text);
     let expected: Value = serde_json::from_str(&text).unwrap();
-    // A key that has another name now is passed over, and written under that name.
+    // A renamed key would be ignored on reading and written under its new name.
     frozen::check_read(FILE, report.map(|report: Report| to_value(&report).unwrap()), &expected);
 }
 

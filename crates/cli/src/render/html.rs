@@ -1,8 +1,10 @@
-//! The report as one HTML file that needs nothing else: no script, no font, nothing from a network.
+//! A report as one self-contained HTML file: no script, no font, nothing from a network.
 
-use super::charts::{self, latency, pools, roofline, stages, sweep};
-use super::{Bottleneck, Report, facts, units};
+use super::charts::{ink, latency, pools, roofline, stages, sweep};
+use super::tables::{self, Table};
 use crate::output::Output;
+use crate::results::{Bottleneck, Report};
+use crate::units;
 use gpufeed::internals::ShownLines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io;
@@ -12,8 +14,8 @@ pub(crate) fn write(report: &Report, output: &Output) -> Result<(), String> {
     output.write_all(text(report).map_err(|error| format!("the page: {error}"))?)
 }
 
-/// The page's text. maud escapes what HTML would obey; terminals and editors obey more, and the page itself has nothing
-/// of that.
+/// Returns the page's text. maud escapes HTML; `ShownLines` also escapes control characters, which terminals and editors
+/// obey and the page's own markup does not contain.
 fn text(report: &Report) -> io::Result<String> {
     Ok(ShownLines(page(report)?.into_string()).to_string())
 }
@@ -28,7 +30,7 @@ fn page(report: &Report) -> io::Result<Markup> {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(charts::inks_css())) (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(ink::css())) (PreEscaped(include_str!("style.css"))) }
             }
             body {
                 main {
@@ -47,7 +49,7 @@ fn page(report: &Report) -> io::Result<Markup> {
                         div.wide { (roofline::figure(report)?.markup()) }
                     }
                     div.tables {
-                        @for table in facts::all(report) { (card(&table)) }
+                        @for table in tables::all(report) { (card(&table)) }
                         @if !report.recipe_toml.trim().is_empty() {
                             section { h2 { "Recipe" } pre { (report.recipe_toml.trim()) } }
                         }
@@ -75,7 +77,7 @@ fn subtitle(report: &Report) -> String {
 
 fn tiles(report: &Report) -> Markup {
     let rate = &report.images_per_second;
-    // What is 0 was not measured: nothing takes no time and no memory.
+    // 0 means that it was not measured: nothing takes no time and no memory.
     let tile = |what: &str, value: f64, shown: String, note: String| {
         let (number, unit) = split(&shown);
         html! {
@@ -92,7 +94,7 @@ fn tiles(report: &Report) -> Markup {
         (tile("Throughput", rate.median, format!("{} images/s", units::number(rate.median)), spread_note(report)))
         (tile("CPU time for an image", report.cpu_seconds_per_image, units::duration(report.cpu_seconds_per_image),
             format!("{} cores in use, drivers included", units::number(cores))))
-        // The share is 0 where the line keeps up: it is there as soon as the rate is.
+        // This share may well be 0: it was measured if the rate was.
         (tile("The consumer waits", rate.median, units::percent(report.data_stall), stall_note))
         (tile("First batch", report.time_to_first_batch, units::duration(report.time_to_first_batch),
             "in a new process, shaders compiled".to_owned()))
@@ -109,7 +111,7 @@ fn spread_note(report: &Report) -> String {
     }
 }
 
-/// A number and its unit.
+/// Splits a text into a number and its unit.
 fn split(text: &str) -> (String, String) {
     text.split_once(' ').map_or((text.to_owned(), String::new()), |(number, unit)| (number.to_owned(), unit.to_owned()))
 }
@@ -149,7 +151,7 @@ fn verdict(bottleneck: &Bottleneck) -> Markup {
     }
 }
 
-fn card(table: &facts::Table) -> Markup {
+fn card(table: &Table) -> Markup {
     html! {
         section {
             h2 { (table.title) }
@@ -163,7 +165,7 @@ fn card(table: &facts::Table) -> Markup {
                             @for (i, cell) in row.iter().enumerate() {
                                 @if i == 0 && table.head.is_empty() { th scope="row" { (cell) } }
                                 @else {
-                                    td.n[i > 0 && !table.head.is_empty() && !table.text.contains(&i)].miss[facts::marks(cell)] { (cell) }
+                                    td.n[i > 0 && !table.head.is_empty() && !table.text.contains(&i)].miss[tables::is_highlighted(cell)] { (cell) }
                                 }
                             }
                         }
@@ -178,7 +180,7 @@ fn card(table: &facts::Table) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample;
+    use crate::results::sample;
 
     fn text(report: &Report) -> String {
         super::text(report).unwrap()
@@ -186,7 +188,7 @@ mod tests {
 
     const CHARTS: [&str; 5] = ["chart-stages", "chart-pools", "chart-roofline", "chart-latency", "chart-sweep"];
 
-    /// A figure of the page.
+    /// Returns a figure of the page.
     fn figure<'a>(page: &'a str, id: &str) -> &'a str {
         let start = page.find(&format!("<figure id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
         let length = page[start..].find("</figure>").unwrap();
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn every_chart_has_marks_and_a_caption() {
         let page = text(&sample());
-        // Bars, segments, kernels and their roofs, bars and percentiles, points with whiskers.
+        // The marks, in the charts' order: bars; segments; kernels and roofs; bars and percentiles; points and whiskers.
         for (id, marks) in CHARTS.into_iter().zip([9, 8, 5, 11, 17]) {
             let figure = figure(&page, id);
             let found = figure.matches("class=\"mark\"").count();
@@ -248,7 +250,7 @@ mod tests {
         assert!(page.contains("Unexplained") && !page.contains("NaN") && !page.contains("inf"));
     }
 
-    /// What stands in a file may be anything: it must neither stop the page nor become a part of it.
+    /// A file's texts and numbers may be anything: they must neither break the page nor become markup.
     #[test]
     fn hostile_numbers_and_names_are_drawn() {
         let mut report = sample();

@@ -1,6 +1,6 @@
 //! The part of a data set that is packed, and when it was last changed.
 
-use crate::source::{self, Source};
+use crate::dataset::{self, NamedDataset};
 use clap::ValueEnum;
 use gpufeed::Dataset;
 use std::fs;
@@ -18,8 +18,8 @@ pub(super) enum Part {
 }
 
 /// Opens a data set in any format.
-pub(super) fn open(path: &Path, part: Part) -> Result<Source, Box<dyn std::error::Error>> {
-    let opened = source::open(path)?;
+pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error::Error>> {
+    let opened = dataset::open(path)?;
     let left_out = |other: &dyn Dataset, what: &str, name: &str| {
         let others = other.len();
         let told = format!("{others} samples {what} are left out; --split {name} packs them, into another folder");
@@ -41,7 +41,7 @@ pub(super) fn open(path: &Path, part: Part) -> Result<Source, Box<dyn std::error
 }
 
 /// A number of the sizes and times of the source's files, in hexadecimal digits: another one, once one of them has changed.
-pub(super) fn state(source: &Source) -> String {
+pub(super) fn fingerprint(source: &NamedDataset) -> String {
     let mut hash = Xxh3::new();
     source.each_file(|file| {
         // A file that cannot be read is a state, too.

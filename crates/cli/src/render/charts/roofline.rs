@@ -1,8 +1,12 @@
-//! The kernels' rates over their arithmetic for each byte, below the rate of a plain copy.
+//! A roofline: the kernels' rates over their arithmetic per byte, below the rate of a plain copy.
 
-use super::{Area, Drawn, Figure, GRID, MAIN, MUTED, TEXT, WARM, decades, plotted, short, words};
-use crate::report::{Kernels, Rate, Report, units};
+use super::figure::Figure;
+use super::ink::{GRID, MAIN, MUTED, TEXT, WARM};
+use super::svg::{Area, Drawn, decades, plot, short, text_style};
+use crate::results::{Kernels, Rate, Report};
+use crate::units;
 use maud::html;
+use plotters::coord::combinators::WithKeyPoints;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::io;
@@ -11,9 +15,9 @@ const SIZE: (u32, u32) = (1240, 400);
 
 pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
     let kernels = &report.kernels;
-    let (points, unplaced) = points(kernels);
+    let (points, unplaced) = placeable(kernels);
     let unplaced: Vec<&str> = unplaced.iter().map(|rate| rate.name.as_str()).collect();
-    let roof = copy(kernels);
+    let roof = copy_rate(kernels);
     Ok(Figure {
         id: "chart-roofline",
         title: "Kernels: roofline",
@@ -32,15 +36,13 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
         },
         chart: match points.is_empty() {
             true => Err("no GPU kernels measured"),
-            false => {
-                Ok(plotted(SIZE, "GB/s of each kernel over its flops per byte", |area| draw(area, &points, roof))?)
-            }
+            false => Ok(plot(SIZE, "GB/s of each kernel over its flops per byte", |area| draw(area, &points, roof))?),
         },
     })
 }
 
-/// What can be placed on logarithmic axes, and what can not: the copy is the roof, and is neither.
-fn points(kernels: &Kernels) -> (Vec<&Rate>, Vec<&Rate>) {
+/// Splits the kernels into those that logarithmic axes can show, and the others. The copy is the roof and in neither.
+fn placeable(kernels: &Kernels) -> (Vec<&Rate>, Vec<&Rate>) {
     let others = kernels.rows.iter().filter(|rate| !is_copy(rate));
     others.partition(|rate| rate.gb_per_second > 0.0 && rate.flops_per_byte.is_some_and(|flops| flops > 0.0))
 }
@@ -49,8 +51,8 @@ fn is_copy(rate: &Rate) -> bool {
     rate.name.starts_with("copy")
 }
 
-/// GB/s of a plain copy: its own row's, else what another's share of it says.
-pub(crate) fn copy(kernels: &Kernels) -> Option<f64> {
+/// Returns the GB/s of a plain copy: from its own row, or worked out from another row's share of it.
+fn copy_rate(kernels: &Kernels) -> Option<f64> {
     let good = |rate: &f64| rate.is_finite() && *rate > 0.0;
     let own = kernels.rows.iter().find(|rate| is_copy(rate)).map(|rate| rate.gb_per_second).filter(good);
     let share = || {
@@ -60,18 +62,39 @@ pub(crate) fn copy(kernels: &Kernels) -> Option<f64> {
     own.or_else(share).filter(good)
 }
 
+type Axis = WithKeyPoints<LogCoord<f64>>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
+
+/// The ranges of the axes: flops per byte from `left` to `right`, GB/s from `low` to `high`.
+struct Ranges {
+    left: f64,
+    right: f64,
+    low: f64,
+    high: f64,
+}
+
+/// A kernel with its position: flops per byte, and GB/s.
+type Placed<'a> = (f64, f64, &'a Rate);
+
 fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
-    let placed: Vec<(f64, f64, &Rate)> =
+    let placed: Vec<Placed> =
         points.iter().filter_map(|rate| Some((rate.flops_per_byte?, rate.gb_per_second, *rate))).collect();
     let span = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0f64), |(low, high), value| (low.min(value), high.max(value)))
     };
     let (left, right) = span(&mut placed.iter().map(|point| point.0));
     let (low, high) = span(&mut placed.iter().map(|point| point.1).chain(roof));
-    // Room at the right for names.
-    let (left, right, low, high) = (left / 2.5, right * 6.0, low / 2.0, high * 1.8);
-    let work = placed.iter().map(|(flops, rate, _)| flops * rate).fold(0.0, f64::max);
+    // Labels need room at the right.
+    let ranges = Ranges { left: left / 2.5, right: right * 6.0, low: low / 2.0, high: high * 1.8 };
+    let arithmetic = placed.iter().map(|(flops, rate, _)| flops * rate).fold(0.0, f64::max);
 
+    let mut chart = axes(area, &ranges)?;
+    draw_roofs(area, &mut chart, &ranges, roof, arithmetic)?;
+    draw_kernels(area, &chart, &placed)
+}
+
+fn axes<'a, 'b>(area: &Area<'b>, ranges: &Ranges) -> Result<Chart<'a, 'b>, Box<dyn std::error::Error>> {
+    let &Ranges { left, right, low, high } = ranges;
     let mut chart = ChartBuilder::on(area)
         .margin_top(12)
         .margin_left(8)
@@ -87,64 +110,77 @@ fn draw(area: &Area, points: &[&Rate], roof: Option<f64>) -> Drawn {
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.colour())
         .axis_style(MUTED.colour())
-        .label_style(words(13, MUTED))
+        .label_style(text_style(13, MUTED))
         .x_label_formatter(&|flops| units::tick(*flops))
         .y_label_formatter(&|rate| units::tick(*rate))
         .x_desc("floating-point operations for each byte that must move")
         .y_desc("GB/s")
-        .axis_desc_style(words(13, MUTED))
+        .axis_desc_style(text_style(13, MUTED))
         .draw()?;
+    Ok(chart)
+}
 
-    // The copy bounds what moves, the most arithmetic seen is a bound of which only this much is known.
-    let bend = roof.map_or(left, |roof| (work / roof).clamp(left, right));
+/// Draws the two roofs: the copy's rate, and the line of the most arithmetic per second that any kernel reached. The
+/// adapter's real limit of arithmetic is unknown, so that line is dashed.
+fn draw_roofs(area: &Area, chart: &mut Chart, ranges: &Ranges, roof: Option<f64>, arithmetic: f64) -> Drawn {
+    let &Ranges { left, right, low, high } = ranges;
     if let Some(roof) = roof {
         chart.draw_series(LineSeries::new([(left, roof), (right, roof)], WARM.colour().stroke_width(2)))?;
-        let (_, y) = chart.backend_coord(&(left, roof));
-        let (x, _) = chart.backend_coord(&(left, roof));
+        let (x, y) = chart.backend_coord(&(left, roof));
         let name = format!("copy {}", units::gigabytes(roof));
-        area.draw(&Text::new(name, (x + 8, y - 5), words(13, TEXT).pos(Pos::new(HPos::Left, VPos::Bottom))))?;
+        let style = text_style(13, TEXT).pos(Pos::new(HPos::Left, VPos::Bottom));
+        area.draw(&Text::new(name, (x + 8, y - 5), style))?;
     }
-    let end = (work / low).min(right);
+    let bend = roof.map_or(left, |roof| (arithmetic / roof).clamp(left, right));
+    let end = (arithmetic / low).min(right);
     if end > bend {
-        let slope = [(bend.max(work / high), work / bend.max(work / high)), (end, work / end)];
+        let start = bend.max(arithmetic / high);
+        let slope = [(start, arithmetic / start), (end, arithmetic / end)];
         chart.draw_series(DashedLineSeries::new(slope, 6, 5, WARM.colour().stroke_width(2)))?;
         let (x, y) = chart.backend_coord(&slope[1]);
-        let name = format!("most arithmetic seen: {} GFLOP/s", units::number(work));
+        let name = format!("most arithmetic seen: {} GFLOP/s", units::number(arithmetic));
         let x = x.min(SIZE.0 as i32 - 260);
-        area.draw(&Text::new(name, (x + 6, y - 6), words(12, MUTED).pos(Pos::new(HPos::Left, VPos::Bottom))))?;
+        let style = text_style(12, MUTED).pos(Pos::new(HPos::Left, VPos::Bottom));
+        area.draw(&Text::new(name, (x + 6, y - 6), style))?;
     }
+    Ok(())
+}
 
+/// Draws the kernels' points and labels. A label that had to move is joined to its point by a line.
+fn draw_kernels(area: &Area, chart: &Chart, placed: &[Placed]) -> Drawn {
     let mut spots: Vec<(i32, i32, String)> = Vec::new();
-    for (flops, rate, kernel) in &placed {
+    for (flops, rate, kernel) in placed {
         let (x, y) = chart.backend_coord(&(*flops, *rate));
         area.draw(&Circle::new((x, y), 6, MAIN.colour().filled()))?;
         let share = kernel.of_copy.map(|share| format!(", {} of the copy", units::percent(share))).unwrap_or_default();
         spots.push((x, y, format!("{}{share}", short(&kernel.name, 34))));
     }
-    for ((x, y, label), (left, at)) in spots.iter().zip(apart(&spots)) {
+    for ((x, y, label), (left, at)) in spots.iter().zip(place_labels(&spots)) {
         let side = if left { -1 } else { 1 };
         if (at - y).abs() > 4 {
             area.draw(&PathElement::new([(*x, *y), (x + 12 * side, at)], MUTED.colour()))?;
         }
         let from = if left { HPos::Right } else { HPos::Left };
-        area.draw(&Text::new(label.clone(), (x + GAP * side, at), words(13, TEXT).pos(Pos::new(from, VPos::Center))))?;
+        let style = text_style(13, TEXT).pos(Pos::new(from, VPos::Center));
+        area.draw(&Text::new(label.clone(), (x + GAP * side, at), style))?;
     }
     Ok(())
 }
 
-/// From a point to its name, and from one name's height to the next.
+/// Pixels from a point to its label.
 const GAP: i32 = 14;
+/// Pixels from one label's height to the next.
 const LINE: i32 = 17;
 
-/// The columns that a name takes on a side of its point.
+/// Returns the columns that a label covers on one side of its point.
 fn columns((x, _, label): &(i32, i32, String), left: bool) -> (i32, i32) {
     let width = label.chars().count() as i32 * 8;
     if left { (x - GAP - width, x - GAP) } else { (x + GAP, x + GAP + width) }
 }
 
-/// For each name its side (`true`: left of its point) and its height: no name hides a point or touches another name
-/// where there is room.
-fn apart(spots: &[(i32, i32, String)]) -> Vec<(bool, i32)> {
+/// Places the labels: for each its side (`true` is left of its point) and its height. No label hides a point or touches
+/// another label, as far as there is room.
+fn place_labels(spots: &[(i32, i32, String)]) -> Vec<(bool, i32)> {
     let mut order: Vec<usize> = (0..spots.len()).collect();
     order.sort_by_key(|&i| spots[i].1);
     let mut places = vec![(false, 0); spots.len()];
@@ -182,32 +218,32 @@ mod tests {
     #[test]
     fn the_roof_is_the_copy_measured_or_told() {
         let own = Kernels { rows: vec![rate("copy kernel", 7.4, Some(1.0), None)], ..Kernels::default() };
-        assert_eq!(copy(&own), Some(7.4));
+        assert_eq!(copy_rate(&own), Some(7.4));
         let told = Kernels { rows: vec![rate("strip", 1.0, Some(0.25), Some(2.0))], ..Kernels::default() };
-        assert_eq!(copy(&told), Some(4.0));
-        assert_eq!(copy(&Kernels::default()), None);
+        assert_eq!(copy_rate(&told), Some(4.0));
+        assert_eq!(copy_rate(&Kernels::default()), None);
     }
 
     #[test]
-    fn what_has_no_arithmetic_is_told_apart() {
+    fn kernels_without_counted_arithmetic_are_not_placed() {
         let rows =
             vec![rate("copy", 7.0, None, Some(0.0)), rate("a", 1.0, None, Some(2.0)), rate("b", 1.0, None, None)];
         let kernels = Kernels { rows, ..Kernels::default() };
-        let (placed, unplaced) = points(&kernels);
+        let (placed, unplaced) = placeable(&kernels);
         assert_eq!([placed[0].name.as_str(), unplaced[0].name.as_str()], ["a", "b"]);
         assert_eq!([placed.len(), unplaced.len()], [1, 1]);
     }
 
     #[test]
-    fn a_name_does_not_hide_the_next_point() {
+    fn a_label_does_not_hide_the_next_point() {
         let spots = [(500, 50, "hides".to_owned()), (530, 52, "next".to_owned())];
-        assert_eq!(apart(&spots), [(true, 50), (false, 52)]);
-        assert!(!apart(&[(20, 50, "no room".to_owned()), (50, 52, "next".to_owned())])[0].0);
+        assert_eq!(place_labels(&spots), [(true, 50), (false, 52)]);
+        assert!(!place_labels(&[(20, 50, "no room".to_owned()), (50, 52, "next".to_owned())])[0].0);
     }
 
     #[test]
-    fn names_in_one_place_stand_below_each_other() {
+    fn labels_in_one_place_are_stacked() {
         let spots = [(100, 50, "one".to_owned()), (105, 52, "two".to_owned()), (600, 51, "far".to_owned())];
-        assert_eq!(apart(&spots), [(false, 50), (false, 67), (false, 51)]);
+        assert_eq!(place_labels(&spots), [(false, 50), (false, 67), (false, 51)]);
     }
 }

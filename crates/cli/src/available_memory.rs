@@ -1,47 +1,48 @@
-//! Memory that there is for what a command is asked to do. What does not fit is refused before it begins, with the number:
-//! a process that the system ends for its memory says nothing.
+//! Checks that a command's work fits into the available memory, before the work begins. A process that the system kills
+//! for its memory cannot explain itself; this check can, with numbers.
 
-use crate::report::units;
+use crate::units;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Address space of a thread's stack, of which it touches little.
+/// Address space of a thread's stack. Threads touch little of it, so it counts against `ulimit -v` alone.
 const STACK: u64 = 2 << 20;
 
-/// Memory that may still be taken, and by whose word.
+/// A bound on the memory that this process may still take.
 #[derive(Debug)]
-struct Room {
+struct Limit {
     bytes: u64,
-    whose: &'static str,
+    /// The second half of the error's sentence, which names the source of the bound.
+    source: &'static str,
 }
 
-/// Checks that `needed` bytes and the stacks of so many threads will fit.
+/// Checks that `needed` bytes, and the stacks of `threads` threads, fit.
 ///
 /// # Errors
-/// The sentence for the user: `what` takes the bytes, and `lower` says what to lower.
+/// A sentence for the user: `what` takes the bytes, and `lower` names the options to lower.
 pub(crate) fn check(what: &str, needed: u64, threads: u64, lower: &str) -> Result<(), String> {
     let mut system = System::new();
     system.refresh_memory();
-    let mut rooms = Vec::new();
+    let mut limits = Vec::new();
     if system.available_memory() > 0 {
-        rooms.push((Room { bytes: system.available_memory(), whose: "of memory are available" }, needed));
+        limits.push((Limit { bytes: system.available_memory(), source: "of memory are available" }, needed));
     }
-    if let Some(limits) = system.cgroup_limits() {
-        rooms.push((Room { bytes: limits.free_memory, whose: "are left to this container" }, needed));
+    if let Some(container) = system.cgroup_limits() {
+        limits.push((Limit { bytes: container.free_memory, source: "are left to this container" }, needed));
     }
     if let Some(bytes) = address_space(&mut system) {
-        let whose = "of address space are left (ulimit -v)";
-        rooms.push((Room { bytes, whose }, needed.saturating_add(threads.saturating_mul(STACK))));
+        let source = "of address space are left (ulimit -v)";
+        limits.push((Limit { bytes, source }, needed.saturating_add(threads.saturating_mul(STACK))));
     }
-    for (Room { bytes, whose }, needed) in rooms {
+    for (Limit { bytes, source }, needed) in limits {
         if needed > bytes {
             let [needed, bytes] = [needed, bytes].map(|bytes| units::bytes(bytes as f64));
-            return Err(format!("{what} about {needed}, but {bytes} {whose}; lower {lower}"));
+            return Err(format!("{what} about {needed}, but {bytes} {source}; lower {lower}"));
         }
     }
     Ok(())
 }
 
-/// The bytes that a limit on the process's address space leaves; `None` without one.
+/// Returns the bytes left below the limit on the process's address space; `None` without a limit.
 fn address_space(system: &mut System) -> Option<u64> {
     let limit = limit_in(&std::fs::read_to_string("/proc/self/limits").ok()?)?;
     let pid = sysinfo::get_current_pid().ok()?;
@@ -50,7 +51,7 @@ fn address_space(system: &mut System) -> Option<u64> {
     Some(limit.saturating_sub(system.process(pid)?.virtual_memory()))
 }
 
-/// The soft limit on the address space in Linux's list of a process's limits.
+/// Finds the soft limit on the address space in the text of `/proc/self/limits`.
 fn limit_in(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,13 +1,16 @@
-//! What each step takes for an image, as bars; the part on a core is darker.
+//! Bars: each stage's time per image. The part spent on a core is darker.
 
-use super::{Figure, MAIN, MUTED, PALE, TEXT, bar, laid_out, short, text};
-use crate::report::{Report, Stage, units};
+use super::figure::Figure;
+use super::ink::{MAIN, MUTED, PALE, TEXT};
+use super::svg::{bar, join, short, text};
+use crate::results::{Report, Stage};
+use crate::units;
 use maud::{Markup, html};
 
 const WIDTH: u32 = 640;
 const ROW: f64 = 34.0;
 const LEFT: f64 = 112.0;
-/// The longest leaves room for its numbers.
+/// Width of the longest bar, which leaves room for its numbers.
 const BARS: f64 = 310.0;
 
 pub(crate) fn figure(report: &Report) -> Figure {
@@ -41,7 +44,7 @@ fn chart(stages: &[Stage], total: f64) -> Markup {
         let width = BARS * stage.seconds_per_image / longest;
         let whole = units::duration(stage.seconds_per_image);
         parts.push(text((LEFT - 10.0, middle), "end", 15, TEXT, &short(&stage.name, 14)));
-        // At least a line, so that what takes nothing beside the longest is still there.
+        // At least a thin line, so that a stage of almost no time stays visible.
         parts.push(bar((LEFT, top), (width.max(1.5), ROW - 10.0), PALE, &format!("{}: {whole}", stage.name)));
         let mut note = units::percent(stage.seconds_per_image / total);
         if let Some(cpu) = stage.cpu_seconds_per_image {
@@ -57,5 +60,5 @@ fn chart(stages: &[Stage], total: f64) -> Markup {
             }
         });
     }
-    laid_out((WIDTH, (stages.len() as f64 * ROW) as u32 + 4), "Time for an image, by stage", &parts)
+    join((WIDTH, (stages.len() as f64 * ROW) as u32 + 4), "Time for an image, by stage", &parts)
 }

@@ -1,5 +1,5 @@
-//! What other loaders did beside gpufeed, as `benches/peers/run.py` prints it and `gpufeed report --peers` reads it.
-//! One JSON object:
+//! Results of other loaders and of gpufeed, measured in turns: the JSON object that `benches/peers/run.py` prints and
+//! `gpufeed report --peers` reads.
 //!
 //! ```json
 //! {
@@ -19,38 +19,39 @@
 //! }
 //! ```
 //!
-//! - A row needs `recipe` and `name`, and each recipe a row whose name is exactly `gpufeed`: the others are compared with it.
-//!   More rows of gpufeed have other names, such as `gpufeed (llvmpipe)`.
-//! - The loaders take turns: the i-th number of `runs` of every row of a recipe is from the i-th round. So a ratio is the
-//!   median of the rounds' ratios, and what else the machine did in a round concerns both sides. Rows with different numbers of
-//!   runs are compared by their medians.
-//! - `images_per_s` is null where a loader did not run; `note` says why. It also says what is not the same work ("no antialias").
-//! - `cpu_ms_per_image` is CPU time of all of its processes and threads, `peak_rss_mb` their peak resident memory in 10^6 bytes;
-//!   null where it was not measured.
-//! - `machine`, `data` and `images_per_s` are those of the report (`report/mod.rs`).
-//! - Everything but `rows` may be left out. Unknown keys are ignored, so that a script may write more than is shown.
+//! - A row needs `recipe` and `name`. Each recipe needs a row named exactly `gpufeed`; the other rows are compared with
+//!   it. Further rows of gpufeed have other names, such as `gpufeed (llvmpipe)`.
+//! - The loaders take turns: the i-th number of `runs` in every row of a recipe is from the i-th round. So a ratio is the
+//!   median of the rounds' ratios, and other work on the machine affects both sides of a round. Rows with different
+//!   numbers of runs are compared by their medians.
+//! - `images_per_s` is null if a loader did not run; `note` gives the reason. `note` also names differences in the work
+//!   ("no antialias").
+//! - `cpu_ms_per_image` is the CPU time of all processes and threads of a loader, `peak_rss_mb` their peak resident
+//!   memory in 10^6 bytes; null if not measured.
+//! - `machine`, `data` and `images_per_s` are those of the report (`sections.rs`, `spread.rs`).
+//! - Everything but `rows` may be left out. Unknown keys are ignored, so that scripts may write more than is shown.
 
 use super::{Data, Machine, Spread};
 use gpufeed::internals::{Shown, regular_file};
 use serde::Deserialize;
 use std::path::Path;
 
-/// Other loaders and gpufeed, measured in turns.
+/// The results of one run of `benches/peers/run.py`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Peers {
-    /// Seconds since 1970, UTC; 0 where it is not known.
+    /// Seconds since 1970, UTC; 0 if unknown.
     #[serde(default)]
     pub(crate) unix_time: u64,
     #[serde(default)]
     pub(crate) machine: Machine,
     #[serde(default)]
     pub(crate) data: Data,
-    /// Worker threads or processes that each loader was given; 0 where it is not known.
+    /// Worker threads or processes of each loader; 0 if unknown.
     #[serde(default)]
     pub(crate) workers: usize,
     #[serde(default)]
     pub(crate) batch_size: usize,
-    /// What the recipes do, in the order of their tables.
+    /// Descriptions of the recipes, in the order of their tables.
     #[serde(default)]
     pub(crate) recipes: Vec<PeerRecipe>,
     pub(crate) rows: Vec<PeerRow>,
@@ -61,19 +62,19 @@ pub(crate) struct Peers {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct PeerRecipe {
     pub(crate) name: String,
-    /// One line.
+    /// A description in one line.
     #[serde(default)]
     pub(crate) what: String,
 }
 
-/// A loader with a recipe.
+/// The result of one loader with one recipe.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct PeerRow {
     pub(crate) recipe: String,
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) version: String,
-    /// `None`: it did not run.
+    /// `None` if the loader did not run.
     #[serde(default)]
     pub(crate) images_per_s: Option<Spread>,
     #[serde(default)]
@@ -84,10 +85,10 @@ pub(crate) struct PeerRow {
     pub(crate) note: String,
 }
 
-/// The name of the row that the others are compared with.
+/// The name of the row that all others are compared with.
 const OWN: &str = "gpufeed";
 
-/// How a row compares with gpufeed's: images/s of gpufeed divided by the row's.
+/// gpufeed's images/s divided by those of another row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
     pub(crate) median: f64,
@@ -96,19 +97,19 @@ pub(crate) struct Ratio {
 }
 
 impl Ratio {
-    /// `gpufeed` is slower, in the median.
+    /// Returns true if gpufeed is slower in the median.
     pub(crate) fn loses(self) -> bool {
         self.median < 1.0
     }
 
-    /// Some rounds say one thing and some the other.
+    /// Returns true if gpufeed is faster in some rounds and slower in others.
     pub(crate) fn undecided(self) -> bool {
         self.min < 1.0 && self.max > 1.0
     }
 }
 
 impl Peers {
-    /// Reads and checks a file; the error names it and what is wrong.
+    /// Reads and checks a file. The error names the file and its fault.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let shown = Shown(path.display());
         let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
@@ -142,7 +143,7 @@ impl Peers {
         Ok(())
     }
 
-    /// The recipes that have rows: first those of `recipes`, then as the rows come.
+    /// Returns the recipes that have rows: those of `recipes` first, then the others in the order of the rows.
     pub(crate) fn recipes(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let known = self.recipes.iter().map(|recipe| recipe.name.as_str());
@@ -154,8 +155,8 @@ impl Peers {
         names
     }
 
-    /// A recipe's rows, the fastest first; those that did not run last.
-    pub(crate) fn of(&self, recipe: &str) -> Vec<&PeerRow> {
+    /// Returns a recipe's rows, fastest first. Loaders that did not run are last.
+    pub(crate) fn rows_of(&self, recipe: &str) -> Vec<&PeerRow> {
         let mut rows: Vec<&PeerRow> = self.rows.iter().filter(|row| row.recipe == recipe).collect();
         let rate = |row: &PeerRow| row.images_per_s.as_ref().map_or(0.0, |rate| rate.median);
         rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
@@ -166,7 +167,7 @@ impl Peers {
         self.rows.iter().find(|row| row.recipe == recipe && row.name == OWN)?.images_per_s.as_ref()
     }
 
-    /// `None` for gpufeed's own row and for one that did not run.
+    /// Compares a row with gpufeed's. `None` for gpufeed's own row and for loaders that did not run.
     pub(crate) fn ratio(&self, row: &PeerRow) -> Option<Ratio> {
         if row.name == OWN {
             return None;
@@ -176,10 +177,8 @@ impl Peers {
             let (median, min, max) = (own.median / theirs.median, own.min / theirs.max, own.max / theirs.min);
             return Some(Ratio { median, min, max });
         }
-        let mut rounds: Vec<f64> = own.runs.iter().zip(&theirs.runs).map(|(own, theirs)| own / theirs).collect();
-        rounds.sort_by(f64::total_cmp);
-        let middle = rounds.len() / 2;
-        let median = if rounds.len() % 2 == 1 { rounds[middle] } else { (rounds[middle - 1] + rounds[middle]) / 2.0 };
-        Some(Ratio { median, min: rounds[0], max: rounds[rounds.len() - 1] })
+        let rounds: Vec<f64> = own.runs.iter().zip(&theirs.runs).map(|(own, theirs)| own / theirs).collect();
+        let Spread { median, min, max, .. } = Spread::of_runs(rounds);
+        Some(Ratio { median, min, max })
     }
 }

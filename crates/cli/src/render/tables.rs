@@ -1,37 +1,39 @@
-//! What the report says in tables, for the page and for markdown alike: numbers in words, nothing of how they are shown.
+//! The tables of a report as text cells, shared by the page and by markdown. Their layout is left to those two.
 
-use super::{Prediction, Rate, Report, Spread, units};
+use crate::results::{Prediction, Rate, Report, Spread};
+use crate::units;
 
-/// Rows below a head; without a head the first cell names the row.
+/// A table's rows. Without a head, the first cell of each row is its name.
 pub(crate) struct Table {
     pub(crate) title: &'static str,
     pub(crate) head: Vec<&'static str>,
-    /// Columns of text beside the first; the others are numbers.
+    /// Columns of text, in addition to the first; all others are numbers.
     pub(crate) text: Vec<usize>,
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) note: Option<String>,
 }
 
-/// A prediction counts as met within this share of the measured gain, or within so many points, which are noise.
+/// A prediction is met if it is this close to the measured gain, relative to that gain...
 const MET: f64 = 0.15;
+/// ... or in absolute points, because smaller differences are noise.
 const NOISE: f64 = 0.03;
 
-/// What a missed prediction says: it is marked wherever it stands.
+/// The cell of a missed prediction, which both page and markdown highlight.
 pub(crate) const MISS: &str = "missed";
 
-/// A cell that must not be overlooked.
-pub(crate) fn marks(cell: &str) -> bool {
+/// Returns true if a cell is to be highlighted.
+pub(crate) fn is_highlighted(cell: &str) -> bool {
     cell == MISS
 }
 
-/// Every table that has rows, in the order in which one reads them.
+/// Returns all tables that have rows, in reading order.
 pub(crate) fn all(report: &Report) -> Vec<Table> {
     let tables = [
         machine(report),
         settings(report),
-        line(report),
+        pipeline(report),
         stages(report),
-        alone(report),
+        isolated_stages(report),
         kernels(report),
         upload(report),
         sweep(report),
@@ -45,14 +47,14 @@ pub(crate) fn all(report: &Report) -> Vec<Table> {
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
-/// Names and values; those without a value are left out.
+/// Makes a table of names and values. Names with an empty value are left out.
 fn named(title: &'static str, facts: Vec<(&str, String)>) -> Table {
     let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
     let rows = known.map(|(name, value)| vec![name.to_owned(), value]).collect();
     Table { title, head: Vec::new(), text: Vec::new(), rows, note: None }
 }
 
-/// `0` is what an older file has where it lacks a number.
+/// Returns an empty text for 0: numbers that an older file lacks are read as 0.
 fn unless_zero(value: u64, text: String) -> String {
     if value == 0 { String::new() } else { text }
 }
@@ -82,7 +84,7 @@ fn settings(report: &Report) -> Table {
         vec![
             ("recipe", report.recipe.clone()),
             ("data", data.name.clone()),
-            ("data set", unless_zero(data.samples as u64, data.said())),
+            ("data set", unless_zero(data.samples as u64, data.describe())),
             ("backend", report.backend.clone()),
             ("who augments", report.executor.clone()),
             ("workers", unless_zero(report.workers as u64, report.workers.to_string())),
@@ -92,7 +94,7 @@ fn settings(report: &Report) -> Table {
     )
 }
 
-fn line(report: &Report) -> Table {
+fn pipeline(report: &Report) -> Table {
     let latency = &report.latency;
     let measured = report.images_per_second.median > 0.0;
     let known = |seconds: f64| if seconds > 0.0 { units::duration(seconds) } else { String::new() };
@@ -113,7 +115,7 @@ fn line(report: &Report) -> Table {
     )
 }
 
-/// `1,164 (1,105 to 1,177, 5 runs)`.
+/// Formats a spread: `1,164 (1,105 to 1,177, 5 runs)`.
 pub(crate) fn spread(spread: &Spread) -> String {
     let median = units::number(spread.median);
     match spread.runs.len() {
@@ -167,11 +169,10 @@ fn statistics(report: &Report) -> Table {
     named(what, vec![("an image", an_image), ("that is", share)])
 }
 
-fn alone(report: &Report) -> Table {
-    let rows = report
-        .alone
-        .iter()
-        .map(|alone| vec![alone.stage.clone(), alone.threads.to_string(), units::number(alone.images_per_second)]);
+fn isolated_stages(report: &Report) -> Table {
+    let rows = report.alone.iter().map(|isolated| {
+        vec![isolated.stage.clone(), isolated.threads.to_string(), units::number(isolated.images_per_second)]
+    });
     Table {
         title: "Each stage alone",
         head: vec!["stage", "threads", "images/s"],
@@ -199,7 +200,7 @@ fn kernels(report: &Report) -> Table {
     let mut head = RATE.to_vec();
     head[0] = "kernel";
     let (rows, note) = match kernels.rows.is_empty() {
-        // There is a reason to show.
+        // The clock's text is the reason why there are no rows.
         true if !kernels.clock.is_empty() => (vec![vec!["none".to_owned(), kernels.clock.clone()]], None),
         true => (Vec::new(), None),
         false => (
@@ -275,7 +276,7 @@ fn perturbations(report: &Report) -> Table {
     }
 }
 
-/// Whether a change brought what was predicted.
+/// Returns true if the measured gain is close to the predicted one.
 fn met(prediction: &Prediction) -> bool {
     let allowed = (MET * prediction.measured_gain.abs()).max(NOISE);
     (prediction.predicted_gain - prediction.measured_gain).abs() <= allowed
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_has_no_table() {
+    fn an_empty_report_has_one_table() {
         let titles: Vec<&str> = all(&Report::default()).iter().map(|table| table.title).collect();
         assert_eq!(titles, ["Machine"]);
     }

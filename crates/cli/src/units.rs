@@ -1,16 +1,16 @@
-//! Numbers as people read them: three digits, a unit, no more.
+//! Formats numbers for people: three digits and a unit.
 
-/// `1.27 ms`.
+/// Formats seconds: `1.27 ms`.
 pub(crate) fn duration(seconds: f64) -> String {
     scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
 }
 
-/// Decimal: `98.3 MB`.
+/// Formats bytes with decimal units: `98.3 MB`.
 pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
 }
 
-/// The same with its sign: `+1.02 MB`.
+/// Formats a change of bytes with its sign: `+1.02 MB`.
 pub(crate) fn change_of_bytes(change: i64) -> String {
     let sign = match change {
         0 => "",
@@ -20,12 +20,12 @@ pub(crate) fn change_of_bytes(change: i64) -> String {
     format!("{sign}{}", bytes(change.unsigned_abs() as f64))
 }
 
-/// `11.3 GB/s`.
+/// Formats a rate of bytes: `11.3 GB/s`.
 pub(crate) fn gigabytes(gb_per_second: f64) -> String {
     format!("{} GB/s", number(gb_per_second))
 }
 
-/// `98 %`; tenths below 10 %.
+/// Formats a share as `98 %`, with tenths below 10 %.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if !percent.is_finite() {
@@ -37,13 +37,13 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A gain with its sign: 0.94 is `+94 %`.
+/// Formats a gain with its sign: 0.94 is `+94 %`.
 pub(crate) fn gain(share: f64) -> String {
     let text = percent(share);
     if share > 0.0 { format!("+{text}") } else { text }
 }
 
-/// Three digits; whole from 100 on, thousands apart: `1,164`.
+/// Formats a number with three digits. From 100 on it is whole, with commas between thousands: `1,164`.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -60,18 +60,18 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// Whole things: `16`, `1,164`.
+/// Formats a count: `16`, `1,164`.
 pub(crate) fn count(things: u64) -> String {
     grouped(things as f64)
 }
 
-/// A number at an axis: `0.5`, `10`.
+/// Formats a number at an axis, without trailing zeros: `0.5`, `10`.
 pub(crate) fn tick(value: f64) -> String {
     let text = number(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A ratio, which needs its third digit near 1: `0.974`, `1.77`, `31`.
+/// Formats a ratio. Near 1 it has a third decimal: `0.974`, `1.77`, `31`.
 pub(crate) fn ratio(value: f64) -> String {
     let decimals = if value.abs() < 1.1 { 3 } else { 2 };
     if !value.is_finite() {
@@ -83,7 +83,7 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// Seconds since 1970 as `2026-11-21 13:10 UTC`; a dash for 0, which means that it is not known.
+/// Formats seconds since 1970 as `2026-11-21 13:10 UTC`. 0 means unknown and becomes a dash.
 pub(crate) fn date(unix_time: u64) -> String {
     if unix_time == 0 {
         return "–".to_owned();
@@ -110,18 +110,18 @@ pub(crate) fn date(unix_time: u64) -> String {
     format!("{year}-{month:02}-{:02} {:02}:{:02} UTC", days + 1, minutes / 60, minutes % 60)
 }
 
-/// In the largest unit of which there is at least one.
+/// Formats a value in the largest unit that it reaches.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let Some(&(least, name)) = units.last() else { return number(value) };
     if value == 0.0 || !value.is_finite() {
         return format!("{} {name}", number(value));
     }
-    // Rounded up to the next unit where three digits would show 1,000 of this one.
+    // Switches to the next unit if three digits would show 1,000 of the smaller one.
     let (scale, name) = units.iter().find(|(scale, _)| value.abs() >= scale * 0.9995).copied().unwrap_or((least, name));
     format!("{} {name}", trimmed(&number(value / scale)))
 }
 
-/// `2.00` is `2`, where the digits after the point are all 0.
+/// Removes the decimals if all of them are 0: `2.00` becomes `2`.
 fn trimmed(text: &str) -> String {
     match text.split_once('.') {
         Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole.to_owned(),
@@ -129,7 +129,7 @@ fn trimmed(text: &str) -> String {
     }
 }
 
-/// With a minus sign as wide as the plus.
+/// Replaces the hyphen by a minus sign, which is as wide as the plus.
 fn minus(text: &str) -> String {
     text.replace('-', "−")
 }

@@ -1,6 +1,7 @@
-//! `gpufeed report`: shows results that are there already.
+//! `gpufeed report`: renders the results of earlier runs.
 
-use super::{Report, html, markdown};
+use crate::render::{html, markdown};
+use crate::results::Report;
 use crate::{DONE, Outcome, output};
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
-//! The library's errors in the command's words: what names a setting of the API there names an option or the recipe here.
+//! Words the library's errors for users of the command: settings of the API become options or keys of the recipe.
 
-use crate::report::units;
+use crate::units;
 use gpufeed::internals::Shown;
 use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 
-/// Advice for those who write Rust; no option does the same.
+/// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
 const FOR_RUST: [&str; 9] = [
     "; TarShardsBuilder::extensions says which to take",
     "; LmdbBuilder::layout says what is",
@@ -18,38 +18,40 @@ const FOR_RUST: [&str; 9] = [
     " (ImageList::builder().class_names(true) takes numbers as names)",
 ];
 
-/// An error as the command says it.
-pub(crate) fn said(error: &Error) -> String {
+/// Describes an error of the library.
+pub(crate) fn describe(error: &Error) -> String {
     let bytes = |bytes: &u64| units::bytes(*bytes as f64);
     match error.kind() {
         ErrorKind::Argument { setting, reason } => format!("{}: {}", option(setting), Shown(reason)),
         ErrorKind::TruncatedImage { format, reason } => format!("truncated {format}: {}", Shown(reason)),
         ErrorKind::TooManyPixels { width, height, max_pixels } => {
-            format!("an image of {width}x{height} pixels; {max_pixels} are the most")
+            format!("an image of {width}x{height} pixels; the limit is {max_pixels}")
         }
         ErrorKind::TooMuchMemory { format, width, height, needed, max_decode_bytes } => {
-            let (needed, most) = (bytes(needed), bytes(max_decode_bytes));
-            format!("decoding this {format} of {width}x{height} pixels takes {needed} of memory; {most} are the most")
+            let (needed, limit) = (bytes(needed), bytes(max_decode_bytes));
+            format!("decoding this {format} of {width}x{height} pixels takes {needed} of memory; the limit is {limit}")
         }
         ErrorKind::FileTooLarge { name, bytes: found, max_file_bytes } => {
-            format!("{}: {}; {} are the most", Shown(name), bytes(found), bytes(max_file_bytes))
+            format!("{}: {}; the limit is {}", Shown(name), bytes(found), bytes(max_file_bytes))
         }
-        ErrorKind::Sample { id, name, source } => format!("sample {id} ({}): {}", Shown(name), said(source)),
+        ErrorKind::Sample { id, name, source } => format!("sample {id} ({}): {}", Shown(name), describe(source)),
         ErrorKind::TooManyFailures { failed, seen, last, .. } => format!(
-            "{failed} of the first {seen} samples cannot be used, and go on failing (`gpufeed doctor` names them); the last: {}",
-            said(last)
+            "{failed} of the first {seen} samples cannot be used (`gpufeed doctor` names them); the last: {}",
+            describe(last)
         ),
         ErrorKind::NoAdapter { reason } => {
-            format!("no GPU adapter: {} (`gpufeed doctor` lists those that there are)", Shown(reason))
+            format!("no GPU adapter: {} (`gpufeed doctor` lists the adapters)", Shown(reason))
         }
         ErrorKind::OutOfMemory { what, bytes: wanted } => format!(
-            "the GPU is out of memory: no {} for {what}; lower --batch-size or the recipe's sizes",
+            "the GPU is out of memory: it has no {} left for {what}; lower --batch-size or the recipe's sizes",
             bytes(wanted)
         ),
         ErrorKind::DoesNotFit { what, needed, limit, whose, .. } => {
-            let whose = if whose.contains("memory_budget") { "what a loader may take" } else { whose };
+            let whose = if whose.contains("memory_budget") { "the loader's memory budget" } else { whose };
             let (needed, limit) = (bytes(needed), bytes(limit));
-            format!("{what} needs {needed} but {limit} are {whose}; lower the recipe's sizes or views, or --batch-size")
+            format!(
+                "{what} needs {needed} but the limit is {limit} ({whose}); lower the recipe's sizes or views, or --batch-size"
+            )
         }
         _ => {
             let text = error.to_string();
@@ -58,12 +60,12 @@ pub(crate) fn said(error: &Error) -> String {
     }
 }
 
-/// The text of any error, which may be one of the library.
-pub(crate) fn any(error: &(dyn std::error::Error + 'static)) -> String {
-    error.downcast_ref::<Error>().map_or_else(|| Shown(error).to_string(), said)
+/// Describes any error, which may be one of the library.
+pub(crate) fn describe_any(error: &(dyn std::error::Error + 'static)) -> String {
+    error.downcast_ref::<Error>().map_or_else(|| Shown(error).to_string(), describe)
 }
 
-/// The option that stands for a setting of the API, or the setting's own name.
+/// Returns the option that stands for a setting of the API, or the setting's own name.
 fn option(setting: &str) -> Cow<'_, str> {
     if ["workers", "batch_size", "cache", "seek_indexes", "max_pixels", "shuffle", "seed"].contains(&setting) {
         return format!("--{}", setting.replace('_', "-")).into();
@@ -100,14 +102,14 @@ mod tests {
             (sample, "sample 3 (a.jpg): truncated JPEG: no end"),
             (
                 budget,
-                "the line needs 5 GB but 4.29 GB are what a loader may take; lower the recipe's sizes or views, or --batch-size",
+                "the line needs 5 GB but the limit is 4.29 GB (the loader's memory budget); lower the recipe's sizes or views, or --batch-size",
             ),
             (
                 ErrorKind::Io { path: "x.tar".into(), source: twice },
                 "x.tar: at byte 0: the sample has an image already",
             ),
         ] {
-            assert_eq!(said(&kind.into()), expected);
+            assert_eq!(describe(&kind.into()), expected);
         }
     }
 }

@@ -1,7 +1,10 @@
-//! How the time of each pool of threads divides, as stacked bars.
+//! Stacked bars: the shares of each thread pool's time.
 
-use super::{Figure, IDLE, Ink, MAIN, MUTED, TEXT, WARM, bar, laid_out, short, text};
-use crate::report::{Pool, Report, units};
+use super::figure::Figure;
+use super::ink::{IDLE, Ink, MAIN, MUTED, PAPER, TEXT, WARM};
+use super::svg::{bar, join, short, text};
+use crate::results::{Pool, Report};
+use crate::units;
 use maud::{Markup, html};
 
 const WIDTH: u32 = 640;
@@ -45,15 +48,15 @@ fn chart(pools: &[Pool]) -> Markup {
                 parts.push(bar((x, top), (width, ROW - 12.0), ink, &meaning));
             }
             if width >= 42.0 {
-                parts.push(text((x + width / 2.0, middle), "middle", 14, on(ink), &units::percent(share)));
+                parts.push(text((x + width / 2.0, middle), "middle", 14, text_on(ink), &units::percent(share)));
             }
             x += width;
         }
     }
-    laid_out((WIDTH, (pools.len() as f64 * ROW) as u32 + 2), "How the time of each pool of threads divides", &parts)
+    join((WIDTH, (pools.len() as f64 * ROW) as u32 + 2), "How the time of each pool of threads divides", &parts)
 }
 
-/// The ink that reads on another by day and by night.
-fn on(ink: Ink) -> Ink {
-    if ink.name == IDLE.name { TEXT } else { super::PAPER }
+/// Returns the text colour that is readable on `ink` in both schemes.
+fn text_on(ink: Ink) -> Ink {
+    if ink.name == IDLE.name { TEXT } else { PAPER }
 }

@@ -1,7 +1,10 @@
-//! Batch latencies as a histogram, with the percentiles as lines.
+//! A histogram of batch latencies, with the percentiles as lines.
 
-use super::{Area, Drawn, Figure, GRID, MAIN, MUTED, TEXT, WARM, decades, plotted, words};
-use crate::report::{Latency, Report, units};
+use super::figure::Figure;
+use super::ink::{GRID, MAIN, MUTED, TEXT, WARM};
+use super::svg::{Area, Drawn, decades, plot, text_style};
+use crate::results::{Latency, Report};
+use crate::units;
 use maud::html;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -9,7 +12,7 @@ use std::io;
 
 const SIZE: (u32, u32) = (640, 330);
 
-/// A bar: seconds from and to, and the batches between.
+/// A bin of the histogram: its edges in seconds, and its batches.
 struct Bar {
     from: f64,
     to: f64,
@@ -34,12 +37,13 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
         },
         chart: match bars.is_empty() {
             true => Err("no batch latencies measured"),
-            false => Ok(plotted(SIZE, "Histogram of batch latencies", |area| draw(area, latency, &bars))?),
+            false => Ok(plot(SIZE, "Histogram of batch latencies", |area| draw(area, latency, &bars))?),
         },
     })
 }
 
-/// The histogram without its empty ends. What is below the first edge is as wide, as a factor, as the next one.
+/// Returns the bins between the first and the last that are not empty. The bin below the first edge gets the same width,
+/// as a factor, as the next bin.
 fn bars(histogram: &[(f64, u64)]) -> Vec<Bar> {
     let edges: Vec<(f64, u64)> =
         histogram.iter().copied().filter(|(edge, _)| edge.is_finite() && *edge > 0.0).collect();
@@ -65,7 +69,7 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
     let top = most * 1.05;
 
     let mut chart = ChartBuilder::on(area)
-        // Room above for the names of the percentiles.
+        // The names of the percentiles stand above.
         .margin_top(58)
         .margin_left(8)
         .margin_right(16)
@@ -78,13 +82,13 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.colour())
         .axis_style(MUTED.colour())
-        .label_style(words(13, MUTED))
+        .label_style(text_style(13, MUTED))
         .x_label_formatter(&|seconds| units::duration(*seconds))
         .y_labels(6)
         .y_label_formatter(&|batches| units::tick(*batches))
         .y_desc("batches")
         .x_desc("latency, logarithmic")
-        .axis_desc_style(words(13, MUTED))
+        .axis_desc_style(text_style(13, MUTED))
         .draw()?;
     chart.draw_series(bars.iter().map(|bar| {
         let mut shape = Rectangle::new([(bar.from, 0.0), (bar.to, bar.batches as f64)], MAIN.colour().filled());
@@ -93,7 +97,7 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         shape
     }))?;
 
-    // Names that would touch stand one above the other.
+    // Names that would touch are stacked.
     let mut taken: Vec<(i32, i32)> = Vec::new();
     for (name, at) in marks.into_iter().filter(|(_, at)| *at > 0.0) {
         let (x, bottom) = chart.backend_coord(&(at, 0.0));
@@ -105,7 +109,7 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         taken.push((level, centre + half));
         let y = ceiling - 8 - level * 17;
         area.draw(&PathElement::new([(x, bottom), (x, y + 2)], WARM.colour().stroke_width(2)))?;
-        area.draw(&Text::new(label, (centre, y), words(13, TEXT).pos(Pos::new(HPos::Center, VPos::Bottom))))?;
+        area.draw(&Text::new(label, (centre, y), text_style(13, TEXT).pos(Pos::new(HPos::Center, VPos::Bottom))))?;
     }
     Ok(())
 }
@@ -122,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_chart() {
+    fn an_empty_histogram_has_no_bars() {
         assert!(bars(&[]).is_empty() && bars(&[(0.01, 0)]).is_empty());
     }
 }

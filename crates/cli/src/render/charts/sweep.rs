@@ -1,7 +1,10 @@
-//! Images a second by workers: measured with its spread, and what each further worker would bring at best.
+//! Images per second by number of workers: the measured spread, and the ideal line.
 
-use super::{Area, Drawn, Figure, GRID, MAIN, MUTED, WARM, plotted, words};
-use crate::report::{Report, Sweep, units};
+use super::figure::Figure;
+use super::ink::{GRID, MAIN, MUTED, WARM};
+use super::svg::{Area, Drawn, plot, text_style};
+use crate::results::{Report, Sweep};
+use crate::units;
 use maud::html;
 use plotters::prelude::*;
 use std::io;
@@ -33,12 +36,12 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
         },
         chart: match points.is_empty() {
             true => Err("no worker sweep measured"),
-            false => Ok(plotted(SIZE, "Images a second by workers", |area| draw(area, &points, cores))?),
+            false => Ok(plot(SIZE, "Images a second by workers", |area| draw(area, &points, cores))?),
         },
     })
 }
 
-/// What a number of workers would do if each did as much as the fewest measured, as far as there are cores.
+/// Returns the rate if every worker did as much as each of the fewest measured ones. Workers beyond the cores add nothing.
 fn ideal(first: &Sweep, cores: usize, workers: usize) -> f64 {
     let useful = |workers: usize| if cores > 0 { workers.min(cores) } else { workers };
     first.images_per_second.median * useful(workers) as f64 / useful(first.workers) as f64
@@ -48,7 +51,7 @@ fn draw(area: &Area, points: &[&Sweep], cores: usize) -> Drawn {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
     let most = last.workers;
     let mut line: Vec<(f64, f64)> = vec![(first.workers as f64, ideal(first, cores, first.workers))];
-    // The line bends at the cores.
+    // The ideal line bends at the number of cores.
     if (first.workers + 1..most).contains(&cores) {
         line.push((cores as f64, ideal(first, cores, cores)));
     }
@@ -70,15 +73,15 @@ fn draw(area: &Area, points: &[&Sweep], cores: usize) -> Drawn {
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.colour())
         .axis_style(MUTED.colour())
-        .label_style(words(13, MUTED))
+        .label_style(text_style(13, MUTED))
         .x_labels(most.min(12) + 1)
         .y_labels(6)
-        // Between two whole numbers there is no worker.
+        // Only whole numbers are labelled.
         .x_label_formatter(&|workers| if workers.fract() == 0.0 { format!("{workers:.0}") } else { String::new() })
         .y_label_formatter(&|rate| units::tick(*rate))
         .x_desc("workers")
         .y_desc("images/s")
-        .axis_desc_style(words(13, MUTED))
+        .axis_desc_style(text_style(13, MUTED))
         .draw()?;
     if line.len() > 1 && most > first.workers {
         chart.draw_series(DashedLineSeries::new(line, 7, 5, WARM.colour().stroke_width(2)))?;
@@ -105,7 +108,7 @@ fn draw(area: &Area, points: &[&Sweep], cores: usize) -> Drawn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Spread;
+    use crate::results::Spread;
 
     #[test]
     fn the_ideal_ends_at_the_cores() {

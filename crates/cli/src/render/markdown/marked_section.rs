@@ -3,7 +3,7 @@
 use crate::output::Output;
 use std::{fs, io};
 
-/// What the markers of a section name: `<!-- gpufeed NAME: begin -->` and `end`, each alone on its line.
+/// A section by the name in its markers: `<!-- gpufeed NAME: begin -->` and `end`, each alone on its line.
 #[derive(Clone, Copy)]
 pub(crate) struct Section(pub(crate) &'static str);
 
@@ -16,13 +16,13 @@ impl Section {
         format!("<!-- gpufeed {}: end -->", self.0)
     }
 
-    /// Puts `body` between the markers of a file and leaves every other byte as it is. A missing file is made, of the
-    /// markers and the body; an output that is not a file gets the same. The file's line ends are kept.
+    /// Puts `body` between the markers of a file and changes no other byte. A missing file is created with the markers
+    /// and the body; an output that is not a file gets the same text. The body takes the file's line ends.
     pub(crate) fn update(self, output: &Output, body: &str) -> Result<(), String> {
         let old = read(output)?;
         let (begin, end) = (self.begin(), self.end());
         if body.lines().any(|line| [begin.as_str(), end.as_str()].contains(&line.trim())) {
-            return Err(format!("the text for {} holds a line `{begin}` or `{end}` of its own", output.name()));
+            return Err(format!("the text for {} itself contains a line `{begin}` or `{end}`", output.name()));
         }
         let new = match &old {
             None => format!("{begin}\n{body}{end}\n").into_bytes(),
@@ -34,7 +34,7 @@ impl Section {
         output.write_all(new)
     }
 
-    /// Whether `update` would find its markers in the file, if there is one.
+    /// Checks that `update` would find its markers in the file, if the file exists.
     pub(crate) fn check(self, output: &Output) -> Result<(), String> {
         let replaced = read(output)?.map(|old| self.replaced(&old, ""));
         replaced.transpose().map(drop).map_err(|reason| format!("{}: {reason}", output.name()))
@@ -43,7 +43,7 @@ impl Section {
     fn replaced(self, old: &[u8], body: &str) -> Result<Vec<u8>, String> {
         let (begin, end) = (self.begin(), self.end());
         let mut offset = 0;
-        // Where the begin marker's line ends, and where the end marker's starts.
+        // Offsets of the ends of begin markers' lines, and of the starts of end markers' lines.
         let (mut after, mut before) = (Vec::new(), Vec::new());
         let mut windows = false;
         for line in old.split_inclusive(|&byte| byte == b'\n') {
@@ -58,20 +58,20 @@ impl Section {
         }
         let (&[after], &[before]) = (after.as_slice(), before.as_slice()) else {
             return Err(format!(
-                "needs one line `{begin}` and one line `{end}`, and has {} and {}: put them where the tables shall stand",
+                "needs one line `{begin}` and one line `{end}`, but has {} and {}: put them where the tables belong",
                 after.len(),
                 before.len()
             ));
         };
         if before < after {
-            return Err(format!("`{end}` stands before `{begin}`"));
+            return Err(format!("`{end}` comes before `{begin}`"));
         }
         let body = if windows { body.replace('\n', "\r\n") } else { body.to_owned() };
         Ok([&old[..after], body.as_bytes(), &old[before..]].concat())
     }
 }
 
-/// The content of a file; `None` where there is none yet, or the output is not a file.
+/// Reads the output's current content; `None` if the file does not exist yet, or the output is not a file.
 fn read(output: &Output) -> Result<Option<Vec<u8>>, String> {
     let Some(path) = output.file() else { return Ok(None) };
     match fs::read(path) {
@@ -146,6 +146,6 @@ mod tests {
             assert!(updated(old.as_bytes(), "new\n").unwrap_err().contains(END), "{old}");
         }
         let own = updated(format!("{BEGIN}\n{END}\n").as_bytes(), &format!("x\n {END}\n")).unwrap_err();
-        assert!(own.contains("of its own"), "{own}");
+        assert!(own.contains("itself contains"), "{own}");
     }
 }

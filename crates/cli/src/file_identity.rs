@@ -1,9 +1,9 @@
-//! Which file it is on this machine, whatever the path to it.
+//! Identifies a file on this machine by device and inode, whatever path leads to it.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
 
-/// `None` where the system has no such number, or it is not known.
+/// Device and inode. `None` if the system has no such numbers, or they are unknown.
 pub(crate) type Identity = Option<(u64, u64)>;
 
 #[cfg(unix)]
@@ -12,7 +12,7 @@ pub(crate) fn identity(metadata: &Metadata) -> Identity {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Rust has no stable name for it elsewhere; links then count as copies.
+/// Rust has no stable API for it on other systems, so links count as copies there.
 #[cfg(not(unix))]
 pub(crate) fn identity(_: &Metadata) -> Identity {
     None
