@@ -15,8 +15,8 @@ use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
 use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
-use gpufeed_cli::internals::dispatches::{SIZE, copy_kernel, crop, naive, replaced};
-use gpufeed_cli::internals::timed::{self, Adapter, Kernel};
+use gpufeed_cli::internals::reference::{SIZE, copy_kernel, crop, naive, replaced};
+use gpufeed_cli::internals::timer::{self, Adapter, Kernel};
 use rows::{Rows, median};
 use std::error::Error;
 use std::hint::black_box;
@@ -50,7 +50,7 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 
 /// The same without wgpu's checks of indices and loops.
 fn unchecked_kernel(adapter: &Adapter, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
-    let (device, shader) = (adapter.gpu.device(), timed::shader(dispatch));
+    let (device, shader) = (adapter.gpu.device(), timer::shader(dispatch));
     #[expect(unsafe_code, reason = "there is no other way to leave the checks out; they are what is measured")]
     // SAFETY: the same shader on the same buffers has run with the checks, and its output was compared.
     let module = unsafe { device.create_shader_module_trusted(shader, wgpu::ShaderRuntimeChecks::unchecked()) };

@@ -174,5 +174,5 @@ fn run_command(command: &Command, given: &[OsString]) -> Outcome {
 /// Parts of the command that its own benches use. Not a stable API.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::bench::{dispatches, timed};
+    pub use crate::bench::kernels::{reference, timer};
 }

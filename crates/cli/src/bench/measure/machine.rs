@@ -1,26 +1,26 @@
-//! The machine, and whether it had anything else to do.
+//! Describes the machine, and measures the load of other processes during a measurement.
 
 use crate::results::Machine;
 use cpu_time::ProcessTime;
 use std::time::Instant;
 use sysinfo::System;
 
-/// What other processes take, from its making on.
-pub(super) struct Neighbours {
+/// Watches the CPU time of other processes from its creation on.
+pub(crate) struct OtherLoad {
     system: System,
     start: Instant,
     own: ProcessTime,
 }
 
-impl Neighbours {
-    pub(super) fn watch() -> Neighbours {
+impl OtherLoad {
+    pub(crate) fn watch() -> OtherLoad {
         let mut system = System::new();
         system.refresh_cpu_usage();
-        Neighbours { system, start: Instant::now(), own: ProcessTime::now() }
+        OtherLoad { system, start: Instant::now(), own: ProcessTime::now() }
     }
 
-    /// Cores that others kept busy; `None` where the system does not say.
-    pub(super) fn cores_busy(mut self) -> Option<f64> {
+    /// Returns the cores that other processes kept busy; `None` if the system does not report it.
+    pub(crate) fn cores_busy(mut self) -> Option<f64> {
         let wall = self.start.elapsed();
         if wall < sysinfo::MINIMUM_CPU_UPDATE_INTERVAL {
             return None;
@@ -32,8 +32,8 @@ impl Neighbours {
     }
 }
 
-/// Without what others take.
-pub(super) fn describe() -> Machine {
+/// Describes the machine. The load of other processes is left at 0.
+pub(crate) fn describe() -> Machine {
     let mut system = System::new();
     system.refresh_cpu_all();
     system.refresh_memory();

@@ -1,4 +1,4 @@
-//! What `gpufeed bench` is asked for.
+//! The options of `gpufeed bench`, their checks, and the outputs that they name.
 
 use crate::output::{self, Output};
 use clap::ValueEnum;
@@ -14,81 +14,81 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     /// A data set in any format, or pictures drawn in memory
     #[arg(long, value_name = "PATH|procedural", default_value = super::data::PROCEDURAL)]
-    pub(super) data: String,
+    pub(crate) data: String,
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
-    pub(super) recipe: String,
+    pub(crate) recipe: String,
     /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); software ones too
     #[arg(long, value_name = "N|NAME")]
-    pub(super) adapter: Option<String>,
+    pub(crate) adapter: Option<String>,
     /// Where batches go; `auto` passes software adapters over unless --adapter names one
     #[arg(long, value_enum, default_value = "auto")]
-    pub(super) backend: BackendChoice,
+    pub(crate) backend: BackendChoice,
     /// Runs the shaders even on a software adapter, where the CPU executor is faster
     #[arg(long)]
-    pub(super) shaders: bool,
+    pub(crate) shaders: bool,
     /// What is kept between epochs
     #[arg(long, value_enum, default_value = "none")]
-    pub(super) cache: Cache,
+    pub(crate) cache: Cache,
     /// Bytes of that, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 4096)]
-    pub(super) cache_mib: u64,
+    pub(crate) cache_mib: u64,
     /// Decodes JPEGs at 1/2, 1/4 or 1/8 where the recipe reduces them by as much; pixels differ a little
     #[arg(long)]
-    pub(super) scaled_decode: bool,
+    pub(crate) scaled_decode: bool,
     /// Where seek indexes of JPEGs are kept; `beside` writes a file into the data's folder
     #[arg(long, value_enum, default_value = "memory")]
-    pub(super) seek_index: SeekIndex,
+    pub(crate) seek_index: SeekIndex,
     /// Numbers of workers to compare, with commas between; the last one is the main run's [default: 1 and all cores]
     #[arg(long, value_name = "LIST", value_delimiter = ',', overrides_with = "workers", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Vec<usize>,
     /// Images in a batch
     #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
-    pub(super) batch_size: usize,
+    pub(crate) batch_size: usize,
     /// Seconds of the main runs, 0.1 to 3600; everything together takes five to ten times as long
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// Writes the report as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
     /// Writes the report as one HTML file with charts; `-` as for --json
     #[arg(long, value_name = "FILE")]
-    pub(super) html: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
     /// Rewrites the table between the markers of a markdown file; `-` as for --json
     #[arg(long, value_name = "FILE")]
-    pub(super) markdown: Option<PathBuf>,
+    pub(crate) markdown: Option<PathBuf>,
     /// Writes a trace of a short run, apart from the measured ones, for Chrome or Perfetto; `-` as for --json
     #[arg(long, value_name = "FILE")]
-    pub(super) trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
     /// The consumer sleeps so many milliseconds a batch, as a training step would take
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
-    pub(super) emulate_step: f64,
+    pub(crate) emulate_step: f64,
     /// Leaves out the kernels, the ways in, the stages alone and the memory
     #[arg(long)]
-    pub(super) quick: bool,
+    pub(crate) quick: bool,
     /// Prints the time to the first batch of this process as JSON: what the command starts itself with.
     #[arg(long, hide = true)]
-    pub(super) first_batch: bool,
+    pub(crate) first_batch: bool,
 }
 
-/// The outputs that are written beside the summary.
-pub(super) struct Outputs {
-    pub(super) json: Option<Output>,
-    pub(super) html: Option<Output>,
-    pub(super) markdown: Option<Output>,
-    pub(super) trace: Option<Output>,
+/// The outputs that options name, in addition to the summary.
+pub(crate) struct Outputs {
+    pub(crate) json: Option<Output>,
+    pub(crate) html: Option<Output>,
+    pub(crate) markdown: Option<Output>,
+    pub(crate) trace: Option<Output>,
 }
 
 impl Outputs {
-    /// Returns true if one of them is standard output, which then holds no summary.
-    pub(super) fn use_standard(&self) -> bool {
+    /// Returns true if one of them is standard output. The summary is then left out.
+    pub(crate) fn use_standard(&self) -> bool {
         [&self.json, &self.html, &self.markdown, &self.trace].into_iter().flatten().any(Output::is_standard)
     }
 }
 
 /// Where batches go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum BackendChoice {
+pub(crate) enum BackendChoice {
     /// The best GPU, else the CPU.
     Auto,
     /// A GPU, a software adapter if there is no other.
@@ -99,7 +99,7 @@ pub(super) enum BackendChoice {
 
 /// Where seek indexes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum SeekIndex {
+pub(crate) enum SeekIndex {
     /// In memory: the first epoch of every run builds them.
     Memory,
     /// In a file beside the data.
@@ -109,7 +109,7 @@ pub(super) enum SeekIndex {
 }
 
 impl SeekIndex {
-    pub(super) fn place(self) -> SeekIndexes {
+    pub(crate) fn setting(self) -> SeekIndexes {
         match self {
             SeekIndex::Memory => SeekIndexes::Memory,
             SeekIndex::Beside => SeekIndexes::Beside,
@@ -120,7 +120,7 @@ impl SeekIndex {
 
 /// What is kept between epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Cache {
+pub(crate) enum Cache {
     /// Nothing but what the system keeps.
     None,
     /// Samples, in RAM.
@@ -130,7 +130,7 @@ pub(super) enum Cache {
 }
 
 impl Cache {
-    pub(super) fn of(self, mib: u64) -> gpufeed::Cache {
+    pub(crate) fn setting(self, mib: u64) -> gpufeed::Cache {
         let bytes = mib.saturating_mul(1 << 20);
         match self {
             Cache::None => gpufeed::Cache::Off,
@@ -139,8 +139,8 @@ impl Cache {
         }
     }
 
-    /// As the report has it.
-    pub(super) fn name(self) -> String {
+    /// Returns the name for the report.
+    pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
@@ -160,7 +160,7 @@ fn within(text: &str, low: f64, high: f64) -> Result<f64, String> {
 
 impl Arguments {
     /// Refuses arguments that contradict each other.
-    pub(super) fn check(&self) -> Result<(), clap::Error> {
+    pub(crate) fn check(&self) -> Result<(), clap::Error> {
         let conflict = match self {
             Arguments { backend: BackendChoice::Cpu, adapter: Some(_), .. } => {
                 "--adapter cannot be used with --backend cpu"
@@ -176,8 +176,8 @@ impl Arguments {
         Err(crate::conflict(conflict))
     }
 
-    /// A measurement takes a minute: that its result cannot be written is said before.
-    pub(super) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
+    /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported early.
+    pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
         let [json, html, markdown, trace] = output::open([
             ("--json", self.json.as_deref()),
             ("--html", self.html.as_deref()),
@@ -188,8 +188,8 @@ impl Arguments {
         Ok(Outputs { json, html, markdown, trace })
     }
 
-    /// The numbers of workers; the last one is the main run's.
-    pub(super) fn workers(&self) -> Vec<usize> {
+    /// Returns the numbers of workers of the sweep. The last one is the main run's.
+    pub(crate) fn workers(&self) -> Vec<usize> {
         let cores = available_parallelism().map_or(1, usize::from);
         match &self.workers[..] {
             [] if cores == 1 => vec![1],
@@ -198,7 +198,7 @@ impl Arguments {
         }
     }
 
-    pub(super) fn step(&self) -> Duration {
+    pub(crate) fn step(&self) -> Duration {
         Duration::from_secs_f64(self.emulate_step / 1e3)
     }
 }

@@ -1,8 +1,8 @@
-//! The ways in: how fast pixels reach the GPU's memory, against a copy in the host's.
+//! The paths by which pixels reach the GPU's memory, against a copy within the host's memory.
 
-use super::dispatches::SIZE;
-use super::setup::Setup;
-use super::turns::{Work, take};
+use super::reference::SIZE;
+use super::turns::{Work, take_turns};
+use crate::bench::setup::Setup;
 use crate::results::Rate;
 use crate::results::median;
 use gpufeed::Gpu;
@@ -12,11 +12,11 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Whole photographs as RGBA8: about a slot of the loader.
+/// Whole photographs as RGBA8. Together they are about as large as one of the loader's staging slots.
 const IMAGES: u64 = 44;
 
-/// Each way for its part of `seconds`. Without a GPU only the host's own copy.
-pub(super) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> Result<Vec<Rate>, Box<dyn Error>> {
+/// Measures each path, for `seconds` in all. Without a GPU it measures only the copy within the host.
+pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> Result<Vec<Rate>, Box<dyn Error>> {
     let bytes = IMAGES * 4 * u64::from(SIZE.0) * u64::from(SIZE.1);
     let pixels = vec![1u8; bytes as usize];
     let mut copy = vec![0u8; bytes as usize];
@@ -42,7 +42,7 @@ pub(super) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
     } else {
         notes.push("upload: nothing is uploaded, there is no GPU in this run; memcpy alone".to_owned());
     }
-    let times = take(&mut works, Duration::from_secs_f64(seconds))?;
+    let times = take_turns(&mut works, Duration::from_secs_f64(seconds))?;
     let memcpy = times.first().map_or(0.0, |turns| median(turns));
     let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
     let row = |(name, turns): (&str, Vec<f64>)| {
@@ -61,7 +61,7 @@ pub(super) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
     Ok(names.into_iter().zip(times).map(row).collect())
 }
 
-/// The loader's way: a ring of mapped buffers, copied from or read where they are.
+/// The loader's path: a ring of mapped buffers that are copied from, or read in place.
 fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], in_place: bool) -> Result<Work<'a>, Box<dyn Error>> {
     let mut ring = Ring::new(gpu, pixels.len() as u64, in_place)?;
     Ok(Box::new(move |times| {
@@ -72,7 +72,7 @@ fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], in_place: bool) -> Result<Work<'a>, 
     }))
 }
 
-/// wgpu's own way, for comparison.
+/// wgpu's own path, for comparison.
 fn write_buffer<'a>(gpu: &'a Gpu, pixels: &'a [u8]) -> Work<'a> {
     let target = gpu.device().create_buffer(&wgpu::BufferDescriptor {
         label: Some("write_buffer"),
@@ -84,7 +84,7 @@ fn write_buffer<'a>(gpu: &'a Gpu, pixels: &'a [u8]) -> Work<'a> {
         let start = Instant::now();
         for _ in 0..times {
             gpu.queue().write_buffer(&target, 0, pixels);
-            // Each write is submitted, as each slot is.
+            // Submits each write, as the loader submits each slot.
             gpu.queue().submit([]);
         }
         wait(gpu)?;

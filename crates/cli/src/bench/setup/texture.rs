@@ -1,27 +1,20 @@
-//! Pictures drawn in memory, the same on every machine: noise whose spectrum falls as that of photographs does, so that
-//! files compress, and decode, about as photographs.
+//! Draws pictures that are the same on every machine: noise with the falling spectrum of photographs, so that their files
+//! compress and decode about like photographs.
 
-/// Side of the tiles that pictures are windows of; they wrap.
+use super::hash::hash;
+
+/// Side of the tiles. Pictures are windows of them and wrap around.
 const TILE: usize = 512;
 
-/// What pictures are cut from.
-pub(super) struct Texture {
+/// The tiles that pictures are cut from.
+pub(crate) struct Texture {
     /// Every wavelength from 2 pixels to the tile's side.
     fine: Vec<f32>,
-    /// The long ones alone, for colour, which changes more slowly than brightness.
+    /// Only the long wavelengths, for colour, which changes more slowly than brightness.
     smooth: Vec<f32>,
 }
 
-/// A well-mixed number of `value` and `salt`.
-pub(super) fn hash(value: u64, salt: u64) -> u64 {
-    // SplitMix64's finaliser.
-    let mut bits = value.wrapping_add(salt.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ (bits >> 31)
-}
-
-/// -1 to 1.
+/// Returns a pseudo-random number from -1 to 1.
 fn signed(value: u64, salt: u64) -> f32 {
     (hash(value, salt) >> 40) as f32 / (1u32 << 23) as f32 - 1.0
 }
@@ -47,7 +40,7 @@ fn add_octave(tile: &mut [f32], wavelength: usize, amplitude: f32) {
 }
 
 impl Texture {
-    pub(super) fn new() -> Texture {
+    pub(crate) fn new() -> Texture {
         let [mut fine, mut smooth] = [(); 2].map(|()| vec![0.0; TILE * TILE]);
         for power in 1..=8 {
             let wavelength = 1 << power;
@@ -61,16 +54,15 @@ impl Texture {
         Texture { fine, smooth }
     }
 
-    /// Picture `number`, channels interleaved: RGB, or gray for one channel.
-    pub(super) fn picture(&self, number: u64, width: u32, height: u32, channels: u32) -> Vec<u8> {
-        let place = |salt: u64| hash(number, salt) as usize;
-        // Busy and quiet pictures, bright and dark ones.
+    /// Draws picture `number` with interleaved channels: RGB, or gray for one channel.
+    pub(crate) fn picture(&self, number: u64, width: u32, height: u32, channels: u32) -> Vec<u8> {
+        // Pictures differ in contrast and brightness.
         let contrast = 0.7 + 0.6 * (hash(number, 7) % 1000) as f32 / 1000.0;
         let brightness = 96.0 + (hash(number, 8) % 64) as f32;
         let window = |tile: &'_ [f32], x: usize, y: usize, offset: usize| {
             tile[(y + offset / TILE) % TILE * TILE + (x + offset) % TILE]
         };
-        let [at, red, blue] = [1, 2, 3].map(|salt| place(salt) % (TILE * TILE));
+        let [at, red, blue] = [1, 2, 3].map(|salt| hash(number, salt) as usize % (TILE * TILE));
         let mut pixels = Vec::with_capacity(width as usize * height as usize * channels as usize);
         for y in 0..height as usize {
             for x in 0..width as usize {
@@ -100,7 +92,7 @@ mod tests {
         let file = |number| {
             let mut file = Vec::new();
             let pixels = texture.picture(number, 500, 375, 3);
-            let mut encoder = JpegEncoder::new_with_quality(&mut file, super::super::data::QUALITY);
+            let mut encoder = JpegEncoder::new_with_quality(&mut file, crate::bench::setup::procedural::QUALITY);
             encoder.encode(&pixels, 500, 375, ExtendedColorType::Rgb8).unwrap();
             file
         };

@@ -1,19 +1,18 @@
-//! What more workers were predicted to bring, and what they brought.
+//! Compares the predicted gain of more workers with the measured one.
 
-use super::sweep::Step;
-use crate::results::Prediction;
-use crate::results::median;
+use crate::bench::measure::worker_sweep::Step;
+use crate::results::{Prediction, median};
 
-/// For each number of workers of the sweep and the next larger one: the prediction from the smaller one's statistics,
-/// and from what a core still does when so many are at work.
-pub(super) fn of(steps: &[Step], notes: &mut Vec<String>) -> Vec<Prediction> {
+/// Returns a prediction for each step of the sweep to the next larger number of workers. It is made from the smaller
+/// number's statistics, and from the speed of a core when the larger number works.
+pub(crate) fn of(steps: &[Step], notes: &mut Vec<String>) -> Vec<Prediction> {
     let mut predictions = Vec::new();
     for pair in steps.windows(2) {
         let [few, many] = [&pair[0], &pair[1]];
         let change = format!("workers {} -> {}", few.row.workers, many.row.workers);
-        // Of the same turn, so that what else the machine does disturbs both alike.
-        let speeds = few.alone.iter().zip(&many.alone).map(|(few, many)| many / few.max(1e-9));
-        // More than before would be noise: nothing speeds a core up because others work.
+        // Compares rates of the same turn, which other work on the machine disturbs equally.
+        let speeds = few.core_rates.iter().zip(&many.core_rates).map(|(few, many)| many / few.max(1e-9));
+        // A speed above 1 would be noise: no core gets faster because others work.
         let core_speed = median(&speeds.collect::<Vec<_>>()).min(1.0);
         match few.interval.gain_of(many.row.workers, core_speed) {
             Ok(gain) => predictions.push(Prediction {

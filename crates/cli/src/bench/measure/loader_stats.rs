@@ -1,20 +1,20 @@
-//! The library's statistics as the report holds them. Only this file knows both.
+//! Turns the loader's `Stats` into the report's types. Only this file knows both.
 
 use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
-/// What the statistics saw between two looks.
-pub(super) struct Interval {
+/// The loader's statistics of some time.
+pub(crate) struct Interval {
     stats: Stats,
 }
 
-/// As JSON names it.
-pub(super) fn resource_name(resource: Resource) -> String {
+/// Returns the JSON's name of a resource.
+pub(crate) fn resource_name(resource: Resource) -> String {
     format!("{resource:?}").to_lowercase()
 }
 
-/// A change of the loader's settings as one of the command's options.
+/// Words a change of the loader's settings as one of the command's options.
 fn option_for(change: &str) -> String {
     let text = change.replace("DType::F16 or U8", "dtype = \"F16\" or \"U8\" in the recipe");
     match text.strip_prefix("workers(").and_then(|rest| rest.split_once(')')) {
@@ -28,12 +28,12 @@ fn share(time: Duration, of: Duration, threads: usize) -> f64 {
 }
 
 impl Interval {
-    pub(super) fn since(loader: &DataLoader, before: &Stats) -> Interval {
+    pub(crate) fn since(loader: &DataLoader, before: &Stats) -> Interval {
         Interval { stats: loader.stats().since(before) }
     }
 
-    /// Everything that the statistics have for the report.
-    pub(super) fn fill(&self, report: &mut Report) {
+    /// Fills the report's latency, stages, pools, queues, GPU time and bottleneck.
+    pub(crate) fn fill(&self, report: &mut Report) {
         let stats = &self.stats;
         let latency = &stats.latency;
         report.latency = Latency {
@@ -87,19 +87,19 @@ impl Interval {
         report.bottleneck = self.bottleneck();
     }
 
-    /// Seconds that the stage of this name takes for an image; `None` where it had nothing to do.
-    pub(super) fn seconds(&self, name: &str) -> Option<f64> {
+    /// Returns the seconds per image of the stage of this name; `None` if it had no work.
+    pub(crate) fn seconds(&self, name: &str) -> Option<f64> {
         let row = self.stats.stages.iter().find(|row| row.stage.to_string() == name && row.items > 0)?;
         Some(row.busy.as_secs_f64() / row.items as f64)
     }
 
-    /// Samples that could not be used and were replaced.
-    pub(super) fn failed(&self) -> u64 {
+    /// Returns the number of samples that could not be used and were replaced.
+    pub(crate) fn failed(&self) -> u64 {
         self.stats.failed
     }
 
-    /// What the statistics say limits the line.
-    pub(super) fn bottleneck(&self) -> Bottleneck {
+    /// Returns the statistics' verdict on what limits the pipeline.
+    pub(crate) fn bottleneck(&self) -> Bottleneck {
         let found = self.stats.bottleneck();
         Bottleneck {
             resource: found.resource.map(resource_name),
@@ -111,16 +111,16 @@ impl Interval {
         }
     }
 
-    /// What so many workers are predicted to bring, when a core does `core_speed` of what it does now.
+    /// Predicts the gain of running `workers` workers, if a core then has `core_speed` of its speed now.
     ///
     /// # Errors
-    /// Why there is no prediction.
-    pub(super) fn gain_of(&self, workers: usize, core_speed: f64) -> Result<f64, String> {
+    /// The reason why there is no prediction.
+    pub(crate) fn gain_of(&self, workers: usize, core_speed: f64) -> Result<f64, String> {
         self.stats.gain_of_workers_at(workers, core_speed).ok_or_else(|| self.stats.bottleneck().to_string())
     }
 
-    /// Seconds that a stage takes for an image; `None` where it has nothing to do.
-    pub(super) fn service(&self, stage: Stage) -> Option<f64> {
+    /// Returns the seconds per image of a stage; `None` if it had no work.
+    pub(crate) fn service(&self, stage: Stage) -> Option<f64> {
         let row = self.stats.stages.iter().find(|row| row.stage == stage && row.items > 0)?;
         Some(row.busy.as_secs_f64() / row.items as f64)
     }
@@ -131,8 +131,8 @@ mod tests {
     use super::option_for;
 
     #[test]
-    fn changes_are_said_in_the_words_of_the_command() {
-        for (change, said) in [
+    fn changes_are_worded_as_options() {
+        for (change, expected) in [
             ("workers(3)", "--workers 3"),
             ("workers(2), whose waits overlap", "--workers 2, whose waits overlap"),
             ("one more core and worker", "one more core and worker"),
@@ -141,7 +141,7 @@ mod tests {
                 "fewer bytes (dtype = \"F16\" or \"U8\" in the recipe, smaller)",
             ),
         ] {
-            assert_eq!(option_for(change), said);
+            assert_eq!(option_for(change), expected);
         }
     }
 }

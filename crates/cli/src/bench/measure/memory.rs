@@ -1,17 +1,17 @@
-//! The process's memory while the line runs steadily.
+//! The process's memory while the pipeline runs steadily.
 
-use super::line::Consumer;
-use super::setup::Setup;
+use super::pipeline::Consumer;
+use crate::bench::setup::Setup;
 use crate::results::Memory;
 use gpufeed::DataLoader;
 use std::error::Error;
 use std::time::{Duration, Instant};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Epochs after the first that are watched at the least, and as many more as fit into the time.
+/// The least number of epochs to watch after the first. More follow until the time is over.
 const EPOCHS: usize = 3;
-/// A data set may be so large that no epoch ends: then this much of the time is one.
-const OF_THE_TIME: u32 = 4;
+/// If an epoch takes longer than this fraction of the time, the fraction counts as an epoch.
+const EPOCH_FRACTION: u32 = 4;
 
 /// Reads the process's resident memory.
 struct Resident {
@@ -37,8 +37,8 @@ fn median(mut samples: Vec<u64>) -> Option<u64> {
     samples.get(samples.len() / 2).copied()
 }
 
-/// Runs the line for `seconds`: a warm-up epoch, then epochs whose memory is read with every batch.
-pub(super) fn measure(
+/// Runs the pipeline for `seconds`: a warm-up epoch, then epochs whose memory is read with every batch.
+pub(crate) fn measure(
     setup: &Setup,
     loader: &DataLoader,
     seconds: f64,
@@ -59,7 +59,7 @@ pub(super) fn measure(
     while epochs.len() < EPOCHS || start.elapsed() < time {
         let (mut samples, mut batches) = (Vec::new(), 0);
         let epoch = Instant::now();
-        while batches < loader.len() && (batches == 0 || epoch.elapsed() < time / OF_THE_TIME) {
+        while batches < loader.len() && (batches == 0 || epoch.elapsed() < time / EPOCH_FRACTION) {
             consumer.window_with(Duration::ZERO, |_| samples.extend(resident.bytes()))?;
             batches += 1;
         }

@@ -1,5 +1,5 @@
-//! Dispatches on one adapter, timed: by timestamps at the borders of a pass where the device has them, else by the wall.
-//! `benches/kernels.rs` uses them too.
+//! Times dispatches on one adapter: by timestamps at both ends of a pass if the device has them, or by the wall clock.
+//! `benches/kernels.rs` uses it, too.
 
 use gpufeed::internals::Dispatch;
 use gpufeed::wgpu::{self, BufferUsages as Usage};
@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// Passes of a submission: software adapters take milliseconds for each, and a desktop's watchdog counts seconds.
+/// The most passes of a submission. Software adapters take milliseconds for each, and a desktop's watchdog stops
+/// submissions of seconds.
 const MOST_PASSES: u32 = 16;
 
-/// An adapter with every feature that is measured.
+/// An adapter whose device has the features to measure.
 #[derive(Debug)]
 pub struct Adapter {
-    /// The device opened on it.
+    /// The adapter's device.
     pub gpu: Gpu,
     queries: Option<Queries>,
 }
@@ -28,7 +29,7 @@ struct Queries {
     period: f64,
 }
 
-/// A pipeline with what it binds.
+/// A compute pipeline and its bind group.
 #[derive(Debug)]
 pub struct Kernel {
     pipeline: wgpu::ComputePipeline,
@@ -36,20 +37,20 @@ pub struct Kernel {
     groups: [u32; 3],
 }
 
-/// What some passes took.
+/// The time of some passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Time {
     /// From the submission to the end, by the host's clock.
     pub wall: Duration,
-    /// Sum of the passes by the device's clock; `None` without timestamps or where a pair was zero or out of order.
+    /// Sum of the passes by the device's clock; `None` without timestamps, or if a pair was zero or out of order.
     pub device: Option<Duration>,
 }
 
 impl Adapter {
-    /// Opens a device with the adapter's own limits of buffers.
+    /// Opens a device with the adapter's own buffer limits.
     ///
     /// # Errors
-    /// As those of [`Gpu::open_with`].
+    /// Those of [`Gpu::open_with`].
     pub fn open(adapter: &wgpu::Adapter) -> Result<Adapter> {
         let there = adapter.limits();
         let limits = wgpu::Limits {
@@ -71,30 +72,30 @@ impl Adapter {
         Ok(Adapter { gpu, queries })
     }
 
-    /// Whether passes are timed by the device's clock.
+    /// Returns true if the device's clock times passes.
     pub fn has_timestamps(&self) -> bool {
         self.queries.is_some()
     }
 
-    /// A new storage buffer of zeros.
+    /// Creates a storage buffer of zeros.
     pub fn storage(&self, bytes: u64) -> wgpu::Buffer {
         buffer(&self.gpu, bytes, Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST)
     }
 
-    /// A new storage buffer with these bytes.
+    /// Creates a storage buffer with these bytes.
     pub fn filled(&self, bytes: &[u8]) -> wgpu::Buffer {
         let buffer = self.storage(bytes.len() as u64);
         self.gpu.queue().write_buffer(&buffer, 0, bytes);
         buffer
     }
 
-    /// `dispatch` on `read`, statistics and `write`.
+    /// Builds a kernel of `dispatch`. `buffers` are the ones to read, for statistics, and to write.
     pub fn kernel(&self, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
         let module = self.gpu.device().create_shader_module(shader(dispatch));
         self.kernel_of(&module, dispatch, buffers)
     }
 
-    /// The same with a module that was made of [`shader`] in another way.
+    /// Builds a kernel like [`kernel`](Self::kernel) with an existing module of [`shader`].
     pub fn kernel_of(
         &self,
         module: &wgpu::ShaderModule,
@@ -142,7 +143,7 @@ impl Adapter {
         Kernel { pipeline, group, groups: dispatch.groups }
     }
 
-    /// `passes` passes, each of all `kernels` in their order.
+    /// Times `passes` passes. Each dispatches all `kernels` in order.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the device is lost.
@@ -184,7 +185,7 @@ impl Adapter {
         Ok(Time { wall, device: device.flatten() })
     }
 
-    /// Waits until everything submitted is done. A poll alone can return earlier on OpenGL.
+    /// Waits until all submitted work is done. On OpenGL, a poll alone can return earlier.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the device is lost.
@@ -203,7 +204,7 @@ impl Adapter {
         polled.map(drop).map_err(|error| failed(error.to_string()))
     }
 
-    /// Resolved in a later submission: some drivers give zeros in the same one.
+    /// Reads the timestamps in a later submission, because some drivers give zeros in the same one.
     fn read(&self, queries: &Queries, passes: u32) -> Result<Option<Duration>> {
         let mut encoder = self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.resolve_query_set(&queries.set, 0..2 * passes, &queries.resolved, 0);
@@ -220,7 +221,7 @@ impl Adapter {
         Ok(Some(Duration::from_secs_f64(1e-9 * sum)))
     }
 
-    /// The first `bytes` bytes of a buffer.
+    /// Downloads the first `bytes` bytes of a buffer.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the device is lost.
@@ -230,7 +231,7 @@ impl Adapter {
         encoder.copy_buffer_to_buffer(from, 0, &staging, 0, Some(bytes));
         self.gpu.queue().submit([encoder.finish()]);
         let (sender, receiver) = mpsc::channel();
-        // Received below, unless an error came first: then nobody asks.
+        // Sending fails if an error has ended this function before.
         staging.map_async(wgpu::MapMode::Read, .., move |result| _ = sender.send(result));
         loop {
             self.poll()?;
@@ -243,7 +244,7 @@ impl Adapter {
     }
 }
 
-/// A dispatch's shader, as wgpu takes it.
+/// Returns a dispatch's shader for wgpu.
 pub fn shader(dispatch: &Dispatch) -> wgpu::ShaderModuleDescriptor<'_> {
     wgpu::ShaderModuleDescriptor {
         label: Some(dispatch.name),

@@ -1,23 +1,23 @@
-//! Each stage by itself, on threads of its own and with input that never runs out: what it could do if nothing else were
-//! in its way.
+//! Each stage by itself, on its own threads and with unlimited input: the rate that it reaches if nothing else limits it.
 
-use super::photographs::hash;
-use super::samples::{Samples, options};
-use super::setup::Setup;
+use crate::bench::setup::Setup;
+use crate::bench::setup::hash::hash;
+use crate::bench::setup::samples::{Samples, options};
 use crate::results::IsolatedStage;
 use gpufeed::decode;
 use gpufeed::internals::{Native, Rig};
-use gpufeed::{DataLoader, Dataset};
+use gpufeed::{DataLoader, Dataset, Plan};
 use std::error::Error;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// Images that a thread augments in a row, each with its own parameters.
-pub(super) const IN_A_ROW: usize = 16;
+/// Images that a thread augments at once, each with its own parameters.
+pub(crate) const IMAGES_AT_ONCE: usize = 16;
 
-/// Read, decode, augment on `threads` threads each; what the GPU takes where it augments. `seconds` in all.
-pub(super) fn measure(
+/// Measures reading, decoding and augmenting on `threads` threads each, and the upload with its passes if the GPU
+/// augments. Takes `seconds` in all.
+pub(crate) fn measure(
     setup: &Setup,
     loader: &DataLoader,
     samples: &Samples,
@@ -26,32 +26,19 @@ pub(super) fn measure(
     notes: &mut Vec<String>,
 ) -> Result<Vec<IsolatedStage>, Box<dyn Error>> {
     let time = Duration::from_secs_f64(seconds / 3.0);
-    let (dataset, plan) = (&*setup.source.dataset, loader.plan());
+    let (dataset, plan) = (&*setup.data.dataset, loader.plan());
     let mut rows = Vec::new();
     let mut add = |stage: &str, threads, images_per_second| {
         rows.push(IsolatedStage { stage: stage.to_owned(), threads, images_per_second });
     };
-    add("read", threads, read(dataset, threads, time)?);
+    add("read", threads, read_rate(dataset, threads, time)?);
     if samples.files.is_empty() {
         notes.push("alone: the data set holds pixels, so there is no decoding to measure".to_owned());
     } else {
-        let state = |_| Ok(decode::Scratch::default());
-        let rate = rate(threads, time, state, |scratch, number| {
-            let file = &samples.files[number % samples.files.len()];
-            black_box(decode::decode(&file.bytes, &file.probe, file.region, &options(), scratch)?);
-            Ok(1)
-        })?;
-        add("decode", threads, rate);
+        add("decode", threads, decode_rate(samples, threads, time)?);
     }
-    let native = |thread: usize| {
-        let params = (0..IN_A_ROW).map(|i| samples.params[(thread + i * threads) % samples.params.len()].clone());
-        Native::new(plan, &params.collect::<Vec<_>>(), samples.pixel)
-    };
-    let augment = rate(threads, time, native, |native, _| {
-        black_box(native.run());
-        Ok(IN_A_ROW as u64)
-    })?;
-    add(if setup.shaders() { "augment (CPU executor)" } else { "augment" }, threads, augment);
+    let augment = if setup.shaders() { "augment (CPU executor)" } else { "augment" };
+    add(augment, threads, augment_rate(plan, samples, threads, time)?);
     if let (Some(gpu), true) = (setup.gpu(), setup.shaders()) {
         let images = setup.batch_size.min(samples.params.len());
         match Rig::new(gpu, plan, &samples.params[..images]) {
@@ -62,22 +49,45 @@ pub(super) fn measure(
     Ok(rows)
 }
 
-/// Files in an order without pattern, as a shuffled epoch reads them.
-fn read(dataset: &dyn Dataset, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
+/// Decodes the samples' regions.
+fn decode_rate(samples: &Samples, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
+    let state = |_| Ok(decode::Scratch::default());
+    rate(threads, time, state, |scratch, number| {
+        let file = &samples.files[number % samples.files.len()];
+        black_box(decode::decode(&file.bytes, &file.probe, file.region, &options(), scratch)?);
+        Ok(1)
+    })
+}
+
+/// Augments with the CPU executor.
+fn augment_rate(plan: &Plan, samples: &Samples, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
+    let native = |thread: usize| {
+        let params = (0..IMAGES_AT_ONCE).map(|i| samples.params[(thread + i * threads) % samples.params.len()].clone());
+        Native::new(plan, &params.collect::<Vec<_>>(), samples.pixel)
+    };
+    rate(threads, time, native, |native, _| {
+        black_box(native.run());
+        Ok(IMAGES_AT_ONCE as u64)
+    })
+}
+
+/// Reads files in a pseudo-random order, as a shuffled epoch does.
+fn read_rate(dataset: &dyn Dataset, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
     rate(
         threads,
         time,
         |_| Ok(Vec::new()),
         |buffer, number| {
             let index = hash(number as u64, 2) as usize % dataset.len();
-            // A file that is not there is reported by the line itself.
+            // The pipeline reports missing files.
             Ok(u64::from(dataset.read(index, buffer).is_ok()))
         },
     )
 }
 
-/// Images a second of all threads. `work` is given its thread's state and a number that no other call has.
-pub(super) fn rate<S>(
+/// Runs `work` on all threads and returns their images per second. `work` gets its thread's state and a number that no
+/// other call gets.
+pub(crate) fn rate<S>(
     threads: usize,
     time: Duration,
     state: impl Fn(usize) -> gpufeed::Result<S> + Sync,
@@ -86,11 +96,11 @@ pub(super) fn rate<S>(
     let start = Barrier::new(threads);
     let one = |thread: usize| {
         let made = state(thread);
-        // Waited for even after an error: the other threads count on this one.
+        // Waits even after an error, because the barrier needs every thread.
         start.wait();
         let mut state = made?;
         let (begin, mut images, mut number) = (Instant::now(), 0, thread);
-        // Once before the clock counts would be fairer to cold caches; a second of work makes it nothing.
+        // There is no warm-up: over a second of work, cold caches do not matter.
         while begin.elapsed() < time {
             images += work(&mut state, number)?;
             number += threads;
@@ -108,7 +118,8 @@ pub(super) fn rate<S>(
     })
 }
 
-/// Batches on one thread: put into a slot, copied or read in place, augmented; the ring of slots paces it.
+/// Fills slots with batches on one thread, submits them, and returns the images per second. The ring of slots sets the
+/// pace.
 fn gpu_rate(gpu: &gpufeed::Gpu, mut rig: Rig, images: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
     let pixels = vec![127; rig.slot_bytes() as usize];
     let mut once = || -> gpufeed::Result<()> {
@@ -116,7 +127,7 @@ fn gpu_rate(gpu: &gpufeed::Gpu, mut rig: Rig, images: usize, time: Duration) -> 
         rig.put(slot, &pixels)?;
         rig.submit(slot)
     };
-    // The ring is full and the shaders are loaded when the clock starts.
+    // Fills the ring and loads the shaders before the clock starts.
     (0..4).try_for_each(|_| once())?;
     let (start, mut batches) = (Instant::now(), 0);
     while start.elapsed() < time {

@@ -1,9 +1,10 @@
-//! The line with different numbers of workers. They take turns, so that what else the machine does disturbs all alike.
+//! The pipeline with different numbers of workers. They take turns, so that other work on the machine disturbs all
+//! equally.
 
-use super::line::{Consumer, Window};
-use super::scaling::Work;
-use super::setup::Setup;
-use super::statistics::Interval;
+use super::core_speed::WorkerTask;
+use super::loader_stats::Interval;
+use super::pipeline::{Consumer, Window};
+use crate::bench::setup::Setup;
 use crate::results::Sweep;
 use crate::results::{Spread, median};
 use gpufeed::DataLoader;
@@ -12,24 +13,24 @@ use std::time::Duration;
 
 /// Turns of each number of workers.
 const ROUNDS: u32 = 5;
-/// Of a turn's time, for filling the line before anything is measured.
+/// Share of a turn's time that fills the pipeline before the measurement.
 const WARM_UP: f64 = 0.25;
-/// As much of a turn's time beside it, for the workers' work alone.
-const ALONE: f64 = 0.75;
+/// Time for the worker task by itself, relative to a turn's time and in addition to it.
+const TASK: f64 = 0.75;
 
 /// One number of workers.
-pub(super) struct Step {
-    pub(super) row: Sweep,
-    /// What the statistics saw in the last turn.
-    pub(super) interval: Interval,
-    /// Of each turn: images a second of one core, when so many threads do the workers' work and nothing else.
-    pub(super) alone: Vec<f64>,
+pub(crate) struct Step {
+    pub(crate) row: Sweep,
+    /// The loader's statistics of the last turn.
+    pub(crate) interval: Interval,
+    /// Images per second of one core in each turn, when this many threads run the worker task and nothing else.
+    pub(crate) core_rates: Vec<f64>,
 }
 
-/// Measures each of `workers`, smallest first, for `seconds` in all; `work` alone in the same turns.
-pub(super) fn measure(
+/// Measures each number of `workers`, smallest first, for `seconds` in all. The same turns measure `task` by itself.
+pub(crate) fn measure(
     setup: &Setup,
-    work: &Work<'_>,
+    task: &WorkerTask<'_>,
     workers: &[usize],
     seconds: f64,
 ) -> Result<Vec<Step>, Box<dyn Error>> {
@@ -40,7 +41,7 @@ pub(super) fn measure(
     let [warm_up, time] = [WARM_UP * turn, (1.0 - WARM_UP) * turn].map(Duration::from_secs_f64);
     let loaders = workers.iter().map(|&workers| setup.loader(workers)).collect::<gpufeed::Result<Vec<DataLoader>>>()?;
     let mut windows = vec![Vec::new(); workers.len()];
-    let mut alone = vec![Vec::new(); workers.len()];
+    let mut core_rates = vec![Vec::new(); workers.len()];
     let mut intervals = Vec::new();
     for _ in 0..ROUNDS {
         intervals.clear();
@@ -51,8 +52,8 @@ pub(super) fn measure(
             windows.push(consumer.window(time)?);
             intervals.push(Interval::since(loader, &before));
         }
-        for (&workers, alone) in workers.iter().zip(&mut alone) {
-            alone.push(work.per_core(workers, Duration::from_secs_f64(ALONE * turn))?);
+        for (&workers, rates) in workers.iter().zip(&mut core_rates) {
+            rates.push(task.per_core(workers, Duration::from_secs_f64(TASK * turn))?);
         }
     }
     let row = |(workers, windows): (usize, Vec<Window>)| Sweep {
@@ -61,6 +62,6 @@ pub(super) fn measure(
         cpu_seconds_per_image: median(&windows.iter().map(Window::cpu_per_image).collect::<Vec<_>>()),
     };
     let rows = workers.into_iter().zip(windows).map(row);
-    let steps = rows.zip(intervals).zip(alone);
-    Ok(steps.map(|((row, interval), alone)| Step { row, interval, alone }).collect())
+    let steps = rows.zip(intervals).zip(core_rates);
+    Ok(steps.map(|((row, interval), core_rates)| Step { row, interval, core_rates }).collect())
 }

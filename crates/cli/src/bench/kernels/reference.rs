@@ -1,18 +1,18 @@
-//! The dispatches that are compared with the product's: a plain copy, and the product's pass without its fast path.
-//! `benches/kernels.rs` uses them too.
+//! Kernels to compare the product's with: a plain copy, and the product's pass without its fast path.
+//! `benches/kernels.rs` uses them, too.
 
 use gpufeed::internals::Dispatch;
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop, Transform};
 
-/// Photographs of ImageNet's usual size.
+/// The usual size of ImageNet's photographs.
 pub const SIZE: (u32, u32) = (500, 375);
 
-/// Crops that are reduced 1.6 to 1.8 times.
+/// A crop whose region is reduced 1.6 to 1.8 times, and a flip.
 pub fn crop() -> [Transform; 2] {
     [RandomResizedCrop::new(224).scale(0.7, 0.8).ratio(0.95, 1.2).into(), RandomHorizontalFlip::new(0.5).into()]
 }
 
-/// Every word of one buffer to another, four at a time.
+/// Returns a kernel that copies every word of a buffer to another, four words at a time.
 pub fn copy_kernel(bytes: u64) -> Dispatch {
     let groups = bytes.div_ceil(16 * 256);
     let across = groups.min(32_768);
@@ -31,15 +31,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     Dispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
 }
 
-/// The same pass with the per-output kernel alone: every output sums its own taps, two loops.
+/// Returns the pass with its per-output kernel alone: every output sums its own taps in two loops.
 ///
 /// # Errors
-/// If the shader no longer has the branch that this replaces.
+/// If the shader no longer has the branch to replace.
 pub fn naive(dispatch: &Dispatch) -> Result<Dispatch, String> {
     replaced(dispatch, "images[image].strip == 1u", "false")
 }
 
-/// A dispatch whose shader has `never` for `condition`.
+/// Returns the dispatch with `condition` in its shader replaced by `never`.
 ///
 /// # Errors
 /// If the shader no longer has `condition`.

@@ -1,54 +1,56 @@
-//! Some of the data set's samples in memory, with what the recipe draws for them: what stages are given when they are
-//! measured alone.
+//! A few hundred of the data set's samples in memory, with the recipe's parameters for each: the input of isolated
+//! stages and kernels.
 
-use super::photographs::hash;
+use super::hash::hash;
 use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
 
-/// As many, unless they have more bytes than the limit: enough for caches not to hold them all.
+/// The most samples. Caches of processors do not hold that many.
 const SAMPLES: usize = 256;
+/// Reading stops after this many bytes of files.
 const BYTES: usize = 128 << 20;
 
-/// A file in memory, and the region that the recipe reads of it.
-pub(super) struct File {
-    pub(super) bytes: Vec<u8>,
-    pub(super) probe: Probe,
-    pub(super) region: Rect,
+/// A file in memory, and the region of it that the recipe reads.
+pub(crate) struct File {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) probe: Probe,
+    pub(crate) region: Rect,
 }
 
-/// See the module.
+/// Samples in memory.
 #[derive(Default)]
-pub(super) struct Samples {
-    /// None where the data set holds pixels.
-    pub(super) files: Vec<File>,
+pub(crate) struct Samples {
+    /// The samples' files; empty if the data set holds pixels.
+    pub(crate) files: Vec<File>,
     /// The parameters of every sample.
-    pub(super) params: Vec<Params>,
-    /// Bytes of the largest file or array among them, and of what its decoding has grown to.
-    pub(super) largest: u64,
-    pub(super) scratch: u64,
-    /// Their pixels on average.
-    pub(super) area: u64,
-    /// The bytes that each sample takes by itself: its file, and the region that is decoded.
-    pub(super) sizes: Vec<u64>,
-    /// Bytes of a pixel as the CPU executor reads it: RGB8 where it lies, everything else as RGBA8.
-    pub(super) pixel: usize,
+    pub(crate) params: Vec<Params>,
+    /// Bytes of the largest file or array of pixels.
+    pub(crate) largest: u64,
+    /// Bytes of the decoder's scratch memory after all of them.
+    pub(crate) scratch: u64,
+    /// Mean number of pixels of a sample.
+    pub(crate) area: u64,
+    /// Bytes of each sample, sorted: its file, and the decoded region.
+    pub(crate) sizes: Vec<u64>,
+    /// Bytes of a pixel as the CPU executor reads it: RGB8 in place, everything else as RGBA8.
+    pub(crate) pixel: usize,
 }
 
-/// As the line decodes: orientation ignored.
-pub(super) fn options() -> DecodeOptions {
+/// Returns the pipeline's options for decoding, which ignore the orientation.
+pub(crate) fn options() -> DecodeOptions {
     let mut options = DecodeOptions::default();
     options.exif = Orientation::Ignore;
     options
 }
 
 impl Samples {
-    /// Reads samples in an order without pattern; those that cannot be read or decoded are left out.
+    /// Reads samples in a pseudo-random order. Leaves out samples that cannot be read or decoded.
     ///
     /// # Errors
-    /// If none can be used.
-    pub(super) fn of(dataset: &dyn Dataset, plan: &Plan) -> Result<Samples, String> {
+    /// If no sample can be used.
+    pub(crate) fn read(dataset: &dyn Dataset, plan: &Plan) -> Result<Samples, String> {
         let mut samples = Samples { pixel: 4, ..Samples::default() };
         let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
         let mut scratch = decode::Scratch::default();
@@ -74,8 +76,8 @@ impl Samples {
         }
     }
 
-    /// The expected size of the largest of `met` samples, as a share of the size of the largest of all.
-    pub(super) fn share_of_largest(&self, met: f64) -> f64 {
+    /// Returns the expected size of the largest among `met` random samples, as a share of the largest of all.
+    pub(crate) fn share_of_largest(&self, met: f64) -> f64 {
         let Some(&largest) = self.sizes.last() else { return 1.0 };
         let below = ((1.0 - 1.0 / met.max(1.0)) * self.sizes.len() as f64).ceil() as usize;
         self.sizes[below.min(self.sizes.len() - 1)] as f64 / largest.max(1) as f64
@@ -117,7 +119,7 @@ mod tests {
     use super::Samples;
 
     #[test]
-    fn who_meets_many_samples_meets_a_large_one() {
+    fn among_many_samples_is_a_large_one() {
         let samples = Samples { sizes: (1..=100).collect(), ..Samples::default() };
         assert_eq!([0.1, 2.0, 10.0, 1e9].map(|met| samples.share_of_largest(met)), [0.01, 0.51, 0.91, 1.0]);
         assert_eq!(Samples::default().share_of_largest(5.0), 1.0);
