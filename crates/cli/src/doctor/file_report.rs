@@ -5,50 +5,51 @@ use gpufeed::{Error, ErrorKind};
 use serde::Serialize;
 
 use super::entry::Entry;
+use super::finding::{Finding, Verdict};
 use super::jpeg::{self, Coding};
-use super::kind::{Kind, Verdict};
 use crate::file_identity::Identity;
 
 /// The facts about a file.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
-    /// Below the folder, with `/` between its parts; bytes that are no UTF-8 are replaced.
+pub(super) struct FileReport {
+    /// The path below the folder, with `/` between its parts. Bytes that are not UTF-8 are replaced.
     pub(super) path: String,
-    /// The class under which `ImageFolder` takes it; `None` for what it passes over.
+    /// The class under which `ImageFolder` takes it; `None` for files that `ImageFolder` ignores.
     pub(super) class: Option<String>,
     pub(super) bytes: u64,
     pub(super) verdict: Verdict,
-    /// The decoder's or the system's reason, where it is not [`Verdict::Ok`].
+    /// The decoder's or the system's reason, if the verdict is not [`Verdict::Ok`].
     pub(super) reason: Option<String>,
-    /// By content.
+    /// The format by content.
     pub(super) format: Option<&'static str>,
-    /// Columns and rows as EXIF turns the image; declared, where it cannot be decoded.
+    /// Columns after the turn by EXIF. If the image cannot be decoded, the number that its header declares.
     pub(super) width: Option<u64>,
+    /// Rows, like `width`.
     pub(super) height: Option<u64>,
-    /// EXIF's, 1 to 8.
+    /// The orientation by EXIF, 1 to 8.
     pub(super) orientation: Option<u8>,
-    /// Samples as stored, like `rgb8` or `l16`; for a JPEG see `jpeg`.
+    /// The stored pixel format, like `rgb8` or `l16`; `jpeg` has that of a JPEG.
     pub(super) pixels: Option<String>,
     pub(super) jpeg: Option<jpeg::Frame>,
-    /// True if `Truncated::Fill` makes an image of a file that cannot be decoded whole; not tried above 16 million pixels, where a
-    /// forged header would cost seconds and a gigabyte.
+    /// True if `Truncated::Fill` makes an image of a file that cannot be decoded whole. Not tried above 16 million pixels,
+    /// because a forged header would cost seconds and a gigabyte.
     pub(super) fill_keeps: Option<bool>,
-    /// Why it does not.
+    /// The decoder's error with `Truncated::Fill`.
     pub(super) fill_error: Option<String>,
     /// Problems.
-    pub(super) findings: Vec<Kind>,
-    /// Facts that are good to know and not a problem.
-    pub(super) notes: Vec<Kind>,
-    /// xxh3-128 of the bytes, in hexadecimal digits; `None` for a file that is not an image.
+    pub(super) findings: Vec<Finding>,
+    /// Facts that are not a problem.
+    pub(super) notes: Vec<Finding>,
+    /// The xxh3-128 hash of the bytes, in hexadecimal digits; `None` for a file that is not an image.
     pub(super) xxh3: Option<String>,
-    /// Which file it is on this machine, whatever the path to it.
+    /// The file's identity on this machine, whatever path leads to it.
     #[serde(skip)]
     pub(super) identity: Identity,
 }
 
-impl Report {
-    pub(super) fn of(entry: &Entry) -> Report {
-        Report {
+impl FileReport {
+    pub(super) fn new(entry: &Entry) -> FileReport {
+        FileReport {
             path: entry.name.clone(),
             class: entry.class.clone(),
             bytes: 0,
@@ -74,8 +75,8 @@ impl Report {
         self.reason = Some(reason.into());
     }
 
-    /// The verdict for an error of the decoder's.
-    pub(super) fn refuse_by(&mut self, error: &Error, bytes: &[u8]) {
+    /// Sets the verdict for an error of the decoder.
+    pub(super) fn refuse_with(&mut self, error: &Error, bytes: &[u8]) {
         let unsupported = self.jpeg.as_ref().and_then(jpeg::Frame::unsupported);
         let (verdict, reason) = match error.kind() {
             ErrorKind::TooManyPixels { width, height, max_pixels } => {
@@ -90,7 +91,7 @@ impl Report {
             ErrorKind::Decode { .. } | ErrorKind::TruncatedImage { .. } if unsupported.is_some() => {
                 (Verdict::Unsupported, unsupported.unwrap_or_default())
             }
-            // With its end there, the data before it are damaged, not cut.
+            // The end marker is present, so the data before it are damaged, not cut.
             ErrorKind::TruncatedImage { reason, .. } if self.jpeg.is_some() && jpeg_has_end(bytes) => {
                 (Verdict::Corrupt, reason.clone())
             }
@@ -98,7 +99,7 @@ impl Report {
             ErrorKind::Decode { reason, .. } if reason.starts_with("the decoder panicked") => {
                 (Verdict::Panicked, reason.clone())
             }
-            // The `image` crate's words for features that it lacks.
+            // These are the `image` crate's words for unsupported features.
             ErrorKind::Decode { reason, .. }
                 if ["does not support", "not supported"].iter().any(|text| reason.contains(text)) =>
             {
@@ -110,10 +111,10 @@ impl Report {
         self.refuse(verdict, reason);
     }
 
-    /// Findings and notes, once all is known.
+    /// Adds findings and notes after the inspection.
     pub(super) fn judge(&mut self, entry: &Entry) {
-        let claimed = entry.claimed();
-        // "BM" and "P5" are how texts begin, too.
+        let claimed = entry.claimed_format();
+        // Texts may also begin with "BM" or "P5".
         let weak = self.format.is_some_and(|format| ["BMP", "PNM"].contains(&format)) && self.width.is_none();
         if claimed.is_none() && weak {
             (self.format, self.xxh3) = (None, None);
@@ -121,17 +122,17 @@ impl Report {
         }
         let image = self.format.is_some();
         let concerns = self.class.is_some() || claimed.is_some() || image || entry.sample.is_some();
-        match self.verdict.kind() {
-            Some(kind) if concerns || kind == Kind::Unsupported => self.findings.push(kind),
+        match self.verdict.finding() {
+            Some(kind) if concerns || kind == Finding::Unsupported => self.findings.push(kind),
             _ => {}
         }
         if let (Some(claimed), Some(format)) = (claimed, self.format)
             && claimed != format
         {
-            self.findings.push(Kind::WrongExtension);
+            self.findings.push(Finding::WrongExtension);
         }
         if image && self.class.is_none() && entry.sample.is_none() {
-            self.findings.push(Kind::PassedOver);
+            self.findings.push(Finding::PassedOver);
         }
         if self.verdict != Verdict::Ok {
             // Notes from a broken header say nothing new.
@@ -139,13 +140,13 @@ impl Report {
             return;
         }
         if self.orientation.is_some_and(|orientation| orientation != 1) {
-            self.notes.push(Kind::Turned);
+            self.notes.push(Finding::Turned);
         }
         if let Some(frame) = &self.jpeg {
             let odd = [
-                (frame.components == 1, Kind::Gray),
-                (frame.components == 4, Kind::Cmyk),
-                (frame.coding == Coding::Progressive, Kind::Progressive),
+                (frame.components == 1, Finding::Gray),
+                (frame.components == 4, Finding::Cmyk),
+                (frame.coding == Coding::Progressive, Finding::Progressive),
             ];
             self.notes.extend(odd.iter().filter(|(is, _)| *is).map(|(_, kind)| *kind));
         }
