@@ -1,4 +1,5 @@
-//! What makes two reports unlike: their machines and settings. gpufeed's version may differ, which is what one compares.
+//! Finds differences in the conditions of two reports: their machines and settings. gpufeed's version may differ, because
+//! comparing versions is the purpose.
 
 use crate::results::Report;
 use crate::units;
@@ -11,7 +12,7 @@ pub(crate) struct Difference {
     pub(crate) b: String,
 }
 
-/// Other work on the machine above this many cores disturbs a measurement.
+/// Other work on more cores than this disturbs a measurement.
 const DISTURBED: f64 = 0.1;
 
 pub(crate) fn differences(a: &Report, b: &Report) -> Vec<Difference> {
@@ -19,7 +20,7 @@ pub(crate) fn differences(a: &Report, b: &Report) -> Vec<Difference> {
         .into_iter()
         .zip(facts(b))
         .filter(|((_, a), (_, b))| a != b)
-        .map(|((what, a), (_, b))| Difference { what, a: told(a), b: told(b) })
+        .map(|((what, a), (_, b))| Difference { what, a: shown(a), b: shown(b) })
         .collect();
     let busy = [a, b].map(|report| report.machine.other_cores_busy);
     if busy.iter().any(|cores| *cores > DISTURBED) {
@@ -29,17 +30,17 @@ pub(crate) fn differences(a: &Report, b: &Report) -> Vec<Difference> {
     found
 }
 
-/// Empty: an older report that lacks it.
-fn told(fact: String) -> String {
+/// Shows a fact. It is empty if an older report lacks it.
+fn shown(fact: String) -> String {
     if fact.is_empty() { "not told".to_owned() } else { fact }
 }
 
 fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let (machine, data) = (&report.machine, &report.data);
-    // The text of a recipe decides, not the name of its file.
+    // Compares the recipe's text, because its file may have any name.
     let recipe = match report.recipe_toml.trim() {
         "" => report.recipe.clone(),
-        toml => lines(toml),
+        toml => one_line(toml),
     };
     vec![
         ("processor", machine.cpu.clone()),
@@ -61,8 +62,8 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A recipe on one line.
-fn lines(toml: &str) -> String {
+/// Joins a recipe's lines.
+fn one_line(toml: &str) -> String {
     toml.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
@@ -72,7 +73,7 @@ mod tests {
     use crate::results::sample;
 
     #[test]
-    fn versions_and_times_are_no_difference() {
+    fn versions_and_times_may_differ() {
         let (a, mut b) = (sample(), sample());
         b.version = "0.2.0".into();
         b.unix_time += 1000;
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_and_machines_are() {
+    fn settings_and_machines_may_not_differ() {
         let (a, mut b) = (sample(), sample());
         b.workers = 4;
         b.adapter = None;
