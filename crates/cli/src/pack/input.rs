@@ -1,4 +1,4 @@
-//! The part of a data set that is packed, and when it was last changed.
+//! Opens the part of a data set to pack, and fingerprints its files.
 
 use crate::dataset::{self, NamedDataset};
 use clap::ValueEnum;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What is packed of a data set that comes in two.
+/// The part to pack of a data set with two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Part {
     /// What to train on
@@ -17,18 +17,18 @@ pub(super) enum Part {
     Test,
 }
 
-/// Opens a data set in any format.
+/// Opens the part to pack of a data set in any format. A note names the size of the other part.
 pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error::Error>> {
     let opened = dataset::open(path)?;
-    let left_out = |other: &dyn Dataset, what: &str, name: &str| {
+    let note_other = |other: &dyn Dataset, what: &str, name: &str| {
         let others = other.len();
-        let told = format!("{others} samples {what} are left out; --split {name} packs them, into another folder");
-        crate::output::complain(console::style("note:").cyan(), told);
+        let note = format!("{others} samples {what} are left out; --split {name} packs them, into another folder");
+        crate::output::complain(console::style("note:").cyan(), note);
     };
     match (part, opened.test) {
-        (Part::Train, Some(test)) => left_out(&*test.data, "to test with", "test"),
+        (Part::Train, Some(test)) => note_other(&*test.data, "to test with", "test"),
         (Part::Test, Some(test)) => {
-            left_out(&*opened.train.data, "to train on", "train");
+            note_other(&*opened.train.data, "to train on", "train");
             return Ok(test);
         }
         (Part::Train, None) => {}
@@ -40,11 +40,11 @@ pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std:
     Ok(opened.train)
 }
 
-/// A number of the sizes and times of the source's files, in hexadecimal digits: another one, once one of them has changed.
+/// Returns a hash of the sizes and times of the source's files, in hexadecimal digits. It changes with any of the files.
 pub(super) fn fingerprint(source: &NamedDataset) -> String {
     let mut hash = Xxh3::new();
     source.each_file(|file| {
-        // A file that cannot be read is a state, too.
+        // A file that cannot be read counts with fixed numbers.
         let facts = fs::metadata(file).ok().map(|found| {
             let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
             (found.len(), time.as_secs(), time.subsec_nanos())
