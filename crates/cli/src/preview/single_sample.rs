@@ -1,22 +1,22 @@
-//! One sample of a data set at a time, as a data set of its own: a loader of it gives that sample in every epoch, with the
-//! numbers that it draws in the whole data set, because they depend on the sample's id.
+//! A data set of one selectable sample of another data set. A loader gives that sample in every epoch, with the same
+//! random parameters as in the whole data set, because they depend on the sample's id.
 
 use gpufeed::{Dataset, Result, Sample};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub(super) struct Cursor {
+pub(super) struct SingleSample {
     data: Arc<dyn Dataset>,
     at: AtomicUsize,
 }
 
-impl Cursor {
+impl SingleSample {
     pub(super) fn new(data: Arc<dyn Dataset>) -> Self {
-        Cursor { data, at: AtomicUsize::new(0) }
+        SingleSample { data, at: AtomicUsize::new(0) }
     }
 
-    /// Only between two runs: a run reads ahead.
-    pub(super) fn go_to(&self, index: usize) {
+    /// Selects a sample. Allowed only between two runs, because a run reads ahead.
+    pub(super) fn select(&self, index: usize) {
         self.at.store(index, Ordering::SeqCst);
     }
 
@@ -25,7 +25,7 @@ impl Cursor {
     }
 }
 
-impl Dataset for Cursor {
+impl Dataset for SingleSample {
     fn len(&self) -> usize {
         1
     }

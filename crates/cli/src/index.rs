@@ -1,4 +1,4 @@
-//! `gpufeed index`: the seek indexes of a folder ahead of its first epoch.
+//! `gpufeed index`: builds the seek indexes of a data set before its first epoch.
 
 use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};
 use clap::builder::RangedU64ValueParser;
@@ -43,10 +43,10 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Files that are named one by one.
+/// The most files that are named.
 const NAMED: usize = 10;
 
-/// What a shell reports of a command that Ctrl-C has ended.
+/// The exit code that shells use for a command ended by Ctrl-C.
 const STOPPED: u8 = 130;
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let workers = arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
-    // Asked twice, it does not wait for the file to be saved.
+    // A second Ctrl-C ends the process without waiting for the file.
     ctrlc::set_handler(move || {
         if asked.swap(true, Relaxed) {
             exit(STOPPED.into())
@@ -98,12 +98,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     })
 }
 
-/// Samples that were looked at.
+/// Returns the number of inspected samples.
 fn done(summary: &IndexSummary) -> usize {
     summary.built + summary.present + summary.without + summary.failed.len()
 }
 
-/// The index's share of the bytes that were read.
+/// Returns the size of the index as a share of the bytes read.
 fn share(summary: &IndexSummary) -> f64 {
     summary.bytes as f64 / summary.bytes_read.max(1) as f64
 }
