@@ -113,8 +113,8 @@ impl NamedDataset {
         }
     }
 
-    /// Calls `see` for every file that holds samples: the samples' own files, the shards, or the named file or the files
-    /// of the named folder. The data set changes only if one of them changes.
+    /// Calls `see` for every file that holds samples: the samples' own files, the shards, or the named file or the
+    /// files of the named folder. The data set changes only if one of them changes.
     pub(crate) fn each_file(&self, mut see: impl FnMut(&Path)) {
         let len = self.data.len();
         match &self.names {

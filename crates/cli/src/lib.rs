@@ -1,7 +1,7 @@
 //! The command `gpufeed`: measures the loader's pipeline on any machine, inspects data sets, shows what recipes do.
 //!
-//! [`run`] is the whole command. The program `gpufeed` calls it, and so can any other, such as the entry point of a Python
-//! package:
+//! [`run`] is the whole command. The program `gpufeed` calls it, and so can any other, such as the entry point of a
+//! Python package:
 //!
 //! ```
 //! assert_eq!(gpufeed_cli::run(["gpufeed", "preview", "--help"]), 0);
@@ -114,8 +114,8 @@ fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
     })
 }
 
-/// Runs the command with these arguments, the name of the program first (as in [`std::env::args_os`]), and returns its exit
-/// code. Results are printed to standard output, errors and warnings to standard error.
+/// Runs the command with these arguments, the name of the program first (as in [`std::env::args_os`]), and returns its
+/// exit code. Results are printed to standard output, errors and warnings to standard error.
 ///
 /// | exit code | |
 /// |---|---|
@@ -125,11 +125,11 @@ fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
 /// | 3 | done, and there is something to look at: files that cannot be used (`doctor`, `index`, `pack`), a difference larger than the noise (`compare`) |
 /// | 130 | Ctrl-C or SIGTERM stopped `index`, which has saved what it had done |
 ///
-/// The function is meant for a process that does nothing else. It sets the process's `tracing` subscriber unless there is
-/// one; `index` handles Ctrl-C until the process ends, and works once in a process; `bench` starts the program that the
-/// first argument names with the same arguments and one more, to measure the time to the first batch. The environment stays as
-/// it is: without a desktop session Mesa's Vulkan drivers print a line for each instance unless `NODEVICE_SELECT=1` is set,
-/// as the program `gpufeed` does before it calls this.
+/// The function is meant for a process that does nothing else. It sets the process's `tracing` subscriber unless there
+/// is one; `index` handles Ctrl-C until the process ends, and works once in a process; `bench` starts the program that
+/// the first argument names with the same arguments and one more, to measure the time to the first batch. The
+/// environment stays as it is: without a desktop session Mesa's Vulkan drivers print a line for each instance unless
+/// `NODEVICE_SELECT=1` is set, as the program `gpufeed` does before it calls this.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no-such-folder");

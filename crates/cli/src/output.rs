@@ -36,8 +36,8 @@ enum Place {
     Stream(Identity, Option<File>),
 }
 
-/// Opens the outputs of a command's options before its work, so that an output that cannot be written is an early error.
-/// Files keep their content until the new content is complete.
+/// Opens the outputs of a command's options before its work, so that an output that cannot be written is an early
+/// error. Files keep their content until the new content is complete.
 ///
 /// # Errors
 /// Names the output that cannot be written, and its option. Two options that name the same output are wrong arguments

@@ -20,7 +20,8 @@ struct Warnings {
 
 type Recorder = Box<dyn Subscriber + Send + Sync>;
 
-/// The recorder is separate because a process's subscriber can be set only once, and a trace begins after all measurements.
+/// The recorder is separate because a process's subscriber can be set only once, and a trace begins after all
+/// measurements.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
 /// Shows warnings from now on.

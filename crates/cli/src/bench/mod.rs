@@ -36,7 +36,8 @@ pub(crate) fn run(arguments: &Arguments, given: &[OsString]) -> Outcome {
     let outputs = arguments.outputs()?;
     let (report, traced) = run::run(arguments, given, (&workers, main), outputs.trace.as_ref())?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
-    // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from it.
+    // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from
+    // it.
     let written = [
         outputs.json.as_ref().map_or(Ok(()), |output| output.write_all(json)),
         if outputs.use_standard() { Ok(()) } else { summary::print(&report) },

@@ -1,5 +1,5 @@
-//! Finds differences in the conditions of two reports: their machines and settings. gpufeed's version may differ, because
-//! comparing versions is the purpose.
+//! Finds differences in the conditions of two reports: their machines and settings. gpufeed's version may differ,
+//! because comparing versions is the purpose.
 
 use crate::results::Report;
 use crate::units;

@@ -1,6 +1,6 @@
-//! `gpufeed compare`: compares two reports of `gpufeed bench`, as ratios with their spread. `rows.rs` chooses the numbers
-//! to compare, `noise.rs` decides whether a difference counts, and `conditions.rs` finds differences of machine and
-//! settings. Nothing here measures; the reports' types are in `crate::results`.
+//! `gpufeed compare`: compares two reports of `gpufeed bench`, as ratios with their spread. `rows.rs` chooses the
+//! numbers to compare, `noise.rs` decides whether a difference counts, and `conditions.rs` finds differences of machine
+//! and settings. Nothing here measures; the reports' types are in `crate::results`.
 
 mod conditions;
 mod noise;

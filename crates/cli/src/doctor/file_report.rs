@@ -31,8 +31,8 @@ pub(super) struct FileReport {
     /// The stored pixel format, like `rgb8` or `l16`; `jpeg` has that of a JPEG.
     pub(super) pixels: Option<String>,
     pub(super) jpeg: Option<jpeg::Frame>,
-    /// True if `Truncated::Fill` makes an image of a file that cannot be decoded whole. Not tried above 16 million pixels,
-    /// because a forged header would cost seconds and a gigabyte.
+    /// True if `Truncated::Fill` makes an image of a file that cannot be decoded whole. Not tried above 16 million
+    /// pixels, because a forged header would cost seconds and a gigabyte.
     pub(super) fill_keeps: Option<bool>,
     /// The decoder's error with `Truncated::Fill`.
     pub(super) fill_error: Option<String>,

@@ -182,8 +182,8 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Vec<FileReport>
     reports
 }
 
-/// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels are
-/// described and need no decoding.
+/// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels
+/// are described and need no decoding.
 fn read_sample(
     data: &dyn Dataset,
     index: usize,

@@ -91,9 +91,9 @@ pub(super) fn frame(bytes: &[u8]) -> Option<Frame> {
 
 /// Returns the file with 128 one bits inserted before its last end-of-image marker; `None` if that would prove nothing.
 ///
-/// If a scan's data end early and an end marker follows, decoders fill the rest with gray and report no error. No Huffman
-/// table has a code of ones alone (ITU-T T.81, annex C). So if the data are complete, nobody reads these bits; if not,
-/// decoding fails on them. In a progressive file this would test only one of many scans.
+/// If a scan's data end early and an end marker follows, decoders fill the rest with gray and report no error. No
+/// Huffman table has a code of ones alone (ITU-T T.81, annex C). So if the data are complete, nobody reads these bits;
+/// if not, decoding fails on them. In a progressive file this would test only one of many scans.
 pub(super) fn with_stop(frame: &Frame, bytes: &[u8]) -> Option<Vec<u8>> {
     if !matches!(frame.coding, Coding::Baseline | Coding::Extended) || frame.arithmetic {
         return None;
@@ -181,8 +181,8 @@ const LUMINANCE: [u32; 64] = [
     72, 92, 95, 98, 112, 100, 103, 99,
 ];
 
-/// The quality at which libjpeg's table has the sum that is nearest. The sum falls with the quality, so one number tells;
-/// of a table by another rule (Photoshop's, mozjpeg's) it is an estimate.
+/// The quality at which libjpeg's table has the sum that is nearest. The sum falls with the quality, so one number
+/// tells; of a table by another rule (Photoshop's, mozjpeg's) it is an estimate.
 fn quality(sum: u32) -> u8 {
     let at = |quality: u32| -> u32 {
         let scale = if quality < 50 { 5000 / quality } else { 200 - 2 * quality };

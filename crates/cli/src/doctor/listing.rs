@@ -88,8 +88,8 @@ pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error
     Ok(Listing { entries, places, classes, refused, data: None })
 }
 
-/// Sets the class of each file that is a sample. `ImageFolder` decides; if it refuses the folder, its rule is applied here:
-/// a sample has an image's name, at any depth below a class folder.
+/// Sets the class of each file that is a sample. `ImageFolder` decides; if it refuses the folder, its rule is applied
+/// here: a sample has an image's name, at any depth below a class folder.
 fn classify(
     root: &Path,
     entries: &mut Vec<Entry>,
@@ -105,7 +105,8 @@ fn classify(
             for entry in entries.iter_mut() {
                 entry.class = samples.remove(entry.path.as_path()).map(class);
             }
-            // At a class folder that links to the folder itself, walkdir stops, and `ImageFolder` follows the link once.
+            // At a class folder that links to the folder itself, walkdir stops, and `ImageFolder` follows the link
+            // once.
             let mut missed: Vec<usize> = samples.into_values().collect();
             missed.sort_unstable();
             entries.extend(missed.into_iter().filter_map(|index| {

@@ -39,8 +39,8 @@ pub(super) fn find(survey: &Survey) -> Vec<String> {
     problems
 }
 
-/// Returns the vendor of a PCI number, and advice for its devices on Linux. Other vendors' devices are mostly the screens
-/// of servers and virtual machines.
+/// Returns the vendor of a PCI number, and advice for its devices on Linux. Other vendors' devices are mostly the
+/// screens of servers and virtual machines.
 fn advice(vendor: u32) -> Option<(&'static str, &'static str)> {
     match vendor {
         0x10de => Some((

@@ -8,11 +8,13 @@ use std::path::PathBuf;
 
 /// Packs images into tar shards (WebDataset's convention) or an LMDB, as they are or encoded anew.
 ///
-/// Interrupted work goes on where it ended: shards that were whole are kept, as long as the source has not changed. Until
-/// all is done the folder is no data set. Samples that cannot be read are left out, named, and counted: exit code 3.
+/// Interrupted work goes on where it ended: shards that were whole are kept, as long as the source has not changed.
+/// Until all is done the folder is no data set. Samples that cannot be read are left out, named, and counted: exit code
+/// 3.
 ///
-/// Members of shards are called as their files are, from the source's folder on: `cat/1.JPEG` and `cat/1.cls`. Dots within
-/// a name become `_`, as a sample's key ends at its first dot; a key that is there already gets the sample's number.
+/// Members of shards are called as their files are, from the source's folder on: `cat/1.JPEG` and `cat/1.cls`. Dots
+/// within a name become `_`, as a sample's key ends at its first dot; a key that is there already gets the sample's
+/// number.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a

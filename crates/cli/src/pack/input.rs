@@ -40,7 +40,8 @@ pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std:
     Ok(opened.train)
 }
 
-/// Returns a hash of the sizes and times of the source's files, in hexadecimal digits. It changes with any of the files.
+/// Returns a hash of the sizes and times of the source's files, in hexadecimal digits. It changes with any of the
+/// files.
 pub(super) fn fingerprint(source: &NamedDataset) -> String {
     let mut hash = Xxh3::new();
     source.each_file(|file| {

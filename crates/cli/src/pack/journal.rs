@@ -20,8 +20,8 @@ pub(super) const MANIFEST: &str = "gpufeed-pack.json";
 pub(super) struct Job {
     /// Number of samples in the source.
     pub(super) samples: usize,
-    /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all samples:
-    /// editing a list between two runs mixes labels, which `--verify` finds.
+    /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all
+    /// samples: editing a list between two runs mixes labels, which `--verify` finds.
     names: String,
     /// A hash of the sizes and times of the source's files.
     #[serde(default)]
@@ -201,7 +201,8 @@ pub(super) enum Found {
     Part(Progress),
 }
 
-/// Examines the folder to pack into. If `verify` is true, it accepts a complete pack of a source that has changed since.
+/// Examines the folder to pack into. If `verify` is true, it accepts a complete pack of a source that has changed
+/// since.
 ///
 /// # Errors
 /// If the folder holds another pack, a pack of the source before it changed, or a data set that gpufeed has not packed.

@@ -1,9 +1,10 @@
 //! `gpufeed pack`: packs a data set in any format into tar shards or an LMDB.
 //!
 //! `arguments.rs` has the options. `input.rs` opens the part of the source to pack, `run.rs` walks over its samples,
-//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them: `shards.rs` tar files,
-//! `names.rs` the names of their members. `journal.rs` records the progress so that a stopped run can be resumed,
-//! `verify.rs` compares a pack with its source, and `summary.rs` prints the result. Reading packs is the library's part.
+//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them: `shards.rs` tar
+//! files, `names.rs` the names of their members. `journal.rs` records the progress so that a stopped run can be
+//! resumed, `verify.rs` compares a pack with its source, and `summary.rs` prints the result. Reading packs is the
+//! library's part.
 
 mod arguments;
 mod input;

@@ -1,8 +1,9 @@
 //! Names samples in shards by their files, as far as WebDataset's convention allows.
 //!
-//! A sample's key ends at the first dot of its file's name, and keys are unique. Therefore dots within a name become `_`,
-//! as do characters that are not allowed in files everywhere. A key that another sample has already gets the sample's
-//! number appended. A sample without a name, or with a name too long for a tar header, has its number as its key.
+//! A sample's key ends at the first dot of its file's name, and keys are unique. Therefore dots within a name become
+//! `_`, as do characters that are not allowed in files everywhere. A key that another sample has already gets the
+//! sample's number appended. A sample without a name, or with a name too long for a tar header, has its number as its
+//! key.
 
 use crate::dataset::NamedDataset;
 use gpufeed::dataset::TarShards;

@@ -1,5 +1,5 @@
-//! A run over the samples that are not packed yet: prepares them on all threads, passes them to the writer in order, and
-//! counts them.
+//! A run over the samples that are not packed yet: prepares them on all threads, passes them to the writer in order,
+//! and counts them.
 
 use super::journal::{Progress, Skipped};
 use super::recode::{Packed, Recoding, Treatment};

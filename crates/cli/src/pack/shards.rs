@@ -213,7 +213,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data: InMemory = labels.iter().map(|label| (vec![0xFF, 0xD8, 0xFF, 0], label.clone())).collect();
         let shards = write(&data, folder.path()).unwrap();
-        // A sample takes 2 KiB with a label, 1 KiB without, and the end takes 1 KiB: the first two fill a shard exactly.
+        // A sample takes 2 KiB with a label, 1 KiB without, and the end takes 1 KiB: the first two fill a shard
+        // exactly.
         let firsts: Vec<_> = shards.iter().map(|shard| (shard.first, shard.samples)).collect();
         assert_eq!(firsts, [(0, 2), (2, 1), (3, 1), (4, 1)]);
         let paths = shards.iter().map(|shard| folder.path().join(&shard.file));

@@ -69,8 +69,8 @@ impl Rows {
         Rows { keep_bytes, ..self }
     }
 
-    /// Makes the row of one sample in each of `epochs`. A failed sample becomes a row with its error; errors of the device
-    /// are returned.
+    /// Makes the row of one sample in each of `epochs`. A failed sample becomes a row with its error; errors of the
+    /// device are returned.
     pub(super) fn row(&self, index: usize, epochs: Range<u64>) -> Result<Row> {
         self.single.select(index);
         let data = &self.source.data;
@@ -140,8 +140,8 @@ impl Rows {
     }
 }
 
-/// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` is their number; batches have one
-/// sample. With `keep_bytes` all bytes from the loader are kept, too.
+/// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` is their number; batches have
+/// one sample. With `keep_bytes` all bytes from the loader are kept, too.
 pub(super) fn check_memory(
     source: &NamedDataset,
     recipe: &Recipe,
@@ -159,8 +159,8 @@ pub(super) fn check_memory(
     let values = area * u64::from(plan.channels());
     let image = values * output.dtype.bytes() as u64;
     let views = recipe.views as u64;
-    // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The worker
-    // has an intermediate of four floats per pixel.
+    // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The
+    // worker has an intermediate of four floats per pixel.
     let batch = views * (4 * image + 4 * values) + 16 * area + 3 * area;
     let kept = if keep_bytes { pictures * image } else { 0 };
     let needed = batch + kept + pictures * picture_size::MOST_BYTES;

@@ -1,8 +1,9 @@
 //! `gpufeed preview`: a contact sheet of originals and of the images that a recipe makes of them.
 //!
 //! `mod.rs` has the options and the order of the work. `draws.rs` draws samples through a loader of one sample
-//! (`single_sample.rs`), `picture.rs` turns batches into pictures, and `picture_size.rs` scales them. `sheet.rs` lays out the
-//! sheet with `text.rs` and `op_text.rs`. The parameters come from the library; nothing here draws random numbers.
+//! (`single_sample.rs`), `picture.rs` turns batches into pictures, and `picture_size.rs` scales them. `sheet.rs` lays
+//! out the sheet with `text.rs` and `op_text.rs`. The parameters come from the library; nothing here draws random
+//! numbers.
 
 mod draws;
 mod op_text;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 
 /// Writes a contact sheet: each original beside what a recipe makes of it.
 ///
-/// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters that
-/// were drawn. Normalize is undone, so that there is something to see; nothing else is.
+/// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
+/// that were drawn. Normalize is undone, so that there is something to see; nothing else is.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A data set in any format; of one that comes in two parts, that to train on
@@ -58,7 +59,8 @@ pub(crate) struct Arguments {
     /// Who augments
     #[arg(long, value_enum, default_value = "cpu")]
     backend: BackendChoice,
-    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of --backend
+    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of
+    /// --backend
     #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
     adapter: Option<String>,
     /// Prints the drawn parameters as JSON

@@ -1,4 +1,5 @@
-//! The contact sheet: a row per sample, with the original on the left, the draws next to it, and text under each picture.
+//! The contact sheet: a row per sample, with the original on the left, the draws next to it, and text under each
+//! picture.
 
 use super::draws::{Draw, Row};
 use super::op_text;

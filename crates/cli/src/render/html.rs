@@ -14,8 +14,8 @@ pub(crate) fn write(report: &Report, output: &Output) -> Result<(), String> {
     output.write_all(text(report).map_err(|error| format!("the page: {error}"))?)
 }
 
-/// Returns the page's text. maud escapes HTML; `ShownLines` also escapes control characters, which terminals and editors
-/// obey and the page's own markup does not contain.
+/// Returns the page's text. maud escapes HTML; `ShownLines` also escapes control characters, which terminals and
+/// editors obey and the page's own markup does not contain.
 fn text(report: &Report) -> io::Result<String> {
     Ok(ShownLines(page(report)?.into_string()).to_string())
 }
@@ -198,7 +198,8 @@ mod tests {
     #[test]
     fn every_chart_has_marks_and_a_caption() {
         let page = text(&sample());
-        // The marks, in the charts' order: bars; segments; kernels and roofs; bars and percentiles; points and whiskers.
+        // The marks, in the charts' order: bars; segments; kernels and roofs; bars and percentiles; points and
+        // whiskers.
         for (id, marks) in CHARTS.into_iter().zip([9, 8, 5, 11, 17]) {
             let figure = figure(&page, id);
             let found = figure.matches("class=\"mark\"").count();

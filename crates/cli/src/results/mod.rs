@@ -1,7 +1,7 @@
-//! The results of `gpufeed bench` and of `benches/peers/run.py`, as their JSON files hold them. Nothing here measures or
-//! prints: `bench` fills a report, `compare` reads two, and `render` turns one into pages and tables. `report.rs` is the
-//! JSON object of a run, `sections.rs` its parts, `spread.rs` a number measured several times, `peers.rs` the rows of
-//! other loaders. `frozen.rs` tests that older files stay readable.
+//! The results of `gpufeed bench` and of `benches/peers/run.py`, as their JSON files hold them. Nothing here measures
+//! or prints: `bench` fills a report, `compare` reads two, and `render` turns one into pages and tables. `report.rs` is
+//! the JSON object of a run, `sections.rs` its parts, `spread.rs` a number measured several times, `peers.rs` the rows
+//! of other loaders. `frozen.rs` tests that older files stay readable.
 
 #[cfg(test)]
 mod frozen;

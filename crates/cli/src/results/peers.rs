@@ -21,8 +21,8 @@
 //!
 //! - A row needs `recipe` and `name`. Each recipe needs a row named exactly `gpufeed`; the other rows are compared with
 //!   it. Further rows of gpufeed have other names, such as `gpufeed (llvmpipe)`.
-//! - The loaders take turns: the i-th number of `runs` in every row of a recipe is from the i-th round. So a ratio is the
-//!   median of the rounds' ratios, and other work on the machine affects both sides of a round. Rows with different
+//! - The loaders take turns: the i-th number of `runs` in every row of a recipe is from the i-th round. So a ratio is
+//!   the median of the rounds' ratios, and other work on the machine affects both sides of a round. Rows with different
 //!   numbers of runs are compared by their medians.
 //! - `images_per_s` is null if a loader did not run; `note` gives the reason. `note` also names differences in the work
 //!   ("no antialias").

@@ -1,4 +1,5 @@
-//! Finds contradictions within a report: a prediction that the sweep refutes, and rates that differ too much between runs.
+//! Finds contradictions within a report: a prediction that the sweep refutes, and rates that differ too much between
+//! runs.
 
 use crate::results::{Report, Spread};
 use crate::units;

@@ -1,13 +1,13 @@
-//! Kernels and copies by themselves, on data that is already in memory: the bytes that must move, and the share of a plain
-//! copy's rate. Nothing here runs the pipeline.
+//! Kernels and copies by themselves, on data that is already in memory: the bytes that must move, and the share of a
+//! plain copy's rate. Nothing here runs the pipeline.
 //!
-//! `mod.rs` chooses the processor. `on_gpu.rs` times the passes of fixed plans and of the recipe, `on_cpu.rs` the CPU executor
-//! on one thread, `upload.rs` the paths into the GPU's memory. `plans.rs` has the fixed plans, `case.rs` turns times
-//! into rows, `reference.rs` the kernels to compare with, `timer.rs` times dispatches, and `turns.rs` lets measurements
-//! take turns.
+//! `mod.rs` chooses the processor. `on_gpu.rs` times the passes of fixed plans and of the recipe, `on_cpu.rs` the CPU
+//! executor on one thread, `upload.rs` the paths into the GPU's memory. `plans.rs` has the fixed plans, `case.rs` turns
+//! times into rows, `reference.rs` the kernels to compare with, `timer.rs` times dispatches, and `turns.rs` lets
+//! measurements take turns.
 //!
-//! Bytes are the least that must move: each source pixel is read once, each output written once. Arithmetic is counted by
-//! hand from the regions and the taps of an antialiased triangle, without its weights.
+//! Bytes are the least that must move: each source pixel is read once, each output written once. Arithmetic is counted
+//! by hand from the regions and the taps of an antialiased triangle, without its weights.
 
 mod case;
 mod on_cpu;

@@ -1,4 +1,5 @@
-//! Each stage by itself, on its own threads and with unlimited input: the rate that it reaches if nothing else limits it.
+//! Each stage by itself, on its own threads and with unlimited input: the rate that it reaches if nothing else limits
+//! it.
 
 use crate::bench::setup::Setup;
 use crate::bench::setup::hash::hash;

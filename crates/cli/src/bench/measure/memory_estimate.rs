@@ -1,8 +1,8 @@
 //! Estimates the memory of the whole measurement from the samples, and refuses arguments that do not fit, before any
 //! worker starts.
 //!
-//! In addition to the bytes that a loader declares, each worker grows to the largest sample that it meets. All loaders of
-//! a sweep exist at the same time, and isolated stages have their own threads.
+//! In addition to the bytes that a loader declares, each worker grows to the largest sample that it meets. All loaders
+//! of a sweep exist at the same time, and isolated stages have their own threads.
 
 use super::{core_speed, isolated_stages};
 use crate::available_memory;
@@ -59,8 +59,8 @@ impl Estimate<'_> {
     }
 }
 
-/// Refuses numbers of workers, a batch or a cache that do not fit. `main` is the main run's number of `workers`; `loader`
-/// has batches of one sample.
+/// Refuses numbers of workers, a batch or a cache that do not fit. `main` is the main run's number of `workers`;
+/// `loader` has batches of one sample.
 pub(crate) fn check(
     (arguments, setup): (&Arguments, &Setup),
     loader: &DataLoader,

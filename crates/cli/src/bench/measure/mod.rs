@@ -3,8 +3,8 @@
 //!
 //! - `memory_estimate.rs` refuses arguments that would not fit into memory.
 //! - `first_batch.rs` is the time to the first batch, in new processes.
-//! - `pipeline.rs` runs the whole pipeline and takes its rate; `loader_stats.rs` turns the loader's statistics of such a
-//!   run into the report's types; `machine.rs` describes the machine and watches other processes.
+//! - `pipeline.rs` runs the whole pipeline and takes its rate; `loader_stats.rs` turns the loader's statistics of such
+//!   a run into the report's types; `machine.rs` describes the machine and watches other processes.
 //! - `slowed_stages.rs` slows each stage down and watches the rate.
 //! - `isolated_stages.rs` runs each stage by itself.
 //! - `memory.rs` watches the process's memory.

@@ -23,8 +23,8 @@ pub(crate) struct Slowed {
     pub(crate) uncertainty: f64,
 }
 
-/// Returns the resources that this pipeline uses, each with the stage that stands for it. The GPU's passes cannot be slowed from
-/// outside.
+/// Returns the resources that this pipeline uses, each with the stage that stands for it. The GPU's passes cannot be
+/// slowed from outside.
 fn slowable_stages(seen: &Interval) -> Vec<(Resource, Stage)> {
     let longer = |a: Stage, b: Stage| if seen.service(b) > seen.service(a) { b } else { a };
     let all = [
@@ -56,8 +56,8 @@ fn turn(
     Ok(Turn { rate, services: services.collect() })
 }
 
-/// Slows each stage in turn, for `seconds` in all. `seen` and `rate` are the statistics and the images per second of the
-/// undisturbed pipeline.
+/// Slows each stage in turn, for `seconds` in all. `seen` and `rate` are the statistics and the images per second of
+/// the undisturbed pipeline.
 pub(crate) fn measure(
     loader: &DataLoader,
     step: Duration,

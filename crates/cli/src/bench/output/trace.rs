@@ -46,8 +46,8 @@ fn events(setup: &Setup, workers: usize) -> Result<File, Box<dyn Error>> {
 
 type FirstError = Arc<Mutex<Option<io::Error>>>;
 
-/// Keeps the first error for the command. Otherwise tracing-chrome's own thread would panic on it, and the user would not
-/// learn of it.
+/// Keeps the first error for the command. Otherwise tracing-chrome's own thread would panic on it, and the user would
+/// not learn of it.
 struct Watched {
     file: File,
     lost: FirstError,

@@ -18,7 +18,8 @@ pub(crate) struct Arguments {
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
     pub(crate) recipe: String,
-    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); software ones too
+    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); software ones
+    /// too
     #[arg(long, value_name = "N|NAME")]
     pub(crate) adapter: Option<String>,
     /// Where batches go; `auto` passes software adapters over unless --adapter names one
@@ -176,7 +177,8 @@ impl Arguments {
         Err(crate::conflict(conflict))
     }
 
-    /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported early.
+    /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported
+    /// early.
     pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
         let [json, html, markdown, trace] = output::open([
             ("--json", self.json.as_deref()),

@@ -18,8 +18,8 @@ pub(crate) fn name(data: &str) -> String {
     last.map_or_else(|| data.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Opens the data set at the path `data`, whatever the recipe. `procedural` draws the samples that suit `recipe`, a name
-/// or a file.
+/// Opens the data set at the path `data`, whatever the recipe. `procedural` draws the samples that suit `recipe`, a
+/// name or a file.
 pub(crate) fn open(data: &str, recipe: &str) -> Result<BenchData, Box<dyn Error>> {
     if data == PROCEDURAL { procedural::draw(recipe) } else { open_dataset(data) }
 }

@@ -1,5 +1,5 @@
-//! Draws pictures that are the same on every machine: noise with the falling spectrum of photographs, so that their files
-//! compress and decode about like photographs.
+//! Draws pictures that are the same on every machine: noise with the falling spectrum of photographs, so that their
+//! files compress and decode about like photographs.
 
 use super::hash::hash;
 

@@ -42,8 +42,8 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
     })
 }
 
-/// Returns the bins between the first and the last that are not empty. The bin below the first edge gets the same width,
-/// as a factor, as the next bin.
+/// Returns the bins between the first and the last that are not empty. The bin below the first edge gets the same
+/// width, as a factor, as the next bin.
 fn bars(histogram: &[(f64, u64)]) -> Vec<Bar> {
     let edges: Vec<(f64, u64)> =
         histogram.iter().copied().filter(|(edge, _)| edge.is_finite() && *edge > 0.0).collect();

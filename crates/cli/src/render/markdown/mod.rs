@@ -1,6 +1,6 @@
 //! Rewrites a marked section of a markdown file: `report.rs` writes the tables of a report, `peers.rs` those of other
-//! loaders, `marked_section.rs` finds the markers and replaces the text between them. The content of a report's tables is
-//! worded in `../tables.rs`.
+//! loaders, `marked_section.rs` finds the markers and replaces the text between them. The content of a report's tables
+//! is worded in `../tables.rs`.
 
 mod marked_section;
 mod peers;
