@@ -17,6 +17,7 @@ const SHARE: f64 = 0.15;
 const LEAST: f64 = 0.1;
 /// Batches until the pipeline has settled after a change: the one being filled, and one more.
 const SETTLE: usize = 2;
+
 /// A slowed stage, and the uncertainty of its elasticity.
 pub(crate) struct Slowed {
     pub(crate) row: Perturbation,

@@ -119,7 +119,7 @@ impl SeekIndex {
     }
 }
 
-/// What is kept between epochs.
+/// The cache between epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cache {
     /// Nothing but what the system keeps.
