@@ -86,28 +86,8 @@ impl Summary {
         seconds: f64,
     ) -> Summary {
         let is_folder = listing.data.is_none();
-        let samples = || files.iter().filter(|file| !is_folder || file.class.is_some());
-        let accepted = Accepted {
-            accepted: listing.refused.is_none(),
-            error: listing.refused,
-            samples: samples().count(),
-            usable: samples().filter(|file| file.verdict == Verdict::Ok).count(),
-        };
-        let mut verdicts = BTreeMap::new();
-        let mut kinds: BTreeMap<Finding, usize> = BTreeMap::new();
-        for file in &files {
-            *verdicts.entry(file.verdict).or_default() += 1;
-            file.findings.iter().chain(&file.notes).for_each(|&kind| *kinds.entry(kind).or_default() += 1);
-        }
-
         if !is_folder {
-            // Classes without names are called by their numbers, and only those with samples are known.
-            let mut used: Vec<&String> = files.iter().filter_map(|file| file.class.as_ref()).collect();
-            used.sort_by_key(|class| (class.len(), *class));
-            used.dedup();
-            let unnamed: Vec<String> =
-                used.into_iter().filter(|class| !listing.classes.contains(class)).cloned().collect();
-            listing.classes.extend(unnamed);
+            add_unnamed_classes(&mut listing.classes, &files);
         }
         let classes = classes(listing.classes, &files);
         let counts = || classes.iter().map(|class| class.samples).filter(|&samples| samples > 0);
@@ -118,14 +98,10 @@ impl Summary {
             kind: Finding::EmptyClass,
             reason: "no file with an image's name".to_owned(),
         }));
-        places.iter().for_each(|place| *kinds.entry(place.kind).or_default() += 1);
-        if !accepted.accepted {
-            *kinds.entry(Finding::NotAnImageFolder).or_default() += 1;
-        }
-
-        let count = |(kind, count): (Finding, usize)| Count { kind, count, advice: kind.advice() };
-        let (findings, notes): (Vec<_>, Vec<_>) =
-            kinds.into_iter().map(count).partition(|found| found.kind.is_problem());
+        let mut verdicts = BTreeMap::new();
+        files.iter().for_each(|file| *verdicts.entry(file.verdict).or_default() += 1);
+        let accepted = accepted(is_folder, listing.refused, &files);
+        let (findings, notes) = count(&files, &places, accepted.accepted);
         Summary {
             version: env!("CARGO_PKG_VERSION"),
             folder,
@@ -148,6 +124,39 @@ impl Summary {
     }
 }
 
+/// Counts the samples. `refused` is the reason for which `ImageFolder` refuses the folder.
+fn accepted(is_folder: bool, refused: Option<String>, files: &[FileReport]) -> Accepted {
+    let samples = || files.iter().filter(|file| !is_folder || file.class.is_some());
+    Accepted {
+        accepted: refused.is_none(),
+        error: refused,
+        samples: samples().count(),
+        usable: samples().filter(|file| file.verdict == Verdict::Ok).count(),
+    }
+}
+
+/// Counts each problem and each note of files, folders and links.
+fn count(files: &[FileReport], places: &[Place], accepted: bool) -> (Vec<Count>, Vec<Count>) {
+    let mut counts: BTreeMap<Finding, usize> = BTreeMap::new();
+    let of_files = files.iter().flat_map(|file| file.findings.iter().chain(&file.notes).copied());
+    let of_folder = (!accepted).then_some(Finding::NotAnImageFolder);
+    for finding in of_files.chain(places.iter().map(|place| place.kind)).chain(of_folder) {
+        *counts.entry(finding).or_default() += 1;
+    }
+    let count = |(kind, count): (Finding, usize)| Count { kind, count, advice: kind.advice() };
+    counts.into_iter().map(count).partition(|found| found.kind.is_problem())
+}
+
+/// Adds the classes without names, which are called by their numbers. Only those with samples are known.
+fn add_unnamed_classes(classes: &mut Vec<String>, files: &[FileReport]) {
+    let mut used: Vec<&String> = files.iter().filter_map(|file| file.class.as_ref()).collect();
+    used.sort_by_key(|class| (class.len(), *class));
+    used.dedup();
+    let unnamed: Vec<String> = used.into_iter().filter(|class| !classes.contains(class)).cloned().collect();
+    classes.extend(unnamed);
+}
+
+/// Counts the samples of each class.
 fn classes(names: Vec<String>, files: &[FileReport]) -> Vec<Class> {
     let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for file in files {
