@@ -2,7 +2,7 @@
 //! of today mean. A test that fails says which case differs and how to renew the file, where the change is meant.
 //!
 //! The shaders are in `tests/shaders/frozen.rs`, which knows every text; `bench`'s report is in
-//! `crates/cli/src/report/frozen.rs`, beside its struct. Bits of a GPU belong to its driver: `scripts/same-bits.sh`.
+//! `crates/cli/src/results/frozen.rs`, beside its struct. Bits of a GPU belong to its driver: `scripts/same-bits.sh`.
 
 mod batches;
 mod files;

@@ -1,9 +1,10 @@
-//! The kernels on every adapter and the CPU executor on one thread, each against a copy in the same run: bytes moved,
-//! GB/s, share of the copy; the ways in; and what draw, put and submit take an image.
+//! Times the kernels on every adapter and the CPU executor on one thread, each against a copy in the same run: bytes
+//! moved, GB/s, share of the copy. Also times the upload, and per image the making of parameters, the copy into a slot
+//! and the submission.
 //!
 //! `cargo bench -p gpufeed-cli --bench kernels`; criterion's own arguments may follow, such as a part of a
-//! row's name. `NODEVICE_SELECT=1` keeps Mesa's layer quiet. Bytes are those that must move at least: each source pixel
-//! read once, each output written once.
+//! row's name. `NODEVICE_SELECT=1` keeps Mesa's layer quiet. Bytes are the least that must move: each source pixel
+//! is read once, each output written once.
 
 #![allow(clippy::print_stdout)]
 
@@ -15,14 +16,14 @@ use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
 use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
-use gpufeed_cli::internals::dispatches::{SIZE, copy_kernel, crop, naive, replaced};
-use gpufeed_cli::internals::timed::{self, Adapter, Kernel};
+use gpufeed_cli::internals::reference::{SIZE, copy_kernel, crop, naive, replaced};
+use gpufeed_cli::internals::timer::{self, Adapter, Kernel};
 use rows::{Rows, median};
 use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Images of a batch: enough for the largest GPU, or few enough for a software one.
+/// Returns the images of a batch: enough for the largest GPU, or few enough for a software adapter.
 fn batch(gpu: &Gpu) -> u64 {
     if gpu.is_software() { 16 } else { 128 }
 }
@@ -32,7 +33,8 @@ fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Res
     Plan::compile(&list, &Output { layout: Layout::Nchw, dtype })
 }
 
-/// The same without the branch to float sources, which a software adapter executes at every tap: the best of its kind.
+/// Returns the per-output kernel without its branch to float sources, which a software adapter executes at every tap.
+/// It is the fastest kernel of its kind.
 fn naive_bytes(dispatch: &Dispatch) -> Result<Dispatch, String> {
     replaced(&naive(dispatch)?, "if source_float", "if false")
 }
@@ -42,22 +44,22 @@ fn floats(adapter: &Adapter, buffer: &wgpu::Buffer) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
 }
 
-/// Greatest difference; both must hold a picture.
+/// Returns the greatest difference of two outputs. `a` must hold a picture.
 fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert!(a.iter().any(|value| *value != a[0]), "an empty picture compares equal to anything");
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// The same without wgpu's checks of indices and loops.
+/// Builds a kernel without wgpu's checks of indices and loops.
 fn unchecked_kernel(adapter: &Adapter, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
-    let (device, shader) = (adapter.gpu.device(), timed::shader(dispatch));
+    let (device, shader) = (adapter.gpu.device(), timer::shader(dispatch));
     #[expect(unsafe_code, reason = "there is no other way to leave the checks out; they are what is measured")]
     // SAFETY: the same shader on the same buffers has run with the checks, and its output was compared.
     let module = unsafe { device.create_shader_module_trusted(shader, wgpu::ShaderRuntimeChecks::unchecked()) };
     adapter.kernel_of(&module, dispatch, buffers)
 }
 
-/// A pass of `kernels`, by the device's clock where it has one.
+/// Adds a row for a pass of `kernels`, timed by the device's clock if it has one.
 fn add_kernels(rows: &mut Rows<'_>, adapter: &Adapter, name: &'static str, bytes: u64, kernels: &[&Kernel]) {
     rows.add(name, bytes, |batches| {
         let time = adapter.time(kernels, batches).expect("the device works");
@@ -65,37 +67,62 @@ fn add_kernels(rows: &mut Rows<'_>, adapter: &Adapter, name: &'static str, bytes
     });
 }
 
+/// The buffers of an adapter's rows, large enough for a batch of the fixed plans.
+struct Buffers {
+    /// Pixels without a pattern.
+    source: wgpu::Buffer,
+    output: wgpu::Buffer,
+    /// A second output, to compare with the first.
+    other: wgpu::Buffer,
+    packed: wgpu::Buffer,
+    statistics: wgpu::Buffer,
+}
+
+impl Buffers {
+    fn new(adapter: &Adapter, rig: &Rig, pixels: &[u8]) -> Buffers {
+        let elements = rig.elements();
+        Buffers {
+            source: adapter.filled(pixels),
+            output: adapter.storage(4 * elements),
+            other: adapter.storage(4 * elements),
+            packed: adapter.storage(2 * elements),
+            statistics: adapter.storage(1 << 20),
+        }
+    }
+
+    fn kernel(&self, adapter: &Adapter, dispatch: &Dispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
+        adapter.kernel(dispatch, [read, &self.statistics, write])
+    }
+
+    fn unchecked(&self, adapter: &Adapter, dispatch: &Dispatch) -> Kernel {
+        unchecked_kernel(adapter, dispatch, [&self.source, &self.statistics, &self.other])
+    }
+}
+
+fn make_params(plan: &Plan, images: u64) -> gpufeed::Result<Vec<Params>> {
+    (0..images).map(|sample| plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
+}
+
+/// All rows of an adapter: kernels, upload, then the checks of the clock and the cost of submissions.
 fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn Error>> {
     let gpu = &adapter.gpu;
     let images = batch(gpu);
     let train = plan([Normalize::IMAGENET.into()], DType::F32)?;
-    let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
-    let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
-    let params = |plan: &Plan| -> gpufeed::Result<Vec<Params>> {
-        (0..images).map(|sample| plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
-    };
-    let mut rig = Rig::new(gpu, &train, &params(&train)?)?;
-    let (rig_half, rig_contrast) =
-        (Rig::new(gpu, &half, &params(&half)?)?, Rig::new(gpu, &contrast, &params(&contrast)?)?);
-    let (slot, elements) = (rig.slot_bytes(), rig.elements());
-    let pixels: Vec<u8> = (0..slot).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let source = adapter.filled(&pixels);
-    let [output, other] = [(); 2].map(|()| adapter.storage(4 * elements));
-    let packed = adapter.storage(2 * elements);
-    let statistics = adapter.storage(1 << 20);
-    let kernel = |dispatch: &Dispatch, read, write| adapter.kernel(dispatch, [read, &statistics, write]);
-    let unchecked = |dispatch: &Dispatch, read, write| unchecked_kernel(adapter, dispatch, [read, &statistics, write]);
+    let mut rig = Rig::new(gpu, &train, &make_params(&train, images)?)?;
+    let pixels: Vec<u8> = (0..rig.slot_bytes()).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let buffers = Buffers::new(adapter, &rig, &pixels);
 
     let stage = &rig.dispatches()[0];
-    let strip = kernel(stage, &source, &output);
-    let direct = kernel(&naive(stage)?, &source, &other);
-    let direct_bytes = kernel(&naive_bytes(stage)?, &source, &other);
+    let strip = buffers.kernel(adapter, stage, &buffers.source, &buffers.output);
+    let direct = buffers.kernel(adapter, &naive(stage)?, &buffers.source, &buffers.other);
+    let direct_bytes = buffers.kernel(adapter, &naive_bytes(stage)?, &buffers.source, &buffers.other);
     adapter.time(&[&strip], 1)?;
     adapter.time(&[&direct], 1)?;
-    let off = difference(&floats(adapter, &output), &floats(adapter, &other));
+    let off = difference(&floats(adapter, &buffers.output), &floats(adapter, &buffers.other));
     assert!(off < 1e-3, "strip and per-output taps differ by {off}");
     println!(
-        "{images} images of 224x224 from regions of {SIZE:?}; strip and per-output taps differ by {off:.1e} after Normalize"
+        "{images} images of 224x224 from regions of {SIZE:?}; strip and per-output taps differ by {off:.1e} after \
+         Normalize"
     );
     let way =
         if adapter.has_timestamps() { "timestamps at the borders of passes" } else { "wall time of passes in a row" };
@@ -103,46 +130,8 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
 
     let mut rows = Rows::new(criterion.benchmark_group(format!("{} {:?}", gpu.info().name, gpu.info().backend)));
     rows.group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
-    let moved = slot + 4 * elements;
-    let half_of_it = (moved / 2).next_multiple_of(16);
-    let [from, to] = [(); 2].map(|()| adapter.storage(half_of_it));
-    let copy = kernel(&copy_kernel(half_of_it), &from, &to);
-    add_kernels(&mut rows, adapter, "copy kernel", 2 * half_of_it, &[&copy]);
-    add_kernels(&mut rows, adapter, "strip, f32", moved, &[&strip]);
-    add_kernels(&mut rows, adapter, "per-output taps, f32", moved, &[&direct]);
-    add_kernels(&mut rows, adapter, "per-output taps, f32, bytes only", moved, &[&direct_bytes]);
-    let [stage_half, pack] = &rig_half.dispatches()[..] else {
-        return Err("f16 takes a stage and a packing pass".into());
-    };
-    let direct_half = kernel(&naive(stage_half)?, &source, &output);
-    let (stage_half, pack) = (kernel(stage_half, &source, &output), kernel(pack, &output, &packed));
-    add_kernels(&mut rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
-    add_kernels(&mut rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
-    let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
-    let (mean, finish) = (kernel(mean, &source, &other), kernel(finish, &source, &output));
-    add_kernels(&mut rows, adapter, "contrast: its mean", slot, &[&mean]);
-    add_kernels(&mut rows, adapter, "contrast: the stage after it", moved, &[&finish]);
-    let strip_unchecked = unchecked(stage, &source, &other);
-    add_kernels(&mut rows, adapter, "strip, f32, shader checks off", moved, &[&strip_unchecked]);
-    let direct_unchecked = unchecked(&naive(stage)?, &source, &other);
-    add_kernels(&mut rows, adapter, "per-output taps, f32, shader checks off", moved, &[&direct_unchecked]);
-
-    let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
-        let mut ring = Ring::new(gpu, slot, in_place)?;
-        rows.add(name, slot, |batches| {
-            let start = Instant::now();
-            (0..batches).for_each(|_| ring.upload(&pixels).expect("the device works"));
-            adapter.wait().expect("the device works");
-            start.elapsed()
-        });
-        Ok(())
-    };
-    upload("upload: ring and copy", false)?;
-    if gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
-        upload("upload: mapped storage buffers, no copy", true)?;
-    } else {
-        println!("upload by mapped storage buffers: not measured, the adapter has no MAPPABLE_PRIMARY_BUFFERS");
-    }
+    kernel_rows(&mut rows, adapter, (&rig, &buffers), [&strip, &direct, &direct_bytes])?;
+    upload_rows(&mut rows, adapter, &pixels)?;
     rows.table();
     drop(rows);
 
@@ -151,7 +140,72 @@ fn gpu_rows(criterion: &mut Criterion, adapter: &Adapter) -> Result<(), Box<dyn 
     overhead(adapter, &mut rig, &pixels, images)
 }
 
-/// The ratio that other work on the machine disturbs least: one after the other, again and again.
+/// The rows of kernels: the copy, the stage in f32 and f16, contrast, and the stage without wgpu's checks.
+fn kernel_rows(
+    rows: &mut Rows<'_>,
+    adapter: &Adapter,
+    (rig, buffers): (&Rig, &Buffers),
+    [strip, direct, direct_bytes]: [&Kernel; 3],
+) -> Result<(), Box<dyn Error>> {
+    let (gpu, images) = (&adapter.gpu, batch(&adapter.gpu));
+    let Buffers { source, output, other, packed, .. } = buffers;
+    let kernel = |dispatch: &Dispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
+    let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
+    let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
+    let rig_half = Rig::new(gpu, &half, &make_params(&half, images)?)?;
+    let rig_contrast = Rig::new(gpu, &contrast, &make_params(&contrast, images)?)?;
+
+    let (slot, elements) = (rig.slot_bytes(), rig.elements());
+    let moved = slot + 4 * elements;
+    let copied = (moved / 2).next_multiple_of(16);
+    let [from, to] = [(); 2].map(|()| adapter.storage(copied));
+    let copy = kernel(&copy_kernel(copied), &from, &to);
+    add_kernels(rows, adapter, "copy kernel", 2 * copied, &[&copy]);
+    add_kernels(rows, adapter, "strip, f32", moved, &[strip]);
+    add_kernels(rows, adapter, "per-output taps, f32", moved, &[direct]);
+    add_kernels(rows, adapter, "per-output taps, f32, bytes only", moved, &[direct_bytes]);
+    let [stage_half, pack] = &rig_half.dispatches()[..] else {
+        return Err("f16 takes a stage and a packing pass".into());
+    };
+    let direct_half = kernel(&naive(stage_half)?, source, output);
+    let (stage_half, pack) = (kernel(stage_half, source, output), kernel(pack, output, packed));
+    add_kernels(rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
+    add_kernels(rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
+    let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
+    let (mean, finish) = (kernel(mean, source, other), kernel(finish, source, output));
+    add_kernels(rows, adapter, "contrast: its mean", slot, &[&mean]);
+    add_kernels(rows, adapter, "contrast: the stage after it", moved, &[&finish]);
+    let stage = &rig.dispatches()[0];
+    let strip_unchecked = buffers.unchecked(adapter, stage);
+    add_kernels(rows, adapter, "strip, f32, shader checks off", moved, &[&strip_unchecked]);
+    let direct_unchecked = buffers.unchecked(adapter, &naive(stage)?);
+    add_kernels(rows, adapter, "per-output taps, f32, shader checks off", moved, &[&direct_unchecked]);
+    Ok(())
+}
+
+/// The rows of the upload paths.
+fn upload_rows(rows: &mut Rows<'_>, adapter: &Adapter, pixels: &[u8]) -> Result<(), Box<dyn Error>> {
+    let slot = pixels.len() as u64;
+    let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
+        let mut ring = Ring::new(&adapter.gpu, slot, in_place)?;
+        rows.add(name, slot, |batches| {
+            let start = Instant::now();
+            (0..batches).for_each(|_| ring.upload(pixels).expect("the device works"));
+            adapter.wait().expect("the device works");
+            start.elapsed()
+        });
+        Ok(())
+    };
+    upload("upload: ring and copy", false)?;
+    if adapter.gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
+        upload("upload: mapped storage buffers, no copy", true)?;
+    } else {
+        println!("upload by mapped storage buffers: not measured, the adapter has no MAPPABLE_PRIMARY_BUFFERS");
+    }
+    Ok(())
+}
+
+/// Prints ratios of kernels that take turns, which other work on the machine disturbs least.
 fn turns(adapter: &Adapter, strip: &Kernel, others: &[(&str, &Kernel)]) {
     let one = |kernel: &Kernel| {
         let time = adapter.time(&[kernel], 1).expect("the device works");
@@ -166,7 +220,7 @@ fn turns(adapter: &Adapter, strip: &Kernel, others: &[(&str, &Kernel)]) {
     }
 }
 
-/// Timestamps against the slope of wall time over passes.
+/// Compares timestamps with the slope of the wall time over passes.
 fn sanity(adapter: &Adapter, kernel: &Kernel) {
     if !adapter.has_timestamps() {
         return println!("timestamps: not measured, the adapter has no TIMESTAMP_QUERY");
@@ -188,7 +242,7 @@ fn sanity(adapter: &Adapter, kernel: &Kernel) {
     );
 }
 
-/// Puts and submits batches; the GPU's own time is waited for outside.
+/// Times the copying and submitting of batches, without the GPU's own time.
 fn overhead(adapter: &Adapter, rig: &mut Rig, pixels: &[u8], images: u64) -> Result<(), Box<dyn Error>> {
     let (mut puts, mut submits) = (Vec::new(), Vec::new());
     for _ in 0..20 {
@@ -241,7 +295,7 @@ fn draw_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The CPU executor: images one after the other on one thread.
+/// The rows of the CPU executor: image after image on one thread.
 fn cpu_rows(criterion: &mut Criterion) -> Result<(), Box<dyn Error>> {
     const IMAGES: u64 = 16;
     let square = [RandomCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into()];

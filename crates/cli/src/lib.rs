@@ -1,7 +1,7 @@
-//! The command `gpufeed`: measures the line on any machine, looks at data sets, shows what recipes do.
+//! The command `gpufeed`: measures the loader's pipeline on any machine, inspects data sets, shows what recipes do.
 //!
-//! [`run`] is the whole command. The program `gpufeed` calls it, and so can any other, such as the entry point of a Python
-//! package:
+//! [`run`] is the whole command. The program `gpufeed` calls it, and so can any other, such as the entry point of a
+//! Python package:
 //!
 //! ```
 //! assert_eq!(gpufeed_cli::run(["gpufeed", "preview", "--help"]), 0);
@@ -23,19 +23,22 @@ macro_rules! say {
     };
 }
 
+mod available_memory;
 mod bench;
 mod compare;
+mod dataset;
 mod doctor;
-mod identity;
+mod error_text;
+mod file_identity;
 mod index;
 mod output;
 mod pack;
 mod preview;
+mod render;
 mod report;
-mod room;
-mod source;
+mod results;
+mod units;
 mod warnings;
-mod words;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -46,7 +49,7 @@ pub(crate) use output::to_stdout;
 use std::ffi::OsString;
 use std::io::Write as _;
 
-/// A recipe by its name or its file.
+/// Loads a recipe by its name or its file.
 pub(crate) fn recipe(name: &str) -> Result<Recipe, String> {
     recipe::load(name).map_err(|error| match error.kind() {
         // An error inside a recipe names the setting by itself.
@@ -58,13 +61,13 @@ pub(crate) fn recipe(name: &str) -> Result<Recipe, String> {
 /// The result of a command: an exit code, or the error that [`run`] prints.
 pub(crate) type Outcome = Result<u8, Box<dyn std::error::Error>>;
 
-/// Done.
+/// Exit code of a command that succeeded.
 pub(crate) const DONE: u8 = 0;
-/// The command failed.
+/// Exit code of a command that failed.
 pub(crate) const FAILED: u8 = 1;
-/// The arguments are wrong.
+/// Exit code for wrong arguments.
 const WRONG_ARGUMENTS: u8 = 2;
-/// Done, and there is something to look at.
+/// Exit code of a command that succeeded and found something to look at.
 pub(crate) const FINDINGS: u8 = 3;
 
 /// Arguments of all subcommands.
@@ -87,20 +90,20 @@ enum Command {
     Index(index::Arguments),
     Pack(pack::Arguments),
     Preview(preview::Arguments),
-    Report(report::command::Arguments),
+    Report(report::Arguments),
 }
 
-/// The error of arguments that contradict each other, as clap words it.
+/// Returns clap's error for arguments that contradict each other.
 pub(crate) fn conflict(reason: &str) -> clap::Error {
     Arguments::command().error(ErrorKind::ArgumentConflict, reason)
 }
 
-/// Reads the arguments. Prints help and the version; prints an error with escapes for what a terminal would obey: an
-/// argument may be the name of somebody's file (`gpufeed doctor *`).
+/// Parses the arguments. Prints help and the version. Errors are printed with control characters escaped, because an
+/// argument may be any file's name (`gpufeed doctor *`).
 fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
     Arguments::try_parse_from(given).map_err(|error| {
         if error.use_stderr() {
-            // clap shows arguments as they are, so it is asked once more, about escaped ones.
+            // clap repeats arguments verbatim, so it parses an escaped copy to word the error.
             let shown = given.iter().map(|argument| Shown(argument.to_string_lossy()).to_string());
             return Err(Arguments::try_parse_from(shown).err().unwrap_or(error).into());
         }
@@ -111,8 +114,8 @@ fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
     })
 }
 
-/// Runs the command with these arguments, the name of the program first (as in [`std::env::args_os`]), and returns its exit
-/// code. Results are printed to standard output, errors and warnings to standard error.
+/// Runs the command with these arguments, the name of the program first (as in [`std::env::args_os`]), and returns its
+/// exit code. Results are printed to standard output, errors and warnings to standard error.
 ///
 /// | exit code | |
 /// |---|---|
@@ -122,11 +125,11 @@ fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
 /// | 3 | done, and there is something to look at: files that cannot be used (`doctor`, `index`, `pack`), a difference larger than the noise (`compare`) |
 /// | 130 | Ctrl-C or SIGTERM stopped `index`, which has saved what it had done |
 ///
-/// The function is meant for a process that does nothing else. It sets the process's `tracing` subscriber unless there is
-/// one; `index` handles Ctrl-C until the process ends, and works once in a process; `bench` starts the program that the
-/// first argument names with the same arguments and one more, to measure the time to the first batch. The environment stays as
-/// it is: without a desktop session Mesa's Vulkan drivers print a line for each instance unless `NODEVICE_SELECT=1` is set,
-/// as the program `gpufeed` does before it calls this.
+/// The function is meant for a process that does nothing else. It sets the process's `tracing` subscriber unless there
+/// is one; `index` handles Ctrl-C until the process ends, and works once in a process; `bench` starts the program that
+/// the first argument names with the same arguments and one more, to measure the time to the first batch. The
+/// environment stays as it is: without a desktop session Mesa's Vulkan drivers print a line for each instance unless
+/// `NODEVICE_SELECT=1` is set, as the program `gpufeed` does before it calls this.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no-such-folder");
@@ -143,19 +146,19 @@ where
     let outcome = parse(&given).map_or_else(|ended| ended, |arguments| run_command(&arguments.command, &given));
     outcome.unwrap_or_else(|error| {
         if let Some(error) = error.downcast_ref::<clap::Error>() {
-            // Nothing is left to be done where standard error cannot be written.
+            // If standard error cannot be written, the error cannot be reported anywhere else.
             let _ = error.print();
             return WRONG_ARGUMENTS;
         }
-        // The library's errors have escaped the text that comes from elsewhere, and may have several lines.
+        // The library's errors may have several lines, and already escape text from outside.
         let library = error.downcast_ref::<gpufeed::Error>();
-        let text = library.map_or_else(|| Shown(&error).to_string(), words::said);
+        let text = library.map_or_else(|| Shown(&error).to_string(), error_text::describe);
         output::complain(style("error:").red().bold(), text);
         FAILED
     })
 }
 
-/// `given` are all arguments as they were given.
+/// Runs the subcommand. `given` holds all arguments of the process.
 fn run_command(command: &Command, given: &[OsString]) -> Outcome {
     match command {
         Command::Bench(arguments) => bench::run(arguments, given),
@@ -164,12 +167,12 @@ fn run_command(command: &Command, given: &[OsString]) -> Outcome {
         Command::Index(arguments) => index::run(arguments),
         Command::Pack(arguments) => pack::run(arguments),
         Command::Preview(arguments) => preview::run(arguments),
-        Command::Report(arguments) => report::command::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
     }
 }
 
-/// Parts of the command that its own benches use. They come without promise.
+/// Parts of the command that its own benches use. Not a stable API.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::bench::{dispatches, timed};
+    pub use crate::bench::kernels::{reference, timer};
 }

@@ -1,4 +1,4 @@
-//! The command `gpufeed`; the library `gpufeed_cli` is all of it.
+//! The program `gpufeed`. Everything it does is in the library `gpufeed_cli`.
 
 mod mesa;
 
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     mesa::silence();
-    // `bench` starts the program again by this name.
+    // `bench` starts the program again under this name.
     let program = std::env::current_exe().map_or_else(|_| "gpufeed".into(), PathBuf::into_os_string);
     ExitCode::from(gpufeed_cli::run(std::iter::once(program).chain(std::env::args_os().skip(1))))
 }

@@ -1,8 +1,8 @@
-//! Where results go: standard output, a file that is whole or not there, or something other than a regular file.
+//! Writes results: to standard output, to a file that is replaced as a whole, or to a device or pipe.
 //!
-//! A failed write is an error, except into a pipe whose reader has seen enough (`| head`).
+//! A failed write is an error, except into a pipe that its reader has closed (`| head`).
 
-use crate::identity::{Identity, identity, of_standard_output};
+use crate::file_identity::{Identity, identity, of_standard_output};
 use console::StyledObject;
 use gpufeed::internals::{Shown, folder_of, replace};
 use std::error::Error;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 /// The name of standard output in every option that names an output.
 const STANDARD: &str = "-";
 
-/// Links that are followed, as Linux does.
+/// The most links to follow, as on Linux.
 const MOST_LINKS: usize = 40;
 
 /// An output that an option names.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// As it is typed: `--html`.
+    /// The option as it is typed: `--html`.
     option: &'static str,
     path: PathBuf,
     place: Place,
@@ -30,14 +30,14 @@ pub(crate) struct Output {
 #[derive(Debug)]
 enum Place {
     Standard,
-    /// A regular file, or none yet: replaced when the new content is whole.
+    /// A regular file, which may not exist yet. It is replaced when the new content is complete.
     File(PathBuf),
-    /// A device, a pipe, a socket, or a file that has lost its name: written to as it is. `None` until it is opened.
+    /// A device, a pipe, a socket, or a file without a name. It is written in place. `None` until it is opened.
     Stream(Identity, Option<File>),
 }
 
-/// Opens the outputs of a command's options before its work, so that what cannot be written is known before it. What a
-/// file holds stays until the new content is whole.
+/// Opens the outputs of a command's options before its work, so that an output that cannot be written is an early
+/// error. Files keep their content until the new content is complete.
 ///
 /// # Errors
 /// Names the output that cannot be written, and its option. Two options that name the same output are wrong arguments
@@ -72,7 +72,7 @@ impl Place {
 }
 
 impl Output {
-    /// Looks where the path leads. Opens nothing: a pipe would wait for its reader.
+    /// Finds the destination of a path. Opens nothing, because opening a pipe waits for its reader.
     fn find(option: &'static str, path: &Path) -> Result<Output, String> {
         let output = |place| Output { option, path: path.to_owned(), place };
         if path == Path::new(STANDARD) {
@@ -80,7 +80,7 @@ impl Output {
         }
         let place = match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-            // Replacing that file would leave the rest of what is printed in a file without a name.
+            // Replacing the file of standard output would send later prints to a file without a name.
             Ok(found) if of_standard_output(&found) => Ok(Place::Standard),
             Ok(found) => match fs::canonicalize(path) {
                 Ok(target) if found.is_file() => Ok(Place::File(target)),
@@ -92,12 +92,12 @@ impl Output {
         place.map(output).map_err(|error| failed(option, path, &error))
     }
 
-    /// Opens a stream; of a file it looks whether it may be replaced.
+    /// Opens a stream, or checks that a file may be replaced.
     fn open(&mut self) -> Result<(), String> {
         let opened = match &mut self.place {
             Place::Standard => Ok(()),
             Place::Stream(_, file) => open_stream(&self.path).map(|opened| *file = Some(opened)),
-            // A file of no name leaves nothing behind, even where the process is killed.
+            // A file without a name leaves no trace, even if the process is killed.
             Place::File(target) => tempfile::tempfile_in(folder_of(target)).and_then(|_| {
                 let there = OpenOptions::new().append(true).open(&*target);
                 there.map(drop).or_else(|error| match error.kind() {
@@ -109,7 +109,7 @@ impl Output {
         opened.map_err(|error| failed(self.option, &self.path, &error))
     }
 
-    /// The path as messages show it.
+    /// Returns the path as messages show it.
     pub(crate) fn name(&self) -> String {
         match self.place {
             Place::Standard => "standard output".to_owned(),
@@ -117,12 +117,12 @@ impl Output {
         }
     }
 
-    /// Returns true if it is standard output, which then holds nothing else.
+    /// Returns true if this is standard output.
     pub(crate) fn is_standard(&self) -> bool {
         matches!(self.place, Place::Standard)
     }
 
-    /// The file that it is or becomes, if it is one.
+    /// Returns the path if this is a regular file, existing or to be created.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.place {
             Place::File(target) => Some(target),
@@ -130,7 +130,7 @@ impl Output {
         }
     }
 
-    /// Writes the content: a file whole or not at all.
+    /// Writes the content. A file is replaced completely or not at all.
     pub(crate) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
         let written = match &self.place {
             Place::Standard => through(io::stdout().lock(), content),
@@ -153,7 +153,7 @@ fn failed(option: &str, path: &Path, error: &io::Error) -> String {
     let reason = match error.kind() {
         io::ErrorKind::NotFound => format!("there is no folder {}", Shown(folder_of(path).display())),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        // Not `error` itself, which may name a temporary file.
+        // `error` itself may name a temporary file.
         _ => error
             .raw_os_error()
             .map_or_else(|| error.kind().to_string(), |code| io::Error::from_raw_os_error(code).to_string()),
@@ -161,7 +161,7 @@ fn failed(option: &str, path: &Path, error: &io::Error) -> String {
     format!("{option}: {}: {reason}", Shown(path.display()))
 }
 
-/// The file that is made under a path: links that lead to no file yet are followed, and stay.
+/// Returns the file that a path would create. Dangling links are followed and kept.
 fn target_of(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -176,7 +176,7 @@ fn target_of(path: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::InvalidFilename.into())
 }
 
-/// A device, a pipe or a socket. A pipe waits until somebody reads it.
+/// Opens a device, a pipe or a socket. Opening a pipe waits for its reader.
 fn open_stream(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -198,7 +198,7 @@ fn through(out: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<(
     out.flush()
 }
 
-/// Turns a broken pipe into success: its reader has seen enough.
+/// Turns a broken pipe into success: its reader has closed it on purpose.
 fn quiet(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -209,7 +209,7 @@ fn quiet(written: io::Result<()>) -> io::Result<()> {
 /// Prints to standard output.
 ///
 /// # Errors
-/// If it cannot be written, unless the reader has seen enough.
+/// If standard output cannot be written, unless the reader has closed the pipe.
 pub(crate) fn to_stdout(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
 ) -> Result<(), String> {
@@ -217,12 +217,12 @@ pub(crate) fn to_stdout(
     quiet(write(&mut out).and_then(|()| out.flush())).map_err(|error| format!("standard output: {error}"))
 }
 
-/// Prints a line to standard output; see `say!`.
+/// Prints a line to standard output. The macro `say!` calls this.
 pub(crate) fn line(text: Arguments<'_>) -> Result<(), String> {
     quiet(writeln!(io::stdout().lock(), "{text}")).map_err(|error| format!("standard output: {error}"))
 }
 
-/// Prints a line to standard error. A failure is ignored, as there is no other place to report it.
+/// Prints a line to standard error. Ignores failures, because there is no other place to report them.
 pub(crate) fn complain(kind: StyledObject<&str>, text: impl Display) {
     let _ = writeln!(io::stderr(), "{} {text}", kind.for_stderr());
 }

@@ -1,5 +1,5 @@
-//! Shows the loader's warnings on stderr, each once. From some moment on all of the loader's spans can be
-//! recorded, too.
+//! Shows each of the loader's warnings once on standard error. On request it also passes all of the loader's spans to a
+//! recorder.
 
 use crate::output;
 use gpufeed::internals::Shown;
@@ -10,26 +10,27 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Most different ones that are shown: thousands of files may be damaged.
+/// The most different warnings that are shown, because thousands of files may be damaged.
 const MOST: usize = 20;
 
-/// Receives what the loader says and passes it on to a recorder, once there is one.
+/// The process's subscriber. Prints warnings, and passes everything on to a recorder if there is one.
 struct Warnings {
     shown: Mutex<HashSet<String>>,
 }
 
 type Recorder = Box<dyn Subscriber + Send + Sync>;
 
-/// A process's subscriber can be set once, and a trace begins after everything that is measured.
+/// The recorder is separate because a process's subscriber can be set only once, and a trace begins after all
+/// measurements.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
 /// Shows warnings from now on.
 pub(crate) fn show() {
-    // No other subscriber has been set before.
+    // Fails if the process already has a subscriber, which then stays.
     let _ = tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() });
 }
 
-/// Hands everything to `recorder`, too, from now on.
+/// Passes all spans and events to `recorder` from now on.
 pub(crate) fn record(recorder: Recorder) {
     if RECORDER.set(recorder).is_ok() {
         tracing::callsite::rebuild_interest_cache();
@@ -105,7 +106,7 @@ impl Warnings {
     }
 }
 
-/// An event's message, and its fields as they follow it.
+/// An event's message, and the text of its fields.
 #[derive(Default)]
 struct Line {
     message: String,
@@ -114,7 +115,7 @@ struct Line {
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Names of files may hold what a terminal would obey.
+        // Names of files may contain control characters.
         let value = Shown(format_args!("{value:?}"));
         match field.name() {
             "message" => self.message = value.to_string(),

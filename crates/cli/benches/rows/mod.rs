@@ -1,5 +1,5 @@
-//! Criterion's rows of one group, and what they gave as a table: bytes moved, GB/s, share of the row whose name begins
-//! with `copy`.
+//! Rows of one criterion group, and a table of their results: bytes moved, GB/s, and the share of the rate of the row
+//! whose name begins with `copy`.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Throughput};
@@ -9,7 +9,7 @@ use std::time::Duration;
 struct Row {
     name: &'static str,
     bytes: u64,
-    /// Seconds of one batch, a number for each of criterion's samples.
+    /// Seconds of one batch, for each of criterion's samples.
     seconds: Vec<f64>,
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn median(numbers: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Criterion's rows of an adapter, and what they gave for the table.
+/// The rows of one criterion group, with their results.
 pub(crate) struct Rows<'a> {
     pub(crate) group: BenchmarkGroup<'a, WallTime>,
     rows: Vec<Row>,
@@ -30,7 +30,7 @@ impl<'a> Rows<'a> {
         Rows { group, rows: Vec::new() }
     }
 
-    /// `work` says what so many batches took.
+    /// Measures a row. `work` does the given number of batches and returns the time that they took.
     pub(crate) fn add(&mut self, name: &'static str, bytes: u64, mut work: impl FnMut(u64) -> Duration) {
         let mut seconds = Vec::new();
         self.group.throughput(Throughput::BytesDecimal(bytes));

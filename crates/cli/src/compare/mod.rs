@@ -1,12 +1,14 @@
-//! `gpufeed compare`: two reports of `gpufeed bench`, as ratios with their spread. `rows.rs` says what is compared,
-//! `noise.rs` when a difference counts.
+//! `gpufeed compare`: compares two reports of `gpufeed bench`, as ratios with their spread. `rows.rs` chooses the
+//! numbers to compare, `noise.rs` decides whether a difference counts, and `conditions.rs` finds differences of machine
+//! and settings. Nothing here measures; the reports' types are in `crate::results`.
 
+mod conditions;
 mod noise;
 mod rows;
-mod unlike;
 
-use crate::identity::is_one_file;
-use crate::report::{Report, units};
+use crate::file_identity::is_one_file;
+use crate::results::Report;
+use crate::units;
 use crate::{DONE, FINDINGS, Outcome};
 use console::{Alignment, Style, pad_str, style};
 use gpufeed::internals::Shown;
@@ -38,16 +40,16 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The JSON of `--json`.
 #[derive(Serialize)]
 struct Comparison<'a> {
     a: String,
     b: String,
-    /// Both paths lead to one file, so nothing can differ.
+    /// True if both paths lead to one file, so that nothing can differ.
     one_file: bool,
-    /// What makes it a comparison of unlike things; empty where machine and settings are the same.
-    unlike: Vec<unlike::Difference>,
-    /// Some row's difference is larger than the noise.
+    /// Differences of machine and settings.
+    unlike: Vec<conditions::Difference>,
+    /// True if the difference of some row is larger than the noise.
     differs: bool,
     rows: &'a [Row],
     only_in_a: &'a [String],
@@ -67,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let [a, b] = [&arguments.a, &arguments.b].map(|path| Shown(path.display()));
         return Err(format!("{a} and {b} have no measurement in common: nothing can be compared").into());
     }
-    let unlike = unlike::differences(&a, &b);
+    let unlike = conditions::differences(&a, &b);
     let differs = rows.rows.iter().any(|row| row.verdict.counts());
     if arguments.json {
         let comparison = Comparison {
@@ -92,7 +94,7 @@ fn print(
     arguments: &Arguments,
     reports: [&Report; 2],
     rows: &Rows,
-    unlike: &[unlike::Difference],
+    unlike: &[conditions::Difference],
 ) -> Result<(), String> {
     for (letter, path, report) in [("A", &arguments.a, reports[0]), ("B", &arguments.b, reports[1])] {
         let date = units::date(report.unix_time);
@@ -128,7 +130,7 @@ fn print(
     };
     say!("\n{}", style(line(&head)).dim());
     for (row, cells) in rows.rows.iter().zip(&cells) {
-        say!("{}  {}", line(cells), style_of(row).apply_to(said(row)));
+        say!("{}  {}", line(cells), style_of(row).apply_to(verdict_text(row)));
     }
     for (letter, names) in [("A", &rows.only_in_a), ("B", &rows.only_in_b)] {
         if !names.is_empty() {
@@ -150,7 +152,7 @@ fn cells(row: &Row) -> [String; 5] {
     ]
 }
 
-fn said(row: &Row) -> String {
+fn verdict_text(row: &Row) -> String {
     match row.verdict {
         Verdict::Larger { .. } if row.better() => "better".to_owned(),
         Verdict::Larger { .. } => "worse".to_owned(),

@@ -1,22 +1,22 @@
-//! When a difference is larger than the noise: a test of ranks in its simplest form.
+//! Decides whether a difference is larger than the noise, with the simplest rank test.
 //!
-//! The runs of A and B are alike unless every run of the one is greater than every run of the other. Two sets of n and
-//! m runs of the same thing come out like that by chance with a probability of 2 n! m! / (n + m)!: 1 in 10 for 3 and 3,
-//! 1 in 126 for 5 and 5. It is the most extreme outcome of the Mann-Whitney test, and supposes nothing about how the
-//! noise is distributed; what it cannot see is what lasts for a whole measurement, such as a warmer machine. So
-//! differences of 2 % and less never count.
+//! A difference counts if every run of one side is greater than every run of the other. For n and m runs of the same
+//! thing, the probability of this outcome is 2 n! m! / (n + m)!: 1 in 10 for 3 and 3, 1 in 126 for 5 and 5. It is the
+//! most extreme outcome of the Mann-Whitney test, which assumes nothing about the distribution of the noise. The test
+//! cannot see influences that last for a whole measurement, such as a warmer machine. Therefore differences of 2 % and
+//! less never count.
 
 use serde::Serialize;
 
-/// Medians that are closer than this factor are alike, however little the runs scatter.
+/// Medians closer than this factor count as equal, however little the runs scatter.
 const LEAST: f64 = 1.02;
 
-/// The probability up to which runs apart from each other count.
+/// The probability of a chance result up to which a difference counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Strictness {
-    /// A number that one looks at first: 1 in 10, three runs on each side.
+    /// For a main number: 1 in 10, three runs on each side.
     Headline,
-    /// One of many, where something would always be apart by chance: 1 in 100, five runs on each side.
+    /// For one of many numbers, some of which would differ by chance: 1 in 100, five runs on each side.
     OneOfMany,
 }
 
@@ -32,13 +32,13 @@ impl Strictness {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// Larger than the noise; `chance`: how often alike things come out like that.
+    /// The difference is larger than the noise. `chance` is the probability of such a result for equal things.
     Larger { chance: f64 },
     /// The ranges overlap, or the medians differ by 2 % at most.
     Noise,
-    /// Apart, but alike things would be so too often; `needed` runs on each side would do.
+    /// The runs do not overlap, but this is too likely for equal things; `needed` runs on each side would suffice.
     FewRuns { needed: usize },
-    /// A side has one number alone.
+    /// One side has a single run.
     Once,
 }
 
@@ -66,12 +66,12 @@ pub(crate) fn judge(a: &[f64], b: &[f64], ratio: f64, strictness: Strictness) ->
     Verdict::FewRuns { needed }
 }
 
-/// The least and the greatest.
+/// Returns the least and the greatest run.
 pub(crate) fn range(runs: &[f64]) -> (f64, f64) {
     runs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &run| (low.min(run), high.max(run)))
 }
 
-/// How often all of n runs are above or all below m others where there is no difference: 2 / (n + m choose n).
+/// Returns the probability that n runs are all above or all below m others of the same thing: 2 / (n + m choose n).
 fn chance(n: usize, m: usize) -> f64 {
     (1..=n).fold(2.0, |chance, i| chance * i as f64 / (m + i) as f64)
 }
@@ -86,7 +86,7 @@ mod tests {
         for (n, m, one_in) in [(3, 3, 10.0), (5, 5, 126.0), (2, 5, 10.5), (4, 4, 35.0), (1, 1, 1.0)] {
             assert!((chance(n, m) * one_in - 1.0).abs() < 1e-12, "{n} and {m}");
         }
-        // Counted: how many of the 20 ways to call three of six runs "A" are apart.
+        // Counts by enumeration: in how many of the 20 ways to call three of six runs "A" they do not overlap.
         let apart =
             (0u32..64).filter(|ways| ways.count_ones() == 3).filter(|ways| [0b111, 0b111_000].contains(ways)).count();
         assert!((apart as f64 / 20.0 - chance(3, 3)).abs() < 1e-12);

@@ -1,10 +1,11 @@
-//! What two reports have in common, number by number.
+//! Pairs the numbers that two reports have in common.
 
 use super::noise::{self, Strictness, Verdict, judge};
-use crate::report::{Rate, Report, units};
+use crate::results::{Rate, Report};
+use crate::units;
 use serde::Serialize;
 
-/// What a number counts, and whether more of it is better.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) enum Unit {
     #[serde(rename = "images/s")]
@@ -32,23 +33,24 @@ impl Unit {
     }
 }
 
-/// A number of both reports.
+/// A number that both reports have.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) unit: Unit,
-    /// Medians, where there are runs.
+    /// A's number, the median if there are runs.
     pub(crate) a: f64,
+    /// B's number, like `a`.
     pub(crate) b: f64,
     /// B / A.
     pub(crate) ratio: f64,
-    /// The least run of B by the greatest of A, and the other way round; `None` where a side was measured once.
+    /// B's least run divided by A's greatest, and B's greatest by A's least; `None` if a side was measured once.
     pub(crate) range: Option<(f64, f64)>,
     pub(crate) verdict: Verdict,
 }
 
 impl Row {
-    /// B is on the better side.
+    /// Returns true if B is better.
     pub(crate) fn better(&self) -> bool {
         (self.ratio > 1.0) == self.unit.more_is_better()
     }
@@ -69,7 +71,7 @@ struct Measured<'a> {
     strictness: Strictness,
 }
 
-/// Every number of the one beside the number of the same name of the other.
+/// Pairs every number of A with the number of the same name of B.
 pub(crate) fn compare(a: &Report, b: &Report) -> Rows {
     let (a, b) = (measured(a), measured(b));
     let missing = |from: &[Measured], of: &[Measured]| -> Vec<String> {
@@ -90,7 +92,7 @@ fn row(a: &Measured, b: &Measured) -> Row {
     Row { name: a.name.clone(), unit: a.unit, a: a.value, b: b.value, ratio, range, verdict }
 }
 
-/// Every number of a report that is there: an older one may lack some, which are read as 0.
+/// Returns all numbers that a report has. Those that an older report lacks were read as 0 and are left out.
 fn measured(report: &Report) -> Vec<Measured<'_>> {
     use Strictness::{Headline, OneOfMany};
     use Unit::{Bytes, GigabytesPerSecond, ImagesPerSecond, Seconds};
@@ -147,10 +149,10 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Spread, sample};
+    use crate::results::{Spread, sample};
 
     #[test]
-    fn a_report_is_like_itself() {
+    fn a_report_equals_itself() {
         let report = sample();
         let rows = compare(&report, &report);
         assert!(rows.only_in_a.is_empty() && rows.only_in_b.is_empty());

@@ -1,47 +1,49 @@
-//! The adapters, and which way gpufeed takes on this machine and why.
+//! Lists the adapters, and explains which one gpufeed takes on this machine.
 
-use gpufeed::wgpu::{self, DeviceType, Features, Limits};
+use gpufeed::wgpu::{self, Features, Limits};
 use gpufeed::{ADAPTER_VARIABLE, Backend, Gpu};
 use serde::Serialize;
 
 use super::machine::{self, Machine, Variable};
 
-/// All that is said without a folder: the JSON object.
+/// The result without a data set: the JSON object.
 #[derive(Debug, Serialize)]
 pub(super) struct Survey {
     pub(super) version: &'static str,
     pub(super) machine: Machine,
-    /// APIs that this program was built with.
+    /// The APIs that this program was built with.
     pub(super) backends: Vec<String>,
     pub(super) environment: Vec<Variable>,
     pub(super) adapters: Vec<Adapter>,
     pub(super) path: Path,
-    /// What keeps a GPU from being used, and what to do: exit code 3 if there is one.
+    /// Reasons for which a GPU cannot be used, with advice. With a problem the exit code is 3.
     pub(super) problems: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Adapter {
-    /// What `GPUFEED_ADAPTER` calls it; `None` for what cannot be used.
+    /// Its number for `GPUFEED_ADAPTER`; `None` if it cannot be used.
     pub(super) number: Option<usize>,
     pub(super) name: String,
     pub(super) device_type: String,
     pub(super) backend: String,
     pub(super) driver: String,
-    /// Of PCI; 0 where the API does not tell.
+    /// PCI's number of the vendor; 0 if the API does not report it.
     pub(super) vendor: u32,
+    /// PCI's number of the device; 0 if the API does not report it.
     pub(super) device: u32,
     pub(super) compute_shaders: bool,
-    /// Whether a device was opened, and if not, the driver's reason.
+    /// True if a device was opened.
     pub(super) opens: bool,
+    /// The driver's reason if it was not.
     pub(super) error: Option<String>,
     /// `in place`: shaders read the mapped buffer; `ring and copy`: it is copied to the GPU first.
     pub(super) upload: Option<&'static str>,
     pub(super) limits: Vec<Limit>,
     pub(super) features: Vec<Feature>,
-    /// Whether `Backend::auto()` takes it.
+    /// True if `Backend::auto()` takes it.
     pub(super) taken: bool,
-    /// Why, or why not.
+    /// The reason for `taken`.
     pub(super) why: String,
 }
 
@@ -49,7 +51,7 @@ pub(super) struct Adapter {
 pub(super) struct Limit {
     pub(super) name: &'static str,
     pub(super) value: u64,
-    /// What gpufeed asks for: WebGPU's default.
+    /// The value that gpufeed asks for: WebGPU's default.
     pub(super) needed: u64,
 }
 
@@ -57,11 +59,11 @@ pub(super) struct Limit {
 pub(super) struct Feature {
     pub(super) name: &'static str,
     pub(super) there: bool,
-    /// What it is good for here.
+    /// Its use in gpufeed.
     pub(super) used_for: &'static str,
 }
 
-/// What `Backend::auto()` gives.
+/// The result of `Backend::auto()`.
 #[derive(Debug, Serialize)]
 pub(super) struct Path {
     /// `cpu`, `vulkan`, `metal`, `dx12` or `gl`; `None` if it fails.
@@ -70,10 +72,11 @@ pub(super) struct Path {
     /// `shaders`, `CPU executor`, or `CPU executor, batches copied up`.
     pub(super) executor: Option<&'static str>,
     pub(super) upload: Option<&'static str>,
-    /// One sentence.
+    /// The explanation, one sentence.
     pub(super) why: String,
 }
 
+/// Lists the adapters and explains the choice. The problems are left empty.
 pub(super) fn survey() -> Survey {
     let (computing, others) = Gpu::enumerate_all();
     let auto = Backend::auto();
@@ -91,17 +94,16 @@ pub(super) fn survey() -> Survey {
     }
     let path = path(&auto, &adapters);
     let machine = machine::machine();
-    let problems = problems(&machine, &infos, &adapters, &path);
     let backends = wgpu::Instance::enabled_backend_features();
     let backends = backends.iter_names().map(|(name, _)| name.to_lowercase()).collect();
     let environment = machine::environment();
-    Survey { version: env!("CARGO_PKG_VERSION"), machine, backends, environment, adapters, path, problems }
+    Survey { version: env!("CARGO_PKG_VERSION"), machine, backends, environment, adapters, path, problems: Vec::new() }
 }
 
 impl Adapter {
     fn of(adapter: &wgpu::Adapter, number: Option<usize>) -> Adapter {
         let info = adapter.get_info();
-        // A listed driver may still refuse: only opening tells.
+        // A listed driver may still refuse to open a device.
         let opened = number.map(|_| Gpu::open(adapter));
         let upload = opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(upload);
         Adapter {
@@ -123,7 +125,7 @@ impl Adapter {
         }
     }
 
-    fn is_software(&self) -> bool {
+    pub(super) fn is_software(&self) -> bool {
         self.device_type == "Cpu"
     }
 }
@@ -132,37 +134,37 @@ fn upload(gpu: &Gpu) -> &'static str {
     if gpu.mappable() { "in place" } else { "ring and copy" }
 }
 
-/// Those that decide how large batches and slots may be, and what shaders need.
+/// Returns the limits that bound batches and slots, and those that shaders need.
 fn limits(there: &Limits) -> Vec<Limit> {
     let needed = Limits::default();
-    let of = |name, value: fn(&Limits) -> u64| Limit { name, value: value(there), needed: value(&needed) };
+    let limit = |name, value: fn(&Limits) -> u64| Limit { name, value: value(there), needed: value(&needed) };
     vec![
-        of("max_buffer_size", |limits| limits.max_buffer_size),
-        of("max_storage_buffer_binding_size", |limits| limits.max_storage_buffer_binding_size),
-        of("max_storage_buffers_per_shader_stage", |limits| limits.max_storage_buffers_per_shader_stage.into()),
-        of("max_compute_invocations_per_workgroup", |limits| limits.max_compute_invocations_per_workgroup.into()),
-        of("max_compute_workgroup_storage_size", |limits| limits.max_compute_workgroup_storage_size.into()),
-        of("max_compute_workgroups_per_dimension", |limits| limits.max_compute_workgroups_per_dimension.into()),
+        limit("max_buffer_size", |limits| limits.max_buffer_size),
+        limit("max_storage_buffer_binding_size", |limits| limits.max_storage_buffer_binding_size),
+        limit("max_storage_buffers_per_shader_stage", |limits| limits.max_storage_buffers_per_shader_stage.into()),
+        limit("max_compute_invocations_per_workgroup", |limits| limits.max_compute_invocations_per_workgroup.into()),
+        limit("max_compute_workgroup_storage_size", |limits| limits.max_compute_workgroup_storage_size.into()),
+        limit("max_compute_workgroups_per_dimension", |limits| limits.max_compute_workgroups_per_dimension.into()),
     ]
 }
 
 fn features(there: Features) -> Vec<Feature> {
-    let of = |name, feature, used_for| Feature { name, there: there.contains(feature), used_for };
+    let feature = |name, feature, used_for| Feature { name, there: there.contains(feature), used_for };
     vec![
-        of(
+        feature(
             "MAPPABLE_PRIMARY_BUFFERS",
             Features::MAPPABLE_PRIMARY_BUFFERS,
             "on unified memory shaders read the pixels where the workers wrote them, without a copy",
         ),
-        of("TIMESTAMP_QUERY", Features::TIMESTAMP_QUERY, "GPU time of each pass; without it wall time"),
-        of("SHADER_F16", Features::SHADER_F16, "nothing: f16 is packed in integers, everywhere to the same bits"),
-        of("SUBGROUP", Features::SUBGROUP, "nothing yet: sums are made in workgroup memory"),
+        feature("TIMESTAMP_QUERY", Features::TIMESTAMP_QUERY, "GPU time of each pass; without it wall time"),
+        feature("SHADER_F16", Features::SHADER_F16, "nothing: f16 is packed in integers, everywhere to the same bits"),
+        feature("SUBGROUP", Features::SUBGROUP, "nothing yet: sums are made in workgroup memory"),
     ]
 }
 
-/// Why an adapter is taken or not, by the rules of `Backend::auto()`.
+/// Explains why an adapter is taken or not, by the rules of `Backend::auto()`.
 fn reason(adapter: &Adapter, another: bool) -> String {
-    let named = asked_for();
+    let named = named_adapter();
     if let Some(error) = &adapter.error {
         return format!("it gives no device: {error}");
     }
@@ -183,8 +185,8 @@ fn reason(adapter: &Adapter, another: bool) -> String {
     }
 }
 
-/// What `GPUFEED_ADAPTER` says, if it says something.
-fn asked_for() -> Option<String> {
+/// Returns the value of `GPUFEED_ADAPTER` if it is not empty.
+fn named_adapter() -> Option<String> {
     std::env::var(ADAPTER_VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
@@ -196,7 +198,7 @@ fn path(auto: &gpufeed::Result<Backend>, adapters: &[Adapter]) -> Path {
             let because = taken.map_or_else(String::new, |adapter| format!(": {}", adapter.why));
             format!("Backend::auto() takes {}{because}", gpu.info().name)
         }
-        Ok(_) => format!("Backend::auto() takes the CPU: {}", why_cpu(adapters, asked_for())),
+        Ok(_) => format!("Backend::auto() takes the CPU: {}", why_cpu(adapters, named_adapter())),
     };
     let (backend, executor, upload) = match auto {
         Err(_) => (None, None, None),
@@ -211,8 +213,9 @@ fn path(auto: &gpufeed::Result<Backend>, adapters: &[Adapter]) -> Path {
     Path { backend: backend.map(str::to_owned), adapter, executor, upload, why }
 }
 
-fn why_cpu(adapters: &[Adapter], asked_for: Option<String>) -> String {
-    if let Some(name) = asked_for {
+/// Explains why `Backend::auto()` takes the CPU.
+fn why_cpu(adapters: &[Adapter], named: Option<String>) -> String {
+    if let Some(name) = named {
         return format!("{ADAPTER_VARIABLE}={name} asks for it");
     }
     let names = |wanted: fn(&&Adapter) -> bool| {
@@ -231,94 +234,9 @@ fn why_cpu(adapters: &[Adapter], asked_for: Option<String>) -> String {
     }
 }
 
-/// Where a GPU should be usable and is not.
-fn problems(machine: &Machine, infos: &[wgpu::AdapterInfo], adapters: &[Adapter], path: &Path) -> Vec<String> {
-    let mut problems = Vec::new();
-    if path.backend.is_none() {
-        problems.push(format!("{}; choose an adapter of the list, or unset {ADAPTER_VARIABLE}", path.why));
-    }
-    for adapter in adapters.iter().filter(|adapter| adapter.error.is_some()) {
-        problems.push(format!("{} ({}): {}; update its driver", adapter.name, adapter.backend, adapter.why));
-    }
-    let hardware = |vendor: u32| infos.iter().any(|i| i.vendor == vendor && i.device_type != DeviceType::Cpu);
-    for device in machine.devices.iter().filter(|device| !hardware(device.vendor)) {
-        let Some((vendor, advice)) = advice(device.vendor) else { continue };
-        let bound = match &device.kernel_driver {
-            Some(driver) => format!("the kernel's driver {driver} is bound to it"),
-            None => "no driver of the kernel's is bound to it".to_owned(),
-        };
-        problems.push(format!(
-            "{vendor}'s device {:04x} at {} has no adapter ({bound}): {advice}",
-            device.device, device.address
-        ));
-    }
-    if !problems.is_empty() {
-        for node in &machine.render_nodes {
-            if let Some(error) = &node.error {
-                let node = node.path.display();
-                problems.push(format!(
-                    "{node}: {error}; add the user to the groups render and video, or give the container the device"
-                ));
-            }
-        }
-    }
-    problems
-}
-
-/// The vendor of a PCI number, and what its devices need on Linux. Others are screens of servers and virtual machines.
-fn advice(vendor: u32) -> Option<(&'static str, &'static str)> {
-    match vendor {
-        0x10de => Some((
-            "NVIDIA",
-            "install NVIDIA's driver with its Vulkan part (nvidia_icd.json) and the loader (libvulkan1); in a container set NVIDIA_DRIVER_CAPABILITIES=all, for the default leaves graphics out",
-        )),
-        0x1002 => Some(("AMD", "install Mesa's Vulkan drivers (mesa-vulkan-drivers) and the loader (libvulkan1)")),
-        0x8086 => Some(("Intel", "install Mesa's Vulkan drivers (mesa-vulkan-drivers) and the loader (libvulkan1)")),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::machine::{Device, RenderNode};
-
-    fn machine(vendor: u32) -> Machine {
-        Machine {
-            os: String::new(),
-            cpu: String::new(),
-            cores: 1,
-            memory_bytes: 0,
-            memory_available_bytes: 0,
-            memory_limit_bytes: None,
-            devices: vec![Device { address: "0000:01:00.0".to_owned(), vendor, device: 0x2335, kernel_driver: None }],
-            vulkan_drivers: Vec::new(),
-            render_nodes: vec![RenderNode {
-                path: "/dev/dri/renderD128".into(),
-                error: Some("Permission denied".to_owned()),
-            }],
-        }
-    }
-
-    fn cpu() -> Path {
-        Path {
-            backend: Some("cpu".to_owned()),
-            adapter: None,
-            executor: Some("CPU executor"),
-            upload: None,
-            why: String::new(),
-        }
-    }
-
-    #[test]
-    fn a_device_without_an_adapter_is_a_problem_with_its_remedy() {
-        let found = problems(&machine(0x10de), &[], &[], &cpu());
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].contains("NVIDIA's device 2335 at 0000:01:00.0") && found[0].contains("nvidia_icd.json"));
-        assert!(found[1].contains("renderD128: Permission denied") && found[1].contains("render"));
-        // A server's screen.
-        assert!(problems(&machine(0x1a03), &[], &[], &cpu()).is_empty());
-    }
 
     fn adapter(name: &str, compute_shaders: bool) -> Adapter {
         Adapter {

@@ -1,17 +1,17 @@
-//! A file or a sample to look at.
+//! A file or a sample to inspect.
 
 use std::path::{Path, PathBuf};
 
-/// A file to look at.
+/// A file or a sample to inspect.
 pub(super) struct Entry {
     pub(super) path: PathBuf,
     /// The path below the folder.
     pub(super) name: String,
-    /// Whose sample it is.
+    /// The class whose sample it is.
     pub(super) class: Option<String>,
-    /// Why the system does not lead to it: a dangling link.
+    /// The system's reason if it cannot be reached: a dangling link.
     pub(super) error: Option<String>,
-    /// Its place in the data set, where it is not a file of a folder.
+    /// Its index in the data set, if it is not a file of a folder.
     pub(super) sample: Option<usize>,
 }
 
@@ -20,8 +20,8 @@ impl Entry {
         Entry { name: below(root, &path), path, class: None, error, sample: None }
     }
 
-    /// The format that the name's extension stands for.
-    pub(super) fn claimed(&self) -> Option<&'static str> {
+    /// Returns the format that the name's extension claims.
+    pub(super) fn claimed_format(&self) -> Option<&'static str> {
         let extension = self.path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
             "jpg" | "jpeg" | "jpe" | "jfif" => "JPEG",
@@ -36,7 +36,7 @@ impl Entry {
     }
 }
 
-/// The path below `root`, with '/' on every system.
+/// Returns the path below `root`, with '/' on every system.
 pub(super) fn below(root: &Path, path: &Path) -> String {
     let parts = path.strip_prefix(root).unwrap_or(path).iter();
     parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")

@@ -1,4 +1,4 @@
-//! Looks at one file: recognises it by its bytes and decodes all of it.
+//! Inspects files: recognises each by its first bytes and decodes all of it.
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,30 +8,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
 use gpufeed::{Dataset, Error, Label, SampleData};
+use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::content::{content, samples};
 use super::entry::Entry;
-use super::jpeg;
-use super::kind::{Kind, Verdict};
-use super::report::Report;
-use crate::identity::identity;
+use super::file_report::FileReport;
+use super::finding::{Finding, Verdict};
+use super::listing::Listing;
+use super::progress::progress;
+use super::unknown_file::identify;
+use super::{jpeg, pixel_format};
+use crate::file_identity::identity;
 
 /// Images with more pixels than this are decoded one at a time, so that memory does not grow with the threads.
 const LARGE_PIXELS: u64 = 1 << 24;
 
-/// One thread's memory.
+/// The memory of one thread.
 #[derive(Default)]
 pub(super) struct Worker {
     bytes: Vec<u8>,
     scratch: Scratch,
 }
 
-/// Settings, and the turn of those that decode a large image.
+/// The settings of all threads, and the lock that serialises large images.
 pub(super) struct Inspector {
     options: DecodeOptions,
     large: Mutex<()>,
-    /// The data set of the entries that are not files of a folder.
+    /// The data set, if its entries are samples instead of files of a folder.
     data: Option<Arc<dyn Dataset>>,
 }
 
@@ -39,14 +42,14 @@ impl Inspector {
     pub(super) fn new(max_pixels: u64, data: Option<Arc<dyn Dataset>>) -> Inspector {
         let mut options = DecodeOptions::default();
         options.max_pixels = max_pixels;
-        // Whoever raises the one means to have such images decoded.
+        // A raised `max_pixels` means that such images are to be decoded, so it raises the memory limit, too.
         options.max_decode_bytes = options.max_decode_bytes.max(max_pixels.saturating_mul(12));
         Inspector { options, large: Mutex::new(()), data }
     }
 
-    /// Looks at a file. A panic, which none is known to cause, is the file's finding.
-    pub(super) fn inspect(&self, entry: &Entry, worker: &mut Worker) -> Report {
-        let mut report = Report::of(entry);
+    /// Inspects one entry. A panic, which no known file causes, becomes the file's finding.
+    pub(super) fn inspect(&self, entry: &Entry, worker: &mut Worker) -> FileReport {
+        let mut report = FileReport::new(entry);
         let work = || self.look(entry, worker, &mut report);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             let text =
@@ -58,12 +61,12 @@ impl Inspector {
         report
     }
 
-    fn look(&self, entry: &Entry, worker: &mut Worker, report: &mut Report) {
+    fn look(&self, entry: &Entry, worker: &mut Worker, report: &mut FileReport) {
         if let Some(error) = &entry.error {
             return report.refuse(Verdict::Unreadable, error.as_str());
         }
         let read = match (&self.data, entry.sample) {
-            (Some(data), Some(index)) => sample(&**data, index, &mut worker.bytes, report),
+            (Some(data), Some(index)) => read_sample(&**data, index, &mut worker.bytes, report),
             _ => self.read(&entry.path, &mut worker.bytes, report).map_err(|error| error.to_string()),
         };
         match read {
@@ -77,9 +80,9 @@ impl Inspector {
         }
     }
 
-    /// Reads the whole file if it is an image by its first bytes; otherwise the report says what it is.
-    fn read(&self, path: &Path, bytes: &mut Vec<u8>, report: &mut Report) -> std::io::Result<Option<ImageFormat>> {
-        // A pipe or a device is an error of this.
+    /// Reads the whole file if its first bytes are those of an image. Otherwise the report gets a verdict.
+    fn read(&self, path: &Path, bytes: &mut Vec<u8>, report: &mut FileReport) -> std::io::Result<Option<ImageFormat>> {
+        // `open` refuses pipes and devices.
         let (mut file, metadata) = gpufeed::internals::regular_file::open(path)?;
         report.bytes = metadata.len();
         report.identity = identity(&metadata);
@@ -90,7 +93,7 @@ impl Inspector {
         bytes.clear();
         file.by_ref().take(64).read_to_end(bytes)?;
         let Some(format) = ImageFormat::recognise(bytes) else {
-            report.refuse(content(bytes).0, content(bytes).1);
+            report.refuse(identify(bytes).0, identify(bytes).1);
             return Ok(None);
         };
         if metadata.len() > MAX_FILE_BYTES {
@@ -104,46 +107,52 @@ impl Inspector {
         Ok(Some(format))
     }
 
-    fn image(&self, format: ImageFormat, worker: &mut Worker, report: &mut Report) {
+    fn image(&self, format: ImageFormat, worker: &mut Worker, report: &mut FileReport) {
         let bytes = &worker.bytes;
         match format {
             ImageFormat::Jpeg => report.jpeg = jpeg::frame(bytes),
-            _ => samples(bytes, format, report),
+            _ => pixel_format::inspect(bytes, format, report),
         }
         let found = match probe(bytes, &self.options) {
             Ok(found) => found,
-            Err(error) => return report.refuse_by(&error, bytes),
+            Err(error) => return report.refuse_with(&error, bytes),
         };
         report.width = Some(found.width.into());
         report.height = Some(found.height.into());
         report.orientation = Some(found.orientation());
-        // Turning the pixels cannot fail; leaving them saves memory.
+        // Ignoring the orientation saves memory, and turning pixels cannot fail.
         let mut options = self.options;
         options.exif = Orientation::Ignore;
         let stopped = report.jpeg.as_ref().and_then(|frame| jpeg::with_stop(frame, bytes));
         if let Some(stopped) = &stopped
-            && self.whole(stopped, &found, &options, &mut worker.scratch).is_ok()
+            && self.decode_whole(stopped, &found, &options, &mut worker.scratch).is_ok()
         {
             return;
         }
-        let decoded = self.whole(bytes, &found, &options, &mut worker.scratch);
+        let decoded = self.decode_whole(bytes, &found, &options, &mut worker.scratch);
         if decoded.is_ok() && stopped.is_some() {
-            report.findings.push(Kind::GrayRest);
+            report.findings.push(Finding::GrayRest);
         }
         if let Err(error) = decoded {
-            report.refuse_by(&error, bytes);
+            report.refuse_with(&error, bytes);
             if pixels(&found) > LARGE_PIXELS {
                 return;
             }
             options.truncated = Truncated::Fill;
-            let filled = self.whole(bytes, &found, &options, &mut worker.scratch);
+            let filled = self.decode_whole(bytes, &found, &options, &mut worker.scratch);
             report.fill_keeps = Some(filled.is_ok());
             report.fill_error = filled.err().map(|error| error.to_string());
         }
     }
 
     /// Decodes every pixel.
-    fn whole(&self, bytes: &[u8], found: &Probe, options: &DecodeOptions, scratch: &mut Scratch) -> Result<(), Error> {
+    fn decode_whole(
+        &self,
+        bytes: &[u8],
+        found: &Probe,
+        options: &DecodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
         let as_stored = probe(bytes, options)?;
         let region = Rect { left: 0, top: 0, width: as_stored.width, height: as_stored.height };
         if pixels(found) <= LARGE_PIXELS {
@@ -154,13 +163,32 @@ impl Inspector {
     }
 }
 
-/// Reads a sample of a data set if it is an image by its first bytes; otherwise the report says what it is. Pixels are what
-/// they are.
-fn sample(
+/// Inspects every entry on the threads of the current pool. Reports are in the order of the listing.
+pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Vec<FileReport> {
+    let inspector = Inspector::new(max_pixels, listing.data.clone());
+    let what = if listing.data.is_some() { "samples" } else { "files" };
+    let bar = progress(listing.entries.len(), what);
+    // A panic becomes a finding. The default hook would also print it across the progress bar.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let reports = listing
+        .entries
+        .par_iter()
+        .map_init(Worker::default, |worker, entry| inspector.inspect(entry, worker))
+        .inspect(|_| bar.inc(1))
+        .collect();
+    std::panic::set_hook(hook);
+    bar.finish_and_clear();
+    reports
+}
+
+/// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels
+/// are described and need no decoding.
+fn read_sample(
     data: &dyn Dataset,
     index: usize,
     bytes: &mut Vec<u8>,
-    report: &mut Report,
+    report: &mut FileReport,
 ) -> Result<Option<ImageFormat>, String> {
     let mut buffer = std::mem::take(bytes);
     let sample = data.read(index, &mut buffer).map_err(|error| error.to_string())?;
@@ -171,7 +199,7 @@ fn sample(
     match sample.data {
         SampleData::Encoded(file) => {
             report.bytes = file.len() as u64;
-            // The data set may have it somewhere else than in the buffer.
+            // The data set may have returned memory other than the buffer.
             *bytes = file.to_vec();
         }
         SampleData::Pixels(pixels) => {
@@ -185,7 +213,7 @@ fn sample(
     let recognised = ImageFormat::recognise(bytes);
     match recognised {
         None if bytes.is_empty() => report.refuse(Verdict::Empty, "0 bytes"),
-        None => report.refuse(content(bytes).0, content(bytes).1),
+        None => report.refuse(identify(bytes).0, identify(bytes).1),
         Some(_) => {}
     }
     Ok(recognised)

@@ -1,19 +1,19 @@
-//! A JPEG's markers, as far as the library's probe does not tell: how it is coded, its samples and its quality.
+//! Facts from a JPEG's markers that the library's probe does not report: coding, sampling, quality.
 
 use serde::Serialize;
 
-/// What the frame header, the quantisation table of the first component and Adobe's marker say.
+/// The facts of a JPEG's frame header, and the quality by its first quantisation table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Frame {
     pub(super) coding: Coding,
     /// Arithmetic instead of Huffman coding.
     pub(super) arithmetic: bool,
-    /// Bits a sample; 8 nearly always.
+    /// Bits per sample; 8 in nearly all files.
     pub(super) precision: u8,
     pub(super) components: u8,
-    /// `4:2:0`, `4:2:2`, `4:4:4`, ...; `gray` for one component; the factors themselves where there is no such name.
+    /// `4:2:0`, `4:2:2`, `4:4:4`, ...; `gray` for one component; the sampling factors if there is no such name.
     pub(super) subsampling: String,
-    /// libjpeg's scale, 1 to 100, whose table of luminance is nearest; `None` without such a table.
+    /// The quality on libjpeg's scale, 1 to 100, with the most similar luminance table; `None` without a table.
     pub(super) quality: Option<u8>,
 }
 
@@ -40,7 +40,7 @@ impl Coding {
 }
 
 impl Frame {
-    /// Why no decoder of gpufeed's reads it, if that is so whatever its data.
+    /// Returns the reason if none of gpufeed's decoders supports this kind of JPEG.
     pub(super) fn unsupported(&self) -> Option<String> {
         if self.arithmetic {
             return Some("arithmetic coding".to_owned());
@@ -89,11 +89,11 @@ pub(super) fn frame(bytes: &[u8]) -> Option<Frame> {
     Some(frame)
 }
 
-/// The same file with 128 one bits in front of its last end-of-image marker; `None` where that would tell nothing.
+/// Returns the file with 128 one bits inserted before its last end-of-image marker; `None` if that would prove nothing.
 ///
-/// Decoders fill with gray what a scan lacks if the marker stands behind it, without an error. A code of ones alone is in no
-/// Huffman table (ITU-T T.81, annex C): if the scan's data were there, nobody reads these bits; if not, decoding fails on
-/// them. In a progressive file only one of many scans would be looked at.
+/// If a scan's data end early and an end marker follows, decoders fill the rest with gray and report no error. No
+/// Huffman table has a code of ones alone (ITU-T T.81, annex C). So if the data are complete, nobody reads these bits;
+/// if not, decoding fails on them. In a progressive file this would test only one of many scans.
 pub(super) fn with_stop(frame: &Frame, bytes: &[u8]) -> Option<Vec<u8>> {
     if !matches!(frame.coding, Coding::Baseline | Coding::Extended) || frame.arithmetic {
         return None;
@@ -102,7 +102,7 @@ pub(super) fn with_stop(frame: &Frame, bytes: &[u8]) -> Option<Vec<u8>> {
     Some([&bytes[..end], &[0xFF, 0].repeat(16), &bytes[end..]].concat())
 }
 
-/// The frame of a SOF segment, and the number of its first component's table.
+/// Reads a SOF segment, and the number of its first component's quantisation table.
 fn frame_header(marker: u8, payload: &[u8]) -> Option<(Frame, usize)> {
     let (&[precision, _, _, _, _, components], rest) = payload.split_first_chunk::<6>()?;
     let coding = match marker & 0x07 {
@@ -120,7 +120,7 @@ fn frame_header(marker: u8, payload: &[u8]) -> Option<(Frame, usize)> {
     let table = rest.get(2).map_or(0, |&number| usize::from(number));
     // SOF9 to SOF15 are the arithmetic twins of SOF1 to SOF7; there is no SOF8.
     let frame = Frame {
-        // SOF9 is sequential, and without a baseline twin.
+        // SOF9 is sequential and has no baseline twin.
         coding: if marker == 0xC9 { Coding::Extended } else { coding },
         arithmetic: marker > 0xC8,
         precision,
@@ -131,7 +131,7 @@ fn frame_header(marker: u8, payload: &[u8]) -> Option<(Frame, usize)> {
     Some((frame, table))
 }
 
-/// The usual name of the sampling factors (columns, rows) of each component.
+/// Names the sampling factors, which are (columns, rows) of each component.
 fn subsampling(factors: &[(u8, u8)]) -> String {
     let name = match factors {
         [_] => Some("gray"),
@@ -157,7 +157,7 @@ fn subsampling(factors: &[(u8, u8)]) -> String {
     name.map_or_else(listed, str::to_owned)
 }
 
-/// Takes the sums of the tables of a DQT segment, the first of each number.
+/// Sums the tables of a DQT segment. The first table of each number counts.
 fn quantisation(mut payload: &[u8], sums: &mut [Option<u32>; 4]) {
     while let Some((&head, rest)) = payload.split_first() {
         let bytes = if head >> 4 == 0 { 64 } else { 128 };
@@ -181,8 +181,8 @@ const LUMINANCE: [u32; 64] = [
     72, 92, 95, 98, 112, 100, 103, 99,
 ];
 
-/// The quality at which libjpeg's table has the sum that is nearest. The sum falls with the quality, so one number tells;
-/// of a table by another rule (Photoshop's, mozjpeg's) it is an estimate.
+/// The quality at which libjpeg's table has the sum that is nearest. The sum falls with the quality, so one number
+/// tells; of a table by another rule (Photoshop's, mozjpeg's) it is an estimate.
 fn quality(sum: u32) -> u8 {
     let at = |quality: u32| -> u32 {
         let scale = if quality < 50 { 5000 / quality } else { 200 - 2 * quality };

@@ -1,4 +1,4 @@
-//! The machine without wgpu: cores, memory, drivers' files, devices on PCI, variables of the environment.
+//! Describes the machine without wgpu: cores, memory, drivers' files, PCI devices, variables of the environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use sysinfo::{CpuRefreshKind, System};
 pub(super) struct Machine {
     pub(super) os: String,
     pub(super) cpu: String,
-    /// That this process may use; as many workers by default.
+    /// The cores that this process may use, which is the default number of workers.
     pub(super) cores: usize,
     pub(super) memory_bytes: u64,
     pub(super) memory_available_bytes: u64,
-    /// A container's limit, where it is below the machine's memory.
+    /// The container's limit, if it is below the machine's memory.
     pub(super) memory_limit_bytes: Option<u64>,
-    /// Display and accelerator devices; empty except on Linux.
+    /// Displays and accelerators; empty except on Linux.
     pub(super) devices: Vec<Device>,
-    /// Files by which Vulkan's loader finds its drivers; empty except on Linux.
+    /// The files that tell Vulkan's loader its drivers; empty except on Linux.
     pub(super) vulkan_drivers: Vec<PathBuf>,
-    /// `/dev/dri/renderD*` and its like, and whether this user may open it; empty except on Linux.
+    /// `/dev/dri/renderD*` and similar files, with the error of opening each; empty except on Linux.
     pub(super) render_nodes: Vec<RenderNode>,
 }
 
@@ -30,18 +30,18 @@ pub(super) struct Device {
     pub(super) address: String,
     pub(super) vendor: u32,
     pub(super) device: u32,
-    /// The kernel's driver that is bound to it.
+    /// The kernel driver bound to it.
     pub(super) kernel_driver: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct RenderNode {
     pub(super) path: PathBuf,
-    /// The system's reason why it cannot be opened.
+    /// The system's error if it cannot be opened.
     pub(super) error: Option<String>,
 }
 
-/// A variable of the environment that is set and matters.
+/// A variable of the environment that is set and affects gpufeed.
 #[derive(Debug, Serialize)]
 pub(super) struct Variable {
     pub(super) name: &'static str,
@@ -71,14 +71,14 @@ pub(super) fn machine() -> Machine {
     }
 }
 
-/// What lies in a folder, sorted; nothing where it cannot be listed.
+/// Lists a folder, sorted; nothing if it cannot be listed.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
     found.sort_unstable();
     found
 }
 
-/// Display controllers (class 03) and accelerators (class 12) below Linux's folder of PCI devices.
+/// Finds display controllers (class 03) and accelerators (class 12) in Linux's folder of PCI devices.
 fn devices(folder: &Path) -> Vec<Device> {
     let number = |device: &Path, file: &str| {
         let text = fs::read_to_string(device.join(file)).ok()?;
@@ -112,7 +112,7 @@ fn render_nodes() -> Vec<RenderNode> {
     nodes.filter(is_node).map(node).collect()
 }
 
-/// Those that gpufeed, wgpu 30 or a driver reads.
+/// The variables that gpufeed, wgpu 30 or a driver reads, and their effects.
 const VARIABLES: [(&str, &str); 24] = [
     ("GPUFEED_ADAPTER", "chooses what Backend::auto() takes: cpu, a number, or part of an adapter's name"),
     ("WGPU_BACKEND", "only adapters of these APIs are looked for"),

@@ -1,22 +1,33 @@
-//! `gpufeed doctor`: which adapter is taken and why; with a folder, what is wrong with its files.
+//! `gpufeed doctor`: the adapters and the machine, or the faults of a data set's files.
+//!
+//! Without a data set, `adapters.rs` lists the adapters and explains the choice, `machine.rs` describes the machine,
+//! and `problems.rs` says why a GPU cannot be used. With one, `listing.rs` lists its entries (`entry.rs`), and
+//! `inspect.rs` makes a `file_report.rs` of each with `jpeg.rs`, `pixel_format.rs` and `unknown_file.rs`;
+//! `duplicates.rs` groups equal files, `summary.rs` counts everything, `finding.rs` names the findings with their
+//! advice, and `progress.rs` is the bar. Both results are JSON objects; `print.rs` turns them into text. Nothing here
+//! changes a file.
 
 mod adapters;
-mod content;
+mod duplicates;
 mod entry;
+mod file_report;
+mod finding;
 mod inspect;
 mod jpeg;
-mod kind;
+mod listing;
 mod machine;
+mod pixel_format;
 mod print;
-mod report;
-mod scan;
+mod problems;
+mod progress;
 mod summary;
+mod unknown_file;
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::{DONE, FAILED, FINDINGS, Outcome, source};
+use crate::{DONE, FAILED, FINDINGS, Outcome, dataset};
 use gpufeed::dataset::Format;
 
 /// Says which adapters there are and which one is taken; with a data set, what is wrong with its files.
@@ -44,31 +55,31 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.data {
-        Some(data) => look_through(data, arguments),
-        None => look_at_machine(arguments),
+        Some(data) => inspect_data(data, arguments),
+        None => inspect_machine(arguments),
     }
 }
 
-fn look_at_machine(arguments: &Arguments) -> Outcome {
-    let survey = adapters::survey();
+fn inspect_machine(arguments: &Arguments) -> Outcome {
+    let mut survey = adapters::survey();
+    survey.problems = problems::find(&survey);
     let write = |out: &mut Out| if arguments.json { json(out, &survey) } else { print::machine(out, &survey) };
     crate::to_stdout(write)?;
     Ok(exit(!survey.problems.is_empty()))
 }
 
-fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
+fn inspect_data(folder: &Path, arguments: &Arguments) -> Outcome {
     let start = Instant::now();
-    // 0 is rayon's word for one a core.
+    // For rayon, 0 means one thread per core.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;
-    // A folder that is none, or empty, is looked at all the same: to say what is wrong with it.
     let format = Format::detect(folder);
     let listing = match format {
-        Format::Folder | Format::Images => scan::list(folder)?,
-        _ => scan::samples(&source::open(folder)?.train),
+        Format::Folder | Format::Images => listing::of_files(folder)?,
+        _ => listing::of_samples(&dataset::open(folder)?.train),
     };
     let (reports, duplicates) = pool.install(|| {
-        let mut reports = scan::inspect(&listing, arguments.max_pixels);
-        let duplicates = scan::duplicates(&listing, &mut reports);
+        let mut reports = inspect::inspect_all(&listing, arguments.max_pixels);
+        let duplicates = duplicates::find(&listing, &mut reports);
         (reports, duplicates)
     });
     let seconds = start.elapsed().as_secs_f64();
@@ -78,7 +89,7 @@ fn look_through(folder: &Path, arguments: &Arguments) -> Outcome {
     let write =
         |out: &mut Out| if arguments.json { json(out, &summary) } else { print::folder(out, &summary, arguments.list) };
     crate::to_stdout(write)?;
-    // A folder that a loader cannot open at all is worse than files that it passes over.
+    // A folder that no loader can open is a failure; files that a loader skips are findings.
     let usable = summary.image_folder.accepted;
     Ok(if usable { exit(!summary.findings.is_empty()) } else { FAILED })
 }

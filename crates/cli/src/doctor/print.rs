@@ -1,4 +1,4 @@
-//! What is found, as text.
+//! Prints the results as text.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -7,17 +7,17 @@ use console::style;
 use gpufeed::internals::Shown;
 
 use super::adapters::{Adapter, Survey};
-use super::kind::Kind;
+use super::finding::Finding;
 use super::machine::Machine;
 use super::summary::{Class, Histogram, Summary};
-use crate::report::units;
+use crate::units;
 
-/// Classes that are named; of more the largest and the smallest.
+/// The most classes that are named. Of more, the largest and the smallest are.
 const CLASSES: usize = 12;
 /// Columns of the longest bar.
 const BAR: usize = 30;
 
-/// A folder's summary; with `list` each file that there is something to say about.
+/// Prints a data set's summary. With `list` it names every file with findings or notes.
 pub(super) fn folder(out: &mut impl Write, summary: &Summary, list: bool) -> io::Result<()> {
     let accepted = &summary.image_folder;
     let (name, bytes) = (Shown(&summary.folder), size(summary.bytes));
@@ -103,7 +103,7 @@ fn files(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         let reason = file.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", Shown(reason)));
         let fill = if file.fill_keeps == Some(true) { " (Truncated::Fill keeps it)" } else { "" };
         let format = match file.format {
-            Some(format) if file.findings.contains(&Kind::WrongExtension) => format!(" (is {format})"),
+            Some(format) if file.findings.contains(&Finding::WrongExtension) => format!(" (is {format})"),
             _ => String::new(),
         };
         writeln!(out, "  {}: {}{format}{reason}{fill}", Shown(&file.path), kinds.join(", "))?;
@@ -114,7 +114,7 @@ fn files(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     })
 }
 
-fn kind(found: Kind) -> String {
+fn kind(found: Finding) -> String {
     let name = style(found.name());
     if found.is_problem() { name.red().to_string() } else { name.dim().to_string() }
 }
@@ -144,12 +144,12 @@ fn heading(out: &mut impl Write, text: &str) -> io::Result<()> {
     writeln!(out, "\n{}", style(text).bold())
 }
 
-/// Bytes for people.
+/// Formats bytes.
 fn size(bytes: u64) -> String {
     units::bytes(bytes as f64)
 }
 
-/// The machine, its adapters and the way that is taken.
+/// Prints the machine, its adapters, and the chosen one.
 pub(super) fn machine(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     let [os, cpu] = [&survey.machine.os, &survey.machine.cpu].map(Shown);
     let cores = survey.machine.cores;
@@ -207,7 +207,7 @@ fn adapter(out: &mut impl Write, adapter: &Adapter) -> io::Result<()> {
     }
 }
 
-/// What the system itself shows of GPUs.
+/// Prints the GPUs and drivers that the system itself reports.
 fn devices(out: &mut impl Write, machine: &Machine) -> io::Result<()> {
     if !cfg!(target_os = "linux") {
         return Ok(());

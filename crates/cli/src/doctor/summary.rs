@@ -1,14 +1,15 @@
-//! What the files are together: counts, classes, histograms, and what to do.
+//! Counts the reports of all files: findings, classes, histograms.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::kind::{Kind, Verdict};
-use super::report::Report;
-use super::scan::{Duplicate, Listing, Place};
+use super::duplicates::Duplicate;
+use super::file_report::FileReport;
+use super::finding::{Finding, Verdict};
+use super::listing::{Listing, Place};
 
-/// All that is said about a folder: the JSON object.
+/// The result for a data set: the JSON object.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) version: &'static str,
@@ -20,20 +21,20 @@ pub(super) struct Summary {
     pub(super) bytes: u64,
     pub(super) seconds: f64,
     pub(super) max_pixels: u64,
-    /// Files by what became of decoding them.
+    /// Numbers of files by verdict.
     pub(super) verdicts: BTreeMap<Verdict, usize>,
-    /// Problems: exit code 3 if there is one.
+    /// Problems. With one the exit code is 3.
     pub(super) findings: Vec<Count>,
-    /// Good to know.
+    /// Facts that are not a problem.
     pub(super) notes: Vec<Count>,
     pub(super) classes: Vec<Class>,
-    /// Samples of the largest class to one of the smallest that has any.
+    /// Samples of the largest class per sample of the smallest one that has any.
     pub(super) imbalance: Option<f64>,
     pub(super) histograms: Vec<Histogram>,
     pub(super) duplicates: Vec<Duplicate>,
     /// Folders and links with a finding.
     pub(super) places: Vec<Place>,
-    pub(super) files: Vec<Report>,
+    pub(super) files: Vec<FileReport>,
 }
 
 /// The result of `ImageFolder::open` for the folder, empty classes allowed; for another data set, its own samples.
@@ -42,14 +43,14 @@ pub(super) struct Accepted {
     pub(super) accepted: bool,
     pub(super) error: Option<String>,
     pub(super) samples: usize,
-    /// Of these, those that decode.
+    /// The number of those samples that decode.
     pub(super) usable: usize,
 }
 
-/// A kind and how often it was found.
+/// A finding, and how often it occurs.
 #[derive(Debug, Serialize)]
 pub(super) struct Count {
-    pub(super) kind: Kind,
+    pub(super) kind: Finding,
     /// Files, folders or links.
     pub(super) count: usize,
     pub(super) advice: &'static str,
@@ -59,11 +60,11 @@ pub(super) struct Count {
 pub(super) struct Class {
     pub(super) name: String,
     pub(super) samples: usize,
-    /// Those that decode.
+    /// The number of samples that decode.
     pub(super) usable: usize,
 }
 
-/// Images by one property, in its natural order; properties that no image has are left out.
+/// Numbers of images by one property, in the property's natural order. Only values that occur have a bar.
 #[derive(Debug, Serialize)]
 pub(super) struct Histogram {
     pub(super) name: &'static str,
@@ -79,34 +80,14 @@ pub(super) struct Bar {
 impl Summary {
     pub(super) fn new(
         (folder, format): (String, String),
-        (mut listing, files): (Listing, Vec<Report>),
+        (mut listing, files): (Listing, Vec<FileReport>),
         duplicates: Vec<Duplicate>,
         max_pixels: u64,
         seconds: f64,
     ) -> Summary {
         let is_folder = listing.data.is_none();
-        let samples = || files.iter().filter(|file| !is_folder || file.class.is_some());
-        let accepted = Accepted {
-            accepted: listing.refused.is_none(),
-            error: listing.refused,
-            samples: samples().count(),
-            usable: samples().filter(|file| file.verdict == Verdict::Ok).count(),
-        };
-        let mut verdicts = BTreeMap::new();
-        let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
-        for file in &files {
-            *verdicts.entry(file.verdict).or_default() += 1;
-            file.findings.iter().chain(&file.notes).for_each(|&kind| *kinds.entry(kind).or_default() += 1);
-        }
-
         if !is_folder {
-            // Classes without names have numbers, and unlike a folder's they may have no sample.
-            let mut there: Vec<&String> = files.iter().filter_map(|file| file.class.as_ref()).collect();
-            there.sort_by_key(|class| (class.len(), *class));
-            there.dedup();
-            let unnamed: Vec<String> =
-                there.into_iter().filter(|class| !listing.classes.contains(class)).cloned().collect();
-            listing.classes.extend(unnamed);
+            add_unnamed_classes(&mut listing.classes, &files);
         }
         let classes = classes(listing.classes, &files);
         let counts = || classes.iter().map(|class| class.samples).filter(|&samples| samples > 0);
@@ -114,17 +95,13 @@ impl Summary {
         let mut places = listing.places;
         places.extend(classes.iter().filter(|class| is_folder && class.samples == 0).map(|class| Place {
             path: class.name.clone(),
-            kind: Kind::EmptyClass,
+            kind: Finding::EmptyClass,
             reason: "no file with an image's name".to_owned(),
         }));
-        places.iter().for_each(|place| *kinds.entry(place.kind).or_default() += 1);
-        if !accepted.accepted {
-            *kinds.entry(Kind::NotAnImageFolder).or_default() += 1;
-        }
-
-        let count = |(kind, count): (Kind, usize)| Count { kind, count, advice: kind.advice() };
-        let (findings, notes): (Vec<_>, Vec<_>) =
-            kinds.into_iter().map(count).partition(|found| found.kind.is_problem());
+        let mut verdicts = BTreeMap::new();
+        files.iter().for_each(|file| *verdicts.entry(file.verdict).or_default() += 1);
+        let accepted = accepted(is_folder, listing.refused, &files);
+        let (findings, notes) = count(&files, &places, accepted.accepted);
         Summary {
             version: env!("CARGO_PKG_VERSION"),
             folder,
@@ -147,7 +124,40 @@ impl Summary {
     }
 }
 
-fn classes(names: Vec<String>, files: &[Report]) -> Vec<Class> {
+/// Counts the samples. `refused` is the reason for which `ImageFolder` refuses the folder.
+fn accepted(is_folder: bool, refused: Option<String>, files: &[FileReport]) -> Accepted {
+    let samples = || files.iter().filter(|file| !is_folder || file.class.is_some());
+    Accepted {
+        accepted: refused.is_none(),
+        error: refused,
+        samples: samples().count(),
+        usable: samples().filter(|file| file.verdict == Verdict::Ok).count(),
+    }
+}
+
+/// Counts each problem and each note of files, folders and links.
+fn count(files: &[FileReport], places: &[Place], accepted: bool) -> (Vec<Count>, Vec<Count>) {
+    let mut counts: BTreeMap<Finding, usize> = BTreeMap::new();
+    let of_files = files.iter().flat_map(|file| file.findings.iter().chain(&file.notes).copied());
+    let of_folder = (!accepted).then_some(Finding::NotAnImageFolder);
+    for finding in of_files.chain(places.iter().map(|place| place.kind)).chain(of_folder) {
+        *counts.entry(finding).or_default() += 1;
+    }
+    let count = |(kind, count): (Finding, usize)| Count { kind, count, advice: kind.advice() };
+    counts.into_iter().map(count).partition(|found| found.kind.is_problem())
+}
+
+/// Adds the classes without names, which are called by their numbers. Only those with samples are known.
+fn add_unnamed_classes(classes: &mut Vec<String>, files: &[FileReport]) {
+    let mut used: Vec<&String> = files.iter().filter_map(|file| file.class.as_ref()).collect();
+    used.sort_by_key(|class| (class.len(), *class));
+    used.dedup();
+    let unnamed: Vec<String> = used.into_iter().filter(|class| !classes.contains(class)).cloned().collect();
+    classes.extend(unnamed);
+}
+
+/// Counts the samples of each class.
+fn classes(names: Vec<String>, files: &[FileReport]) -> Vec<Class> {
     let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for file in files {
         if let Some(class) = &file.class {
@@ -163,8 +173,8 @@ fn classes(names: Vec<String>, files: &[Report]) -> Vec<Class> {
     names.into_iter().map(class).collect()
 }
 
-/// Of images that decode; formats of all.
-fn histograms(files: &[Report]) -> Vec<Histogram> {
+/// Makes the histograms of images that decode. The formats are of all images.
+fn histograms(files: &[FileReport]) -> Vec<Histogram> {
     let images = || files.iter().filter(|file| file.verdict == Verdict::Ok);
     let jpegs = || images().filter_map(|file| file.jpeg.as_ref());
     let formats = files.iter().filter_map(|file| file.format.map(|format| (0, format.to_owned())));
@@ -187,7 +197,7 @@ fn histograms(files: &[Report]) -> Vec<Histogram> {
     ]
 }
 
-/// Counts labels and sorts them by their keys, then by themselves.
+/// Counts labels, sorted by their keys, then alphabetically.
 fn histogram(name: &'static str, labels: impl Iterator<Item = (u64, String)>) -> Histogram {
     let mut counted: BTreeMap<(u64, String), usize> = BTreeMap::new();
     labels.for_each(|label| *counted.entry(label).or_default() += 1);
@@ -195,7 +205,7 @@ fn histogram(name: &'static str, labels: impl Iterator<Item = (u64, String)>) ->
     Histogram { name, bars }
 }
 
-/// Powers of two: what is resized to 224 is enlarged below it and reduced above.
+/// Returns the bin of a side between powers of two.
 fn side(pixels: u64) -> (u64, String) {
     let from = if pixels < 32 { 0 } else { 1 << pixels.ilog2() };
     let to = if pixels < 32 { 31 } else { 2 * from - 1 };
@@ -224,7 +234,7 @@ fn turn(orientation: u8) -> &'static str {
     }
 }
 
-/// Tens.
+/// Returns the bin of a quality between multiples of ten.
 fn band(quality: u8) -> (u64, String) {
     let from = quality / 10 * 10;
     (from.into(), if from == 100 { "100".to_owned() } else { format!("{from}-{}", from + 9) })

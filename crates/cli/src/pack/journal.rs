@@ -1,6 +1,6 @@
-//! What of a pack is done: a journal while it is made, a manifest when it is whole.
+//! Records the progress of a pack: a journal while it is written, a manifest when it is complete.
 
-use crate::source::Source;
+use crate::dataset::NamedDataset;
 use gpufeed::dataset::UNFINISHED;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -8,25 +8,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::To;
+use super::arguments::To;
+use super::input::fingerprint;
 use super::recode::Recoding;
-use super::source::state;
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
 
-/// What is packed, and how: another pack has another job.
+/// The source and settings of a pack. Different packs have different jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Job {
-    /// Samples of the source.
+    /// Number of samples in the source.
     pub(super) samples: usize,
-    /// Of their names and classes. Not of their labels, for which all would have to be read: who edits a list between
-    /// two runs mixes labels, which `--verify` finds.
+    /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all
+    /// samples: editing a list between two runs mixes labels, which `--verify` finds.
     names: String,
-    /// The sizes and times of the source's files, as one number.
+    /// A hash of the sizes and times of the source's files.
     #[serde(default)]
     files: String,
-    /// Changes with what a pack of the same samples and settings holds.
+    /// Version of the layout: it changes when the same samples and settings make a different pack.
     #[serde(default)]
     layout: u32,
     pub(super) to: To,
@@ -36,19 +36,20 @@ pub(super) struct Job {
     pub(super) recoding: Recoding,
 }
 
-/// Members are called as their samples are.
+/// The current layout, in which members have their samples' names.
 const LAYOUT: u32 = 1;
 
-/// The part of a job that differs from another job.
-enum Unlike {
+/// The difference between two jobs.
+enum Mismatch {
+    /// Another source, version or settings, described for the error.
     Another(String),
-    /// The source's files alone.
+    /// Only the source's files have changed.
     Changed,
 }
 
 impl Job {
     pub(super) fn new(
-        source: &Source,
+        source: &NamedDataset,
         path: &Path,
         (to, shard_bytes, prefix): (To, u64, &str),
         recoding: Recoding,
@@ -61,41 +62,41 @@ impl Job {
             hash.update(b"\0");
         }
         for index in 0..data.len() {
-            // However the path of the source's folder was written.
+            // The source's folder is cut off, because its path may be written in several ways.
             let name = data.name(index);
             hash.update(name.strip_prefix(&root).unwrap_or(&name).trim_start_matches(['/', '\\']).as_bytes());
             hash.update(b"\0");
         }
         let names = format!("{:016x}", hash.digest());
-        let (files, prefix) = (state(source), prefix.to_owned());
+        let (files, prefix) = (fingerprint(source), prefix.to_owned());
         Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, recoding }
     }
 
-    fn unlike(&self, other: &Job) -> Option<Unlike> {
+    fn mismatch(&self, other: &Job) -> Option<Mismatch> {
         let Recoding { max_side, quality } = other.recoding;
         if (self.samples, &self.names) != (other.samples, &other.names) {
-            return Some(Unlike::Another(format!("another source ({} samples)", other.samples)));
+            return Some(Mismatch::Another(format!("another source ({} samples)", other.samples)));
         }
         if self.layout != other.layout {
-            return Some(Unlike::Another("another version of gpufeed".to_owned()));
+            return Some(Mismatch::Another("another version of gpufeed".to_owned()));
         }
         if self == &(Job { files: self.files.clone(), ..other.clone() }) {
-            return (self.files != other.files).then_some(Unlike::Changed);
+            return (self.files != other.files).then_some(Mismatch::Changed);
         }
         let side = max_side.map_or(String::new(), |side| format!(" --max-side {side}"));
         let quality = quality.map_or(String::new(), |quality| format!(" --quality {quality}"));
         let (to, bytes) = (other.to.name(), other.shard_bytes);
-        Some(Unlike::Another(format!(
+        Some(Mismatch::Another(format!(
             "other settings: --to {to} --shard-bytes {bytes} --prefix {}{side}{quality}",
             other.prefix
         )))
     }
 }
 
-/// A sample that the source did not give.
+/// A sample that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Skipped {
-    /// Its place in the source.
+    /// Its index in the source.
     pub(super) skipped: usize,
     pub(super) name: String,
     pub(super) reason: String,
@@ -109,7 +110,7 @@ enum Line {
     Skipped(Skipped),
 }
 
-/// The shards that were written whole and the samples that were left out; a shard's file may have changed since.
+/// The shards that were completed, and the samples that were skipped. A shard's file may have changed since.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) shards: Vec<Shard>,
@@ -118,8 +119,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The sample at which a run goes on that finds so many packed. Samples left out from there on are tried again.
-    pub(super) fn go_on(&mut self, packed: usize) -> usize {
+    /// Returns the sample to continue with after `packed` packed ones. Samples skipped later are tried again.
+    pub(super) fn resume_at(&mut self, packed: usize) -> usize {
         let mut next = packed;
         for skipped in &self.skipped {
             if skipped.skipped < next {
@@ -131,20 +132,20 @@ impl Progress {
     }
 }
 
-/// A shard that is whole.
+/// A complete shard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shard {
     pub(super) file: String,
-    /// Its first sample, by its place in the pack.
+    /// The index of its first sample in the pack.
     pub(super) first: usize,
     pub(super) samples: usize,
     pub(super) bytes: u64,
-    /// Of its content, in hexadecimal digits.
+    /// The hash of its content, in hexadecimal digits.
     pub(super) xxh3: String,
 }
 
 impl Shard {
-    /// Whether its file is there, and as long as it was.
+    /// Returns true if its file exists and has the same length.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
         fs::metadata(folder.join(&self.file)).is_ok_and(|file| file.len() == self.bytes)
     }
@@ -158,19 +159,19 @@ pub(super) struct Manifest {
     pub(super) job: Job,
     pub(super) classes: usize,
     pub(super) shards: Vec<Shard>,
-    /// Samples of the source that could not be read.
+    /// The source's samples that could not be read.
     #[serde(default)]
     pub(super) skipped: Vec<Skipped>,
 }
 
 impl Manifest {
-    /// The packed samples, by their places in the source.
+    /// Returns the source's indexes of the packed samples.
     pub(super) fn packed(&self) -> Vec<usize> {
         let skipped: std::collections::HashSet<usize> = self.skipped.iter().map(|skipped| skipped.skipped).collect();
         (0..self.job.samples).filter(|index| !skipped.contains(index)).collect()
     }
 
-    /// Whether the files are there, and as long as they were.
+    /// Returns true if the files exist and have the same lengths.
     fn is_in(&self, folder: &Path) -> bool {
         match self.job.to {
             To::Tar => {
@@ -183,7 +184,7 @@ impl Manifest {
     }
 }
 
-/// An error that names the file.
+/// Returns a function that adds the file's name to an error.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> String + '_ {
     |error| format!("{}: {error}", path.display())
 }
@@ -194,38 +195,38 @@ fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
         .map_err(|error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display()))
 }
 
-/// What a folder holds before anything is done.
+/// The content of the folder to pack into.
 pub(super) enum Found {
     Whole(Box<Manifest>),
     Part(Progress),
 }
 
-/// Looks at the folder to be packed into. A pack that is whole is found, too, if it will be verified, where the source has
-/// changed since.
+/// Examines the folder to pack into. If `verify` is true, it accepts a complete pack of a source that has changed
+/// since.
 ///
 /// # Errors
-/// If it holds another pack, one of the source before it changed, or a data set that gpufeed has not packed.
-pub(super) fn look(folder: &Path, job: &Job, verify: bool) -> Result<Found, String> {
+/// If the folder holds another pack, a pack of the source before it changed, or a data set that gpufeed has not packed.
+pub(super) fn find(folder: &Path, job: &Job, verify: bool) -> Result<Found, String> {
     let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", folder.display()));
     let changed = "of what the source was before its files changed (their sizes or times)";
     let unfinished = folder.join(UNFINISHED);
     if unfinished.exists() {
         let (known, progress) = read_journal(&unfinished)?;
-        return match known.and_then(|known| job.unlike(&known)) {
-            Some(Unlike::Another(what)) => there(format!("an unfinished pack of {what}")),
-            Some(Unlike::Changed) => there(format!("an unfinished pack {changed}")),
+        return match known.and_then(|known| job.mismatch(&known)) {
+            Some(Mismatch::Another(what)) => there(format!("an unfinished pack of {what}")),
+            Some(Mismatch::Changed) => there(format!("an unfinished pack {changed}")),
             None => Ok(Found::Part(progress)),
         };
     }
     let manifest = folder.join(MANIFEST);
     if manifest.exists() {
         let found: Manifest = read_json(&manifest)?;
-        return match (job.unlike(&found.job), found.is_in(folder)) {
-            (Some(Unlike::Another(what)), _) => there(format!("a pack of {what}")),
-            (Some(Unlike::Changed), true) if !verify => {
+        return match (job.mismatch(&found.job), found.is_in(folder)) {
+            (Some(Mismatch::Another(what)), _) => there(format!("a pack of {what}")),
+            (Some(Mismatch::Changed), true) if !verify => {
                 there(format!("a pack {changed}: --verify says which samples differ"))
             }
-            (Some(Unlike::Changed), false) => there(format!("a pack {changed}, of which files are missing")),
+            (Some(Mismatch::Changed), false) => there(format!("a pack {changed}, of which files are missing")),
             (_, true) => Ok(Found::Whole(Box::new(found))),
             (None, false) => Ok(Found::Part(Progress { shards: found.shards, skipped: found.skipped })),
         };
@@ -233,7 +234,7 @@ pub(super) fn look(folder: &Path, job: &Job, verify: bool) -> Result<Found, Stri
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
-        // `classes.txt` would be read instead of the `classes.json` that is written.
+        // A `classes.txt` would take precedence over the `classes.json` that is written.
         if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
             return there(format!("{name}, of which nothing is known"));
         }
@@ -241,10 +242,10 @@ pub(super) fn look(folder: &Path, job: &Job, verify: bool) -> Result<Found, Stri
     Ok(Found::Part(Progress::default()))
 }
 
-/// The job, if its line is whole, and what is done.
+/// Reads the progress, and the job if its line is complete.
 fn read_journal(path: &Path) -> Result<(Option<Job>, Progress), String> {
     let text = gpufeed::internals::regular_file::read_to_string(path).map_err(failed(path))?;
-    // A line without its end was being written when the process ended.
+    // A line without its end was being written when the process was killed.
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display());
     let job = lines.next().map(serde_json::from_str).transpose().map_err(wrong)?;
@@ -258,17 +259,17 @@ fn read_journal(path: &Path) -> Result<(Option<Job>, Progress), String> {
     Ok((job, progress))
 }
 
-/// Where each shard that is done is noted; the folder is no data set while it is there.
+/// The file that records each completed shard. While it exists, the folder is not a data set.
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
 }
 
 impl Journal {
-    /// Begins the journal, or goes on after what is in it.
+    /// Writes the journal with the progress so far, and opens it to append.
     pub(super) fn open(folder: &Path, job: &Job, progress: &Progress) -> Result<Journal, String> {
         let path = folder.join(UNFINISHED);
-        // Written whole, so that no half line stays in it.
+        // Writes the whole file again, so that no incomplete line stays in it.
         let mut text = serde_json::to_vec(job).map_err(|error| error.to_string())?;
         let shards = progress.shards.iter().map(serde_json::to_vec);
         for line in shards.chain(progress.skipped.iter().map(serde_json::to_vec)) {
@@ -295,7 +296,7 @@ impl Journal {
         self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(failed(&self.path))
     }
 
-    /// Writes the manifest; now the folder is a data set.
+    /// Writes the manifest and removes the journal, which makes the folder a data set.
     pub(super) fn finish(self, folder: &Path, manifest: &Manifest) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|error| error.to_string())?;
         write_whole(&folder.join(MANIFEST), &text)?;
@@ -304,7 +305,7 @@ impl Journal {
     }
 }
 
-/// Keeps other runs out of a folder as long as it lives; the system frees it when the process ends, however that is.
+/// Keeps other runs out of a folder while it exists. The system releases the lock when the process ends in any way.
 pub(super) struct Lock {
     path: PathBuf,
     _file: File,
@@ -319,18 +320,18 @@ impl Lock {
                 "{}: another `gpufeed pack` is at work there; wait for its end, or pack elsewhere",
                 folder.display()
             )),
-            // Some file systems have no locks.
+            // Some file systems do not support locks.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Lock { path, _file: file }),
         }
     }
 
-    /// When nothing is left to be done: who has the old file open already finds that, too.
+    /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.
     pub(super) fn remove(self) {
         let _ = fs::remove_file(self.path);
     }
 }
 
-/// Writes a small file, whole or not at all.
+/// Writes a small file completely or not at all.
 pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
     let part = part_of(path);
     let write = || {
@@ -342,7 +343,7 @@ pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
     write().map_err(failed(path))
 }
 
-/// The name that a file has until it is whole.
+/// Returns a file's temporary name.
 pub(super) fn part_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{}.part", name.trim_start_matches('.')))

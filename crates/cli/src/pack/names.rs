@@ -1,28 +1,29 @@
-//! The names of samples in shards: those of their files, as far as WebDataset's convention has room for them.
+//! Names samples in shards by their files, as far as WebDataset's convention allows.
 //!
-//! A sample's key goes up to the first dot of its file's name, and a key comes once. So dots within a name become `_`, and
-//! so do characters that no file should have; a key that another sample has already gets the sample's number after it.
-//! A sample without a name, or with one that no tar header holds, has its number as its key.
+//! A sample's key ends at the first dot of its file's name, and keys are unique. Therefore dots within a name become
+//! `_`, as do characters that are not allowed in files everywhere. A key that another sample has already gets the
+//! sample's number appended. A sample without a name, or with a name too long for a tar header, has its number as its
+//! key.
 
-use crate::source::Source;
+use crate::dataset::NamedDataset;
 use gpufeed::dataset::TarShards;
 use std::collections::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::recode::{How, Packed};
+use super::recode::{Packed, Treatment};
 
-/// Bytes of a member's name that every header holds; the longest extension is among them.
+/// The longest key in bytes. Every tar header holds it with the longest extension.
 const LONGEST: usize = 90;
 
 /// The keys of a data set's samples.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Those that another sample's key has displaced.
+    /// Keys of samples whose own key another sample has.
     displaced: HashMap<usize, String>,
 }
 
 impl Names {
-    pub(super) fn new(source: &Source) -> Names {
+    pub(super) fn new(source: &NamedDataset) -> Names {
         let mut names = Names::default();
         if !source.has_names().0 {
             return names;
@@ -43,26 +44,26 @@ impl Names {
         names
     }
 
-    pub(super) fn key(&self, source: &Source, index: usize) -> String {
+    pub(super) fn key(&self, source: &NamedDataset, index: usize) -> String {
         self.displaced.get(&index).cloned().unwrap_or_else(|| plain(source, index))
     }
 }
 
-/// The key of a sample by itself.
-fn plain(source: &Source, index: usize) -> String {
+/// Returns a sample's own key.
+fn plain(source: &NamedDataset, index: usize) -> String {
     let (_, with_extension) = source.has_names();
     let key = source.own_name(index).and_then(|name| key_of(&name, with_extension));
     key.unwrap_or_else(|| format!("{index:09}"))
 }
 
-/// The key that a name becomes; `None` where nothing is left of it, or too much.
+/// Turns a name into a key; `None` if the key would be empty or too long.
 fn key_of(name: &str, with_extension: bool) -> Option<String> {
     let mut parts: Vec<String> =
         name.split(['/', '\\']).filter(|part| !["", ".", ".."].contains(part)).map(tame).collect();
     let base = parts.pop()?;
     let stem = if with_extension { base.rsplit_once('.').map_or(&*base, |(stem, _)| stem) } else { &base };
     let mut stem = stem.replace('.', "_");
-    // Members that have a meaning of their own.
+    // Members of these names have a special meaning.
     if stem == "classes" || (stem.starts_with("__") && stem.ends_with("__")) {
         stem.push_str("_1");
     }
@@ -71,17 +72,17 @@ fn key_of(name: &str, with_extension: bool) -> Option<String> {
     (!key.ends_with('/') && !key.is_empty() && key.len() <= LONGEST).then_some(key)
 }
 
-/// A part of a path that can be unpacked everywhere.
+/// Replaces characters that are not allowed in paths on some system.
 fn tame(part: &str) -> String {
     let odd = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER || "<>:\"|?*".contains(c);
     part.chars().map(|c| if odd(c) { '_' } else { c }).collect()
 }
 
-/// The extension of the member of a sample's image: the file's own extension as long as the file stays as it is.
-pub(super) fn extension(source: &Source, index: usize, sample: &Packed) -> String {
-    let own = match sample.how {
-        How::Kept | How::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),
-        How::Encoded | How::Unreadable(_) => None,
+/// Returns the extension of the member with the sample's image. A file that is not encoded again keeps its own.
+pub(super) fn extension(source: &NamedDataset, index: usize, sample: &Packed) -> String {
+    let own = match sample.treatment {
+        Treatment::Kept | Treatment::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),
+        Treatment::Encoded | Treatment::Unreadable(_) => None,
     };
     let known = |own: &&str| TarShards::EXTENSIONS.iter().any(|known| known[1..].eq_ignore_ascii_case(own));
     own.filter(known).unwrap_or(sample.extension).to_owned()
@@ -90,7 +91,7 @@ pub(super) fn extension(source: &Source, index: usize, sample: &Packed) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source;
+    use crate::dataset;
 
     #[test]
     fn names_stay_as_far_as_a_key_can_hold_them() {
@@ -120,10 +121,10 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, name).unwrap();
         }
-        let source = source::open(root.path()).unwrap().train;
+        let source = dataset::open(root.path()).unwrap().train;
         let names = Names::new(&source);
         let keys: Vec<_> = (0..5).map(|index| names.key(&source, index)).collect();
-        // Sorted by their names: '-' comes before '.', which comes before '_'.
+        // The files are sorted by name: '-' comes before '.', which comes before '_'.
         assert_eq!(keys, ["a/1-000000001", "a/1", "a/1-000000002", "b/1_x", "b/1_x-000000004"]);
     }
 }

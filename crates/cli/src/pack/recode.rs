@@ -1,6 +1,6 @@
-//! What a sample is packed as: its file as it is, or decoded, reduced and encoded anew.
+//! Makes the file to pack of a sample: the sample's own file, or its pixels decoded, reduced and encoded again.
 
-use crate::words;
+use crate::error_text;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
 use gpufeed::transforms::{Key, Resize};
 use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
@@ -8,42 +8,42 @@ use image::ImageEncoder as _;
 use image::codecs::png::PngEncoder;
 use serde::{Deserialize, Serialize};
 
-/// Whether and how images are encoded anew.
+/// The settings for encoding images again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Recoding {
-    /// The longest side that stays as it is.
+    /// The longest side that is not reduced.
     pub(super) max_side: Option<u32>,
-    /// Of JPEG; with it all images are encoded anew.
+    /// The JPEG quality. If it is set, all images are encoded again.
     pub(super) quality: Option<u8>,
 }
 
-/// JPEG quality where only a side is given.
+/// JPEG quality if only `max_side` is given.
 const QUALITY: u8 = 90;
 
-/// A sample, ready to be written.
+/// A sample ready to be written.
 #[derive(Debug)]
 pub(super) struct Packed {
     pub(super) file: Vec<u8>,
     pub(super) label: Label,
     pub(super) extension: &'static str,
-    pub(super) how: How,
-    /// Bytes of the source.
+    pub(super) treatment: Treatment,
+    /// Bytes of the sample in the source.
     pub(super) read: usize,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum How {
-    /// Byte for byte.
+pub(super) enum Treatment {
+    /// The file is copied byte for byte.
     Kept,
-    /// As JPEG; pixels that had no file as PNG, or as JPEG.
+    /// The image is encoded as JPEG. Pixels that had no file may also become PNG.
     Encoded,
-    /// Byte for byte, although it should have been decoded, or is no image at all: the reason.
+    /// The file is copied byte for byte for this reason, although it should have been encoded or is not an image.
     Undecodable(String),
-    /// Not at all, as the source does not give it: the reason.
+    /// The sample is skipped, because the source cannot read it for this reason.
     Unreadable(String),
 }
 
-/// One thread's memory.
+/// The memory of one thread.
 #[derive(Default)]
 pub(super) struct Recoder {
     file: Vec<u8>,
@@ -62,9 +62,10 @@ pub(super) struct Picture {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Recoder {
+    /// Makes the file of a sample. A sample that cannot be read is skipped; one that cannot be decoded is copied.
+    ///
     /// # Errors
-    /// If the sample has float pixels, or more than a JPEG holds. A sample that cannot be read or decoded is left out,
-    /// or packed as it is.
+    /// If the sample has float pixels, or more pixels than a JPEG holds.
     pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed, Failure> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
@@ -73,7 +74,7 @@ impl Recoder {
         packed
     }
 
-    /// The picture of the last sample, before it was encoded as JPEG; without pixels if it was not.
+    /// Returns the last sample's picture before it was encoded as JPEG. It has no pixels if the sample was copied.
     pub(super) fn picture(&self) -> &Picture {
         &self.picture
     }
@@ -92,35 +93,37 @@ impl Recoder {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
             Err(error) => {
-                let how = How::Unreadable(words::said(&error));
-                return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", how, read: 0 });
+                let treatment = Treatment::Unreadable(error_text::describe(&error));
+                return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", treatment, read: 0 });
             }
         };
         let label = sample.label;
         match sample.data {
             SampleData::Encoded(bytes) => {
                 let read = bytes.len();
-                let kept =
-                    |how| Packed { file: bytes.to_vec(), label: label.clone(), extension: extension(bytes), how, read };
+                let kept = |treatment| {
+                    let extension = extension(bytes);
+                    Packed { file: bytes.to_vec(), label: label.clone(), extension, treatment, read }
+                };
                 if ImageFormat::recognise(bytes).is_none() {
-                    return Ok(kept(How::Undecodable("no image of a known format".into())));
+                    return Ok(kept(Treatment::Undecodable("no image of a known format".into())));
                 }
                 match self.encoded(bytes, recoding) {
-                    Ok(None) => Ok(kept(How::Kept)),
-                    Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", how: How::Encoded, read }),
-                    Err(reason) => Ok(kept(How::Undecodable(words::any(&*reason)))),
+                    Ok(None) => Ok(kept(Treatment::Kept)),
+                    Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", treatment: Treatment::Encoded, read }),
+                    Err(reason) => Ok(kept(Treatment::Undecodable(error_text::describe_any(&*reason)))),
                 }
             }
             SampleData::Pixels(pixels) => {
                 let read = pixels.bytes().len();
                 let file = self.pixels(pixels, recoding).map_err(|error| format!("{}: {error}", data.name(index)))?;
                 let extension = extension(&file);
-                Ok(Packed { file, label, extension, how: How::Encoded, read })
+                Ok(Packed { file, label, extension, treatment: Treatment::Encoded, read })
             }
         }
     }
 
-    /// The file of an image to be encoded anew; `None` if it stays as it is.
+    /// Encodes an image again; `None` if the settings keep its file.
     fn encoded(&mut self, bytes: &[u8], recoding: Recoding) -> Result<Option<Vec<u8>>, Failure> {
         if recoding == Recoding::default() {
             return Ok(None);
@@ -174,7 +177,7 @@ impl Recoder {
         self.jpeg(recoding)
     }
 
-    /// Reduces the picture to what the recoding says, and encodes it.
+    /// Reduces the picture as the settings ask, and encodes it.
     fn jpeg(&mut self, recoding: Recoding) -> Result<Vec<u8>, Failure> {
         let Picture { width, height, .. } = self.picture;
         if let Some((width, height)) = recoding.size(width, height) {
@@ -191,7 +194,7 @@ impl Recoder {
             let luma: Vec<u8> = rgb.iter().step_by(3).copied().collect();
             encoder.encode(&luma, width, height, jpeg_encoder::ColorType::Luma)?;
         } else {
-            // What most photographs have: half the chroma costs half of what decoding it takes.
+            // Most photographs have this sampling. Less chroma also takes less time to decode.
             encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
             encoder.encode(rgb, width, height, jpeg_encoder::ColorType::Rgb)?;
         }
@@ -200,7 +203,7 @@ impl Recoder {
 }
 
 impl Recoding {
-    /// The size to reduce to, where the image is larger than it may be.
+    /// Returns the size to reduce an image to; `None` if it is small enough.
     fn size(&self, width: u32, height: u32) -> Option<(u32, u32)> {
         let longest = width.max(height);
         let max = self.max_side.filter(|max| *max < longest)?;
@@ -212,7 +215,7 @@ impl Recoding {
     }
 }
 
-/// Bilinear, antialiased: what torchvision's `Resize` makes of it.
+/// Reduces a picture like torchvision's `Resize`: bilinear and antialiased.
 fn reduced(picture: &Picture, width: u32, height: u32) -> gpufeed::Result<Picture> {
     let output = Output { layout: Layout::Nhwc, dtype: DType::U8 };
     let plan = Plan::compile(&[Resize::new((height, width)).into()], &output)?;
@@ -222,7 +225,7 @@ fn reduced(picture: &Picture, width: u32, height: u32) -> gpufeed::Result<Pictur
     Ok(Picture { width, height, rgb })
 }
 
-/// What files of this content are called; JPEG where that is unknown, as it is with most.
+/// Returns the extension for a file's content. Unknown content gets JPEG's, the most common one.
 fn extension(bytes: &[u8]) -> &'static str {
     match ImageFormat::recognise(bytes) {
         Some(ImageFormat::Png) => "png",
@@ -259,7 +262,10 @@ mod tests {
             (PixelFormat::Rgba8, [0, 1, 2]),
         ] {
             let (packed, picture) = pack(format, Recoding::default()).unwrap();
-            assert_eq!((packed.extension, &packed.how, packed.label), ("png", &How::Encoded, Label::Class(5)));
+            assert_eq!(
+                (packed.extension, &packed.treatment, packed.label),
+                ("png", &Treatment::Encoded, Label::Class(5))
+            );
             let size = format.bytes_per_pixel();
             let expected: Vec<u8> =
                 (0..40 * 30).flat_map(|pixel| rgb.map(|channel| ((pixel * size + channel) / 40) as u8)).collect();
@@ -277,7 +283,7 @@ mod tests {
         let quality = Recoding { max_side: None, quality: Some(98) };
         let (gray, _) = pack(PixelFormat::R8, quality).unwrap();
         let (color, picture) = pack(PixelFormat::Rgb8, quality).unwrap();
-        // Components in the frame header.
+        // Reads the number of components, and the first one's sampling factors, from the frame header.
         let components = |file: &[u8]| {
             let at = file.windows(2).position(|marker| marker == [0xFF, 0xC0]).unwrap();
             (file[at + 9], file.get(at + 11).copied())

@@ -1,4 +1,4 @@
-//! Writing tar shards.
+//! Writes tar shards.
 
 use gpufeed::Label;
 use std::fs::{self, File};
@@ -8,18 +8,19 @@ use tar::{Builder, Header};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::journal::{Journal, Shard, Skipped, failed, part_of};
-/// Of an archive.
+
+/// Bytes of a tar archive's block.
 const BLOCK: u64 = 512;
-/// What ends an archive.
+/// Bytes of an archive's end.
 const END: u64 = 2 * BLOCK;
 
-/// Writes samples into one shard after the other. A shard has a temporary name until it is whole and on the disk.
+/// Writes samples into one shard after another. A shard has a temporary name until it is complete and on the disk.
 pub(super) struct ShardWriter<'a> {
     folder: &'a Path,
     prefix: &'a str,
     limit: u64,
     journal: &'a mut Journal,
-    /// Those that are whole.
+    /// The complete shards.
     shards: Vec<Shard>,
     open: Option<Open>,
 }
@@ -33,7 +34,7 @@ struct Open {
     bytes: u64,
 }
 
-/// A file whose content is hashed on its way.
+/// A file that hashes its content as it is written.
 struct Hashed {
     file: BufWriter<File>,
     hash: Xxh3,
@@ -51,7 +52,7 @@ impl Write for Hashed {
     }
 }
 
-/// Bytes that a member takes.
+/// Returns the bytes of a member in the archive.
 fn size(content: usize) -> u64 {
     BLOCK + (content as u64).next_multiple_of(BLOCK)
 }
@@ -66,7 +67,7 @@ impl<'a> ShardWriter<'a> {
         ShardWriter { folder, prefix, limit, journal, shards, open: None }
     }
 
-    /// Adds a sample, in a new shard where it does not fit into the open one. `label` is [`label_of`] it.
+    /// Adds a sample, in a new shard if it does not fit into the open one. `label` comes from [`label_of`].
     pub(super) fn put(
         &mut self,
         (key, extension): (&str, &str),
@@ -100,7 +101,7 @@ impl<'a> ShardWriter<'a> {
         Ok(Open { name, part, archive, first, samples: 0, bytes: 0 })
     }
 
-    /// Puts the open shard in its place.
+    /// Completes the open shard: syncs, renames and records it.
     fn close(&mut self) -> Result<(), String> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let Open { name, part, archive, first, samples, .. } = open;
@@ -123,7 +124,7 @@ impl<'a> ShardWriter<'a> {
         Ok(())
     }
 
-    /// Notes a sample that is left out.
+    /// Records a skipped sample.
     pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
         self.journal.skip(skipped)
     }
@@ -135,7 +136,7 @@ impl<'a> ShardWriter<'a> {
     }
 }
 
-/// After an error: the shard that is not whole is packed again, and on a full disk its room is wanted.
+/// Removes the incomplete shard after an error. It will be packed again, and a full disk needs the space.
 impl Drop for ShardWriter<'_> {
     fn drop(&mut self) {
         if let Some(Open { part, archive, .. }) = self.open.take() {
@@ -146,7 +147,7 @@ impl Drop for ShardWriter<'_> {
 }
 
 impl Open {
-    /// The same bytes whoever packs, and whenever.
+    /// Appends a member without owner and time, so that packing again gives the same bytes.
     fn member(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut header = Header::new_ustar();
         header.set_size(content.len() as u64);
@@ -156,10 +157,10 @@ impl Open {
     }
 }
 
-/// The member that holds the label of sample `index`: its extension and content, nothing for none.
+/// Returns the extension and content of the member with the label of sample `index`; `None` without a label.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If JSON cannot hold the label.
 pub(super) fn label_of(index: usize, label: &Label) -> Result<Option<(&'static str, String)>, String> {
     let lacks = || format!("sample {index} has a label with numbers that JSON lacks (NaN, infinity)");
     label_member(label).ok_or_else(lacks)
@@ -170,7 +171,7 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
         Label::None => Some(None),
         Label::Class(class) => Some(Some(("cls", class.to_string()))),
         Label::Multi(values) => {
-            // As doubles, whose digits are read back exactly by anyone.
+            // Doubles, because every reader reads their digits back exactly.
             let values: Vec<_> = values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();
             let values = values.into_iter().collect::<Option<Vec<f64>>>()?;
             serde_json::to_string(&values).ok().map(|text| Some(("json", text)))
@@ -181,15 +182,15 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pack::To;
+    use crate::dataset::NamedDataset;
+    use crate::pack::arguments::To;
     use crate::pack::journal::{Job, Progress};
     use crate::pack::recode::{Recoder, Recoding};
-    use crate::source::Source;
     use gpufeed::dataset::TarShards;
     use gpufeed::{Dataset, InMemory};
 
     fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
-        let source = Source::of(InMemory::new());
+        let source = NamedDataset::in_memory(InMemory::new());
         let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
         let mut journal = Journal::open(folder, &job, &Progress::default())?;
         let mut writer = ShardWriter::new(folder, ("s", 4096), &mut journal, Vec::new());
@@ -212,7 +213,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data: InMemory = labels.iter().map(|label| (vec![0xFF, 0xD8, 0xFF, 0], label.clone())).collect();
         let shards = write(&data, folder.path()).unwrap();
-        // Samples with a label take 2 KiB, without one 1 KiB, the end 1 KiB: the first two fill a shard to its last byte.
+        // A sample takes 2 KiB with a label, 1 KiB without, and the end takes 1 KiB: the first two fill a shard
+        // exactly.
         let firsts: Vec<_> = shards.iter().map(|shard| (shard.first, shard.samples)).collect();
         assert_eq!(firsts, [(0, 2), (2, 1), (3, 1), (4, 1)]);
         let paths = shards.iter().map(|shard| folder.path().join(&shard.file));

@@ -1,24 +1,25 @@
-//! What `gpufeed pack` says at its end.
+//! Prints the result of `gpufeed pack`.
 
-use crate::report::units;
 use crate::to_stdout;
+use crate::units;
 use console::style;
 use gpufeed::internals::Shown;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::Path;
 
+use super::arguments::To;
 use super::journal::Manifest;
+use super::run::Totals;
 use super::verify::Verified;
-use super::{Done, To};
 
-/// Samples that are named one by one.
+/// The most samples that are named.
 const NAMED: usize = 10;
 
 pub(super) fn print_json(
     out: &Path,
     manifest: &Manifest,
-    done: &Done,
+    totals: &Totals,
     verified: Option<&Verified>,
     seconds: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -38,13 +39,13 @@ pub(super) fn print_json(
         "samples": manifest.job.samples,
         "classes": manifest.classes,
         "shards": manifest.shards.len(),
-        "resumed": done.resumed,
-        "kept": done.kept,
-        "encoded": done.encoded,
-        "undecodable": listed(&done.undecodable),
-        "skipped": listed(&done.skipped),
-        "bytes_read": done.read,
-        "bytes_packed": done.written,
+        "resumed": totals.resumed,
+        "kept": totals.kept,
+        "encoded": totals.encoded,
+        "undecodable": listed(&totals.undecodable),
+        "skipped": listed(&totals.skipped),
+        "bytes_read": totals.read,
+        "bytes_packed": totals.written,
         "verified": verified,
         "seconds": seconds,
     });
@@ -55,11 +56,11 @@ pub(super) fn print_json(
 pub(super) fn print(
     out: &Path,
     manifest: &Manifest,
-    done: &Done,
+    totals: &Totals,
     verified: Option<&Verified>,
     seconds: f64,
 ) -> Result<(), String> {
-    let Done { resumed, kept, encoded, undecodable, skipped, read, written } = done;
+    let Totals { resumed, kept, encoded, undecodable, skipped, read, written } = totals;
     let packed = manifest.job.samples - skipped.len();
     let into = match manifest.job.to {
         To::Tar => {

@@ -1,4 +1,4 @@
-//! Whether a pack holds what its source does.
+//! Compares a pack with its source.
 
 use gpufeed::dataset::{ShardIndexes, TarShards};
 use gpufeed::{Dataset, Label, Sample, SampleData};
@@ -9,30 +9,29 @@ use std::io::Read;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::To;
+use super::arguments::To;
 use super::journal::{Manifest, failed};
-use super::recode::{How, Picture, Recoder, Recoding};
+use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::workers::Workers;
 
-/// Decibels below which a picture is another one; JPEG of quality 1 makes photographs of 15 to 20.
+/// The least peak signal-to-noise ratio of the same picture, in decibels. JPEG of quality 1 gives photographs 15 to 20.
 const LEAST: f64 = 10.0;
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Verified {
-    /// Samples that were compared.
+    /// Number of compared samples.
     pub(super) samples: usize,
-    /// Shards and samples that are not as they should be: their names, and why.
+    /// Names of wrong shards and samples, and the reasons.
     pub(super) different: Vec<(String, String)>,
-    /// Samples that are packed as they were, although they should have been decoded, or are no images: their names, and why.
+    /// Names of samples that were copied although they should have been encoded or are not images, and the reasons.
     pub(super) undecodable: Vec<(String, String)>,
-    /// Of the samples that were encoded anew, the lowest peak signal-to-noise ratio to the source's pixels, in dB.
+    /// The lowest peak signal-to-noise ratio of samples that were encoded again, in dB.
     pub(super) lowest_psnr: Option<f64>,
 }
 
-/// Compares the shards with their hashes, and each sample with what its source would be packed as now: the same bytes
-/// and the same label, or it is different. Those that were encoded anew are decoded on both sides; of the others the
-/// same bytes are the same pixels.
+/// Compares the shards with their hashes, and each sample with the result of packing it again: bytes and label must be
+/// equal. Samples that were encoded again are also decoded on both sides; for the others, equal bytes are equal pixels.
 pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Path,
@@ -41,72 +40,94 @@ pub(super) fn verify(
     bar: &ProgressBar,
 ) -> Result<Verified, Box<dyn Error>> {
     let mut verified = Verified::default();
-    for shard in &manifest.shards {
-        let path = folder.join(&shard.file);
-        match hash(&path) {
-            Ok(found) if found == shard.xxh3 => {}
-            Ok(found) => {
-                let reason = format!("its content has changed: xxh3 {found}, written as {}", shard.xxh3);
-                verified.different.push((path.display().to_string(), reason));
-            }
-            Err(reason) => verified.different.push((path.display().to_string(), reason)),
-        }
-    }
-    if manifest.job.to == To::Tar {
-        verified.different.extend(strangers(folder, manifest));
-    }
+    verified.check_shards(folder, manifest);
     let packed = match open(folder, manifest) {
         Ok(packed) => packed,
         Err(error) => {
-            verified.different.push((folder.display().to_string(), error.to_string()));
+            verified.differs(folder.display(), error.to_string());
             return Ok(verified);
         }
     };
-    let places = manifest.packed();
-    if packed.len() != places.len() {
-        let reason = format!("{} samples, but the source has {}", packed.len(), places.len());
-        verified.different.push((folder.display().to_string(), reason));
+    let indexes = manifest.packed();
+    if packed.len() != indexes.len() {
+        let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
+        verified.differs(folder.display(), reason);
     }
-    let mut buffer = Vec::new();
-    for left in &manifest.skipped {
-        if data.read(left.skipped, &mut buffer).is_ok() {
-            let reason = "it could not be read when this was packed, and can be now".to_owned();
-            verified.different.push((left.name.clone(), reason));
-        }
-    }
+    verified.check_skipped(data, manifest);
     if packed.classes() != data.classes() {
-        verified.different.push((folder.display().to_string(), "the classes have other names".into()));
+        verified.differs(folder.display(), "the classes have other names".to_owned());
     }
     let recoding = manifest.job.recoding;
-    let count = packed.len().min(places.len());
+    let count = packed.len().min(indexes.len());
     let step = workers.at_once();
     for first in (0..count).step_by(step) {
         let compared = workers.map(first..count.min(first + step), |recoder, index| {
-            compare(recoder, (data, &*packed), (places[index], index), recoding)
+            compare(recoder, (data, &*packed), (indexes[index], index), recoding)
         });
         for (index, compared) in (first..).zip(compared) {
-            let Compared { reasons, undecodable, psnr } = compared.map_err(|error| -> Box<dyn Error> { error })?;
-            verified.samples += 1;
-            if !reasons.is_empty() {
-                verified.different.push((packed.name(index), reasons.join(", ")));
-            }
-            verified.undecodable.extend(undecodable.map(|reason| (data.name(places[index]), reason)));
-            verified.lowest_psnr = match (verified.lowest_psnr, psnr) {
-                (Some(lowest), Some(psnr)) => Some(lowest.min(psnr)),
-                (lowest, psnr) => lowest.or(psnr),
-            };
+            let compared = compared.map_err(|error| -> Box<dyn Error> { error })?;
+            verified.add(compared, || packed.name(index), || data.name(indexes[index]));
             bar.inc(1);
         }
     }
     Ok(verified)
 }
 
-/// What of a sample was found.
+impl Verified {
+    fn differs(&mut self, name: impl ToString, reason: String) {
+        self.different.push((name.to_string(), reason));
+    }
+
+    /// Compares the shards with their hashes, and looks for other tar files.
+    fn check_shards(&mut self, folder: &Path, manifest: &Manifest) {
+        for shard in &manifest.shards {
+            let path = folder.join(&shard.file);
+            match hash(&path) {
+                Ok(found) if found == shard.xxh3 => {}
+                Ok(found) => {
+                    let reason = format!("its content has changed: xxh3 {found}, written as {}", shard.xxh3);
+                    self.differs(path.display(), reason);
+                }
+                Err(reason) => self.differs(path.display(), reason),
+            }
+        }
+        if manifest.job.to == To::Tar {
+            self.different.extend(strangers(folder, manifest));
+        }
+    }
+
+    /// Reports skipped samples that can be read now.
+    fn check_skipped(&mut self, data: &dyn Dataset, manifest: &Manifest) {
+        let mut buffer = Vec::new();
+        for skipped in &manifest.skipped {
+            if data.read(skipped.skipped, &mut buffer).is_ok() {
+                let reason = "it could not be read when this was packed, and can be now".to_owned();
+                self.differs(&skipped.name, reason);
+            }
+        }
+    }
+
+    /// Adds the result for one sample, which has a name in the pack and one in the source.
+    fn add(&mut self, compared: Compared, packed: impl Fn() -> String, source: impl Fn() -> String) {
+        let Compared { reasons, undecodable, psnr } = compared;
+        self.samples += 1;
+        if !reasons.is_empty() {
+            self.differs(packed(), reasons.join(", "));
+        }
+        self.undecodable.extend(undecodable.map(|reason| (source(), reason)));
+        self.lowest_psnr = match (self.lowest_psnr, psnr) {
+            (Some(lowest), Some(psnr)) => Some(lowest.min(psnr)),
+            (lowest, psnr) => lowest.or(psnr),
+        };
+    }
+}
+
+/// The result for one sample.
 #[derive(Debug, Default)]
 struct Compared {
-    /// Why it is different.
+    /// The differences; empty if there are none.
     reasons: Vec<String>,
-    /// Why it is packed as it was, although it should have been decoded, or is no image.
+    /// The reason for which it was copied, although it should have been encoded or is not an image.
     undecodable: Option<String>,
     psnr: Option<f64>,
 }
@@ -119,7 +140,7 @@ fn compare(
 ) -> Result<Compared, Box<dyn Error + Send + Sync>> {
     let expected = recoder.pack(data, place, recoding)?;
     let mut found = Compared::default();
-    if let How::Unreadable(reason) = expected.how {
+    if let Treatment::Unreadable(reason) = expected.treatment {
         found.reasons.push(format!("the source does not give it any more: {reason}"));
         return Ok(found);
     }
@@ -144,9 +165,9 @@ fn compare(
             None
         }
     };
-    match (expected.how, bytes) {
-        (How::Undecodable(reason), _) => found.undecodable = Some(reason),
-        (How::Encoded, Some(bytes)) if !recoder.picture().rgb.is_empty() => {
+    match (expected.treatment, bytes) {
+        (Treatment::Undecodable(reason), _) => found.undecodable = Some(reason),
+        (Treatment::Encoded, Some(bytes)) if !recoder.picture().rgb.is_empty() => {
             let before = std::mem::take(recoder.picture_mut());
             match recoder.decode(bytes).map(|after| (ratio(&before, after), after)) {
                 Ok((Some(psnr), _)) => {
@@ -167,7 +188,7 @@ fn compare(
     Ok(found)
 }
 
-/// Tar files in the folder that are not the manifest's: who opens the folder reads them, too.
+/// Finds tar files in the folder that are not in the manifest. Readers of the folder would read them, too.
 fn strangers(folder: &Path, manifest: &Manifest) -> Vec<(String, String)> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let mut strange: Vec<_> = names
@@ -182,7 +203,7 @@ fn strangers(folder: &Path, manifest: &Manifest) -> Vec<(String, String)> {
 
 fn open(folder: &Path, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>> {
     match manifest.job.to {
-        // Not by the indexes, which are of what the shards were.
+        // Ignores the index files, which describe the shards as they were written.
         To::Tar => {
             let shards = manifest.shards.iter().map(|shard| folder.join(&shard.file));
             let builder = TarShards::builder().allow_unlabelled(true).indexes(ShardIndexes::Memory);
@@ -193,7 +214,7 @@ fn open(folder: &Path, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>>
     }
 }
 
-/// As `==`, but a label of NaNs is itself.
+/// Like `==`, but NaNs of equal bits are equal.
 fn same(a: &Label, b: &Label) -> bool {
     match (a, b) {
         (Label::Multi(a), Label::Multi(b)) => a.iter().map(|v| v.to_bits()).eq(b.iter().map(|v| v.to_bits())),
@@ -212,7 +233,7 @@ fn hash(path: &Path) -> Result<String, String> {
     }
 }
 
-/// The peak signal-to-noise ratio in dB, 99 for equal pictures; `None` for those of different sizes.
+/// Returns the peak signal-to-noise ratio in dB, 99 for equal pictures; `None` for different sizes.
 fn ratio(a: &Picture, b: &Picture) -> Option<f64> {
     if (a.width, a.height) != (b.width, b.height) {
         return None;
@@ -231,7 +252,7 @@ mod tests {
 
     const QUALITY: Recoding = Recoding { max_side: None, quality: Some(90) };
 
-    /// A ramp of so many pixels, or its negative.
+    /// Makes a picture with a ramp, or its negative.
     fn picture(width: u32, height: u32, negative: bool) -> InMemory {
         let ramp = (0..3 * width * height).map(|i| (i * 255 / (3 * width * height)) as u8);
         let pixels: Vec<u8> = ramp.map(|v| if negative { 255 - v } else { v }).collect();

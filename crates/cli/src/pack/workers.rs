@@ -1,4 +1,4 @@
-//! Samples prepared by several threads, handed on in their order.
+//! Prepares samples on several threads and returns them in order.
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use super::recode::Recoder;
 
-/// Samples in memory for each thread, so that a slow one does not keep the others waiting.
+/// Samples in memory per thread, so that a slow sample does not stop the other threads.
 const EACH: usize = 8;
 
 pub(super) struct Workers {
     pool: ThreadPool,
-    /// One a thread: no two ask for the same one.
+    /// One recoder per thread. The locks are never contended.
     recoders: Vec<Mutex<Recoder>>,
 }
 
@@ -22,11 +22,12 @@ impl Workers {
         Ok(Workers { pool, recoders: (0..threads).map(|_| Mutex::default()).collect() })
     }
 
-    /// Samples that are worth a call of [`map`](Self::map).
+    /// Returns the number of samples for one call of [`map`](Self::map).
     pub(super) fn at_once(&self) -> usize {
         EACH * self.recoders.len()
     }
 
+    /// Calls `work` for all samples and returns the results in order.
     pub(super) fn map<T: Send>(
         &self,
         samples: Range<usize>,
@@ -35,7 +36,7 @@ impl Workers {
         self.pool.install(|| {
             let one = |index| {
                 let thread = rayon::current_thread_index().unwrap_or_default();
-                // What a panic leaves in it is overwritten before it is read.
+                // After a panic the recoder's old content is overwritten before it is read.
                 let mut recoder = self.recoders[thread].lock().unwrap_or_else(PoisonError::into_inner);
                 work(&mut recoder, index)
             };

@@ -1,10 +1,11 @@
-//! The samples and their draws: a loader makes them, so they are the pixels that training gets.
+//! The samples and their draws. A loader makes them, so they are the pixels that training gets.
 
-use super::{Cursor, fit, picture};
-use crate::source::Source;
-use crate::words;
+use super::single_sample::SingleSample;
+use super::{picture, picture_size};
+use crate::dataset::NamedDataset;
+use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions};
-use gpufeed::transforms::{Erased, Op, Params, Resize};
+use gpufeed::transforms::{Params, Resize};
 use gpufeed::{
     Backend, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, OnError, Plan, Recipe, Result, SampleData,
 };
@@ -15,17 +16,17 @@ use std::sync::Arc;
 /// The longest side of an original on the sheet.
 const ORIGINAL: u32 = 320;
 
-/// One sample.
+/// A sample with its draws.
 pub(super) struct Row {
     pub(super) id: u64,
-    /// The file, from the folder on, or what else the data set calls it.
+    /// The file's path below the folder, or the data set's name of the sample.
     pub(super) name: String,
     pub(super) class: Option<String>,
-    /// (width, height) of the file, orientation applied.
+    /// (width, height) of the original, orientation applied.
     pub(super) size: Option<(u32, u32)>,
     pub(super) original: Option<RgbImage>,
     pub(super) draws: Vec<Draw>,
-    /// Why there are no draws.
+    /// The reason why there are no draws.
     pub(super) error: Option<String>,
 }
 
@@ -34,43 +35,44 @@ pub(super) struct Draw {
     pub(super) epoch: u64,
     pub(super) view: usize,
     pub(super) params: Params,
-    /// As the loader gives it; empty unless they are kept.
+    /// The bytes from the loader; empty unless they are kept.
     pub(super) bytes: Vec<u8>,
-    /// (width, height) of the same.
+    /// (width, height) of the view.
     pub(super) size: (u32, u32),
-    /// The view as the sheet shows it.
+    /// The view in the size for the sheet.
     pub(super) picture: RgbImage,
 }
 
-/// Where rows come from.
+/// Makes rows with one loader.
 pub(super) struct Rows {
-    source: Arc<Source>,
-    cursor: Arc<Cursor>,
+    source: Arc<NamedDataset>,
+    single: Arc<SingleSample>,
     loader: DataLoader,
     keep_bytes: bool,
 }
 
 impl Rows {
-    pub(super) fn new(source: Arc<Source>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
-        let cursor = Arc::new(Cursor::new(Arc::clone(&source.data)));
-        let loader = DataLoader::builder(Arc::clone(&cursor))
+    pub(super) fn new(source: Arc<NamedDataset>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
+        let single = Arc::new(SingleSample::new(Arc::clone(&source.data)));
+        let loader = DataLoader::builder(Arc::clone(&single))
             .recipe(recipe)
             .seed(seed)
             .workers(1)
             .queue_depth(1)
             .on_error(OnError::Fail)
             .build(backend)?;
-        Ok(Rows { source, cursor, loader, keep_bytes: false })
+        Ok(Rows { source, single, loader, keep_bytes: false })
     }
 
-    /// Whether draws have their bytes beside their pictures.
+    /// If true, draws keep their bytes in addition to their pictures.
     pub(super) fn keep_bytes(self, keep_bytes: bool) -> Self {
         Rows { keep_bytes, ..self }
     }
 
-    /// One sample in each of `epochs`. A sample that fails is a row too, and says why; other errors end everything.
+    /// Makes the row of one sample in each of `epochs`. A failed sample becomes a row with its error; errors of the
+    /// device are returned.
     pub(super) fn row(&self, index: usize, epochs: Range<u64>) -> Result<Row> {
-        self.cursor.go_to(index);
+        self.single.select(index);
         let data = &self.source.data;
         let mut row = Row {
             id: data.id(index),
@@ -85,9 +87,9 @@ impl Rows {
         if let Err(error) = done {
             row.error = Some(match error.into_kind() {
                 // The row names the sample.
-                ErrorKind::Sample { source, .. } => words::said(&source),
+                ErrorKind::Sample { source, .. } => error_text::describe(&source),
                 kind @ (ErrorKind::Device { .. } | ErrorKind::OutOfMemory { .. }) => return Err(kind.into()),
-                kind => words::said(&kind.into()),
+                kind => error_text::describe(&kind.into()),
             });
         }
         Ok(row)
@@ -110,7 +112,7 @@ impl Rows {
         row.size = Some((width, height));
         let fit = f64::from(ORIGINAL) / f64::from(width.max(height));
         let scaled = |side: u32| if fit < 1.0 { ((f64::from(side) * fit).round() as u32).max(1) } else { side };
-        let shown = DataLoader::builder(Arc::clone(&self.cursor))
+        let shown = DataLoader::builder(Arc::clone(&self.single))
             .transform(Resize::new((scaled(height), scaled(width))))
             .output(Layout::Nhwc, DType::U8)
             .workers(1)
@@ -130,7 +132,7 @@ impl Rows {
             for (view, (picture, params)) in picture::pictures(&batch)?.zip(batch.params()).enumerate() {
                 let params = params.clone();
                 let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
-                let (size, picture) = (picture.dimensions(), fit::reduced(picture));
+                let (size, picture) = (picture.dimensions(), picture_size::reduce(picture));
                 row.draws.push(Draw { epoch: batch.epoch(), view, params, bytes, size, picture });
             }
         }
@@ -138,10 +140,10 @@ impl Rows {
     }
 }
 
-/// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` of them are drawn, a batch of one
-/// sample at a time; with `keep_bytes` they are kept as they come.
+/// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` is their number; batches have
+/// one sample. With `keep_bytes` all bytes from the loader are kept, too.
 pub(super) fn check_memory(
-    source: &Source,
+    source: &NamedDataset,
     recipe: &Recipe,
     pictures: u64,
     keep_bytes: bool,
@@ -149,7 +151,7 @@ pub(super) fn check_memory(
     let output = recipe.output.unwrap_or_default();
     let plan = match Plan::compile_for(source.data.channels(), &recipe.transforms, &output) {
         Ok(plan) => plan,
-        // The loader says it.
+        // The loader will report this error.
         Err(_) => return Ok(()),
     };
     let (width, height) = plan.output_size().unwrap_or_default();
@@ -157,45 +159,11 @@ pub(super) fn check_memory(
     let values = area * u64::from(plan.channels());
     let image = values * output.dtype.bytes() as u64;
     let views = recipe.views as u64;
-    // One batch is filled, one ready and one with the caller, who has it as bytes and as floats, too; the worker has an
-    // intermediate of four floats a pixel.
+    // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The
+    // worker has an intermediate of four floats per pixel.
     let batch = views * (4 * image + 4 * values) + 16 * area + 3 * area;
     let kept = if keep_bytes { pictures * image } else { 0 };
-    let needed = batch + kept + pictures * fit::A_PICTURE;
+    let needed = batch + kept + pictures * picture_size::MOST_BYTES;
     let what = format!("{pictures} pictures of {width}x{height} take");
-    crate::room::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
-}
-
-/// What an op did, in a few words; `None` for what the sheet's head says once.
-pub(super) fn words(op: &Op) -> Option<String> {
-    let text = match op {
-        Op::Normalize { .. } => return None,
-        Op::Crop { top, left, height, width } => format!("crop {width}x{height} at {left},{top}"),
-        Op::Pad { left, top, right, bottom, .. } => match [top, right, bottom].iter().all(|side| *side == left) {
-            true => format!("pad {left}"),
-            false => format!("pad left {left}, top {top}, right {right}, bottom {bottom}"),
-        },
-        Op::Resize { height, width, .. } => format!("resize {width}x{height}"),
-        Op::HorizontalFlip => "flip left-right".to_owned(),
-        Op::VerticalFlip => "flip top-bottom".to_owned(),
-        Op::Brightness { factor } => format!("brightness {factor:.2}"),
-        Op::Contrast { factor } => format!("contrast {factor:.2}"),
-        Op::Saturation { factor } => format!("saturation {factor:.2}"),
-        Op::Hue { factor } => format!("hue {factor:+.3}"),
-        Op::Grayscale { .. } => "gray".to_owned(),
-        Op::Invert => "invert".to_owned(),
-        Op::Solarize { threshold } => format!("solarize {threshold:.2}"),
-        Op::Posterize { bits } => format!("posterize {bits} bits"),
-        Op::PermuteChannels { permutation } => {
-            let names = permutation.map(|channel| ["R", "G", "B"].get(channel as usize).copied().unwrap_or("?"));
-            format!("channels {}", names.concat())
-        }
-        Op::Erase { top, left, height, width, value } => {
-            let noise = if matches!(value, Erased::Noise { .. }) { " (noise)" } else { "" };
-            format!("erase {width}x{height} at {left},{top}{noise}")
-        }
-        // A step of the user's, or one that came after this program.
-        other => format!("{other:?}"),
-    };
-    Some(text)
+    crate::available_memory::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
 }

@@ -1,18 +1,23 @@
-//! `gpufeed preview`: the arguments, and the order of the work.
+//! `gpufeed preview`: a contact sheet of originals and of the images that a recipe makes of them.
+//!
+//! `mod.rs` has the options and the order of the work. `draws.rs` draws samples through a loader of one sample
+//! (`single_sample.rs`), `picture.rs` turns batches into pictures, and `picture_size.rs` scales them. `sheet.rs` lays
+//! out the sheet with `text.rs` and `op_text.rs`. The parameters come from the library; nothing here draws random
+//! numbers.
 
-mod cursor;
 mod draws;
-mod fit;
+mod op_text;
 mod picture;
+mod picture_size;
 mod sheet;
+mod single_sample;
 mod text;
 
+use crate::dataset;
 use crate::output::{self, Output};
-use crate::source;
 use crate::{DONE, Outcome};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use cursor::Cursor;
 use draws::{Row, Rows};
 use gpufeed::internals::Shown;
 use gpufeed::{Backend, Dataset};
@@ -24,8 +29,8 @@ use std::sync::Arc;
 
 /// Writes a contact sheet: each original beside what a recipe makes of it.
 ///
-/// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters that
-/// were drawn. Normalize is undone, so that there is something to see; nothing else is.
+/// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
+/// that were drawn. Normalize is undone, so that there is something to see; nothing else is.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A data set in any format; of one that comes in two parts, that to train on
@@ -54,7 +59,8 @@ pub(crate) struct Arguments {
     /// Who augments
     #[arg(long, value_enum, default_value = "cpu")]
     backend: BackendChoice,
-    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of --backend
+    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of
+    /// --backend
     #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
     adapter: Option<String>,
     /// Prints the drawn parameters as JSON
@@ -73,7 +79,7 @@ enum BackendChoice {
     Cpu,
 }
 
-/// Some are seen at a glance, and thousands are gigabytes.
+/// The most pictures of a sheet. Nobody looks at thousands, and they take gigabytes.
 const MOST_PICTURES: u64 = 2048;
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -85,16 +91,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let [json, picture, raw] = output::open([("--json", json), ("--out", out), ("--raw", arguments.raw.as_deref())])?;
     picture.as_ref().zip(out).map_or(Ok(()), |(picture, path)| check_name(picture, path))?;
     let recipe = crate::recipe(&arguments.recipe)?;
-    let source = source::open(&arguments.data)?.train;
+    let source = dataset::open(&arguments.data)?.train;
     let data = &*source.data;
     let indices = match arguments.sample {
-        Some(id) => vec![place_of(data, id)?],
+        Some(id) => vec![index_of(data, id)?],
         None => spread(data.len(), arguments.samples),
     };
     let epoch = arguments.epoch.unwrap_or(0);
-    // One sample in one epoch is a replay.
-    let one = arguments.sample.is_some() && arguments.epoch.is_some();
-    let draws = arguments.draws.unwrap_or(if one { 1 } else { 4 });
+    // A given sample and epoch ask for the replay of one image.
+    let replay = arguments.sample.is_some() && arguments.epoch.is_some();
+    let draws = arguments.draws.unwrap_or(if replay { 1 } else { 4 });
     let pictures = indices.len() as u64 * draws * recipe.views as u64;
     if pictures > MOST_PICTURES {
         return Err(format!("{pictures} pictures; a sheet holds {MOST_PICTURES}: lower --samples or --draws").into());
@@ -137,7 +143,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Refuses a file not called `.png`: programs go by a picture's name. An output that is not a file has none.
+/// Refuses a file whose name does not end with `.png`, because programs trust a picture's name. Devices and pipes are
+/// accepted.
 fn check_name(picture: &Output, path: &Path) -> Result<(), String> {
     let png = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
     if png || picture.file().is_none() {
@@ -146,12 +153,13 @@ fn check_name(picture: &Output, path: &Path) -> Result<(), String> {
     Err(format!("--out: {}: the sheet is a PNG, so its name ends with .png", picture.name()))
 }
 
-fn place_of(data: &dyn Dataset, id: u64) -> Result<usize, Box<dyn Error>> {
+/// Finds the index of the sample with this id.
+fn index_of(data: &dyn Dataset, id: u64) -> Result<usize, Box<dyn Error>> {
     let found = (0..data.len()).find(|index| data.id(*index) == id);
     found.ok_or_else(|| format!("--sample: {id}; the data set's samples are 0 to {}", data.len() - 1).into())
 }
 
-/// `samples` places of `len`, the same distance apart, so that a sorted folder shows many classes.
+/// Returns `samples` indexes below `len` at equal distances, so that a sorted folder shows many classes.
 fn spread(len: usize, samples: usize) -> Vec<usize> {
     let samples = samples.min(len);
     (0..samples).map(|i| i * len / samples).collect()

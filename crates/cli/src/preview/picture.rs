@@ -1,10 +1,10 @@
-//! A batch's images as pictures: one layout, three channels, bytes, and Normalize undone.
+//! Turns a batch's images into RGB pictures, with Normalize undone.
 
 use gpufeed::transforms::Op;
 use gpufeed::{Batch, Layout, Result};
 use image::RgbImage;
 
-/// Each image of the batch, made when it is asked for: of large ones, some are gigabytes.
+/// Returns the batch's images as pictures. They are made one by one, because a batch of large ones takes gigabytes.
 pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> {
     let [_, a, b, c] = batch.shape();
     let (height, width, channels) = match batch.layout() {
@@ -16,7 +16,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> 
     let picture = move |(number, params): (usize, &gpufeed::transforms::Params)| {
         let image = &values[number * length..][..length];
         let value = |x: usize, y: usize, channel: usize| {
-            // One channel is shown in all three.
+            // A gray image repeats its channel.
             let channel = channel.min(channels - 1);
             let at = match batch.layout() {
                 Layout::Nchw => (channel * height + y) * width + x,
@@ -34,7 +34,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> 
     Ok(batch.params().iter().enumerate().map(picture))
 }
 
-/// Rounded, so that bytes which became floats are the same bytes again.
+/// Rounds a value, so that bytes that became floats become the same bytes again.
 fn byte(value: f32) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
 }

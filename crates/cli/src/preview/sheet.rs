@@ -1,7 +1,9 @@
-//! The sheet's layout: a row a sample, the original on the left, its draws beside it, words below each.
+//! The contact sheet: a row per sample, with the original on the left, the draws next to it, and text under each
+//! picture.
 
-use super::draws::{Draw, Row, words};
-use super::fit::{ENLARGED, GAP, shown};
+use super::draws::{Draw, Row};
+use super::op_text;
+use super::picture_size::{ENLARGED, GAP, resize};
 use super::text::{self, LINE, letter};
 use gpufeed::Recipe;
 use gpufeed::transforms::Op;
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::path::Path;
 
-/// Pixels between a picture and its words.
+/// Pixels between a picture and its text.
 const UNDER: u32 = 4;
 /// Letters that fit under the smallest picture.
 const LETTERS: u32 = 21;
@@ -21,18 +23,18 @@ const INK: Rgb<u8> = Rgb([30, 30, 30]);
 const PALE: Rgb<u8> = Rgb([115, 115, 115]);
 const ALARM: Rgb<u8> = Rgb([180, 30, 30]);
 
-/// Left, top, width, height.
+/// Left, top, width and height on the sheet.
 type Place = (u32, u32, u32, u32);
 
 pub(super) struct Sheet {
     pub(super) image: RgbImage,
-    /// Of each row's draws.
+    /// The places of each row's draws.
     places: Vec<Vec<Place>>,
     seed: u64,
     backend: String,
 }
 
-/// A picture as it is shown, and the lines under it.
+/// A picture in its final size, and the lines of text under it.
 struct Cell {
     picture: Option<RgbImage>,
     lines: Vec<(String, Rgb<u8>)>,
@@ -49,7 +51,7 @@ impl Sheet {
         let first = rows.iter().flat_map(|row| &row.draws).next();
         let (width, height) = first.map_or((ENLARGED, ENLARGED), |draw| draw.picture.dimensions());
         let cell = width.max(LETTERS * letter());
-        // Originals are as high as the draws, and wider where they are landscapes.
+        // Originals are as high as the draws, and landscapes are wider.
         let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
         let columns = rows.iter().map(|row| row.draws.len()).max().unwrap_or(0).max(1) as u32;
         let grids: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, room, cell, columns)).collect();
@@ -91,7 +93,7 @@ impl Sheet {
         Sheet { image, places, seed, backend: backend.to_owned() }
     }
 
-    /// What the sheet shows, as data.
+    /// Returns the sheet's content as JSON.
     pub(super) fn json(&self, out: Option<&Path>, recipe: &Recipe, rows: &[Row]) -> Result<Value, Box<dyn Error>> {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
@@ -115,7 +117,7 @@ impl Sheet {
     }
 }
 
-/// The lines above the rows.
+/// Words the lines above the rows.
 fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], letters: usize) -> Vec<(String, Rgb<u8>)> {
     let title = match recipe.description.as_str() {
         "" => name.to_owned(),
@@ -140,20 +142,20 @@ fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], let
     lines(&title, INK).chain(lines(&facts, PALE)).collect()
 }
 
-/// The original and the draws of a row, as they are shown.
+/// Makes the cells of a row: the original and the draws.
 fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
     let lines = |text: &str, width: u32, color| {
         text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
     };
-    let mut words_of_original: Vec<(String, Rgb<u8>)> = Vec::new();
-    let original = row.original.as_ref().map(|picture| shown(picture, width, height));
-    let width_of_words = original.as_ref().map_or(0, RgbImage::width).max(LETTERS * letter());
-    words_of_original.extend(row.class.iter().flat_map(|class| lines(class, width_of_words, INK)));
+    let mut original_text: Vec<(String, Rgb<u8>)> = Vec::new();
+    let original = row.original.as_ref().map(|picture| resize(picture, width, height));
+    let text_width = original.as_ref().map_or(0, RgbImage::width).max(LETTERS * letter());
+    original_text.extend(row.class.iter().flat_map(|class| lines(class, text_width, INK)));
     let file = Path::new(&row.name).file_name().map_or(row.name.as_str().into(), |name| name.to_string_lossy());
-    words_of_original.extend(lines(&file, width_of_words, PALE));
+    original_text.extend(lines(&file, text_width, PALE));
     let size = row.size.map_or(String::new(), |(width, height)| format!(", {width}x{height}"));
-    words_of_original.extend(lines(&format!("sample {}{size}", row.id), width_of_words, PALE));
-    let mut cells = vec![Cell { picture: original, lines: words_of_original }];
+    original_text.extend(lines(&format!("sample {}{size}", row.id), text_width, PALE));
+    let mut cells = vec![Cell { picture: original, lines: original_text }];
     if let Some(error) = &row.error {
         let room = columns * (cell + GAP) - GAP;
         cells.push(Cell { picture: None, lines: lines(error, room, ALARM).collect() });
@@ -162,11 +164,11 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
     for draw in &row.draws {
         let view = if views { format!(", view {}", draw.view) } else { String::new() };
         let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
-        // The head names the outputs' size.
+        // The resize to the output's size is left out, because the head names that size.
         let (width, height) = draw.size;
         let to_output = |op: &Op| matches!(*op, Op::Resize { width: w, height: h, .. } if (w, h) == (width, height));
         for op in draw.params.ops.iter().filter(|op| !to_output(&op.op)) {
-            under.extend(words(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
+            under.extend(op_text::describe(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
         }
         cells.push(Cell { picture: Some(draw.picture.clone()), lines: under });
     }

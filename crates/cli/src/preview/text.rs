@@ -1,17 +1,17 @@
-//! Text on a picture, in a font that is compiled in: the sheet looks the same everywhere.
+//! Writes text on a picture, in a compiled-in font, so that the sheet looks the same everywhere.
 
 use image::{Rgb, RgbImage};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 
-/// From one line to the next, in pixels.
+/// Pixels from one line to the next.
 pub(super) const LINE: u32 = 17;
 
-/// Pixels of a letter's width.
+/// Returns the width of a letter in pixels.
 pub(super) fn letter() -> u32 {
     get_raster_width(FontWeight::Regular, RasterHeight::Size16) as u32
 }
 
-/// Writes one line; (`left`, `top`) is its corner. What the font does not have is a question mark.
+/// Writes one line with its corner at (`left`, `top`). Letters that the font lacks become question marks.
 pub(super) fn write(image: &mut RgbImage, text: &str, (left, top): (u32, u32), color: Rgb<u8>) {
     let glyph = |letter| get_raster(letter, FontWeight::Regular, RasterHeight::Size16);
     for (place, symbol) in (0..).zip(text.chars()) {
@@ -30,7 +30,7 @@ pub(super) fn write(image: &mut RgbImage, text: &str, (left, top): (u32, u32), c
     }
 }
 
-/// `text` in lines of `letters` at the most, broken between words where that can be.
+/// Breaks `text` into lines of at most `letters` letters, between words if possible.
 pub(super) fn wrap(text: &str, letters: usize) -> Vec<String> {
     let letters = letters.max(1);
     let mut lines: Vec<String> = Vec::new();

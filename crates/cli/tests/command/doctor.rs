@@ -1,5 +1,6 @@
-//! `gpufeed doctor`: what it says of files made here, of the machine, and, with GPUFEED_CORPUS and GPUFEED_SHARED set, where
-//! its verdict on the corpus differs from Pillow's. `benches/results/doctor-jpeg-corpus.md` explains those differences.
+//! `gpufeed doctor`: what it says of files made here, of the machine, and, with GPUFEED_CORPUS and GPUFEED_SHARED set,
+//! where its verdict on the corpus differs from Pillow's. `benches/results/doctor-jpeg-corpus.md` explains those
+//! differences.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 

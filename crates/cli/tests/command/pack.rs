@@ -295,7 +295,10 @@ fn what_cannot_be_read_is_left_out_and_said() {
     fs::create_dir(none.path().join("cat")).unwrap();
     std::os::unix::fs::symlink("nowhere", none.path().join("cat/1.jpg")).unwrap();
     let error = fails(&[text(none.path()), text(&out.path().join("none"))]);
-    assert!(error.contains("1 of 1 samples cannot be read") && !error.contains("the same command goes on"), "{error}");
+    assert!(
+        error.contains("1 of 1 samples cannot be read") && !error.contains("the same command continues"),
+        "{error}"
+    );
 }
 
 /// A run that is resumed also begins after the samples that an earlier run has left out.
@@ -391,7 +394,7 @@ fn what_no_second_run_mends_does_not_promise_one() {
     header.push('\n');
     fs::write(&npy, [b"\x93NUMPY\x01\x00", &118u16.to_le_bytes()[..], header.as_bytes(), &[0; 240]].concat()).unwrap();
     let error = fails(&[text(&npy), text(&out.path().join("shards"))]);
-    assert!(error.contains("float pixels fit no image file") && !error.contains("goes on"), "{error}");
+    assert!(error.contains("float pixels fit no image file") && !error.contains("continues"), "{error}");
 }
 
 /// A limit on the size of files stands for a full disk: writing beyond it fails in the same place.
@@ -410,7 +413,7 @@ fn a_full_disk_is_an_error_that_says_where() {
     let error = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{error}");
     assert!(error.contains("shard-000000.tar") && error.contains("File too large"), "{error}");
-    assert!(error.contains("the same command goes on"), "{error}");
+    assert!(error.contains("the same command continues"), "{error}");
     assert!(!shards.join(".shard-000000.tar.part").exists(), "it takes the room that is wanted");
     assert!(visible(&shards, "tar").is_empty() && !shards.join("gpufeed-pack.json").exists());
     assert!(TarShards::open(&shards).is_err());

@@ -1,4 +1,5 @@
-//! Where gpufeed's verdict on a JPEG of the corpus differs from Pillow's; why is in `benches/results/doctor-jpeg-corpus.md`.
+//! Where gpufeed's verdict on a JPEG of the corpus differs from Pillow's; why is in
+//! `benches/results/doctor-jpeg-corpus.md`.
 
 /// JPEGs of the corpus that are refused here and decoded by Pillow 13 (libjpeg-turbo 3.2), with the verdict here.
 pub(crate) const REFUSED_HERE: [(&str, &str); 73] = [

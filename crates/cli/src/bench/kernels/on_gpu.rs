@@ -1,0 +1,172 @@
+//! Times the passes of the fixed plans and of the recipe on a GPU against a copy kernel.
+
+use super::case::{Case, rows};
+use super::plans::{FLOPS_PER_TAP, Plans, make_params, reduction};
+use super::reference::{copy_kernel, naive};
+use super::timer::{Adapter, Kernel};
+use super::turns::{Work, take_turns};
+use crate::bench::setup::samples::Samples;
+use crate::results::Kernels;
+use gpufeed::internals::{Dispatch, Rig};
+use gpufeed::wgpu;
+use gpufeed::{DType, Gpu, Plan};
+use std::error::Error;
+use std::time::Duration;
+
+/// Returns the images of a batch: enough for the largest GPU, or few enough for a software adapter.
+fn batch(gpu: &Gpu) -> u64 {
+    if gpu.is_software() { 16 } else { 128 }
+}
+
+/// Measures the fixed plans and the recipe.
+pub(crate) fn measure(
+    gpu: &Gpu,
+    (recipe, samples): (&Plan, &Samples),
+    time: Duration,
+    notes: &mut Vec<String>,
+) -> Result<Kernels, Box<dyn Error>> {
+    let adapter = open_again(gpu)?;
+    let bench = Bench::new(&adapter)?;
+    let (mut cases, mut kernels) = bench.fixed()?;
+    let images = (batch(gpu) as usize).min(samples.params.len());
+    match Rig::new(&adapter.gpu, recipe, &samples.params[..images]) {
+        Ok(rig) => bench.recipe((&rig, images as u64), recipe.output().dtype, &mut cases, &mut kernels)?,
+        Err(error) => notes.push(format!("kernels: the recipe's own passes were not measured: {error}")),
+    }
+    let by_timestamps = has_good_timestamps(&adapter, &kernels, notes)?;
+    let mut works: Vec<Work<'_>> = Vec::new();
+    for kernels in &kernels {
+        let (adapter, kernels) = (&adapter, kernels.iter().collect::<Vec<_>>());
+        works.push(Box::new(move |times| {
+            let time = adapter.time(&kernels, times)?;
+            Ok(if by_timestamps { time.device.unwrap_or(time.wall) } else { time.wall })
+        }));
+    }
+    let seconds = take_turns(&mut works, time)?;
+    let clock = if by_timestamps { "timestamps" } else { "wall" };
+    Ok(Kernels { clock: clock.to_owned(), rows: rows(cases, &seconds) })
+}
+
+/// Opens a second device of the same adapter, because the loader's may lack timestamps.
+fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
+    let info = gpu.info();
+    let same = |adapter: &wgpu::Adapter| {
+        let other = adapter.get_info();
+        (&other.name, other.backend, other.device) == (&info.name, info.backend, info.device)
+    };
+    let adapter = Gpu::enumerate().into_iter().find(same).ok_or("the adapter is no longer there")?;
+    Ok(Adapter::open(&adapter)?)
+}
+
+/// Runs all kernels once and returns true if the device timed every one. Otherwise it notes the reason.
+fn has_good_timestamps(
+    adapter: &Adapter,
+    kernels: &[Vec<Kernel>],
+    notes: &mut Vec<String>,
+) -> Result<bool, Box<dyn Error>> {
+    if !adapter.has_timestamps() {
+        notes.push("kernels: the adapter has no TIMESTAMP_QUERY, so times are the wall's".to_owned());
+        return Ok(false);
+    }
+    let mut good = true;
+    for kernels in kernels {
+        good &= adapter.time(&kernels.iter().collect::<Vec<_>>(), 2)?.device.is_some();
+    }
+    if !good {
+        notes.push("kernels: the device's timestamps are zero or out of order, so times are the wall's".to_owned());
+    }
+    Ok(good)
+}
+
+/// Builds kernels that share one buffer of statistics.
+struct Bench<'a> {
+    adapter: &'a Adapter,
+    statistics: wgpu::Buffer,
+}
+
+/// Cases, and the kernels of each.
+type Rows = (Vec<Case>, Vec<Vec<Kernel>>);
+
+impl<'a> Bench<'a> {
+    fn new(adapter: &'a Adapter) -> gpufeed::Result<Bench<'a>> {
+        Ok(Bench { adapter, statistics: adapter.storage(1 << 20) })
+    }
+
+    fn kernel(&self, dispatch: &Dispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
+        self.adapter.kernel(dispatch, [read, &self.statistics, write])
+    }
+
+    /// Makes a buffer of pixels without a pattern, so that GPUs that compress memory gain nothing.
+    fn source(&self, bytes: u64) -> wgpu::Buffer {
+        let pixels: Vec<u8> = (0..bytes).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        self.adapter.filled(&pixels)
+    }
+
+    /// Makes the cases of the fixed plans.
+    fn fixed(&self) -> Result<Rows, Box<dyn Error>> {
+        let (gpu, adapter) = (&self.adapter.gpu, self.adapter);
+        let images = batch(gpu);
+        let Plans { train, half, contrast } = Plans::compile()?;
+        let rig = |plan: &Plan| Rig::new(gpu, plan, &make_params(plan, images)?);
+        let [rig, rig_half, rig_contrast] = [rig(&train)?, rig(&half)?, rig(&contrast)?];
+        let (slot, elements) = (rig.slot_bytes(), rig.elements());
+        let source = self.source(slot);
+        let (output, packed) = (adapter.storage(4 * elements), adapter.storage(2 * elements));
+        let moved = slot + 4 * elements;
+        let copied = (moved / 2).next_multiple_of(16);
+        let [from, to] = [(); 2].map(|()| adapter.storage(copied));
+
+        let [columns, rows] = reduction(&train, &make_params(&train, images)?)?;
+        let outputs = elements as f64 / 3.0;
+        // The strip kernel applies a column's taps at every source row, into two accumulators.
+        let strip = outputs * (rows * (2.0 * columns * FLOPS_PER_TAP + 2.0 * FLOPS_PER_TAP) + FLOPS_PER_TAP);
+        let per_output = outputs * (2.0 * columns * 2.0 * rows * FLOPS_PER_TAP + FLOPS_PER_TAP);
+
+        let [stage] = &rig.dispatches()[..] else { return Err("a crop takes one pass".into()) };
+        let [stage_half, pack] = &rig_half.dispatches()[..] else { return Err("f16 takes two passes".into()) };
+        let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
+        let case = |name: &str, images, bytes, flops| Case { name: name.to_owned(), images, bytes, flops };
+        let cases = vec![
+            case("copy kernel", 0, 2 * copied, Some(0.0)),
+            case("strip, f32", images, moved, Some(strip)),
+            case("per-output taps, f32", images, moved, Some(per_output)),
+            case("strip and packing, f16", images, slot + 10 * elements, Some(strip)),
+            // The mean pass samples as the stage does. It has no Normalize, but computes each pixel's gray value.
+            case("contrast: its mean", images, slot, Some(strip)),
+            case("contrast: the stage after it", images, moved, Some(strip + 2.0 * outputs * FLOPS_PER_TAP)),
+        ];
+        let kernels = vec![
+            vec![self.kernel(&copy_kernel(copied), &from, &to)],
+            vec![self.kernel(stage, &source, &output)],
+            vec![self.kernel(&naive(stage)?, &source, &output)],
+            vec![self.kernel(stage_half, &source, &output), self.kernel(pack, &output, &packed)],
+            vec![self.kernel(mean, &source, &output)],
+            vec![self.kernel(finish, &source, &output)],
+        ];
+        Ok((cases, kernels))
+    }
+
+    /// Adds a case for each pass of the recipe, with regions of the run's own data.
+    fn recipe(
+        &self,
+        (rig, images): (&Rig, u64),
+        dtype: DType,
+        cases: &mut Vec<Case>,
+        kernels: &mut Vec<Vec<Kernel>>,
+    ) -> Result<(), Box<dyn Error>> {
+        let (slot, elements) = (rig.slot_bytes(), rig.elements());
+        let source = self.source(slot);
+        let [output, packed] = [(); 2].map(|()| self.adapter.storage(4 * elements));
+        for (number, dispatch) in rig.dispatches().iter().enumerate() {
+            let (bytes, read, write) = match dispatch.name {
+                "Statistic" => (slot, &source, &output),
+                "Pack" => ((4 + dtype.bytes() as u64) * elements, &output, &packed),
+                _ => (slot + 4 * elements, &source, &output),
+            };
+            let name = format!("the recipe: {number}, {}", dispatch.name.to_lowercase());
+            cases.push(Case { name, images, bytes, flops: None });
+            kernels.push(vec![self.kernel(dispatch, read, write)]);
+        }
+        Ok(())
+    }
+}

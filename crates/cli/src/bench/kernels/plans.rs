@@ -1,0 +1,51 @@
+//! The plans that every report measures, whatever its recipe, so that machines can be compared.
+
+use super::reference::{SIZE, crop};
+use gpufeed::transforms::{ColorJitter, Key, Normalize, Params, Transform};
+use gpufeed::{DType, Layout, Output, Plan};
+
+/// Operations of a tap: a multiplication and an addition for each of three channels.
+pub(crate) const FLOPS_PER_TAP: f64 = 6.0;
+
+/// The fixed plans. Each crops, resizes and flips.
+pub(crate) struct Plans {
+    /// Normalize, to f32.
+    pub(crate) train: Plan,
+    /// Normalize, to f16.
+    pub(crate) half: Plan,
+    /// A colour jitter whose contrast needs the image's mean first; Normalize, to f32.
+    pub(crate) contrast: Plan,
+}
+
+impl Plans {
+    pub(crate) fn compile() -> gpufeed::Result<Plans> {
+        let plan = |rest: &[Transform], dtype| {
+            let list: Vec<Transform> = crop().into_iter().chain(rest.iter().cloned()).collect();
+            Plan::compile(&list, &Output { layout: Layout::Nchw, dtype })
+        };
+        let jitter = [ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()];
+        let normalize = [Normalize::IMAGENET.into()];
+        Ok(Plans {
+            train: plan(&normalize, DType::F32)?,
+            half: plan(&normalize, DType::F16)?,
+            contrast: plan(&jitter, DType::F32)?,
+        })
+    }
+}
+
+/// Makes the parameters of images of ImageNet's usual size.
+pub(crate) fn make_params(plan: &Plan, images: u64) -> gpufeed::Result<Vec<Params>> {
+    (0..images).map(|sample| plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
+}
+
+/// Returns the mean factors by which columns and rows of the regions are reduced to the output; 1 for enlarged ones.
+pub(crate) fn reduction(plan: &Plan, params: &[Params]) -> gpufeed::Result<[f64; 2]> {
+    let (width, height) = plan.output_size().unwrap_or((1, 1));
+    let mut sums = [0.0; 2];
+    for params in params {
+        let region = plan.source_region(params)?;
+        sums[0] += (f64::from(region.width) / f64::from(width)).max(1.0);
+        sums[1] += (f64::from(region.height) / f64::from(height)).max(1.0);
+    }
+    Ok(sums.map(|sum| sum / params.len().max(1) as f64))
+}

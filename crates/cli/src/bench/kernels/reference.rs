@@ -1,0 +1,51 @@
+//! Kernels to compare the product's with: a plain copy, and the product's pass without its fast path.
+//! `benches/kernels.rs` uses them, too.
+
+use gpufeed::internals::Dispatch;
+use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop, Transform};
+
+/// The usual size of ImageNet's photographs.
+pub const SIZE: (u32, u32) = (500, 375);
+
+/// A crop whose region is reduced 1.6 to 1.8 times, and a flip.
+pub fn crop() -> [Transform; 2] {
+    [RandomResizedCrop::new(224).scale(0.7, 0.8).ratio(0.95, 1.2).into(), RandomHorizontalFlip::new(0.5).into()]
+}
+
+/// Returns a kernel that copies every word of a buffer to another, four words at a time.
+pub fn copy_kernel(bytes: u64) -> Dispatch {
+    let groups = bytes.div_ceil(16 * 256);
+    let across = groups.min(32_768);
+    let wgsl = "
+@group(0) @binding(0) var<storage, read> source: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read_write> target_words: array<vec4<u32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {
+    let i = (group.y * groups.x + group.x) * 256u + local.x;
+    if i < arrayLength(&source) {
+        target_words[i] = source[i];
+    }
+}
+";
+    let groups = [across as u32, groups.div_ceil(across) as u32, 1];
+    Dispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
+}
+
+/// Returns the pass with its per-output kernel alone: every output sums its own taps in two loops.
+///
+/// # Errors
+/// If the shader no longer has the branch to replace.
+pub fn naive(dispatch: &Dispatch) -> Result<Dispatch, String> {
+    replaced(dispatch, "images[image].strip == 1u", "false")
+}
+
+/// Returns the dispatch with `condition` in its shader replaced by `never`.
+///
+/// # Errors
+/// If the shader no longer has `condition`.
+pub fn replaced(dispatch: &Dispatch, condition: &str, never: &str) -> Result<Dispatch, String> {
+    if !dispatch.wgsl.contains(condition) {
+        return Err(format!("`{condition}` is no longer in the shader"));
+    }
+    Ok(Dispatch { wgsl: dispatch.wgsl.replace(condition, never), ..dispatch.clone() })
+}

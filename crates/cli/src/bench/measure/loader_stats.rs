@@ -1,0 +1,147 @@
+//! Turns the loader's `Stats` into the report's types. Only this file knows both.
+
+use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as Row};
+use gpufeed::{DataLoader, Resource, Stage, Stats};
+use std::time::Duration;
+
+/// The loader's statistics of some time.
+pub(crate) struct Interval {
+    stats: Stats,
+}
+
+/// Returns the JSON's name of a resource.
+pub(crate) fn resource_name(resource: Resource) -> String {
+    format!("{resource:?}").to_lowercase()
+}
+
+/// Words a change of the loader's settings as one of the command's options.
+fn option_for(change: &str) -> String {
+    let text = change.replace("DType::F16 or U8", "dtype = \"F16\" or \"U8\" in the recipe");
+    match text.strip_prefix("workers(").and_then(|rest| rest.split_once(')')) {
+        Some((workers, rest)) => format!("--workers {workers}{rest}"),
+        None => text,
+    }
+}
+
+fn share(time: Duration, of: Duration, threads: usize) -> f64 {
+    time.as_secs_f64() / (of.as_secs_f64() * threads.max(1) as f64).max(1e-9)
+}
+
+impl Interval {
+    pub(crate) fn since(loader: &DataLoader, before: &Stats) -> Interval {
+        Interval { stats: loader.stats().since(before) }
+    }
+
+    /// Fills the report's latency, stages, pools, queues, GPU time and bottleneck.
+    pub(crate) fn fill(&self, report: &mut Report) {
+        let stats = &self.stats;
+        let latency = &stats.latency;
+        report.latency = Latency {
+            p50: latency.p50.as_secs_f64(),
+            p90: latency.p90.as_secs_f64(),
+            p99: latency.p99.as_secs_f64(),
+            max: latency.max.as_secs_f64(),
+            histogram: latency.histogram.iter().map(|(edge, batches)| (edge.as_secs_f64(), *batches)).collect(),
+        };
+        let used = stats.stages.iter().filter(|stage| stage.items > 0);
+        report.stages = used
+            .map(|stage| {
+                let an_image = |time: Duration| time.as_secs_f64() / stage.items as f64;
+                Row {
+                    name: stage.stage.to_string(),
+                    seconds_per_image: an_image(stage.busy),
+                    cpu_seconds_per_image: stage.cpu.map(an_image),
+                    bytes_per_image: stage.bytes as f64 / stage.items as f64,
+                    runs: Vec::new(),
+                }
+            })
+            .collect();
+        let pool = |pool: &gpufeed::PoolStats| {
+            let share = |time| share(time, stats.running, pool.threads);
+            Pool {
+                name: pool.name.to_owned(),
+                threads: pool.threads,
+                busy: share(pool.busy),
+                starved: share(pool.starved),
+                blocked: share(pool.blocked),
+            }
+        };
+        report.pools = stats.pools.iter().map(pool).collect();
+        let queue = |queue: &gpufeed::QueueStats| Queue {
+            name: queue.name.to_owned(),
+            capacity: queue.capacity,
+            occupancy: queue.occupancy,
+        };
+        report.queues = stats.queues.iter().map(queue).collect();
+        let gpu = &stats.gpu;
+        report.gpu = GpuTime {
+            clock: format!("{:?}", gpu.clock).to_lowercase(),
+            busy: share(gpu.busy, stats.running, 1),
+            waited: share(gpu.waited, stats.running, 1),
+            passes: gpu
+                .passes
+                .iter()
+                .map(|pass| (pass.name.clone(), pass.time.as_secs_f64() / pass.count.max(1) as f64))
+                .collect(),
+        };
+        report.bottleneck = self.bottleneck();
+    }
+
+    /// Returns the seconds per image of the stage of this name; `None` if it had no work.
+    pub(crate) fn seconds(&self, name: &str) -> Option<f64> {
+        let row = self.stats.stages.iter().find(|row| row.stage.to_string() == name && row.items > 0)?;
+        Some(row.busy.as_secs_f64() / row.items as f64)
+    }
+
+    /// Returns the number of samples that could not be used and were replaced.
+    pub(crate) fn failed(&self) -> u64 {
+        self.stats.failed
+    }
+
+    /// Returns the statistics' verdict on what limits the pipeline.
+    pub(crate) fn bottleneck(&self) -> Bottleneck {
+        let found = self.stats.bottleneck();
+        Bottleneck {
+            resource: found.resource.map(resource_name),
+            verdict: found.reason.clone(),
+            change: found.change.as_ref().map(|change| option_for(&change.what)),
+            predicted_gain: found.change.as_ref().map(|change| change.gain),
+            refuted: None,
+            utilisation: found.utilisation.iter().map(|&(resource, share)| (resource_name(resource), share)).collect(),
+        }
+    }
+
+    /// Predicts the gain of running `workers` workers, if a core then has `core_speed` of its speed now.
+    ///
+    /// # Errors
+    /// The reason why there is no prediction.
+    pub(crate) fn gain_of(&self, workers: usize, core_speed: f64) -> Result<f64, String> {
+        self.stats.gain_of_workers_at(workers, core_speed).ok_or_else(|| self.stats.bottleneck().to_string())
+    }
+
+    /// Returns the seconds per image of a stage; `None` if it had no work.
+    pub(crate) fn service(&self, stage: Stage) -> Option<f64> {
+        let row = self.stats.stages.iter().find(|row| row.stage == stage && row.items > 0)?;
+        Some(row.busy.as_secs_f64() / row.items as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::option_for;
+
+    #[test]
+    fn changes_are_worded_as_options() {
+        for (change, expected) in [
+            ("workers(3)", "--workers 3"),
+            ("workers(2), whose waits overlap", "--workers 2, whose waits overlap"),
+            ("one more core and worker", "one more core and worker"),
+            (
+                "fewer bytes (DType::F16 or U8, smaller)",
+                "fewer bytes (dtype = \"F16\" or \"U8\" in the recipe, smaller)",
+            ),
+        ] {
+            assert_eq!(option_for(change), expected);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Estimates the memory of the whole measurement from the samples, and refuses arguments that do not fit, before any
+//! worker starts.
+//!
+//! In addition to the bytes that a loader declares, each worker grows to the largest sample that it meets. All loaders
+//! of a sweep exist at the same time, and isolated stages have their own threads.
+
+use super::{core_speed, isolated_stages};
+use crate::available_memory;
+use crate::bench::setup::samples::Samples;
+use crate::bench::setup::{Arguments, Setup};
+use crate::units;
+use gpufeed::internals::Native;
+use gpufeed::{Cache, DataLoader};
+use std::error::Error;
+use std::thread::available_parallelism;
+
+/// Bytes of a thread, without its samples.
+const THREAD: u64 = 128 << 10;
+/// The most images per second that a core handles.
+const FAST: f64 = 1000.0;
+/// A loader's workers run for this many times `--seconds`.
+const TIMES: f64 = 4.0;
+/// The most batches that a loader has at a time: ready, held by the caller, being filled, being copied up.
+const BATCHES: u64 = 8;
+/// The least bytes that a cache keeps of a pixel: of bytes, and of floats.
+const CACHED: (u64, u64) = (3, 16);
+
+/// The bytes of each part of a measurement.
+struct Estimate<'a> {
+    samples: &'a Samples,
+    /// Seconds of the main run.
+    seconds: f64,
+    /// Bytes of the CPU executor for the largest sample.
+    executor: u64,
+    /// Bytes of one output image.
+    output: u64,
+    /// Bytes of a loader without its workers.
+    loader: u64,
+}
+
+impl Estimate<'_> {
+    /// Returns the bytes of one of `workers` workers. With more workers each meets fewer samples, and probably none of
+    /// the largest.
+    fn worker(&self, workers: usize) -> u64 {
+        let cores = available_parallelism().map_or(1, usize::from);
+        let met = FAST * cores.min(workers) as f64 * TIMES * self.seconds / workers as f64;
+        let largest = self.samples.largest + self.samples.scratch + self.executor;
+        THREAD + (largest as f64 * self.samples.share_of_largest(met)) as u64
+    }
+
+    /// Returns the bytes of a loader for each number of workers, together.
+    fn loaders(&self, workers: &[usize]) -> u64 {
+        workers.iter().map(|&workers| self.loader + workers as u64 * self.worker(workers)).sum()
+    }
+
+    /// Returns the bytes of the threads of an isolated measurement. Each keeps the outputs of `images` images.
+    fn isolated(&self, threads: usize, images: usize) -> u64 {
+        threads as u64 * (self.worker(threads) + images as u64 * self.output)
+    }
+}
+
+/// Refuses numbers of workers, a batch or a cache that do not fit. `main` is the main run's number of `workers`;
+/// `loader` has batches of one sample.
+pub(crate) fn check(
+    (arguments, setup): (&Arguments, &Setup),
+    loader: &DataLoader,
+    samples: &Samples,
+    (workers, main): (&[usize], usize),
+) -> Result<(), Box<dyn Error>> {
+    let Some(estimate) = estimate((arguments, setup), loader, samples)? else { return Ok(()) };
+    let most = workers.iter().copied().max().unwrap_or(1);
+    let sweep = estimate.loaders(workers) + estimate.isolated(most, core_speed::IMAGES_AT_ONCE);
+    let stages = match arguments.quick {
+        true => 0,
+        false => estimate.loaders(&[main]) + estimate.isolated(main, isolated_stages::IMAGES_AT_ONCE),
+    };
+    let listed = workers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let [worker, loader] = [estimate.worker(most), estimate.loader].map(|bytes| units::bytes(bytes as f64));
+    let what = format!("--workers {listed}, at {worker} a worker and {loader} a loader, takes");
+    let threads = workers.iter().sum::<usize>().max(2 * most) as u64;
+    let lower = "--workers, --batch-size, --cache-mib or the recipe's sizes";
+    Ok(available_memory::check(&what, sweep.max(stages), threads, lower)?)
+}
+
+/// Estimates by the largest sample; `None` without samples.
+fn estimate<'a>(
+    (arguments, setup): (&Arguments, &Setup),
+    loader: &DataLoader,
+    samples: &'a Samples,
+) -> Result<Option<Estimate<'a>>, Box<dyn Error>> {
+    let plan = loader.plan();
+    let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
+    let Some(largest) = samples.params.iter().max_by_key(|params| area((params.width, params.height))) else {
+        return Ok(None);
+    };
+    let mut native = Native::new(plan, std::slice::from_ref(largest), samples.pixel)?;
+    native.run();
+    let (output, executor) = (native.output(), native.memory() - native.output());
+    let batches = BATCHES * (setup.batch_size as u64 - 1) * loader.recipe().views as u64 * output;
+    let image = (CACHED.0 * samples.area).max(CACHED.1 * plan.output_size().map_or(0, area));
+    let cached = match setup.cache {
+        Cache::Host(bytes) | Cache::Device(bytes) => bytes.min(image.saturating_mul(setup.data.dataset.len() as u64)),
+        _ => 0,
+    };
+    let loader = loader.memory() + batches + cached;
+    Ok(Some(Estimate { samples, seconds: arguments.seconds, executor, output, loader }))
+}

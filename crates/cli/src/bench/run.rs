@@ -1,0 +1,237 @@
+//! One run of all measurements, in order, into one report.
+
+use super::checks::{bottleneck, consistency, predictions};
+use super::kernels::{self, upload};
+use super::measure::core_speed::WorkerTask;
+use super::measure::machine::OtherLoad;
+use super::measure::pipeline::{self, Measured};
+use super::measure::{first_batch, isolated_stages, machine, memory, memory_estimate, slowed_stages, worker_sweep};
+use super::output::trace;
+use super::setup::samples::Samples;
+use super::setup::{Arguments, Setup, data};
+use crate::output::Output;
+use crate::results::{Data, Kernels, Report, Statistics};
+use gpufeed::{DataLoader, recipe};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::error::Error;
+use std::ffi::OsString;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Time of each measurement as a share of `--seconds`. The main run and the sweep take all of `--seconds` each.
+const SLOWED_STAGES: f64 = 1.0;
+const MEMORY: f64 = 0.5;
+const ISOLATED_STAGES: f64 = 0.5;
+const KERNELS: f64 = 0.5;
+const UPLOAD: f64 = 0.25;
+
+/// Images in the measurement of the statistics' own cost.
+const RECORDED: u32 = 200_000;
+
+/// Cores that other processes may keep busy without a note.
+const QUIET: f64 = 0.25;
+
+/// Shows the current measurement on standard error if that is a terminal.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new(parts: u64) -> Result<Progress, Box<dyn Error>> {
+        let bar = ProgressBar::with_draw_target(Some(parts), ProgressDrawTarget::stderr());
+        Ok(Progress(bar.with_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}")?)))
+    }
+
+    fn next(&self, part: &'static str) {
+        self.0.set_message(part);
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// The report, and the result of writing the trace. A failed trace does not discard the report.
+type Finished = (Report, Result<(), Box<dyn Error>>);
+
+/// A run: its settings, and the report as far as it is measured.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    setup: &'a Setup,
+    /// The main run's number of workers.
+    workers: usize,
+    samples: Samples,
+    progress: Progress,
+    report: Report,
+}
+
+/// Makes all measurements. `given` holds all arguments of the process; the last of `workers` is `main`.
+pub(super) fn run(
+    arguments: &Arguments,
+    given: &[OsString],
+    (workers, main): (&[usize], usize),
+    trace: Option<&Output>,
+) -> Result<Finished, Box<dyn Error>> {
+    let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(trace.is_some());
+    let progress = Progress::new(parts)?;
+    progress.next("samples");
+    let setup = &Setup::new(arguments)?;
+    let report = describe(arguments, setup, main)?;
+    let samples = read_samples(arguments, setup, (workers, main))?;
+    let mut run = Run { arguments, setup, workers: main, samples, progress, report };
+
+    run.progress.next("time to the first batch, in new processes");
+    run.report.time_to_first_batch = first_batch::measure(given)?;
+    let loader = setup.loader(main)?;
+    let measured = run.pipeline(&loader)?;
+    run.slowed_stages(&loader, &measured)?;
+    if arguments.quick {
+        let skipped = "not measured: --quick";
+        run.report.notes.push(format!("kernels, upload, alone and memory: {skipped}"));
+        run.report.kernels = Kernels { clock: skipped.to_owned(), rows: Vec::new() };
+    } else {
+        run.parts(&loader)?;
+    }
+    run.sweep(loader, workers)?;
+    consistency::check(&mut run.report);
+    let traced = trace.map_or(Ok(()), |output| {
+        run.progress.next("the trace");
+        trace::write(setup, main, output)
+    });
+    Ok((run.report, traced))
+}
+
+/// Reads samples into memory, and refuses arguments that do not fit with them.
+fn read_samples(arguments: &Arguments, setup: &Setup, workers: (&[usize], usize)) -> Result<Samples, Box<dyn Error>> {
+    let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
+    let samples = Samples::read(&*setup.data.dataset, loader.plan())?;
+    memory_estimate::check((arguments, setup), &loader, &samples, workers)?;
+    Ok(samples)
+}
+
+impl Run<'_> {
+    /// The main run of the pipeline, and the cost of its statistics.
+    fn pipeline(&mut self, loader: &DataLoader) -> Result<Measured, Box<dyn Error>> {
+        self.progress.next("the line");
+        let others = OtherLoad::watch();
+        let measured = pipeline::measure(loader, self.setup.step, self.arguments.seconds)?;
+        self.note_other_load(others);
+        let report = &mut self.report;
+        measured.interval.fill(report);
+        for row in &mut report.stages {
+            row.runs = measured.intervals.iter().filter_map(|interval| interval.seconds(&row.name)).collect();
+        }
+        report.images_per_second = measured.images_per_second.clone();
+        report.cpu_seconds_per_image = measured.cpu_seconds_per_image;
+        report.cpu_seconds_per_image_runs = measured.cpu_seconds_per_image_runs.clone();
+        report.data_stall = measured.data_stall;
+        report.files_skipped = measured.interval.failed();
+        let image = Duration::from_secs_f64(measured.cpu_seconds_per_image);
+        let recording = gpufeed::internals::recording(RECORDED, image).as_secs_f64();
+        report.statistics = Statistics {
+            sections_per_image: gpufeed::internals::sections(image),
+            seconds_per_image: recording,
+            share_of_cpu: recording / measured.cpu_seconds_per_image.max(1e-9),
+        };
+        Ok(measured)
+    }
+
+    fn note_other_load(&mut self, others: OtherLoad) {
+        let report = &mut self.report;
+        match others.cores_busy() {
+            Some(cores) => {
+                report.machine.other_cores_busy = cores;
+                if cores > QUIET {
+                    let what = "so rates are lower than they could be";
+                    report.notes.push(format!("machine: other processes kept {cores:.1} cores busy, {what}"));
+                }
+            }
+            None => report
+                .notes
+                .push("machine: how busy other processes kept it could not be read; the 0 is no number".to_owned()),
+        }
+    }
+
+    /// Slows each stage, and compares the effect with the statistics' verdict.
+    fn slowed_stages(&mut self, loader: &DataLoader, measured: &Measured) -> Result<(), Box<dyn Error>> {
+        self.progress.next("each stage a little slower");
+        let seen = (&measured.interval, measured.images_per_second.median);
+        let seconds = SLOWED_STAGES * self.arguments.seconds;
+        let slowed = slowed_stages::measure(loader, self.setup.step, seen, self.workers, seconds)?;
+        let report = &mut self.report;
+        bottleneck::judge(&slowed, &mut report.bottleneck, &mut report.notes);
+        report.notes.push(match self.setup.gpu() {
+            Some(_) => "perturbations: the GPU's passes cannot be slowed from outside".to_owned(),
+            None => "perturbations: nothing is uploaded in this run, so upload was not slowed".to_owned(),
+        });
+        report.perturbations = slowed.into_iter().map(|slowed| slowed.row).collect();
+        Ok(())
+    }
+
+    /// The measurements that `--quick` leaves out: memory, isolated stages, kernels, upload.
+    fn parts(&mut self, loader: &DataLoader) -> Result<(), Box<dyn Error>> {
+        let Run { setup, workers, samples, progress, report, .. } = self;
+        let (seconds, notes) = (self.arguments.seconds, &mut report.notes);
+        progress.next("memory");
+        report.memory = memory::measure(setup, loader, MEMORY * seconds, notes)?;
+        progress.next("each stage alone");
+        report.alone = isolated_stages::measure(setup, loader, samples, *workers, ISOLATED_STAGES * seconds, notes)?;
+        progress.next("the kernels");
+        report.kernels = kernels::measure(setup, loader.plan(), samples, KERNELS * seconds, notes)?;
+        progress.next("the ways in");
+        report.upload = upload::measure(setup, UPLOAD * seconds, notes)?;
+        Ok(())
+    }
+
+    /// The sweep over numbers of workers, with predictions and results of each step. Drops the main run's loader first,
+    /// so that its slots and buffers are freed before the sweep's loaders are built.
+    fn sweep(&mut self, loader: DataLoader, workers: &[usize]) -> Result<(), Box<dyn Error>> {
+        self.progress.next("numbers of workers");
+        let plan = loader.plan().clone();
+        drop(loader);
+        let task = WorkerTask { plan, samples: &self.samples, augment: !self.setup.shaders() };
+        let steps = worker_sweep::measure(self.setup, &task, workers, self.arguments.seconds)?;
+        let report = &mut self.report;
+        report.predictions = predictions::of(&steps, &mut report.notes);
+        if steps.len() < 2 {
+            report.notes.push("predictions: none, as the sweep has one number of workers (--workers 1,2)".to_owned());
+        }
+        report.sweep = steps.into_iter().map(|step| step.row).collect();
+        Ok(())
+    }
+}
+
+/// Fills the parts of the report that are known before the measurements.
+fn describe(arguments: &Arguments, setup: &Setup, workers: usize) -> Result<Report, Box<dyn Error>> {
+    let mut notes: Vec<String> = setup.data.note.iter().cloned().collect();
+    if !setup.step.is_zero() {
+        notes.push(format!("the consumer slept {} ms a batch (--emulate-step)", arguments.emulate_step));
+    }
+    if setup.gpu().is_some_and(|gpu| gpu.is_software()) {
+        notes.push("the adapter is a software one: its rates are the CPU's".to_owned());
+    }
+    let info = setup.gpu().map(|gpu| gpu.info());
+    let driver = |info: &gpufeed::wgpu::AdapterInfo| [&*info.driver, &*info.driver_info].join(" ").trim().to_owned();
+    Ok(Report {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        unix_time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        machine: machine::describe(),
+        adapter: info.map(|info| info.name.clone()),
+        driver: info.map(driver),
+        backend: info.map_or("cpu".to_owned(), |info| format!("{:?}", info.backend).to_lowercase()),
+        executor: setup.executor().to_owned(),
+        recipe: arguments.recipe.clone(),
+        recipe_toml: recipe::to_toml(&setup.recipe)?,
+        data: Data {
+            name: data::name(&arguments.data),
+            samples: setup.data.dataset.len(),
+            bytes: setup.data.bytes,
+            drawn: setup.data.drawn,
+        },
+        cache: arguments.cache.name(),
+        workers,
+        batch_size: setup.batch_size,
+        notes,
+        ..Report::default()
+    })
+}

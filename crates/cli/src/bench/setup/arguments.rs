@@ -1,0 +1,206 @@
+//! The options of `gpufeed bench`, their checks, and the outputs that they name.
+
+use crate::output::{self, Output};
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use gpufeed::decode::SeekIndexes;
+use std::error::Error;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+/// Measures the whole line and each of its parts on this machine.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A data set in any format, or pictures drawn in memory
+    #[arg(long, value_name = "PATH|procedural", default_value = super::data::PROCEDURAL)]
+    pub(crate) data: String,
+    /// A recipe by its name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
+    pub(crate) recipe: String,
+    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); software ones
+    /// too
+    #[arg(long, value_name = "N|NAME")]
+    pub(crate) adapter: Option<String>,
+    /// Where batches go; `auto` passes software adapters over unless --adapter names one
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) backend: BackendChoice,
+    /// Runs the shaders even on a software adapter, where the CPU executor is faster
+    #[arg(long)]
+    pub(crate) shaders: bool,
+    /// What is kept between epochs
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) cache: Cache,
+    /// Bytes of that, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    pub(crate) cache_mib: u64,
+    /// Decodes JPEGs at 1/2, 1/4 or 1/8 where the recipe reduces them by as much; pixels differ a little
+    #[arg(long)]
+    pub(crate) scaled_decode: bool,
+    /// Where seek indexes of JPEGs are kept; `beside` writes a file into the data's folder
+    #[arg(long, value_enum, default_value = "memory")]
+    pub(crate) seek_index: SeekIndex,
+    /// Numbers of workers to compare, with commas between; the last one is the main run's [default: 1 and all cores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', overrides_with = "workers", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
+    workers: Vec<usize>,
+    /// Images in a batch
+    #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
+    pub(crate) batch_size: usize,
+    /// Seconds of the main runs, 0.1 to 3600; everything together takes five to ten times as long
+    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Writes the report as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Writes the report as one HTML file with charts; `-` as for --json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Rewrites the table between the markers of a markdown file; `-` as for --json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Writes a trace of a short run, apart from the measured ones, for Chrome or Perfetto; `-` as for --json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The consumer sleeps so many milliseconds a batch, as a training step would take
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    pub(crate) emulate_step: f64,
+    /// Leaves out the kernels, the ways in, the stages alone and the memory
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Prints the time to the first batch of this process as JSON: what the command starts itself with.
+    #[arg(long, hide = true)]
+    pub(crate) first_batch: bool,
+}
+
+/// The outputs that options name, in addition to the summary.
+pub(crate) struct Outputs {
+    pub(crate) json: Option<Output>,
+    pub(crate) html: Option<Output>,
+    pub(crate) markdown: Option<Output>,
+    pub(crate) trace: Option<Output>,
+}
+
+impl Outputs {
+    /// Returns true if one of them is standard output. The summary is then left out.
+    pub(crate) fn use_standard(&self) -> bool {
+        [&self.json, &self.html, &self.markdown, &self.trace].into_iter().flatten().any(Output::is_standard)
+    }
+}
+
+/// Where batches go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendChoice {
+    /// The best GPU, else the CPU.
+    Auto,
+    /// A GPU, a software adapter if there is no other.
+    Gpu,
+    /// Host memory.
+    Cpu,
+}
+
+/// Where seek indexes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SeekIndex {
+    /// In memory: the first epoch of every run builds them.
+    Memory,
+    /// In a file beside the data.
+    Beside,
+    /// Nowhere: every image is decoded from its start.
+    Off,
+}
+
+impl SeekIndex {
+    pub(crate) fn setting(self) -> SeekIndexes {
+        match self {
+            SeekIndex::Memory => SeekIndexes::Memory,
+            SeekIndex::Beside => SeekIndexes::Beside,
+            SeekIndex::Off => SeekIndexes::Off,
+        }
+    }
+}
+
+/// The cache between epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cache {
+    /// Nothing but what the system keeps.
+    None,
+    /// Samples, in RAM.
+    Host,
+    /// Samples, in GPU memory; in RAM where the CPU augments.
+    Device,
+}
+
+impl Cache {
+    pub(crate) fn setting(self, mib: u64) -> gpufeed::Cache {
+        let bytes = mib.saturating_mul(1 << 20);
+        match self {
+            Cache::None => gpufeed::Cache::Off,
+            Cache::Host => gpufeed::Cache::Host(bytes),
+            Cache::Device => gpufeed::Cache::Device(bytes),
+        }
+    }
+
+    /// Returns the name for the report.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    within(text, 0.1, 3600.0)
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    within(text, 0.0, 60_000.0)
+}
+
+fn within(text: &str, low: f64, high: f64) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (low..=high).contains(&number) { Ok(number) } else { Err(format!("{low} to {high} work")) }
+}
+
+impl Arguments {
+    /// Refuses arguments that contradict each other.
+    pub(crate) fn check(&self) -> Result<(), clap::Error> {
+        let conflict = match self {
+            Arguments { backend: BackendChoice::Cpu, adapter: Some(_), .. } => {
+                "--adapter cannot be used with --backend cpu"
+            }
+            Arguments { backend: BackendChoice::Cpu, shaders: true, .. } => {
+                "--shaders cannot be used with --backend cpu"
+            }
+            Arguments { scaled_decode: true, cache: Cache::Host | Cache::Device, .. } => {
+                "--scaled-decode cannot be used with --cache"
+            }
+            _ => return Ok(()),
+        };
+        Err(crate::conflict(conflict))
+    }
+
+    /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported
+    /// early.
+    pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
+        let [json, html, markdown, trace] = output::open([
+            ("--json", self.json.as_deref()),
+            ("--html", self.html.as_deref()),
+            ("--markdown", self.markdown.as_deref()),
+            ("--trace", self.trace.as_deref()),
+        ])?;
+        markdown.as_ref().map_or(Ok(()), crate::render::markdown::check)?;
+        Ok(Outputs { json, html, markdown, trace })
+    }
+
+    /// Returns the numbers of workers of the sweep. The last one is the main run's.
+    pub(crate) fn workers(&self) -> Vec<usize> {
+        let cores = available_parallelism().map_or(1, usize::from);
+        match &self.workers[..] {
+            [] if cores == 1 => vec![1],
+            [] => vec![1, cores],
+            list => list.to_vec(),
+        }
+    }
+
+    pub(crate) fn step(&self) -> Duration {
+        Duration::from_secs_f64(self.emulate_step / 1e3)
+    }
+}

@@ -1,0 +1,173 @@
+//! Opens `--data`: a data set as it is, or pictures drawn in memory for the recipe.
+
+use super::{BenchData, procedural};
+use crate::{dataset, error_text};
+use gpufeed::{Dataset, SampleData};
+use std::error::Error;
+
+/// The value of `--data` for pictures drawn in memory.
+pub(crate) const PROCEDURAL: &str = "procedural";
+/// The most samples that are read to estimate the bytes of an epoch.
+const MEASURED: usize = 1024;
+
+/// Returns the data's name for the report: the folder's own name, without its path. Reports are shown to others, and a
+/// path may be private.
+pub(crate) fn name(data: &str) -> String {
+    let folder = std::path::absolute(data).ok();
+    let last = folder.as_deref().and_then(std::path::Path::file_name);
+    last.map_or_else(|| data.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Opens the data set at the path `data`, whatever the recipe. `procedural` draws the samples that suit `recipe`, a
+/// name or a file.
+pub(crate) fn open(data: &str, recipe: &str) -> Result<BenchData, Box<dyn Error>> {
+    if data == PROCEDURAL { procedural::draw(recipe) } else { open_dataset(data) }
+}
+
+/// Opens a data set: all of it, or its part to train on.
+fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
+    let source = dataset::open(path)?.train;
+    let dataset = source.data.clone();
+    if source.file(0).is_some() {
+        let files = (0..dataset.len()).filter_map(|index| source.file(index));
+        // Skips missing files, as the pipeline does.
+        let bytes = files.filter_map(|file| std::fs::metadata(file).ok()).map(|file| file.len()).sum();
+        return Ok(BenchData { dataset, bytes, drawn: false, note: None });
+    }
+    let (bytes, measured) = epoch_bytes(&*dataset)?;
+    let note = (measured < dataset.len())
+        .then(|| format!("data: the bytes of an epoch are estimated from {measured} of {} samples", dataset.len()));
+    Ok(BenchData { dataset, bytes, drawn: false, note })
+}
+
+/// Estimates the bytes that an epoch reads from samples spread over the data set, because reading all of it would take
+/// as long as an epoch. Also returns the number of samples read.
+fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
+    let (mut buffer, mut bytes, mut measured, mut last) = (Vec::new(), 0, 0, None);
+    for index in (0..dataset.len()).step_by(dataset.len().div_ceil(MEASURED).max(1)) {
+        bytes += match dataset.read(index, &mut buffer) {
+            Ok(sample) => match sample.data {
+                SampleData::Encoded(file) => file.len() as u64,
+                SampleData::Pixels(pixels) => pixels.bytes().len() as u64,
+            },
+            // Skips unreadable samples, as the pipeline does.
+            Err(error) => {
+                last = Some(error);
+                continue;
+            }
+        };
+        measured += 1;
+    }
+    match last {
+        Some(error) if measured == 0 => {
+            Err(format!("none of the samples can be read; the last: {}", error_text::describe(&error)).into())
+        }
+        _ => Ok(((bytes as f64 * dataset.len() as f64 / measured.max(1) as f64).round() as u64, measured)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpufeed::{InMemory, Label, PixelFormat};
+
+    /// Returns the size and format that all samples share, and the bytes of the first 100.
+    fn pixels(source: &BenchData) -> ((u32, u32, PixelFormat), Vec<Vec<u8>>) {
+        let (mut shapes, mut first, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+        for index in 0..source.dataset.len() {
+            let SampleData::Pixels(pixels) = source.dataset.read(index, &mut buffer).unwrap().data else {
+                panic!("sample {index} is encoded");
+            };
+            shapes.push((pixels.width(), pixels.height(), pixels.format()));
+            if index < 100 {
+                first.push(pixels.bytes().to_vec());
+            }
+        }
+        shapes.dedup();
+        assert_eq!(shapes.len(), 1, "{shapes:?}");
+        (shapes[0], first)
+    }
+
+    #[test]
+    fn the_bytes_of_an_epoch_are_counted_or_estimated() {
+        let files = |count: usize| (0..count).map(|i| (vec![0; 1 + i % 2 * 200], Label::None)).collect::<InMemory>();
+        assert_eq!(epoch_bytes(&files(1000)).unwrap(), (101_000, 1000));
+        assert_eq!(epoch_bytes(&files(5000)).unwrap(), (505_000, 1000), "every fifth");
+        assert!(epoch_bytes(&files(1025)).unwrap().1 < 1025);
+    }
+
+    #[test]
+    fn recipes_that_read_pixels_get_them_drawn() {
+        let source = open(PROCEDURAL, "augment-only").unwrap();
+        let (shape, images) = pixels(&source);
+        assert_eq!((shape, source.dataset.len()), ((384, 384, PixelFormat::Rgb8), 1024));
+        assert_eq!((&images[0], &images[1]), (&images[64], &images[65]), "64 images, again and again");
+        assert_ne!(images[0], images[63]);
+        assert_eq!(source.bytes, 1024 * 384 * 384 * 3);
+
+        let source = open(PROCEDURAL, "mnist-train").unwrap();
+        let (shape, images) = pixels(&source);
+        assert_eq!((shape, source.dataset.len()), ((28, 28, PixelFormat::R8), 50_000));
+        assert_ne!(images[0], images[64]);
+        assert_eq!((source.dataset.channels(), source.drawn), (1, true));
+    }
+
+    #[test]
+    fn a_data_set_is_used_as_it_is_whatever_the_recipe() {
+        let root = tempfile::tempdir().unwrap();
+        let class = root.path().join("class");
+        std::fs::create_dir_all(&class).unwrap();
+        for number in 0..3u8 {
+            let picture = image::RgbImage::from_pixel(40, 30, image::Rgb([80 * number, 20, 200]));
+            picture.save(class.join(format!("{number}.png"))).unwrap();
+        }
+        let on_disk = std::fs::read_dir(&class).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+        let on_disk: u64 = on_disk.sum();
+        // A dangling link counts as a sample and adds no bytes.
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("nowhere", class.join("dangling.png")).unwrap();
+        let samples = if cfg!(unix) { 4 } else { 3 };
+        for recipe in ["imagenet-train", "cifar-train", "mnist-train", "augment-only"] {
+            let source = open(root.path().to_str().unwrap(), recipe).unwrap();
+            assert_eq!((source.dataset.len(), source.bytes, source.drawn), (samples, on_disk, false), "{recipe}");
+        }
+        let npy = root.path().join("x.npy");
+        std::fs::write(&npy, npy_of(5, 32 * 32 * 3)).unwrap();
+        let source = open(npy.to_str().unwrap(), "cifar-train").unwrap();
+        let (shape, _) = pixels(&source);
+        assert_eq!((shape, source.dataset.len(), source.bytes), ((32, 32, PixelFormat::Rgb8), 5, 5 * 3072));
+    }
+
+    /// Returns a `.npy` file of RGB images of 32x32.
+    fn npy_of(images: usize, bytes: usize) -> Vec<u8> {
+        let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({images}, 32, 32, 3), }}");
+        header += &" ".repeat(117 - header.len());
+        header.push('\n');
+        [b"\x93NUMPY\x01\x00", &118u16.to_le_bytes()[..], header.as_bytes(), &vec![7; images * bytes]].concat()
+    }
+
+    #[test]
+    fn unreadable_samples_are_skipped_until_none_is_left() {
+        struct Gaps(usize);
+        impl Dataset for Gaps {
+            fn len(&self) -> usize {
+                10
+            }
+
+            fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<gpufeed::Sample<'a>> {
+                if index < self.0 {
+                    return Err(gpufeed::ErrorKind::Decode { format: "image", reason: "gone".into() }.into());
+                }
+                buffer.clear();
+                buffer.extend([0; 100]);
+                Ok(gpufeed::Sample { data: SampleData::Encoded(buffer), label: Label::None })
+            }
+
+            fn name(&self, index: usize) -> String {
+                format!("sample {index}")
+            }
+        }
+        assert_eq!(epoch_bytes(&Gaps(1)).unwrap(), (1000, 9));
+        assert!(epoch_bytes(&Gaps(10)).unwrap_err().to_string().contains("gone"));
+    }
+}

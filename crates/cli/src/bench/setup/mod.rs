@@ -1,0 +1,119 @@
+//! Everything that is known before the first measurement. `mod.rs` resolves the options (`arguments.rs`) to a backend,
+//! a recipe and data. `data.rs` opens `--data`: a data set, or samples drawn by `procedural.rs` with `texture.rs`.
+//! `samples.rs` reads some samples into memory for isolated measurements, and `hash.rs` has the pseudo-random numbers.
+//! Nothing here takes a time.
+
+mod arguments;
+pub(crate) mod data;
+pub(crate) mod hash;
+mod procedural;
+pub(crate) mod samples;
+mod texture;
+
+pub(crate) use arguments::Arguments;
+use arguments::BackendChoice;
+use gpufeed::Dataset;
+use gpufeed::decode::{Orientation, SeekIndexes};
+use gpufeed::recipe::Recipe;
+use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu};
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The samples of a run.
+pub(crate) struct BenchData {
+    pub(crate) dataset: Arc<dyn Dataset>,
+    /// Bytes that an epoch reads.
+    pub(crate) bytes: u64,
+    /// True if the samples are pictures drawn in memory.
+    pub(crate) drawn: bool,
+    /// A remark about the samples for readers of the report.
+    pub(crate) note: Option<String>,
+}
+
+/// Everything that a loader is built of, except the number of its workers.
+pub(crate) struct Setup {
+    pub(crate) backend: Backend,
+    pub(crate) execute: Execute,
+    pub(crate) data: BenchData,
+    pub(crate) recipe: Recipe,
+    pub(crate) seek_indexes: SeekIndexes,
+    pub(crate) cache: Cache,
+    pub(crate) scaled_decode: bool,
+    pub(crate) batch_size: usize,
+    /// Time that the consumer works on a batch.
+    pub(crate) step: Duration,
+}
+
+impl Setup {
+    pub(crate) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
+        let backend = backend(arguments)?;
+        let recipe = crate::recipe(&arguments.recipe)?;
+        Ok(Setup {
+            execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
+            data: data::open(&arguments.data, &arguments.recipe)?,
+            recipe,
+            seek_indexes: arguments.seek_index.setting(),
+            cache: arguments.cache.setting(arguments.cache_mib),
+            scaled_decode: arguments.scaled_decode,
+            batch_size: arguments.batch_size,
+            step: arguments.step(),
+            backend,
+        })
+    }
+
+    pub(crate) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {
+        self.builder(workers).build(&self.backend)
+    }
+
+    pub(crate) fn builder(&self, workers: usize) -> DataLoaderBuilder {
+        DataLoader::builder(self.data.dataset.clone())
+            .recipe(self.recipe.clone())
+            .batch_size(self.batch_size)
+            .workers(workers)
+            .shuffle(true)
+            // torchvision ignores the orientation, too.
+            .exif(Orientation::Ignore)
+            .seek_indexes(self.seek_indexes.clone())
+            .cache(self.cache)
+            .scaled_decode(self.scaled_decode)
+            .execute(self.execute)
+    }
+
+    pub(crate) fn gpu(&self) -> Option<&Gpu> {
+        match &self.backend {
+            Backend::Gpu(gpu) => Some(gpu),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the GPU augments.
+    pub(crate) fn shaders(&self) -> bool {
+        self.gpu().is_some_and(|gpu| self.execute == Execute::Gpu || !gpu.is_software())
+    }
+
+    /// Names the executor that augments.
+    pub(crate) fn executor(&self) -> &'static str {
+        match self.gpu() {
+            None => "CPU executor",
+            Some(_) if self.shaders() => "shaders",
+            Some(_) => "CPU executor, batches copied up",
+        }
+    }
+}
+
+fn backend(arguments: &Arguments) -> Result<Backend, Box<dyn Error>> {
+    let backend = match (arguments.backend, &arguments.adapter) {
+        (BackendChoice::Cpu, _) => Backend::Cpu,
+        (_, Some(name)) => Backend::gpu(name)?,
+        // The best adapter; a software one if there is no other.
+        (BackendChoice::Gpu, None) => Backend::gpu("0")?,
+        (BackendChoice::Auto, None) => Backend::auto()?,
+    };
+    if arguments.shaders && matches!(backend, Backend::Cpu) {
+        return Err(
+            "shaders: there is no GPU here that `auto` would take; name a software adapter with --adapter".into()
+        );
+    }
+    Ok(backend)
+}

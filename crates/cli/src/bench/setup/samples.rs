@@ -1,0 +1,127 @@
+//! A few hundred of the data set's samples in memory, with the recipe's parameters for each: the input of isolated
+//! stages and kernels.
+
+use super::hash::hash;
+use crate::error_text;
+use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
+use gpufeed::transforms::{Key, Params};
+use gpufeed::{Dataset, Plan, SampleData};
+
+/// The most samples. Caches of processors do not hold that many.
+const SAMPLES: usize = 256;
+/// Reading stops after this many bytes of files.
+const BYTES: usize = 128 << 20;
+
+/// A file in memory, and the region of it that the recipe reads.
+pub(crate) struct File {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) probe: Probe,
+    pub(crate) region: Rect,
+}
+
+/// Samples in memory.
+#[derive(Default)]
+pub(crate) struct Samples {
+    /// The samples' files; empty if the data set holds pixels.
+    pub(crate) files: Vec<File>,
+    /// The parameters of every sample.
+    pub(crate) params: Vec<Params>,
+    /// Bytes of the largest file or array of pixels.
+    pub(crate) largest: u64,
+    /// Bytes of the decoder's scratch memory after all of them.
+    pub(crate) scratch: u64,
+    /// Mean number of pixels of a sample.
+    pub(crate) area: u64,
+    /// Bytes of each sample, sorted: its file, and the decoded region.
+    pub(crate) sizes: Vec<u64>,
+    /// Bytes of a pixel as the CPU executor reads it: RGB8 in place, everything else as RGBA8.
+    pub(crate) pixel: usize,
+}
+
+/// Returns the pipeline's options for decoding, which ignore the orientation.
+pub(crate) fn options() -> DecodeOptions {
+    let mut options = DecodeOptions::default();
+    options.exif = Orientation::Ignore;
+    options
+}
+
+impl Samples {
+    /// Reads samples in a pseudo-random order. Leaves out samples that cannot be read or decoded.
+    ///
+    /// # Errors
+    /// If no sample can be used.
+    pub(crate) fn read(dataset: &dyn Dataset, plan: &Plan) -> Result<Samples, String> {
+        let mut samples = Samples { pixel: 4, ..Samples::default() };
+        let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
+        let mut scratch = decode::Scratch::default();
+        for number in 0..SAMPLES.min(dataset.len()) {
+            let index = hash(number as u64, 1) as usize % dataset.len();
+            match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
+                Ok(more) => bytes += more,
+                Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),
+            }
+            if bytes > BYTES {
+                break;
+            }
+        }
+        samples.scratch = scratch.bytes();
+        samples.sizes.sort_unstable();
+        let area = |params: &Params| u64::from(params.width) * u64::from(params.height);
+        samples.area = samples.params.iter().map(area).sum::<u64>() / samples.params.len().max(1) as u64;
+        match last {
+            Some(error) if samples.params.is_empty() => {
+                Err(format!("none of the samples can be used; the last: {error}"))
+            }
+            _ => Ok(samples),
+        }
+    }
+
+    /// Returns the expected size of the largest among `met` random samples, as a share of the largest of all.
+    pub(crate) fn share_of_largest(&self, met: f64) -> f64 {
+        let Some(&largest) = self.sizes.last() else { return 1.0 };
+        let below = ((1.0 - 1.0 / met.max(1.0)) * self.sizes.len() as f64).ceil() as usize;
+        self.sizes[below.min(self.sizes.len() - 1)] as f64 / largest.max(1) as f64
+    }
+
+    fn add(
+        &mut self,
+        dataset: &dyn Dataset,
+        plan: &Plan,
+        (index, buffer): (usize, &mut Vec<u8>),
+        scratch: &mut decode::Scratch,
+    ) -> gpufeed::Result<usize> {
+        let key = Key { sample: index as u64, ..Key::default() };
+        match dataset.read(index, buffer)?.data {
+            SampleData::Pixels(pixels) => {
+                self.params.push(plan.make_params(pixels.width(), pixels.height(), &key)?);
+                self.largest = self.largest.max(pixels.bytes().len() as u64);
+                self.sizes.push(pixels.bytes().len() as u64);
+                self.pixel = if pixels.format().bytes_per_pixel() == 3 { 3 } else { 4 };
+                Ok(0)
+            }
+            SampleData::Encoded(bytes) => {
+                let probe = decode::probe(bytes, &options())?;
+                let params = plan.make_params(probe.width, probe.height, &key)?;
+                let region = plan.source_region(&params)?;
+                decode::decode(bytes, &probe, region, &options(), scratch)?;
+                self.params.push(params);
+                self.largest = self.largest.max(bytes.len() as u64);
+                self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
+                self.files.push(File { bytes: bytes.to_vec(), probe, region });
+                Ok(bytes.len())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Samples;
+
+    #[test]
+    fn among_many_samples_is_a_large_one() {
+        let samples = Samples { sizes: (1..=100).collect(), ..Samples::default() };
+        assert_eq!([0.1, 2.0, 10.0, 1e9].map(|met| samples.share_of_largest(met)), [0.01, 0.51, 0.91, 1.0]);
+        assert_eq!(Samples::default().share_of_largest(5.0), 1.0);
+    }
+}

@@ -1,0 +1,139 @@
+//! Opens the data set that a path names, for every subcommand, and knows the names and files of its samples.
+
+use gpufeed::dataset::{Format, ImageList, Opened as Parts, TarShards};
+use gpufeed::{Dataset, ImageFolder};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A data set, or one of its two parts, with the names and files of its samples.
+pub(crate) struct NamedDataset {
+    pub(crate) data: Arc<dyn Dataset>,
+    names: Names,
+    /// The folder, the file or the list of shards that the user named.
+    path: PathBuf,
+}
+
+/// The data set again, typed, if its samples have names of their own.
+enum Names {
+    Folder(Arc<ImageFolder>),
+    List(Arc<ImageList>),
+    Tar(Arc<TarShards>),
+    None,
+}
+
+/// An opened data set. `train` holds all samples unless the format has a test part.
+pub(crate) struct Opened {
+    pub(crate) train: NamedDataset,
+    pub(crate) test: Option<NamedDataset>,
+}
+
+/// Opens a data set in any format. Accepts classes without samples, and samples without a label.
+///
+/// # Errors
+/// The format's errors, and a data set without samples.
+pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
+    let path = path.as_ref();
+    let whole = |data: Arc<dyn Dataset>, names: Names| Opened {
+        train: NamedDataset { data, names, path: path.to_owned() },
+        test: None,
+    };
+    let opened = match Format::detect(path) {
+        Format::Folder => {
+            let folder = Arc::new(ImageFolder::builder().allow_empty(true).open(path)?);
+            whole(folder.clone(), Names::Folder(folder))
+        }
+        Format::Images => {
+            let folder = Arc::new(ImageFolder::flat(path)?);
+            whole(folder.clone(), Names::Folder(folder))
+        }
+        Format::List => {
+            let list = Arc::new(ImageList::open(path)?);
+            whole(list.clone(), Names::List(list))
+        }
+        Format::Tar => {
+            let shards = Arc::new(TarShards::builder().allow_unlabelled(true).open(path)?);
+            whole(shards.clone(), Names::Tar(shards))
+        }
+        Format::Lmdb => {
+            let data = gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(path)?;
+            whole(Arc::new(data), Names::None)
+        }
+        format => {
+            let Parts { train, test, .. } = format.open(path)?;
+            let part = |data: Box<dyn Dataset>| NamedDataset {
+                data: Arc::from(data),
+                names: Names::None,
+                path: path.to_owned(),
+            };
+            Opened { train: part(train), test: test.map(part) }
+        }
+    };
+    if opened.train.data.is_empty() {
+        return Err(format!("{}: no samples", path.display()).into());
+    }
+    Ok(opened)
+}
+
+impl NamedDataset {
+    /// Wraps a data set in memory.
+    #[cfg(test)]
+    pub(crate) fn in_memory(data: impl Dataset + 'static) -> NamedDataset {
+        NamedDataset { data: Arc::new(data), names: Names::None, path: PathBuf::new() }
+    }
+
+    /// Returns a sample's file; `None` if samples are not files.
+    pub(crate) fn file(&self, index: usize) -> Option<&Path> {
+        match &self.names {
+            Names::Folder(folder) => folder.path(index),
+            Names::List(list) => list.path(index),
+            Names::Tar(_) | Names::None => None,
+        }
+    }
+
+    /// Returns a sample's name where it is stored: its file below the data set's folder, or its key in a shard.
+    pub(crate) fn own_name(&self, index: usize) -> Option<String> {
+        let root = match &self.names {
+            Names::Folder(folder) => folder.root(),
+            Names::List(list) => list.root(),
+            Names::Tar(shards) => return shards.key(index).map(|(_, key)| key.to_owned()),
+            Names::None => return None,
+        };
+        let file = self.file(index)?;
+        let parts = file.strip_prefix(root).unwrap_or(file).iter();
+        Some(parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/"))
+    }
+
+    /// Returns two answers: does [`own_name`](Self::own_name) know names, and do they end with a file's extension?
+    pub(crate) fn has_names(&self) -> (bool, bool) {
+        match self.names {
+            Names::Folder(_) | Names::List(_) => (true, true),
+            Names::Tar(_) => (true, false),
+            Names::None => (false, false),
+        }
+    }
+
+    /// Calls `see` for every file that holds samples: the samples' own files, the shards, or the named file or the
+    /// files of the named folder. The data set changes only if one of them changes.
+    pub(crate) fn each_file(&self, mut see: impl FnMut(&Path)) {
+        let len = self.data.len();
+        match &self.names {
+            Names::Folder(_) | Names::List(_) => (0..len).filter_map(|index| self.file(index)).for_each(see),
+            Names::Tar(shards) => {
+                let mut last = None;
+                for (shard, _) in (0..len).filter_map(|index| shards.key(index)) {
+                    if last.replace(shard) != Some(shard) {
+                        see(shard);
+                    }
+                }
+            }
+            Names::None if self.path.is_file() => see(&self.path),
+            Names::None => {
+                // The files of MNIST, CIFAR or an LMDB lie at most one folder further down.
+                let found = walkdir::WalkDir::new(&self.path).max_depth(2).sort_by_file_name().into_iter().flatten();
+                let data = found.filter(|entry| entry.file_type().is_file() && entry.file_name() != "lock.mdb");
+                data.for_each(|entry| see(entry.path()));
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The facts about a file, and the verdict and findings that follow from them.
+
+use gpufeed::decode::jpeg_has_end;
+use gpufeed::{Error, ErrorKind};
+use serde::Serialize;
+
+use super::entry::Entry;
+use super::finding::{Finding, Verdict};
+use super::jpeg::{self, Coding};
+use crate::file_identity::Identity;
+
+/// The facts about a file.
+#[derive(Debug, Serialize)]
+pub(super) struct FileReport {
+    /// The path below the folder, with `/` between its parts. Bytes that are not UTF-8 are replaced.
+    pub(super) path: String,
+    /// The class under which `ImageFolder` takes it; `None` for files that `ImageFolder` ignores.
+    pub(super) class: Option<String>,
+    pub(super) bytes: u64,
+    pub(super) verdict: Verdict,
+    /// The decoder's or the system's reason, if the verdict is not [`Verdict::Ok`].
+    pub(super) reason: Option<String>,
+    /// The format by content.
+    pub(super) format: Option<&'static str>,
+    /// Columns after the turn by EXIF. If the image cannot be decoded, the number that its header declares.
+    pub(super) width: Option<u64>,
+    /// Rows, like `width`.
+    pub(super) height: Option<u64>,
+    /// The orientation by EXIF, 1 to 8.
+    pub(super) orientation: Option<u8>,
+    /// The stored pixel format, like `rgb8` or `l16`; `jpeg` has that of a JPEG.
+    pub(super) pixels: Option<String>,
+    pub(super) jpeg: Option<jpeg::Frame>,
+    /// True if `Truncated::Fill` makes an image of a file that cannot be decoded whole. Not tried above 16 million
+    /// pixels, because a forged header would cost seconds and a gigabyte.
+    pub(super) fill_keeps: Option<bool>,
+    /// The decoder's error with `Truncated::Fill`.
+    pub(super) fill_error: Option<String>,
+    /// Problems.
+    pub(super) findings: Vec<Finding>,
+    /// Facts that are not a problem.
+    pub(super) notes: Vec<Finding>,
+    /// The xxh3-128 hash of the bytes, in hexadecimal digits; `None` for a file that is not an image.
+    pub(super) xxh3: Option<String>,
+    /// The file's identity on this machine, whatever path leads to it.
+    #[serde(skip)]
+    pub(super) identity: Identity,
+}
+
+impl FileReport {
+    pub(super) fn new(entry: &Entry) -> FileReport {
+        FileReport {
+            path: entry.name.clone(),
+            class: entry.class.clone(),
+            bytes: 0,
+            verdict: Verdict::Ok,
+            reason: None,
+            format: None,
+            width: None,
+            height: None,
+            orientation: None,
+            pixels: None,
+            jpeg: None,
+            fill_keeps: None,
+            fill_error: None,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            xxh3: None,
+            identity: None,
+        }
+    }
+
+    pub(super) fn refuse(&mut self, verdict: Verdict, reason: impl Into<String>) {
+        self.verdict = verdict;
+        self.reason = Some(reason.into());
+    }
+
+    /// Sets the verdict for an error of the decoder.
+    pub(super) fn refuse_with(&mut self, error: &Error, bytes: &[u8]) {
+        let unsupported = self.jpeg.as_ref().and_then(jpeg::Frame::unsupported);
+        let (verdict, reason) = match error.kind() {
+            ErrorKind::TooManyPixels { width, height, max_pixels } => {
+                (self.width, self.height) = (Some(*width), Some(*height));
+                (Verdict::TooLarge, format!("declares {width}x{height} pixels, more than max_pixels = {max_pixels}"))
+            }
+            ErrorKind::TooMuchMemory { width, height, .. } => {
+                (self.width, self.height) = (Some((*width).into()), Some((*height).into()));
+                (Verdict::TooLarge, error.to_string())
+            }
+            ErrorKind::NoMemory { .. } => (Verdict::TooLarge, error.to_string()),
+            ErrorKind::Decode { .. } | ErrorKind::TruncatedImage { .. } if unsupported.is_some() => {
+                (Verdict::Unsupported, unsupported.unwrap_or_default())
+            }
+            // The end marker is present, so the data before it are damaged, not cut.
+            ErrorKind::TruncatedImage { reason, .. } if self.jpeg.is_some() && jpeg_has_end(bytes) => {
+                (Verdict::Corrupt, reason.clone())
+            }
+            ErrorKind::TruncatedImage { reason, .. } => (Verdict::Truncated, reason.clone()),
+            ErrorKind::Decode { reason, .. } if reason.starts_with("the decoder panicked") => {
+                (Verdict::Panicked, reason.clone())
+            }
+            // These are the `image` crate's words for unsupported features.
+            ErrorKind::Decode { reason, .. }
+                if ["does not support", "not supported"].iter().any(|text| reason.contains(text)) =>
+            {
+                (Verdict::Unsupported, reason.clone())
+            }
+            ErrorKind::Decode { reason, .. } => (Verdict::Corrupt, reason.clone()),
+            _ => (Verdict::Corrupt, error.to_string()),
+        };
+        self.refuse(verdict, reason);
+    }
+
+    /// Adds findings and notes after the inspection.
+    pub(super) fn judge(&mut self, entry: &Entry) {
+        let claimed = entry.claimed_format();
+        // Texts may also begin with "BM" or "P5".
+        let weak = self.format.is_some_and(|format| ["BMP", "PNM"].contains(&format)) && self.width.is_none();
+        if claimed.is_none() && weak {
+            (self.format, self.xxh3) = (None, None);
+            self.refuse(Verdict::NoImage, "begins like an image and has no header of one");
+        }
+        let image = self.format.is_some();
+        let concerns = self.class.is_some() || claimed.is_some() || image || entry.sample.is_some();
+        match self.verdict.finding() {
+            Some(kind) if concerns || kind == Finding::Unsupported => self.findings.push(kind),
+            _ => {}
+        }
+        if let (Some(claimed), Some(format)) = (claimed, self.format)
+            && claimed != format
+        {
+            self.findings.push(Finding::WrongExtension);
+        }
+        if image && self.class.is_none() && entry.sample.is_none() {
+            self.findings.push(Finding::PassedOver);
+        }
+        if self.verdict != Verdict::Ok {
+            // Notes from a broken header say nothing new.
+            self.notes.clear();
+            return;
+        }
+        if self.orientation.is_some_and(|orientation| orientation != 1) {
+            self.notes.push(Finding::Turned);
+        }
+        if let Some(frame) = &self.jpeg {
+            let odd = [
+                (frame.components == 1, Finding::Gray),
+                (frame.components == 4, Finding::Cmyk),
+                (frame.coding == Coding::Progressive, Finding::Progressive),
+            ];
+            self.notes.extend(odd.iter().filter(|(is, _)| *is).map(|(_, kind)| *kind));
+        }
+    }
+}

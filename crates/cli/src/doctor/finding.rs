@@ -1,0 +1,169 @@
+//! The verdicts, findings and notes of `doctor`: their names, and advice for each.
+
+use serde::Serialize;
+
+/// The result of decoding a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Verdict {
+    /// Every pixel was decoded.
+    Ok,
+    /// Its bytes end before the image does.
+    Truncated,
+    /// Its bytes are complete and wrong.
+    Corrupt,
+    /// More pixels or bytes than allowed.
+    TooLarge,
+    /// An image of a kind that gpufeed does not decode.
+    Unsupported,
+    /// The system cannot read it.
+    Unreadable,
+    /// It has no bytes.
+    Empty,
+    /// Its bytes are not those of an image.
+    NoImage,
+    /// A decoder panicked, which is a bug of the decoder.
+    Panicked,
+}
+
+impl Verdict {
+    /// Returns the verdict as a finding; `None` for `Ok`.
+    pub(super) fn finding(self) -> Option<Finding> {
+        Some(match self {
+            Verdict::Ok => return None,
+            Verdict::Truncated => Finding::Truncated,
+            Verdict::Corrupt => Finding::Corrupt,
+            Verdict::TooLarge => Finding::TooLarge,
+            Verdict::Unsupported => Finding::Unsupported,
+            Verdict::Unreadable => Finding::Unreadable,
+            Verdict::Empty => Finding::Empty,
+            Verdict::NoImage => Finding::NoImage,
+            Verdict::Panicked => Finding::Panicked,
+        })
+    }
+}
+
+/// A finding or, from [`Turned`](Self::Turned) on, a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Finding {
+    NotAnImageFolder,
+    Truncated,
+    Corrupt,
+    GrayRest,
+    TooLarge,
+    Unsupported,
+    Unreadable,
+    Empty,
+    NoImage,
+    Panicked,
+    WrongExtension,
+    PassedOver,
+    Duplicate,
+    AcrossClasses,
+    EmptyClass,
+    UnreadableFolder,
+    LinkLoop,
+    Turned,
+    Cmyk,
+    Gray,
+    Deep,
+    Alpha,
+    Animated,
+    Progressive,
+}
+
+impl Finding {
+    /// Returns true for a problem, with which the exit code is 3; false for a note.
+    pub(super) fn is_problem(self) -> bool {
+        self < Finding::Turned
+    }
+
+    /// Returns the name in the text output.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Finding::NotAnImageFolder => "no ImageFolder",
+            Finding::Truncated => "truncated",
+            Finding::Corrupt => "corrupt",
+            Finding::GrayRest => "data missing",
+            Finding::TooLarge => "too large",
+            Finding::Unsupported => "unsupported",
+            Finding::Unreadable => "unreadable",
+            Finding::Empty => "empty",
+            Finding::NoImage => "no image",
+            Finding::Panicked => "decoder panicked",
+            Finding::WrongExtension => "wrong extension",
+            Finding::PassedOver => "passed over",
+            Finding::Duplicate => "duplicate",
+            Finding::AcrossClasses => "duplicate across classes",
+            Finding::EmptyClass => "empty class",
+            Finding::UnreadableFolder => "unreadable folder",
+            Finding::LinkLoop => "link loop",
+            Finding::Turned => "turned by EXIF",
+            Finding::Cmyk => "CMYK",
+            Finding::Gray => "gray",
+            Finding::Deep => "more than 8 bits",
+            Finding::Alpha => "alpha",
+            Finding::Animated => "animated",
+            Finding::Progressive => "progressive",
+        }
+    }
+
+    /// Says what the finding means for a loader, and what to do.
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            Finding::NotAnImageFolder => {
+                "ImageFolder::open refuses the folder for the reason above: give each class a folder of its own, or read the files with a Dataset of yours"
+            }
+            Finding::Truncated => {
+                "OnError::Skip, the default, replaces and counts them; Truncated::Fill keeps what there is of those marked so; better fetch them again"
+            }
+            Finding::Corrupt => {
+                "OnError::Skip, the default, replaces and counts them; Truncated::Fill keeps those marked so, with damaged pixels; better fetch them again or delete them"
+            }
+            Finding::GrayRest => {
+                "their data end before the image does, and an end marker hides it: the rest is gray. Neither gpufeed nor Pillow refuses them, so delete them or fetch them again"
+            }
+            Finding::TooLarge => {
+                "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5.5 to 11 for a JPEG, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
+            }
+            Finding::Unsupported => "OnError::Skip passes them over; convert them to baseline JPEG, PNG or WebP",
+            Finding::Unreadable => "mend permissions or links; a loader counts them as failures",
+            Finding::Empty => "delete them or fetch them again; a loader counts them as failures",
+            Finding::NoImage => "delete or rename them; a loader counts those in a class as failures",
+            Finding::Panicked => {
+                "gpufeed goes on (OnError::Skip); delete them, and please report them: it is a decoder's bug"
+            }
+            Finding::WrongExtension => {
+                "gpufeed goes by the bytes, so they work; rename them for programs that go by the name"
+            }
+            Finding::PassedOver => {
+                "images that ImageFolder does not take: rename them, move them into a class folder, or name their extension with ImageFolder::builder().extensions([...])"
+            }
+            Finding::Duplicate => {
+                "the same bytes several times: these images weigh more in an epoch, and between training and evaluation they leak; keep one of each"
+            }
+            Finding::AcrossClasses => "the same image with two labels: find out which is right",
+            Finding::EmptyClass => {
+                "ImageFolder::open refuses them unless ImageFolder::builder().allow_empty(true); delete the folder if the class does not exist, but its removal renumbers those after it"
+            }
+            Finding::UnreadableFolder => "ImageFolder::open fails on them: mend their permissions",
+            Finding::LinkLoop => {
+                "ImageFolder follows none twice, other programs may; delete the link, for what lies behind it counts twice"
+            }
+            Finding::Turned => {
+                "gpufeed turns them upright; torchvision's default loader does not: .exif(Orientation::Ignore) gives its pixels"
+            }
+            Finding::Cmyk => {
+                "converted as Pillow converts them, without colour profiles; convert them to RGB if colours matter"
+            }
+            Finding::Gray => "the channel is repeated for red, green and blue",
+            Finding::Deep => "samples are reduced to 8 bits",
+            Finding::Alpha => "alpha is dropped, not blended: what is transparent shows the colour that lies under it",
+            Finding::Animated => "the first frame is taken",
+            Finding::Progressive => {
+                "all of their coefficients are held before the first pixel, so they take more time and memory than baseline ones; jpegtran converts them without loss if decoding limits"
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Lists what is to be inspected: the files of a folder, or the samples of another data set.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpufeed::{Dataset, ImageFolder};
+use indicatif::ProgressBar;
+use serde::Serialize;
+use walkdir::WalkDir;
+
+use super::entry::{Entry, below};
+use super::finding::Finding;
+use crate::dataset::NamedDataset;
+
+/// A folder or link with a finding.
+#[derive(Debug, Serialize)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) kind: Finding,
+    pub(super) reason: String,
+}
+
+/// The entries to inspect, and findings about folders and links.
+pub(super) struct Listing {
+    pub(super) entries: Vec<Entry>,
+    pub(super) places: Vec<Place>,
+    /// Class folders in `ImageFolder`'s order, or in the listing's order if `ImageFolder` refuses the folder.
+    pub(super) classes: Vec<String>,
+    /// The reason for which `ImageFolder::open` refuses the folder.
+    pub(super) refused: Option<String>,
+    /// The data set, if it is not a folder of images. Each of its samples is an entry.
+    pub(super) data: Option<Arc<dyn Dataset>>,
+}
+
+/// Lists the samples of a data set.
+pub(super) fn of_samples(source: &NamedDataset) -> Listing {
+    let entry = |index: usize| {
+        let name = source.own_name(index).unwrap_or_else(|| source.data.name(index));
+        let path = source.file(index).map_or_else(|| PathBuf::from(&name), Path::to_owned);
+        Entry { path, name, class: None, error: None, sample: Some(index) }
+    };
+    Listing {
+        entries: (0..source.data.len()).map(entry).collect(),
+        places: Vec::new(),
+        classes: source.data.classes().to_vec(),
+        refused: None,
+        data: Some(source.data.clone()),
+    }
+}
+
+/// Lists every file below `root`, through links, as `ImageFolder` does.
+pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error>> {
+    fs::read_dir(root).map_err(|error| format!("{}: {error}; name a folder that can be listed", root.display()))?;
+    let spinner = ProgressBar::new_spinner().with_message("listing");
+    spinner.enable_steady_tick(Duration::from_millis(100));
+
+    let (mut entries, mut places, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    for found in WalkDir::new(root).follow_links(true).sort_by_file_name() {
+        spinner.inc(1);
+        match found {
+            Ok(entry) if entry.file_type().is_dir() => {
+                if entry.depth() == 1 {
+                    classes.push(entry.file_name().to_string_lossy().into_owned());
+                }
+            }
+            Ok(entry) => entries.push(Entry::new(root, entry.into_path(), None)),
+            Err(error) => match error.path() {
+                Some(path) if error.loop_ancestor().is_some() => {
+                    let ancestor = error.loop_ancestor().map_or_else(String::new, |to| below(root, to));
+                    let to = if ancestor.is_empty() { "the folder itself" } else { &ancestor };
+                    let reason = format!("leads back to {to}, in which it lies");
+                    places.push(Place { path: below(root, path), kind: Finding::LinkLoop, reason });
+                }
+                Some(path) if path.is_dir() => {
+                    let reason = system_reason(&error);
+                    places.push(Place { path: below(root, path), kind: Finding::UnreadableFolder, reason });
+                }
+                Some(path) => entries.push(Entry::new(root, path.to_owned(), Some(system_reason(&error)))),
+                None => return Err(error.into()),
+            },
+        }
+    }
+    let refused = classify(root, &mut entries, &mut classes)?;
+    spinner.finish_and_clear();
+    Ok(Listing { entries, places, classes, refused, data: None })
+}
+
+/// Sets the class of each file that is a sample. `ImageFolder` decides; if it refuses the folder, its rule is applied
+/// here: a sample has an image's name, at any depth below a class folder.
+fn classify(
+    root: &Path,
+    entries: &mut Vec<Entry>,
+    classes: &mut Vec<String>,
+) -> Result<Option<String>, Box<dyn std::error::Error>> {
+    // Empty classes become findings, so they are allowed here.
+    match ImageFolder::builder().allow_empty(true).open(root) {
+        Ok(data) => {
+            *classes = data.classes().to_vec();
+            let class = |index: usize| classes[data.targets()[index] as usize].clone();
+            let mut samples: HashMap<&Path, usize> =
+                (0..data.len()).filter_map(|index| data.path(index).map(|path| (path, index))).collect();
+            for entry in entries.iter_mut() {
+                entry.class = samples.remove(entry.path.as_path()).map(class);
+            }
+            // At a class folder that links to the folder itself, walkdir stops, and `ImageFolder` follows the link
+            // once.
+            let mut missed: Vec<usize> = samples.into_values().collect();
+            missed.sort_unstable();
+            entries.extend(missed.into_iter().filter_map(|index| {
+                let entry = Entry::new(root, data.path(index)?.to_owned(), None);
+                Some(Entry { class: Some(class(index)), ..entry })
+            }));
+            Ok(None)
+        }
+        Err(error) => {
+            for entry in entries {
+                let inner = entry.path.strip_prefix(root)?;
+                let (Some(class), Some(name)) = (inner.iter().next(), inner.file_name()) else { continue };
+                let name = name.to_string_lossy().to_ascii_lowercase();
+                if inner.iter().count() > 1 && ImageFolder::EXTENSIONS.iter().any(|extension| name.ends_with(extension))
+                {
+                    entry.class = Some(class.to_string_lossy().into_owned());
+                }
+            }
+            Ok(Some(error.to_string()))
+        }
+    }
+}
+
+/// Returns only the system's reason, because walkdir's text repeats the path.
+fn system_reason(error: &walkdir::Error) -> String {
+    error.io_error().map_or_else(|| error.to_string(), ToString::to_string)
+}

@@ -1,0 +1,115 @@
+//! Words the library's errors for users of the command: settings of the API become options or keys of the recipe.
+
+use crate::units;
+use gpufeed::internals::Shown;
+use gpufeed::{Error, ErrorKind};
+use std::borrow::Cow;
+
+/// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
+const FOR_RUST: [&str; 9] = [
+    "; TarShardsBuilder::extensions says which to take",
+    "; LmdbBuilder::layout says what is",
+    "; LmdbBuilder::allow_unlabelled passes it over",
+    ", or LmdbWriter::finish",
+    ", or take Idx::emnist",
+    ": Numpy::new().npz(path, images, labels) takes any",
+    "; Numpy::new().layout(..) says which",
+    " (Dataset::channels)",
+    " (ImageList::builder().class_names(true) takes numbers as names)",
+];
+
+/// Describes an error of the library.
+pub(crate) fn describe(error: &Error) -> String {
+    let bytes = |bytes: &u64| units::bytes(*bytes as f64);
+    match error.kind() {
+        ErrorKind::Argument { setting, reason } => format!("{}: {}", option(setting), Shown(reason)),
+        ErrorKind::TruncatedImage { format, reason } => format!("truncated {format}: {}", Shown(reason)),
+        ErrorKind::TooManyPixels { width, height, max_pixels } => {
+            format!("an image of {width}x{height} pixels; the limit is {max_pixels}")
+        }
+        ErrorKind::TooMuchMemory { format, width, height, needed, max_decode_bytes } => {
+            let (needed, limit) = (bytes(needed), bytes(max_decode_bytes));
+            format!("decoding this {format} of {width}x{height} pixels takes {needed} of memory; the limit is {limit}")
+        }
+        ErrorKind::FileTooLarge { name, bytes: found, max_file_bytes } => {
+            format!("{}: {}; the limit is {}", Shown(name), bytes(found), bytes(max_file_bytes))
+        }
+        ErrorKind::Sample { id, name, source } => format!("sample {id} ({}): {}", Shown(name), describe(source)),
+        ErrorKind::TooManyFailures { failed, seen, last, .. } => format!(
+            "{failed} of the first {seen} samples cannot be used (`gpufeed doctor` names them); the last: {}",
+            describe(last)
+        ),
+        ErrorKind::NoAdapter { reason } => {
+            format!("no GPU adapter: {} (`gpufeed doctor` lists the adapters)", Shown(reason))
+        }
+        ErrorKind::OutOfMemory { what, bytes: wanted } => format!(
+            "the GPU is out of memory: it has no {} left for {what}; lower --batch-size or the recipe's sizes",
+            bytes(wanted)
+        ),
+        ErrorKind::DoesNotFit { what, needed, limit, whose, .. } => {
+            let whose = if whose.contains("memory_budget") { "the loader's memory budget" } else { whose };
+            let (needed, limit) = (bytes(needed), bytes(limit));
+            format!(
+                "{what} needs {needed} but the limit is {limit} ({whose}); lower the recipe's sizes or views, or --batch-size"
+            )
+        }
+        _ => {
+            let text = error.to_string();
+            FOR_RUST.iter().fold(text, |text, advice| text.replace(advice, ""))
+        }
+    }
+}
+
+/// Describes any error, which may be one of the library.
+pub(crate) fn describe_any(error: &(dyn std::error::Error + 'static)) -> String {
+    error.downcast_ref::<Error>().map_or_else(|| Shown(error).to_string(), describe)
+}
+
+/// Returns the option that stands for a setting of the API, or the setting's own name.
+fn option(setting: &str) -> Cow<'_, str> {
+    if ["workers", "batch_size", "cache", "seek_indexes", "max_pixels", "shuffle", "seed"].contains(&setting) {
+        return format!("--{}", setting.replace('_', "-")).into();
+    }
+    match setting {
+        "transforms" | "views" => format!("{setting} in the recipe").into(),
+        _ => setting.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_options_instead_of_settings() {
+        let argument = |setting| ErrorKind::Argument { setting, reason: "0 is none".into() };
+        let cut = || ErrorKind::TruncatedImage { format: "JPEG", reason: "no end".into() };
+        let sample = ErrorKind::Sample { id: 3, name: "a.jpg".into(), source: cut().into() };
+        let budget = ErrorKind::DoesNotFit {
+            what: "the line",
+            needed: 5_000_000_000,
+            limit: 4 << 30,
+            whose: "the memory_budget",
+            setting: "memory_budget, or lower batch_size",
+        };
+        let twice = std::io::Error::other(
+            "at byte 0: the sample has an image already; TarShardsBuilder::extensions says which to take",
+        );
+        for (kind, expected) in [
+            (argument("batch_size"), "--batch-size: 0 is none"),
+            (argument("transforms"), "transforms in the recipe: 0 is none"),
+            (argument("size"), "size: 0 is none"),
+            (sample, "sample 3 (a.jpg): truncated JPEG: no end"),
+            (
+                budget,
+                "the line needs 5 GB but the limit is 4.29 GB (the loader's memory budget); lower the recipe's sizes or views, or --batch-size",
+            ),
+            (
+                ErrorKind::Io { path: "x.tar".into(), source: twice },
+                "x.tar: at byte 0: the sample has an image already",
+            ),
+        ] {
+            assert_eq!(describe(&kind.into()), expected);
+        }
+    }
+}

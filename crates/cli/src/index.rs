@@ -1,0 +1,160 @@
+//! `gpufeed index`: builds the seek indexes of a data set before its first epoch.
+
+use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};
+use clap::builder::RangedU64ValueParser;
+use console::style;
+use gpufeed::ErrorKind;
+use gpufeed::decode::{IndexSummary, SeekIndexes};
+use gpufeed::internals::Shown;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::exit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+/// Builds the seek indexes of a data set's JPEGs, with which a crop is decoded from inside its file.
+///
+/// A loader does this by itself in its first epoch. What is done is saved every two seconds, and at Ctrl-C. Files that
+/// have an index are only read: the same command again goes on where it ended. Several may write to one file at the
+/// same time.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 some files cannot be used; 130 stopped by Ctrl-C or SIGTERM, what was done is saved"
+)]
+pub(crate) struct Arguments {
+    /// A folder of class folders, or any other data set that `gpufeed bench --data` takes
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    /// The file [default: .gpufeed-seek-index in the folder]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Removes the indexes of all other files, replaced and deleted ones, from FILE; not where data sets share it
+    #[arg(long)]
+    prune: bool,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
+    workers: Option<usize>,
+    /// Prints what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most files that are named.
+const NAMED: usize = 10;
+
+/// The exit code that shells use for a command ended by Ctrl-C.
+const STOPPED: u8 = 130;
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.out.as_deref() == Some(Path::new("-")) {
+        let reason = "--out names the file that later runs read, so it cannot be standard output";
+        return Err(crate::conflict(reason).into());
+    }
+    let data = dataset::open(&arguments.data)?.train.data;
+    let place = arguments.out.clone().map_or(SeekIndexes::Beside, SeekIndexes::File);
+    let workers = arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    // A second Ctrl-C ends the process without waiting for the file.
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Relaxed) {
+            exit(STOPPED.into())
+        }
+    })?;
+    let bar = ProgressBar::new(data.len() as u64)
+        .with_style(ProgressStyle::with_template("{bar:24} {pos}/{len} files, {per_sec}, {eta} left")?);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let start = Instant::now();
+    let progress = |_| {
+        bar.inc(1);
+        !stop.load(Relaxed)
+    };
+    let summary = match arguments.prune {
+        false => place.build(&*data, workers, progress),
+        true => place.prune(&*data, workers, progress),
+    };
+    bar.finish_and_clear();
+    let summary = summary.map_err(|error| match error.kind() {
+        ErrorKind::Io { .. } => format!("{error} (--out FILE writes the indexes to another file)"),
+        ErrorKind::Argument { setting: "seek_indexes", .. } => {
+            format!("{} has no folder for its indexes: --out FILE writes them to a file", arguments.data.display())
+        }
+        _ => error_text::describe(&error),
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    if arguments.json {
+        print_json(&summary, seconds)?;
+    } else {
+        print(&summary, arguments.prune, seconds)?;
+    }
+    Ok(match summary.stopped {
+        true => STOPPED,
+        false if summary.failed.is_empty() => DONE,
+        false => FINDINGS,
+    })
+}
+
+/// Returns the number of inspected samples.
+fn done(summary: &IndexSummary) -> usize {
+    summary.built + summary.present + summary.without + summary.failed.len()
+}
+
+/// Returns the size of the index as a share of the bytes read.
+fn share(summary: &IndexSummary) -> f64 {
+    summary.bytes as f64 / summary.bytes_read.max(1) as f64
+}
+
+fn print_json(summary: &IndexSummary, seconds: f64) -> Result<(), Box<dyn std::error::Error>> {
+    let failed: Vec<_> = summary.failed.iter().map(|(name, reason)| json!({"file": name, "reason": reason})).collect();
+    let value = json!({
+        "samples": summary.samples,
+        "built": summary.built,
+        "present": summary.present,
+        "without": summary.without,
+        "stopped": summary.stopped,
+        "pruned": summary.pruned,
+        "failed": failed,
+        "bytes_read": summary.bytes_read,
+        "index": summary.path.display().to_string(),
+        "index_bytes": summary.bytes,
+        "share": share(summary),
+        "seconds": seconds,
+    });
+    let text = serde_json::to_string_pretty(&value)?;
+    Ok(to_stdout(|out| writeln!(out, "{text}"))?)
+}
+
+fn print(summary: &IndexSummary, prune: bool, seconds: f64) -> Result<(), String> {
+    let IndexSummary { samples, built, present, without, failed, bytes_read, bytes, path, .. } = summary;
+    match summary.stopped {
+        false => say!("{samples} files, {} in {seconds:.1} s", units::bytes(*bytes_read as f64)),
+        true => say!(
+            "stopped: {} of {samples} files are done and saved, {} in {seconds:.1} s; the same command goes on from there",
+            done(summary),
+            units::bytes(*bytes_read as f64)
+        ),
+    }
+    say!(
+        "  {built} indexes built, {present} were there; {without} files cannot have one (no JPEG, progressive, damaged)"
+    );
+    if *bytes > 0 {
+        let percent = 100.0 * share(summary);
+        say!("  {}: {}, {percent:.1} % of the files", style(Shown(path.display())).bold(), units::bytes(*bytes as f64));
+    }
+    match summary.pruned {
+        Some(pruned) => say!("  {pruned} indexes of other files removed"),
+        None if prune => say!("  nothing removed: not all files were read"),
+        None => {}
+    }
+    for (name, reason) in failed.iter().take(NAMED) {
+        say!("  {} {}: {}", style("failed").red(), Shown(name), Shown(reason));
+    }
+    if failed.len() > NAMED {
+        say!("  and {} more (--json lists all; `gpufeed doctor` says what to do)", failed.len() - NAMED);
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! The options of `gpufeed pack`.
+
+use super::input;
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Packs images into tar shards (WebDataset's convention) or an LMDB, as they are or encoded anew.
+///
+/// Interrupted work goes on where it ended: shards that were whole are kept, as long as the source has not changed.
+/// Until all is done the folder is no data set. Samples that cannot be read are left out, named, and counted: exit code
+/// 3.
+///
+/// Members of shards are called as their files are, from the source's folder on: `cat/1.JPEG` and `cat/1.cls`. Dots
+/// within a name become `_`, as a sample's key ends at its first dot; a key that is there already gets the sample's
+/// number.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a
+    /// brace list), an LMDB, the files of MNIST, CIFAR or numpy
+    pub(super) source: PathBuf,
+    /// The folder to pack into
+    pub(super) out: PathBuf,
+    /// What is written [default: tar]
+    #[arg(long, value_name = "FORMAT", default_value = "tar", hide_default_value = true)]
+    pub(super) to: To,
+    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or 32M.
+    /// A killed run goes on behind these. K, M, G are powers of 1024
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    pub(super) shard_bytes: u64,
+    /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test; train or
+    /// test [default: train]
+    #[arg(long, value_name = "PART", default_value = "train", hide_default_value = true, hide_possible_values = true)]
+    pub(super) split: input::Part,
+    /// What the shards' names begin with: PREFIX-000000.tar
+    #[arg(long, value_name = "NAME", default_value = "shard", value_parser = prefix)]
+    pub(super) prefix: String,
+    /// Images with a longer side are reduced to it, bilinear and antialiased, and become JPEGs
+    #[arg(long, value_name = "PIXELS", value_parser = RangedU64ValueParser::<u32>::new().range(1..=65535))]
+    pub(super) max_side: Option<u32>,
+    /// All images become JPEGs of this quality [default: files stay as they are; 90 for those that --max-side reduces]
+    #[arg(long, value_name = "1-100", value_parser = RangedU64ValueParser::<u8>::new().range(1..=100))]
+    pub(super) quality: Option<u8>,
+    /// Then reads all back and compares it with the source: byte for byte, and pixels where they were encoded anew
+    #[arg(long)]
+    pub(super) verify: bool,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
+    pub(super) workers: Option<usize>,
+    /// Prints what was done as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum To {
+    /// Tar shards
+    Tar,
+    /// An LMDB
+    #[cfg(feature = "lmdb")]
+    Lmdb,
+}
+
+impl To {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            To::Tar => "tar",
+            #[cfg(feature = "lmdb")]
+            To::Lmdb => "lmdb",
+        }
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "a number of bytes, like 256M".to_owned())
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    let plain = !text.is_empty() && !text.starts_with('.') && !text.contains(['/', '\\', '{', '}', ':']);
+    plain.then(|| text.to_owned()).ok_or_else(|| "a file name's beginning, like train".to_owned())
+}

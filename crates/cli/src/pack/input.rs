@@ -1,0 +1,59 @@
+//! Opens the part of a data set to pack, and fingerprints its files.
+
+use crate::dataset::{self, NamedDataset};
+use clap::ValueEnum;
+use gpufeed::Dataset;
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+use xxhash_rust::xxh3::Xxh3;
+
+/// The part to pack of a data set with two parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    /// What to train on
+    Train,
+    /// What to test with
+    Test,
+}
+
+/// Opens the part to pack of a data set in any format. A note names the size of the other part.
+pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error::Error>> {
+    let opened = dataset::open(path)?;
+    let note_other = |other: &dyn Dataset, what: &str, name: &str| {
+        let others = other.len();
+        let note = format!("{others} samples {what} are left out; --split {name} packs them, into another folder");
+        crate::output::complain(console::style("note:").cyan(), note);
+    };
+    match (part, opened.test) {
+        (Part::Train, Some(test)) => note_other(&*test.data, "to test with", "test"),
+        (Part::Test, Some(test)) => {
+            note_other(&*opened.train.data, "to train on", "train");
+            return Ok(test);
+        }
+        (Part::Train, None) => {}
+        (Part::Test, None) => {
+            let path = path.display();
+            return Err(format!("{path}: there is no part to test with, which MNIST, CIFAR and some .npz have").into());
+        }
+    }
+    Ok(opened.train)
+}
+
+/// Returns a hash of the sizes and times of the source's files, in hexadecimal digits. It changes with any of the
+/// files.
+pub(super) fn fingerprint(source: &NamedDataset) -> String {
+    let mut hash = Xxh3::new();
+    source.each_file(|file| {
+        // A file that cannot be read counts with fixed numbers.
+        let facts = fs::metadata(file).ok().map(|found| {
+            let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+            (found.len(), time.as_secs(), time.subsec_nanos())
+        });
+        let (length, seconds, nanoseconds) = facts.unwrap_or((u64::MAX, 0, 0));
+        hash.update(&length.to_le_bytes());
+        hash.update(&seconds.to_le_bytes());
+        hash.update(&nanoseconds.to_le_bytes());
+    });
+    format!("{:016x}", hash.digest())
+}

@@ -1,0 +1,104 @@
+//! The JSON object of one `gpufeed bench` run, and reading it from a file.
+//!
+//! Times are seconds, sizes bytes, rates per second, and shares 0 to 1, unless a name says otherwise. Fields are added,
+//! never renamed, and missing fields are read as empty, so that `compare` and `report` read older files.
+
+use super::{
+    Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
+    Rate, Spread, Stage, Statistics, Sweep,
+};
+use gpufeed::internals::{Shown, regular_file};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// One run of `gpufeed bench`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Report {
+    /// gpufeed's version.
+    pub(crate) version: String,
+    /// Seconds since 1970, UTC.
+    pub(crate) unix_time: u64,
+    pub(crate) machine: Machine,
+    /// The adapter's name from wgpu; `None` without a GPU.
+    pub(crate) adapter: Option<String>,
+    pub(crate) driver: Option<String>,
+    /// `cpu`, `vulkan`, `metal`, `dx12` or `gl`.
+    pub(crate) backend: String,
+    /// The executor that augments: `CPU executor`, `CPU executor, batches copied up`, `shaders`.
+    pub(crate) executor: String,
+    /// The recipe's name or file.
+    pub(crate) recipe: String,
+    /// The recipe as TOML.
+    pub(crate) recipe_toml: String,
+    pub(crate) data: Data,
+    /// `none` if only the system caches.
+    pub(crate) cache: String,
+    pub(crate) workers: usize,
+    pub(crate) batch_size: usize,
+    pub(crate) images_per_second: Spread,
+    /// Rates of one setting that differ too much to be one number; `None` if they agree.
+    pub(crate) unstable: Option<String>,
+    /// CPU time of the whole process, the driver's threads included.
+    pub(crate) cpu_seconds_per_image: f64,
+    /// `cpu_seconds_per_image` of each run, in the order of `images_per_second.runs`; empty if it was measured once.
+    pub(crate) cpu_seconds_per_image_runs: Vec<f64>,
+    /// Share of the time that the consumer waited for batches.
+    pub(crate) data_stall: f64,
+    /// From `build()` to the first batch in a new process, shader compilation included.
+    pub(crate) time_to_first_batch: f64,
+    pub(crate) latency: Latency,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) pools: Vec<Pool>,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) gpu: GpuTime,
+    pub(crate) statistics: Statistics,
+    /// Rates of isolated stages with unlimited input.
+    pub(crate) alone: Vec<IsolatedStage>,
+    pub(crate) bottleneck: Bottleneck,
+    pub(crate) perturbations: Vec<Perturbation>,
+    pub(crate) predictions: Vec<Prediction>,
+    pub(crate) kernels: Kernels,
+    pub(crate) upload: Vec<Rate>,
+    pub(crate) sweep: Vec<Sweep>,
+    pub(crate) memory: Memory,
+    pub(crate) files_skipped: u64,
+    /// Measurements that were left out, and the reasons.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Report {
+    /// Reads a file of `gpufeed bench --json`. The error names the file and its fault.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let shown = Shown(path.display());
+        let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let mut report: Self = serde_json::from_str(&text)
+            .map_err(|error| format!("{shown} is not a report of `gpufeed bench --json`: {error}"))?;
+        if report.version.is_empty() {
+            return Err(format!("{shown} is not a report of `gpufeed bench --json`: it has no `version`"));
+        }
+        report.rename_stages();
+        Ok(report)
+    }
+
+    /// Gives stages of reports from before November 2026 today's names, so that `compare` finds the same stage in both
+    /// reports.
+    fn rename_stages(&mut self) {
+        let names = self.stages.iter_mut().map(|stage| &mut stage.name);
+        for name in names.chain(self.alone.iter_mut().map(|isolated| &mut isolated.stage)) {
+            let today = match &**name {
+                "draw" => "params",
+                "put" => "copy",
+                "upload" => "submit",
+                _ => continue,
+            };
+            today.clone_into(name);
+        }
+    }
+}
+
+/// Reads the tests' report, which has every field filled. It is not a measurement.
+#[cfg(test)]
+pub(crate) fn sample() -> Report {
+    Report::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json")).unwrap()
+}

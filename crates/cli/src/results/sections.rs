@@ -1,0 +1,202 @@
+//! The parts of a report: one struct for each object of its JSON.
+
+use super::Spread;
+use crate::units;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Machine {
+    pub(crate) os: String,
+    pub(crate) cpu: String,
+    pub(crate) cores: usize,
+    pub(crate) memory_bytes: u64,
+    /// Cores kept busy by other processes during the measurement.
+    pub(crate) other_cores_busy: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Data {
+    /// A folder's name, or `procedural`.
+    pub(crate) name: String,
+    pub(crate) samples: usize,
+    pub(crate) bytes: u64,
+    /// True if the samples were drawn in memory and no data set was read.
+    pub(crate) drawn: bool,
+}
+
+impl Data {
+    /// Describes the samples: `250 samples, 27.6 MB`.
+    pub(crate) fn describe(&self) -> String {
+        let drawn = if self.drawn { " drawn in memory, no data set" } else { "" };
+        format!("{} samples{drawn}, {}", units::count(self.samples as u64), units::bytes(self.bytes as f64))
+    }
+}
+
+/// Time from a batch's announcement to its arrival in the queue of ready batches.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+    /// Pairs of a bin's upper edge in seconds and the number of batches in that bin.
+    pub(crate) histogram: Vec<(f64, u64)>,
+}
+
+/// Time of one stage per image.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Stage {
+    pub(crate) name: String,
+    pub(crate) seconds_per_image: f64,
+    /// The part of `seconds_per_image` spent on a core; `None` if it is not sampled.
+    pub(crate) cpu_seconds_per_image: Option<f64>,
+    pub(crate) bytes_per_image: f64,
+    /// `seconds_per_image` of each run; empty if it was measured once.
+    pub(crate) runs: Vec<f64>,
+}
+
+/// A pool of threads with the same task, and the shares of their time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Pool {
+    pub(crate) name: String,
+    pub(crate) threads: usize,
+    pub(crate) busy: f64,
+    pub(crate) starved: f64,
+    pub(crate) blocked: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Queue {
+    pub(crate) name: String,
+    pub(crate) capacity: usize,
+    /// Mean fill level, 0 to 1.
+    pub(crate) occupancy: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct IsolatedStage {
+    pub(crate) stage: String,
+    pub(crate) threads: usize,
+    pub(crate) images_per_second: f64,
+}
+
+/// The GPU's time while the pipeline ran.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct GpuTime {
+    /// `timestamps`, `waits` (wall time that the pipeline waited for the GPU, a lower bound) or `none`.
+    pub(crate) clock: String,
+    /// Share of the time that the GPU worked.
+    pub(crate) busy: f64,
+    /// Share of the time that the pipeline waited for the GPU.
+    pub(crate) waited: f64,
+    /// Names of passes, and the seconds of one dispatch of each.
+    pub(crate) passes: Vec<(String, f64)>,
+}
+
+/// The cost of the loader's own statistics.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Statistics {
+    /// Sections that a worker records per image; below 1 if only some images are timed stage by stage.
+    pub(crate) sections_per_image: f64,
+    pub(crate) seconds_per_image: f64,
+    /// `seconds_per_image` as a share of the CPU time per image.
+    pub(crate) share_of_cpu: f64,
+}
+
+/// The answer of `Stats::bottleneck()`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Bottleneck {
+    /// The resource that limits; `None` if it is unexplained.
+    pub(crate) resource: Option<String>,
+    /// The evidence, or the reason for the missing answer.
+    pub(crate) verdict: String,
+    /// The single change that would help, if there is one.
+    pub(crate) change: Option<String>,
+    /// The predicted gain of that change: 0.94 is + 94 %.
+    pub(crate) predicted_gain: Option<f64>,
+    /// A measurement of the same report that contradicts the prediction; `None` if all agree.
+    pub(crate) refuted: Option<String>,
+    /// Names of resources, and the share of each one's capacity in use.
+    pub(crate) utilisation: Vec<(String, f64)>,
+}
+
+/// The effect of slowing a stage down on purpose.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Perturbation {
+    pub(crate) resource: String,
+    /// Seconds added to each image.
+    pub(crate) delay: f64,
+    /// Relative change of the rate per relative change of the resource's time: -1 at a bottleneck, 0 elsewhere.
+    pub(crate) elasticity: f64,
+}
+
+/// The predicted gain of a change, and the measured one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Prediction {
+    pub(crate) change: String,
+    /// A core's speed after the change relative to before, if the same turns measured it; 1 is unchanged.
+    pub(crate) core_speed: Option<f64>,
+    pub(crate) predicted_gain: f64,
+    pub(crate) measured_gain: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Kernels {
+    /// `timestamps`, `wall`, or the reason why there are no rows.
+    pub(crate) clock: String,
+    pub(crate) rows: Vec<Rate>,
+}
+
+/// The throughput of a kernel or of an upload path. Bytes are the least that must move.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Rate {
+    pub(crate) name: String,
+    pub(crate) images: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+    /// Decimal gigabytes a second.
+    pub(crate) gb_per_second: f64,
+    /// This rate as a share of a plain copy's rate in the same run.
+    pub(crate) of_copy: Option<f64>,
+    /// Floating-point operations per byte, for the roofline; counted by hand.
+    pub(crate) flops_per_byte: Option<f64>,
+    /// `gb_per_second` of each run; empty if it was measured once.
+    pub(crate) runs: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Sweep {
+    /// Worker threads of this point of the sweep.
+    pub(crate) workers: usize,
+    pub(crate) images_per_second: Spread,
+    pub(crate) cpu_seconds_per_image: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Memory {
+    /// Resident memory of the process while the pipeline ran steadily.
+    pub(crate) steady_bytes: u64,
+    pub(crate) peak_bytes: u64,
+    /// Change from the first steady epoch to the last.
+    pub(crate) drift_bytes: i64,
+    /// The bytes that `memory_budget` accounts for.
+    pub(crate) declared_bytes: u64,
+    /// GPU buffers created after the first epoch; 0 if memory is steady.
+    pub(crate) gpu_buffers_made: u64,
+}
