@@ -1,7 +1,7 @@
 //! Where the augmentation runs.
 
 use crate::error::Result;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, adapters};
 
 /// Where the augmentation runs: a GPU, or the CPU executor.
 ///
@@ -62,8 +62,8 @@ impl Backend {
     pub fn adapter() -> Result<Option<wgpu::Adapter>> {
         match std::env::var(ADAPTER_VARIABLE) {
             Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(None),
-            Ok(name) if !name.is_empty() => Gpu::named(&name).map(Some),
-            _ => Ok(Gpu::best()),
+            Ok(name) if !name.is_empty() => adapters::named(&name).map(Some),
+            _ => Ok(adapters::best()),
         }
     }
 
@@ -72,7 +72,7 @@ impl Backend {
     /// # Errors
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters that there are.
     pub fn gpu(name: &str) -> Result<Backend> {
-        Gpu::open(&Gpu::named(name)?).map(Backend::Gpu)
+        Gpu::open(&adapters::named(name)?).map(Backend::Gpu)
     }
 }
 

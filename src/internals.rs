@@ -2,7 +2,7 @@
 //! fixtures of tests, and the fuzz targets. They come without promise.
 
 pub use crate::cpu::measure::Native;
-pub use crate::gpu::measure::{Dispatch, Rig, Ring, draw, draw_many};
+pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, attached, run_checked};
 pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::replace::{folder_of, replace};

@@ -4,8 +4,10 @@ use crate::backend::Backend;
 use crate::cpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Rect;
-use crate::gpu::kernel::{Item, Kernels, check_batch};
+use crate::gpu::encode::Item;
+use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::run_once;
+use crate::gpu::target::check_batch;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::Plan;
 use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
@@ -178,8 +180,8 @@ pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], i
     }
     let total = (image_bytes * images.len()) as u64;
     check_batch(kernels.gpu(), total)?;
-    let limits = kernels.gpu().device().limits();
-    let limit = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
+    let caps = kernels.gpu().caps();
+    let limit = caps.max_buffer_bytes.min(caps.max_binding_bytes);
     if bytes.len() as u64 > limit {
         return Err(ErrorKind::DoesNotFit {
             what: "the source pixels of the images",

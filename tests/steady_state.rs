@@ -157,7 +157,7 @@ fn every_buffer_is_made_in_one_place() {
         calls.extend(std::iter::repeat_n(path.file_name().unwrap().to_str().unwrap().to_owned(), here));
     }
     calls.sort();
-    assert_eq!(calls, ["device.rs", "health.rs"], "Gpu::buffer is the place; the other one is a probe of four bytes");
+    assert_eq!(calls, ["device.rs", "errors.rs"], "Gpu::buffer is the place; the other one is a probe of four bytes");
 }
 
 /// Bytes of the process that lie in memory.

@@ -17,7 +17,7 @@ fn philox_round(counter: vec4<u32>, key: vec2<u32>) -> vec4<u32> {
     return vec4(high.y ^ counter.y ^ key.x, low.y, high.x ^ counter.w ^ key.y, low.x);
 }
 
-// Not a loop: llvmpipe ends a thread's loops after 65,535 iterations together (`src/gpu/limits.rs`).
+// Not a loop: llvmpipe ends a thread's loops after 65,535 iterations together (`src/plan/cpu_fallback.rs`).
 fn philox(counter: vec4<u32>, key: vec2<u32>) -> vec4<u32> {
     let weyl = vec2(0x9e3779b9u, 0xbb67ae85u);
     var state = philox_round(counter, key);

@@ -1,5 +1,5 @@
 //! The plan in native code: for machines without a usable GPU, for software adapters, and for images that
-//! `gpu/limits.rs` takes off the GPU.
+//! `plan/cpu_fallback.rs` takes off the GPU.
 //!
 //! The same programs as `gpu/` runs, an image at a time: `resample` (or `unscaled`) turns source rows into output rows,
 //! `color` runs the steps on them while they are in the first-level cache, `store` writes them in the output's layout

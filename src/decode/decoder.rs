@@ -1,6 +1,6 @@
 //! The decoder of a loader: its settings, and its seek indexes.
 
-use super::seek::{self, Saver, Store};
+use super::seek::{self, Saver, SeekStore};
 use super::{DecodeOptions, DecodePath, Decoded, Probe, SeekIndexes, can_scale, decode_indexed};
 use crate::error::Result;
 use crate::geometry::{Rect, Scale};
@@ -19,7 +19,7 @@ pub(crate) struct Decoder {
 #[derive(Debug, Default)]
 pub(crate) struct DecoderScratch {
     decode: super::Scratch,
-    seek: seek::Scratch,
+    seek: seek::SeekScratch,
 }
 
 impl DecoderScratch {
@@ -38,7 +38,7 @@ impl Decoder {
         folder: Option<&Path>,
         seek_memory: u64,
     ) -> Decoder {
-        Decoder { options, seek: Store::open(seek_indexes, folder, seek_memory).map(Saver::new) }
+        Decoder { options, seek: SeekStore::open(seek_indexes, folder, seek_memory).map(Saver::new) }
     }
 
     /// The header of a file.

@@ -206,7 +206,7 @@ pub(crate) fn decode_indexed<'a>(
     probe: &Probe,
     (region, scale): (Rect, Scale),
     options: &DecodeOptions,
-    (store, found): (Option<&seek::Store>, &mut seek::Scratch),
+    (store, found): (Option<&seek::SeekStore>, &mut seek::SeekScratch),
     scratch: &'a mut Scratch,
 ) -> Result<(Decoded<'a>, DecodePath)> {
     // The whole image has to be read from its start anyway.
@@ -215,7 +215,7 @@ pub(crate) fn decode_indexed<'a>(
         let (decoded, (path, _)) = seeking(bytes, probe, (region, scale), options, Seek::default(), scratch)?;
         return Ok((decoded, path));
     };
-    let key = seek::Store::key(bytes);
+    let key = seek::SeekStore::key(bytes);
     let known = store.get(key, &mut found.record);
     let usable = known && found.index.read(&found.record).is_some();
     let seek = Seek { index: usable.then_some(&found.index), build: !known };

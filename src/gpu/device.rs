@@ -1,6 +1,8 @@
-//! Adapters and devices: choosing one, opening one, adopting the application's.
+//! Devices: opening one, adopting the application's.
 
-use super::pipeline_cache::PipelineCache;
+use super::adapters;
+use super::caps::Caps;
+use super::pipelines::Pipelines;
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};
 use std::any::Any;
@@ -26,8 +28,9 @@ struct Shared {
     device: wgpu::Device,
     queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
+    caps: Caps,
     health: Health,
-    pipelines: PipelineCache,
+    pipelines: Pipelines,
     buffers_made: AtomicU64,
     attached: OnceLock<Attached>,
 }
@@ -40,35 +43,13 @@ pub fn attached(gpu: &Gpu) -> &OnceLock<Attached> {
     &gpu.shared.attached
 }
 
-fn instance() -> wgpu::Instance {
-    wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env())
-}
-
-fn describe(info: &wgpu::AdapterInfo) -> String {
-    let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
-    format!("{} ({:?}, {:?}, {})", info.name, info.device_type, info.backend, driver.trim())
-}
-
-/// Discrete before integrated before virtual; software last.
-fn rank(info: &wgpu::AdapterInfo) -> u32 {
-    let kind = match info.device_type {
-        wgpu::DeviceType::DiscreteGpu => 0,
-        wgpu::DeviceType::IntegratedGpu => 1,
-        wgpu::DeviceType::VirtualGpu => 2,
-        wgpu::DeviceType::Other => 3,
-        wgpu::DeviceType::Cpu => 4,
-    };
-    // OpenGL is the fallback where a better API drives the same chip.
-    kind * 2 + u32::from(info.backend == wgpu::Backend::Gl)
-}
-
 impl Gpu {
     /// The machine's adapters that can run compute shaders, best first.
     pub fn adapters() -> Vec<String> {
-        Gpu::enumerate().iter().map(|adapter| describe(&adapter.get_info())).collect()
+        Gpu::enumerate().iter().map(|adapter| adapters::describe(&adapter.get_info())).collect()
     }
 
-    /// The same adapters in the same order, for [`open`](Self::open) and [`open_with`](Self::open_with).
+    /// The adapters themselves, in the order of [`adapters`](Self::adapters), for [`open`](Self::open) and [`open_with`](Self::open_with).
     ///
     /// ```
     /// use gpufeed::{Gpu, wgpu};
@@ -87,35 +68,7 @@ impl Gpu {
     /// The adapters of [`enumerate`](Self::enumerate), and those that cannot run compute shaders; for `gpufeed doctor`.
     #[doc(hidden)]
     pub fn enumerate_all() -> (Vec<wgpu::Adapter>, Vec<wgpu::Adapter>) {
-        let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-        adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
-        let computes = wgpu::DownlevelFlags::COMPUTE_SHADERS;
-        adapters.into_iter().partition(|adapter| adapter.get_downlevel_capabilities().flags.contains(computes))
-    }
-
-    /// The best adapter that is no software one.
-    pub(crate) fn best() -> Option<wgpu::Adapter> {
-        Gpu::enumerate().into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu)
-    }
-
-    /// The adapter of this number, or the first with `name` in its description.
-    pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
-        let adapters = Gpu::enumerate();
-        let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
-        let lower = name.to_lowercase();
-        let by_name = || adapters.iter().find(|adapter| describe(&adapter.get_info()).to_lowercase().contains(&lower));
-        match by_number.or_else(by_name) {
-            Some(adapter) => Ok(adapter.clone()),
-            None => {
-                let there: Vec<_> = adapters.iter().map(|adapter| describe(&adapter.get_info())).collect();
-                let there = if there.is_empty() {
-                    "there is none".to_owned()
-                } else {
-                    format!("there are: {}", there.join("; "))
-                };
-                Err(ErrorKind::NoAdapter { reason: format!("\"{name}\" was asked for, {there}") }.into())
-            }
-        }
+        adapters::enumerate_all()
     }
 
     /// Opens a device on `adapter` with WebGPU's default limits, buffers and bindings as large as the adapter's, mappable
@@ -163,12 +116,15 @@ impl Gpu {
     }
 
     fn with(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, health: Health) -> Gpu {
+        let info = adapter.get_info();
+        let caps = Caps::new(&info, device.features(), &device.limits());
         let shared = Shared {
             device,
             queue,
-            info: adapter.get_info(),
+            info,
+            caps,
             health,
-            pipelines: PipelineCache::default(),
+            pipelines: Pipelines::default(),
             buffers_made: AtomicU64::new(0),
             attached: OnceLock::new(),
         };
@@ -191,24 +147,22 @@ impl Gpu {
         &self.shared.info
     }
 
-    /// Whether shaders run on the CPU (lavapipe, WARP, SwiftShader).
+    /// True if shaders run on the CPU (lavapipe, WARP, SwiftShader).
     pub fn is_software(&self) -> bool {
-        self.shared.info.device_type == wgpu::DeviceType::Cpu
+        self.shared.caps.software
     }
 
-    /// Whether shaders can read a mappable buffer in place: unified memory, and the feature is on on this device.
+    /// True if shaders can read a mappable buffer in place: memory is unified, and this device has the feature.
     #[doc(hidden)]
     pub fn mappable(&self) -> bool {
-        let unified = matches!(self.shared.info.device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
-        unified && self.shared.device.features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS)
+        self.shared.caps.mappable
     }
 
-    /// Whether a submission is worked off by the thread that makes it: OpenGL on a software adapter.
-    pub(crate) fn computes_in_submit(&self) -> bool {
-        self.is_software() && self.shared.info.backend == wgpu::Backend::Gl
+    pub(crate) fn caps(&self) -> &Caps {
+        &self.shared.caps
     }
 
-    pub(super) fn pipelines(&self) -> &PipelineCache {
+    pub(super) fn pipelines(&self) -> &Pipelines {
         &self.shared.pipelines
     }
 
@@ -232,7 +186,7 @@ impl Gpu {
         self.shared.buffers_made.load(Ordering::Relaxed)
     }
 
-    /// Every buffer of gpufeed's is made here, so that all are counted; the probes of 4 bytes in `health.rs` aside.
+    /// Every buffer of gpufeed's is made here, so that all are counted; the probes of 4 bytes in `errors.rs` aside.
     pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
         self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
         let label = Some(label);
@@ -243,12 +197,12 @@ impl Gpu {
     pub(crate) fn storage(&self, label: &'static str, size: u64) -> Result<wgpu::Buffer> {
         use wgpu::BufferUsages as Usage;
         let usage = Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST;
-        self.made(label, size, || self.buffer(label, size, usage, false))
+        self.create_checked(label, size, || self.buffer(label, size, usage, false))
     }
 }
 
 impl std::fmt::Display for Gpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&describe(&self.shared.info))
+        f.write_str(&adapters::describe(&self.shared.info))
     }
 }

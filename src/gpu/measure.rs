@@ -1,9 +1,11 @@
 //! Single dispatches, a slot's way in and one image's draw, for `gpufeed bench` and `crates/cli/benches/kernels.rs` to measure.
 //! A part of `internals`.
 
-use super::kernel::{Item, Kernels, Target, pack_workgroups, workgroups};
+use super::encode::{Item, pack_workgroups, workgroups, write_stage};
+use super::kernels::Kernels;
 use super::staging::Staging;
 use super::submission::{Part, Resources};
+use super::target::Target;
 use super::timing::Times;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, Result};
@@ -88,7 +90,7 @@ impl Rig {
     pub fn dispatches(&self) -> Vec<Dispatch> {
         let (plan, items) = (self.kernels.plan(), items(&self.programs, &self.sources));
         let mut params = Vec::new();
-        self.kernels.write_stage(&items, (0, 0), 0, &mut params);
+        write_stage(&self.kernels, &items, (0, 0), 0, &mut params);
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
             let (name, groups) = match pass {
@@ -145,20 +147,20 @@ fn items<'a>(programs: &'a [Program], sources: &[PixelsAt]) -> Vec<Item<'a>> {
 
 /// A staging ring alone.
 #[derive(Debug)]
-pub struct Ring {
+pub struct StagingRing {
     gpu: Gpu,
     staging: Staging,
     /// What is copied to; `None` where shaders would read the ring in place.
     target: Option<wgpu::Buffer>,
 }
 
-impl Ring {
+impl StagingRing {
     /// For uploads of `bytes` bytes.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`).
-    pub fn new(gpu: &Gpu, bytes: u64, in_place: bool) -> Result<Ring> {
-        Ok(Ring {
+    pub fn new(gpu: &Gpu, bytes: u64, in_place: bool) -> Result<StagingRing> {
+        Ok(StagingRing {
             gpu: gpu.clone(),
             staging: Staging::new(gpu, SLOTS, bytes, in_place)?,
             target: (!in_place).then(|| gpu.storage("gpufeed source", bytes)).transpose()?,

@@ -1,21 +1,30 @@
-//! The only folder that calls wgpu.
+//! The only folder that calls wgpu: it runs a plan's passes on a device, and knows no file, no thread of the loader, no queue.
+//!
+//! A device is opened in `device.rs` (`adapters.rs` lists them, `caps.rs` says what it can do). `errors.rs` makes errors of
+//! whatever goes wrong on it; `watch.rs` has the errors that a device reports by itself. `pipelines.rs` compiles shaders,
+//! `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them. The buffers
+//! are in `staging.rs` (the way in), `workspace.rs` (parameters and intermediates), `target.rs` (batches), `cache_pages.rs`
+//! (cached samples) and `readback.rs` (the way back). `timing.rs` times the passes; `measure.rs` is for benches.
 
+pub(crate) mod adapters;
 pub(crate) mod cache_pages;
+mod caps;
 mod device;
-mod health;
-pub(crate) mod kernel;
+pub(crate) mod encode;
+mod errors;
+pub(crate) mod kernels;
 pub(crate) mod measure;
-mod pipeline_cache;
 mod pipelines;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;
+pub(crate) mod target;
 pub(crate) mod timing;
 mod watch;
 pub(crate) mod workspace;
 
 pub use device::{Attached, Gpu, attached};
-pub use health::run_checked;
+pub use errors::run_checked;
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
 const ALIGNMENT: u64 = 256;

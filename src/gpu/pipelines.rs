@@ -1,18 +1,28 @@
-//! A device's compute pipelines, by the text of their shader, for as long as the device is there: compiling one takes a
-//! driver 10 to 100 ms, and loaders, replays and later runs of one plan ask for the same texts.
+//! A device's compute pipelines, by the text of their shader, for as long as the device lives: a driver compiles one in 10 to
+//! 100 ms, and loaders, replays and later runs of one plan ask for the same texts.
 
-use super::Gpu;
 use crate::error::Result;
-use crate::plan::wgsl;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-impl Gpu {
+/// The most pipelines that are cached: one more, and all are dropped. A plan has a dozen at the most.
+const MAX_CACHED: usize = 512;
+
+/// The compiled pipelines of one device, and the layout that they share.
+#[derive(Debug, Default)]
+pub(super) struct Pipelines {
+    layouts: OnceLock<(wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
+    compiled: Mutex<HashMap<String, wgpu::ComputePipeline>>,
+}
+
+impl Pipelines {
     /// The bindings of every pass: source, parameters, statistics, target.
-    pub(super) fn pass_layout(&self) -> &wgpu::BindGroupLayout {
-        &self.layouts().0
+    pub(super) fn bind_group_layout(&self, device: &wgpu::Device) -> &wgpu::BindGroupLayout {
+        &self.layouts(device).0
     }
 
-    fn layouts(&self) -> &(wgpu::BindGroupLayout, wgpu::PipelineLayout) {
-        self.pipelines().layout.get_or_init(|| {
+    fn layouts(&self, device: &wgpu::Device) -> &(wgpu::BindGroupLayout, wgpu::PipelineLayout) {
+        self.layouts.get_or_init(|| {
             let entry = |binding: u32, read_only: bool| wgpu::BindGroupLayoutEntry {
                 binding,
                 visibility: wgpu::ShaderStages::COMPUTE,
@@ -23,11 +33,11 @@ impl Gpu {
                 },
                 count: None,
             };
-            let layout = self.device().create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: Some("gpufeed"),
                 entries: &[entry(0, true), entry(1, true), entry(2, false), entry(3, false)],
             });
-            let pipeline_layout = self.device().create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: Some("gpufeed"),
                 bind_group_layouts: &[Some(&layout)],
                 immediate_size: 0,
@@ -36,40 +46,35 @@ impl Gpu {
         })
     }
 
-    /// The pipeline of the shader `text`; validates and compiles it where this device has none. `label` is for the
-    /// driver's messages.
-    ///
-    /// # Errors
-    /// naga's, with the line, if the text is not valid; [`ErrorKind::Device`](crate::ErrorKind::Device) if the driver
-    /// refuses it. Neither is kept.
-    pub(super) fn pipeline(&self, label: &str, text: String) -> Result<wgpu::ComputePipeline> {
-        if let Some(pipeline) = self.pipelines().get(&text) {
-            return Ok(pipeline);
+    /// The pipeline of the shader `text`. Where this device has none, `compile` makes it for the shared layout.
+    pub(super) fn get(
+        &self,
+        device: &wgpu::Device,
+        text: String,
+        compile: impl FnOnce(&str, &wgpu::PipelineLayout) -> Result<wgpu::ComputePipeline>,
+    ) -> Result<wgpu::ComputePipeline> {
+        if let Some(pipeline) = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(&text) {
+            return Ok(pipeline.clone());
         }
-        wgsl::validate(&text)?;
-        let pipeline = self.checked("compiling the shaders", || {
-            let module = self.device().create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(label),
-                source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
-            });
-            self.device().create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(label),
-                layout: Some(&self.layouts().1),
-                module: &module,
-                entry_point: Some("main"),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                cache: None,
-            })
-        })?;
-        self.pipelines().keep(text, pipeline.clone());
+        let pipeline = compile(&text, &self.layouts(device).1)?;
+        self.insert(text, pipeline.clone());
         Ok(pipeline)
+    }
+
+    fn insert(&self, text: String, pipeline: wgpu::ComputePipeline) {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if compiled.len() >= MAX_CACHED {
+            compiled.clear();
+        }
+        compiled.insert(text, pipeline);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::pipeline_cache::MOST;
+    use crate::gpu::Gpu;
+    use crate::gpu::kernels::pipeline;
 
     const TEXT: &str = "@group(0) @binding(2) var<storage, read_write> out: array<u32>;
         @compute @workgroup_size(1) fn main() { out[0] = 1u; }";
@@ -83,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_compiled_once_and_what_is_refused_is_not_kept() {
+    fn a_text_is_compiled_once_and_a_rejected_one_is_not_cached() {
         for gpu in gpus() {
-            let first = gpu.pipeline("first", TEXT.to_owned()).unwrap();
-            assert_eq!(first, gpu.pipeline("second", TEXT.to_owned()).unwrap(), "{gpu}");
-            assert_ne!(first, gpu.pipeline("other", TEXT.replace("1u", "2u")).unwrap(), "{gpu}");
-            // Valid, and not what the layout has.
+            let first = pipeline(&gpu, "first", TEXT.to_owned()).unwrap();
+            assert_eq!(first, pipeline(&gpu, "second", TEXT.to_owned()).unwrap(), "{gpu}");
+            assert_ne!(first, pipeline(&gpu, "other", TEXT.replace("1u", "2u")).unwrap(), "{gpu}");
+            // Valid, but for another layout.
             for _ in 0..2 {
-                assert!(gpu.pipeline("refused", TEXT.replace("binding(2)", "binding(0)")).is_err(), "{gpu}");
+                assert!(pipeline(&gpu, "rejected", TEXT.replace("binding(2)", "binding(0)")).is_err(), "{gpu}");
             }
             assert_eq!(gpu.pipelines().compiled.lock().unwrap().len(), 2);
         }
@@ -99,9 +104,9 @@ mod tests {
     #[test]
     fn old_texts_make_room() {
         for gpu in gpus() {
-            let pipeline = gpu.pipeline("gpufeed", TEXT.to_owned()).unwrap();
-            for number in 0..MOST + 3 {
-                gpu.pipelines().keep(number.to_string(), pipeline.clone());
+            let pipeline = pipeline(&gpu, "gpufeed", TEXT.to_owned()).unwrap();
+            for number in 0..MAX_CACHED + 3 {
+                gpu.pipelines().insert(number.to_string(), pipeline.clone());
             }
             assert_eq!(gpu.pipelines().compiled.lock().unwrap().len(), 4, "{gpu}");
         }

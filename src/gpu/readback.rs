@@ -12,7 +12,7 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
     let start = range.start / 4 * 4;
     let end = range.end.next_multiple_of(4).min(buffer.size());
     let (sender, receiver) = crossbeam_channel::bounded(1);
-    let staging = gpu.made("what is read back", end - start, || {
+    let staging = gpu.create_checked("what is read back", end - start, || {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = gpu.buffer("gpufeed readback", end - start, usage, false);
         let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -36,7 +36,7 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
         }
     }
     if !matches!(mapped, Some(Ok(()))) {
-        return Err(gpu.refused(STAGE));
+        return Err(gpu.mapping_error(STAGE));
     }
     let view = staging.get_mapped_range(..).map_err(|error| fail(error.to_string()))?;
     let skip = (range.start - start) as usize;

@@ -73,7 +73,7 @@ impl Staging {
     pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
         let usage = wgpu::BufferUsages::COPY_SRC;
         let usage = if storage { usage | wgpu::BufferUsages::STORAGE } else { usage };
-        let buffers = gpu.made("gpufeed staging", count as u64 * bytes, || {
+        let buffers = gpu.create_checked("gpufeed staging", count as u64 * bytes, || {
             let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, true);
             (0..count).map(buffer).collect::<Vec<_>>()
         })?;
@@ -99,7 +99,7 @@ impl Staging {
     }
 
     fn receive(&mut self, (number, result): Mapped) -> Result<()> {
-        result.map_err(|_| self.gpu.refused(STAGE))?;
+        result.map_err(|_| self.gpu.mapping_error(STAGE))?;
         self.away -= 1;
         self.free.push_back(number);
         // Submissions end in their order: the oldest are over.

@@ -2,9 +2,11 @@
 
 use super::Gpu;
 use super::cache_pages::Page;
-use super::kernel::{Item, Kernels, Target};
+use super::encode::{Encoder, Item, pack};
+use super::kernels::Kernels;
 use super::readback;
 use super::staging::Staging;
+use super::target::Target;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
@@ -38,7 +40,7 @@ impl Resources {
     /// `slots` staging buffers of `slot_bytes` bytes, and a workspace for `images` images.
     pub(crate) fn new(kernels: &Kernels, slots: usize, slot_bytes: u64, images: usize) -> Result<Resources> {
         let gpu = kernels.gpu();
-        let in_place = gpu.mappable();
+        let in_place = gpu.caps().mappable;
         let mut workspace = Workspace::new(gpu, kernels.plan(), images)?;
         workspace.timing = Timing::new(gpu)?;
         Ok(Resources {
@@ -79,9 +81,9 @@ impl Resources {
                         to_cache.copy(&mut encoder, source, 4 * u64::from(item.pixels.offset));
                     }
                 }
-                kernels.encode(&mut encoder, (source, 0), &mut items, target, workspace)?;
+                Encoder { kernels, source, first_stage: 0, target, workspace }.stages(&mut encoder, &mut items)?;
                 if let Some(elements) = complete {
-                    kernels.encode_pack(&mut encoder, elements, target, workspace);
+                    pack(&mut encoder, kernels, elements, target, workspace);
                 }
             }
             workspace.flush_params(gpu);
@@ -91,7 +93,7 @@ impl Resources {
             let submitting = start.elapsed();
             workspace.timing.submitted();
             staging.submitted(slot, submission)?;
-            Ok(if gpu.computes_in_submit() { submitting } else { Duration::ZERO })
+            Ok(if gpu.caps().computes_in_submit { submitting } else { Duration::ZERO })
         })?
     }
 
@@ -125,10 +127,11 @@ impl Resources {
             let mut encoder = encoder(gpu, "gpufeed cached samples");
             workspace.timing.begin(&mut encoder, times);
             for (Page(source), mut items) in pages {
-                kernels.encode(&mut encoder, (&source, first_stage), &mut items, target, workspace)?;
+                let mut passes = Encoder { kernels, source: &source, first_stage, target, workspace };
+                passes.stages(&mut encoder, &mut items)?;
             }
             if let Some(elements) = complete {
-                kernels.encode_pack(&mut encoder, elements, target, workspace);
+                pack(&mut encoder, kernels, elements, target, workspace);
             }
             workspace.flush_params(gpu);
             let commands = encoder.finish();
@@ -139,7 +142,7 @@ impl Resources {
         })??;
         self.cached_in_flight.push_back(submission);
         gpu.poll_finished("submit")?;
-        Ok(if gpu.computes_in_submit() { submitting } else { Duration::ZERO })
+        Ok(if gpu.caps().computes_in_submit { submitting } else { Duration::ZERO })
     }
 }
 
@@ -153,8 +156,10 @@ pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>
     gpu.checked("running the passes", || {
         gpu.queue().write_buffer(&source, 0, pixels);
         let mut encoder = encoder(gpu, "gpufeed once");
-        kernels.encode(&mut encoder, (&source, 0), &mut items, &target, &mut workspace)?;
-        kernels.encode_pack(&mut encoder, bytes / plan.output().dtype.bytes() as u64, &target, &mut workspace);
+        let mut passes =
+            Encoder { kernels, source: &source, first_stage: 0, target: &target, workspace: &mut workspace };
+        passes.stages(&mut encoder, &mut items)?;
+        pack(&mut encoder, kernels, bytes / plan.output().dtype.bytes() as u64, &target, &mut workspace);
         workspace.flush_params(gpu);
         gpu.queue().submit([encoder.finish()]);
         Ok::<_, Error>(())

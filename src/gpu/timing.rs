@@ -98,8 +98,8 @@ impl Timing {
 
     pub(super) fn new(gpu: &Gpu) -> Result<Timing> {
         use wgpu::BufferUsages as Usage;
-        let there = gpu.device().features().contains(wgpu::Features::TIMESTAMP_QUERY);
-        let sets = gpu.made("gpufeed timestamps", Self::BYTES, || {
+        let there = gpu.caps().timestamps;
+        let sets = gpu.create_checked("gpufeed timestamps", Self::BYTES, || {
             let set = |_| Set {
                 queries: gpu.device().create_query_set(&wgpu::QuerySetDescriptor {
                     label: Some("gpufeed timestamps"),

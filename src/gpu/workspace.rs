@@ -36,7 +36,7 @@ impl Workspace {
     /// For submissions of up to `images` images.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, images: usize) -> Result<Workspace> {
         let (params, statistics, intermediates) = sizes(plan, images);
-        gpu.made("gpufeed workspace", Self::bytes_for(plan, images, 0), || {
+        gpu.create_checked("gpufeed workspace", Self::bytes_for(plan, images, 0), || {
             let buffer = |label: &str, size: u64, usage: wgpu::BufferUsages| {
                 gpu.buffer(label, size, usage | wgpu::BufferUsages::STORAGE, false)
             };

@@ -3,7 +3,7 @@
 use super::buffers::{HostBuffer, Lease};
 use crate::dataset::Label;
 use crate::error::{Error, Result};
-use crate::gpu::kernel::Target;
+use crate::gpu::target::Target;
 use crate::gpu::{Gpu, readback};
 use crate::plan::{DType, Layout, Output};
 use crate::transforms::Params;
@@ -34,7 +34,7 @@ pub enum Images<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum Store {
+pub(super) enum BatchStore {
     Gpu { gpu: Gpu, target: Lease<Target> },
     Host(Lease<HostBuffer>),
 }
@@ -79,7 +79,7 @@ pub struct Failure {
 /// ```
 #[derive(Debug)]
 pub struct Batch {
-    pub(super) store: Store,
+    pub(super) store: BatchStore,
     pub(super) output: Output,
     /// (width, height)
     pub(super) size: (u32, u32),
@@ -98,16 +98,16 @@ impl Batch {
     /// Where the images are.
     pub fn images(&self) -> Images<'_> {
         match &self.store {
-            Store::Gpu { target, .. } => Images::Gpu { buffer: &target.output, offset: 0 },
-            Store::Host(buffer) => Images::Host(buffer.batch()),
+            BatchStore::Gpu { target, .. } => Images::Gpu { buffer: &target.output, offset: 0 },
+            BatchStore::Host(buffer) => Images::Host(buffer.batch()),
         }
     }
 
     /// The GPU that the images are on; `None` for images in host memory.
     pub fn gpu(&self) -> Option<&Gpu> {
         match &self.store {
-            Store::Gpu { gpu, .. } => Some(gpu),
-            Store::Host(_) => None,
+            BatchStore::Gpu { gpu, .. } => Some(gpu),
+            BatchStore::Host(_) => None,
         }
     }
 
@@ -199,8 +199,8 @@ impl Batch {
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy; none on the CPU backend.
     pub fn to_host(&self) -> Result<Vec<u8>> {
         match &self.store {
-            Store::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),
-            Store::Host(buffer) => Ok(buffer.batch().to_vec()),
+            BatchStore::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),
+            BatchStore::Host(buffer) => Ok(buffer.batch().to_vec()),
         }
     }
 
@@ -222,8 +222,8 @@ impl Batch {
     /// `None` on the CPU backend.
     pub fn into_buffer(self) -> Option<wgpu::Buffer> {
         match self.store {
-            Store::Gpu { target, .. } => Some(target.into_inner().output),
-            Store::Host(_) => None,
+            BatchStore::Gpu { target, .. } => Some(target.into_inner().output),
+            BatchStore::Host(_) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The iterator over the batches of a run.
 
-use super::batch::{Batch, Store};
+use super::batch::{Batch, BatchStore};
 use super::pipeline::Pipeline;
 use super::run::Run;
 use super::stats::Stage;
@@ -108,8 +108,8 @@ impl Iterator for Epochs {
         match received {
             Ok(Ok(mut batch)) => {
                 match &mut batch.store {
-                    Store::Gpu { target, .. } => target.hand_out(),
-                    Store::Host(buffer) => buffer.hand_out(),
+                    BatchStore::Gpu { target, .. } => target.hand_out(),
+                    BatchStore::Host(buffer) => buffer.hand_out(),
                 }
                 self.pipeline.stats.batch();
                 consumer.bytes(Stage::Consume, batch.bytes() as u64);

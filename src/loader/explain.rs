@@ -1,7 +1,7 @@
 //! The description of a loader, for people.
 
 use super::DataLoader;
-use super::cache::Store;
+use super::cache::CacheStore;
 use super::pipeline::Pipeline;
 
 const MIB: u64 = 1 << 20;
@@ -36,7 +36,7 @@ impl DataLoader {
 }
 
 fn cache(pipeline: &Pipeline) -> String {
-    if matches!(pipeline.cache, Store::Off) {
+    if matches!(pipeline.cache, CacheStore::Off) {
         return "off".to_owned();
     }
     let ((memory, budget), (samples, bytes)) = (pipeline.cache.memory(), pipeline.cache.usage());

@@ -2,8 +2,8 @@
 
 use super::OnError;
 use super::cache;
-use super::executor::{CpuExecutor, Executor, GpuExecutor};
-use super::scratch::Scratch;
+use super::executor::{CpuExecutor, ExecutorBuffers, GpuExecutor};
+use super::scratch::WorkerScratch;
 use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
 use crate::decode::Decoder;
@@ -29,7 +29,7 @@ pub(super) struct Pipeline {
     pub(super) decoder: Decoder,
     /// True if images may be decoded smaller than they are.
     pub(super) scaled_decode: bool,
-    pub(super) cache: cache::Store,
+    pub(super) cache: cache::CacheStore,
     /// True if the data set holds small images in memory, judged by its first sample.
     pub(super) small_in_memory: bool,
     pub(super) on_error: OnError,
@@ -37,7 +37,7 @@ pub(super) struct Pipeline {
     pub(super) queue_depth: usize,
     pub(super) execution: Execution,
     /// The workers' memory between runs, so that an epoch after the first allocates nothing.
-    pub(super) scratch: (Sender<Scratch>, Receiver<Scratch>),
+    pub(super) scratch: (Sender<WorkerScratch>, Receiver<WorkerScratch>),
     pub(super) stats: Counters,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Execution {
 }
 
 impl Execution {
-    pub(super) fn executor(&self) -> &dyn Executor {
+    pub(super) fn executor(&self) -> &dyn ExecutorBuffers {
         match self {
             Execution::Cpu(executor) => &**executor,
             Execution::Gpu(executor) => &**executor,
@@ -110,11 +110,11 @@ impl Pipeline {
         self.execution.executor().leave();
     }
 
-    pub(super) fn take_scratch(&self) -> Scratch {
+    pub(super) fn take_scratch(&self) -> WorkerScratch {
         self.scratch.1.try_recv().unwrap_or_default()
     }
 
-    pub(super) fn return_scratch(&self, scratch: Scratch) {
+    pub(super) fn return_scratch(&self, scratch: WorkerScratch) {
         // The pool is full only after several runs at once have ended: the surplus is dropped.
         let _ = self.scratch.0.try_send(scratch);
     }
@@ -122,10 +122,10 @@ impl Pipeline {
     /// Gives every worker's memory the size of the largest, after a run. Which worker meets the largest image is chance:
     /// without this, a later run would still allocate.
     pub(super) fn level_scratch(&self) {
-        let mut all: Vec<Scratch> = self.scratch.1.try_iter().collect();
+        let mut all: Vec<WorkerScratch> = self.scratch.1.try_iter().collect();
         // A worker that began when another had ended went on with the other's memory.
-        all.resize_with(self.workers, Scratch::default);
-        Scratch::level(&mut all);
+        all.resize_with(self.workers, WorkerScratch::default);
+        WorkerScratch::level(&mut all);
         all.into_iter().for_each(|scratch| self.return_scratch(scratch));
     }
 

@@ -3,11 +3,11 @@
 use super::assemble::{self, BatchThread, Inbox};
 use super::batch::Batch;
 use super::buffers::RunShares;
-use super::executor::{CpuExecutor, Executor, GpuExecutor};
+use super::executor::{CpuExecutor, ExecutorBuffers, GpuExecutor};
 use super::feed::Feeder;
 use super::messages::{BatchStart, ChunkJob, CpuMessage, GpuMessage, SlotJob};
 use super::pipeline::{Execution, Pipeline};
-use super::scratch::Scratch;
+use super::scratch::WorkerScratch;
 use super::worker::{self, Stopped, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::{Position, State};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// How one executor makes batches: the part of each thread that differs between the two.
-trait Assembler: Executor + Send + Sync + 'static {
+trait Assembler: ExecutorBuffers + Send + Sync + 'static {
     /// What feeder and workers tell the batch thread; errors end the run.
     type Message: From<Error> + Send + 'static;
     /// What the feeder asks of a worker.
@@ -33,7 +33,12 @@ trait Assembler: Executor + Send + Sync + 'static {
     ) -> Result<Option<Vec<Self::Job>>>;
 
     /// A worker: finishes the samples of a job.
-    fn work(&self, worker: &Worker<'_, Self::Message>, job: Self::Job, scratch: &mut Scratch) -> Result<(), Stopped>;
+    fn work(
+        &self,
+        worker: &Worker<'_, Self::Message>,
+        job: Self::Job,
+        scratch: &mut WorkerScratch,
+    ) -> Result<(), Stopped>;
 
     /// The batch thread: assembles batches until the workers are gone, the caller is, or an error ends the run.
     fn assemble(&self, thread: BatchThread<'_, Self::Message>) -> Result<()>;
@@ -52,7 +57,7 @@ impl Assembler for CpuExecutor {
         feeder.announce_chunks(self, start, positions)
     }
 
-    fn work(&self, worker: &Worker<'_, CpuMessage>, job: ChunkJob, scratch: &mut Scratch) -> Result<(), Stopped> {
+    fn work(&self, worker: &Worker<'_, CpuMessage>, job: ChunkJob, scratch: &mut WorkerScratch) -> Result<(), Stopped> {
         worker::work_chunk(worker, job, scratch)
     }
 
@@ -74,7 +79,7 @@ impl Assembler for GpuExecutor {
         feeder.announce_positions(self, start, positions)
     }
 
-    fn work(&self, worker: &Worker<'_, GpuMessage>, job: SlotJob, scratch: &mut Scratch) -> Result<(), Stopped> {
+    fn work(&self, worker: &Worker<'_, GpuMessage>, job: SlotJob, scratch: &mut WorkerScratch) -> Result<(), Stopped> {
         worker::work_slot(self, worker, job, scratch)
     }
 
@@ -136,7 +141,8 @@ impl Run {
                 (Arc::clone(assembler), Arc::clone(&self.stop), jobs.clone(), inbox_in.clone());
             self.spawn(pipeline, format!("gpufeed-work-{number}"), "worker", ready, move |pipeline| {
                 let mut scratch = pipeline.take_scratch();
-                let work = |worker: &Worker<'_, _>, job, scratch: &mut Scratch| assembler.work(worker, job, scratch);
+                let work =
+                    |worker: &Worker<'_, _>, job, scratch: &mut WorkerScratch| assembler.work(worker, job, scratch);
                 let run = || worker::run((pipeline, number), (&jobs, &inbox), &stop, &mut scratch, work);
                 match catch_unwind(AssertUnwindSafe(run)) {
                     Ok(()) => pipeline.return_scratch(scratch),

@@ -6,7 +6,7 @@ use crate::decode::DecoderScratch;
 
 /// A worker's memory: grows to the largest sample and stays.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct WorkerScratch {
     /// The encoded sample.
     pub(super) file: Vec<u8>,
     pub(super) pixels: PixelScratch,
@@ -34,16 +34,16 @@ pub(super) struct Gathered {
     pub(super) floats: Vec<f32>,
 }
 
-impl Scratch {
+impl WorkerScratch {
     /// Brings each to the size of the largest.
-    pub(super) fn level(all: &mut [Scratch]) {
+    pub(super) fn level(all: &mut [WorkerScratch]) {
         let Some((largest, others)) = all.split_first_mut() else { return };
         others.iter().for_each(|other| largest.reserve_like(other));
         others.iter_mut().for_each(|other| other.reserve_like(largest));
     }
 
-    fn reserve_like(&mut self, other: &Scratch) {
-        let Scratch { file, pixels } = self;
+    fn reserve_like(&mut self, other: &WorkerScratch) {
+        let WorkerScratch { file, pixels } = self;
         let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu } = pixels;
         reserve(file, &other.file);
         decoder.reserve_like(&other.pixels.decoder);

@@ -7,7 +7,7 @@ use naga::valid::ModuleInfo;
 use naga::{Module, ResourceBinding, ShaderStage};
 use std::sync::LazyLock;
 
-/// The four storage buffers of `gpu/kernel.rs`, and whether shaders write them.
+/// The four storage buffers of `gpu/encode.rs`, and whether shaders write them.
 const BINDINGS: [(u32, bool); 4] = [(0, false), (1, false), (2, true), (3, true)];
 const ENTRY: &str = "main";
 

@@ -11,7 +11,7 @@
 mod rows;
 
 use criterion::{Criterion, Throughput};
-use gpufeed::internals::{Dispatch, Native, Rig, Ring, draw, draw_many};
+use gpufeed::internals::{Dispatch, Native, Rig, StagingRing, draw, draw_many};
 use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
@@ -187,7 +187,7 @@ fn kernel_rows(
 fn upload_rows(rows: &mut Rows<'_>, adapter: &Adapter, pixels: &[u8]) -> Result<(), Box<dyn Error>> {
     let slot = pixels.len() as u64;
     let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
-        let mut ring = Ring::new(&adapter.gpu, slot, in_place)?;
+        let mut ring = StagingRing::new(&adapter.gpu, slot, in_place)?;
         rows.add(name, slot, |batches| {
             let start = Instant::now();
             (0..batches).for_each(|_| ring.upload(pixels).expect("the device works"));

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 #[command(
     after_help = "Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 some files cannot be used; 130 stopped by Ctrl-C or SIGTERM, what was done is saved"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct IndexArguments {
     /// A folder of class folders, or any other data set that `gpufeed bench --data` takes
     #[arg(value_name = "DATA")]
     data: PathBuf,
@@ -49,7 +49,7 @@ const NAMED: usize = 10;
 /// The exit code that shells use for a command ended by Ctrl-C.
 const STOPPED: u8 = 130;
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     if arguments.out.as_deref() == Some(Path::new("-")) {
         let reason = "--out names the file that later runs read, so it cannot be standard output";
         return Err(crate::conflict(reason).into());

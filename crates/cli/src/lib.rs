@@ -84,13 +84,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    Bench(bench::Arguments),
-    Compare(compare::Arguments),
-    Doctor(doctor::Arguments),
-    Index(index::Arguments),
-    Pack(pack::Arguments),
-    Preview(preview::Arguments),
-    Report(report::Arguments),
+    Bench(bench::BenchArguments),
+    Compare(compare::CompareArguments),
+    Doctor(doctor::DoctorArguments),
+    Index(index::IndexArguments),
+    Pack(pack::PackArguments),
+    Preview(preview::PreviewArguments),
+    Report(report::ReportArguments),
 }
 
 /// Returns clap's error for arguments that contradict each other.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Renders the JSON of an earlier `gpufeed bench` as HTML or as markdown tables, without measuring anything.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("outputs").args(["html", "markdown"]).required(true).multiple(true))]
-pub(crate) struct Arguments {
+pub(crate) struct ReportArguments {
     /// What `gpufeed bench --json` wrote.
     #[arg(value_name = "FILE.json", required_unless_present = "peers")]
     file: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     peers: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &ReportArguments) -> Outcome {
     let [html, markdown] =
         output::open([("--html", arguments.html.as_deref()), ("--markdown", arguments.markdown.as_deref())])?;
     if let Some(file) = &arguments.file {

@@ -1,6 +1,6 @@
 //! Drivers that do something else than their specification: data, as wgpu's own tests keep it.
 //!
-//! No rule of gpufeed looks here, because an image takes the same way on every adapter (`src/gpu/limits.rs`). The tests do: the
+//! No rule of gpufeed looks here, because an image takes the same way on every adapter (`src/plan/cpu_fallback.rs`). The tests do: the
 //! rules have to stay inside every row, and a driver that changes, or one like it that is not listed, is noticed.
 
 use wgpu::Backend;

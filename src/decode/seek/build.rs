@@ -1,7 +1,7 @@
 //! Building the seek indexes of a whole data set ahead of its first epoch.
 
 use super::file::{self, IndexFile};
-use super::{SeekIndexes, Store, lock, unpoisoned, write};
+use super::{SeekIndexes, SeekStore, lock, unpoisoned, write};
 use crate::decode::{self, DecodeOptions, ImageFormat};
 use crate::error::{Error, Result};
 use crate::replace;
@@ -86,7 +86,7 @@ impl SeekIndexes {
             return Err(Error::argument("seek_indexes", reason));
         };
         can_be_written(&path).map_err(|source| Error::io(&path, source))?;
-        let Some(store) = Store::open(&SeekIndexes::File(path.clone()), None, MEMORY) else {
+        let Some(store) = SeekStore::open(&SeekIndexes::File(path.clone()), None, MEMORY) else {
             return Err(Error::argument("seek_indexes", "Off"));
         };
         let work = Work {
@@ -144,7 +144,7 @@ fn can_be_written(path: &Path) -> io::Result<()> {
 /// The state that the threads share.
 struct Work<'a> {
     files: &'a dyn Files,
-    store: &'a Store,
+    store: &'a SeekStore,
     /// The keys of all samples' indexes, where they are asked for.
     keys: Option<&'a Mutex<HashSet<u128>>>,
     next: AtomicUsize,
@@ -216,7 +216,7 @@ impl Builder {
             summary.without += 1;
             return Ok(());
         }
-        let key = Store::key(bytes);
+        let key = SeekStore::key(bytes);
         if let Some(keys) = work.keys {
             unpoisoned(keys.lock()).insert(key);
         }

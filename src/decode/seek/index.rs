@@ -1,6 +1,6 @@
 //! The seek index of one file, for those who decode without a loader.
 
-use super::Store;
+use super::SeekStore;
 use crate::decode::{self, DecodeOptions, Probe, Scratch};
 use crate::error::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
@@ -48,7 +48,7 @@ impl SeekIndex {
         scratch: &mut Scratch,
     ) -> Result<Option<SeekIndex>> {
         let built = decode::build_index(bytes, probe, options, scratch)?;
-        Ok(built.map(|index| SeekIndex { key: Store::key(bytes), index }))
+        Ok(built.map(|index| SeekIndex { key: SeekStore::key(bytes), index }))
     }
 
     /// As bytes, for [`from_bytes`](Self::from_bytes) of this version of gpufeed.
@@ -73,7 +73,7 @@ impl SeekIndex {
 
     /// The index, if it is one of this file.
     pub(in crate::decode) fn of(&self, bytes: &[u8]) -> Option<&gpufeed_jpeg::SeekIndex> {
-        (self.key == Store::key(bytes)).then_some(&self.index)
+        (self.key == SeekStore::key(bytes)).then_some(&self.index)
     }
 }
 
@@ -101,9 +101,9 @@ mod tests {
         let region = Rect { left: 0, top: 0, width: 199, height: 100 };
         let expected = decode::decode(&bytes, &probe, region, &options, &mut scratch).unwrap().pixels.to_vec();
         let mut by_record = |record: Vec<u8>| {
-            let store = Store::open(&SeekIndexes::Memory, None, 1 << 20).unwrap();
-            store.put(Store::key(&bytes), record);
-            let seek = (Some(&store), &mut seek::Scratch::default());
+            let store = SeekStore::open(&SeekIndexes::Memory, None, 1 << 20).unwrap();
+            store.put(SeekStore::key(&bytes), record);
+            let seek = (Some(&store), &mut seek::SeekScratch::default());
             let wanted = (region, Scale::Full);
             let (decoded, way) = decode::decode_indexed(&bytes, &probe, wanted, &options, seek, &mut scratch).unwrap();
             assert!(decoded.pixels == expected);

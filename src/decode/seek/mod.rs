@@ -22,7 +22,7 @@ pub(crate) use build::Files;
 pub use build::IndexSummary;
 pub use index::SeekIndex;
 pub(crate) use saver::Saver;
-pub(crate) use store::Store;
+pub(crate) use store::SeekStore;
 
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
@@ -61,14 +61,14 @@ pub enum SeekIndexes {
 
 /// Memory that is reused for the index of one file after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct SeekScratch {
     pub(super) record: Vec<u8>,
     pub(super) index: gpufeed_jpeg::SeekIndex,
 }
 
-impl Scratch {
+impl SeekScratch {
     /// Makes room for whatever `other` has room for.
-    pub(super) fn reserve_like(&mut self, other: &Scratch) {
+    pub(super) fn reserve_like(&mut self, other: &SeekScratch) {
         self.record.reserve_exact(other.record.capacity().saturating_sub(self.record.len()));
         self.index.reserve(other.index.capacity());
     }

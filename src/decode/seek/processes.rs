@@ -1,7 +1,7 @@
 //! Processes that save into one file at the same time. A child is this very program, told what to do by its
 //! environment.
 
-use super::{SeekIndexes, Store};
+use super::{SeekIndexes, SeekStore};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,14 +27,14 @@ fn child(test: &str, rank: u64, folder: &Path) -> Child {
     command.env(RANK, rank.to_string()).env(FOLDER, folder).spawn().unwrap()
 }
 
-fn store(path: &Path) -> Store {
-    Store::open(&SeekIndexes::File(path.to_owned()), None, 1 << 24).unwrap()
+fn store(path: &Path) -> SeekStore {
+    SeekStore::open(&SeekIndexes::File(path.to_owned()), None, 1 << 24).unwrap()
 }
 
 /// A record and what it is found by.
 fn record(rank: u64, number: u64) -> (u128, Vec<u8>) {
     let content = [rank.to_le_bytes(), number.to_le_bytes()].concat();
-    (Store::key(&content), content.repeat(30))
+    (SeekStore::key(&content), content.repeat(30))
 }
 
 fn wait_for(what: impl Fn() -> bool) {
@@ -100,7 +100,7 @@ fn what_a_killed_process_has_saved_stays() {
     assert!(!child.wait().unwrap().success(), "it was killed while it built");
     let store = store(&path);
     let mut buffer = Vec::new();
-    let found = (0..200).take_while(|number| store.get(Store::key(&jpeg(*number)), &mut buffer)).count();
+    let found = (0..200).take_while(|number| store.get(SeekStore::key(&jpeg(*number)), &mut buffer)).count();
     assert!((1..200).contains(&found), "{found}");
 }
 

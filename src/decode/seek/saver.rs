@@ -1,6 +1,6 @@
 //! When a loader saves its seek indexes: at the end of epochs, without holding them up, and at its own end.
 
-use super::{Store, unpoisoned};
+use super::{SeekStore, unpoisoned};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ const LONG: Duration = Duration::from_secs(10);
 /// time alone.
 #[derive(Debug)]
 pub(crate) struct Saver {
-    store: Arc<Store>,
+    store: Arc<SeekStore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Saver {
-    pub(crate) fn new(store: Store) -> Saver {
+    pub(crate) fn new(store: SeekStore) -> Saver {
         Saver { store: Arc::new(store), thread: Mutex::default() }
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &SeekStore {
         &self.store
     }
 

@@ -19,7 +19,7 @@ const LOOK: u64 = 1000;
 
 /// The seek indexes of a loader.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct SeekStore {
     /// The file; `None`: memory alone.
     path: Option<PathBuf>,
     /// Bytes of memory for what is not in the file.
@@ -52,10 +52,10 @@ struct Fresh {
     leaving: Arc<HashMap<u128, Box<[u8]>>>,
 }
 
-impl Store {
+impl SeekStore {
     /// `None` where none are wanted. A file that cannot be used counts as none: it is reported, and replaced when there
     /// is something to write, unless it is something else.
-    pub(crate) fn open(place: &SeekIndexes, folder: Option<&Path>, budget: u64) -> Option<Store> {
+    pub(crate) fn open(place: &SeekIndexes, folder: Option<&Path>, budget: u64) -> Option<SeekStore> {
         if *place == SeekIndexes::Off {
             return None;
         }
@@ -70,7 +70,7 @@ impl Store {
                 None
             })
         });
-        Some(Store {
+        Some(SeekStore {
             path,
             budget,
             file: RwLock::new(file),
@@ -303,13 +303,13 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn store(path: &Path, budget: u64) -> Store {
-        Store::open(&SeekIndexes::File(path.to_owned()), None, budget).unwrap()
+    fn store(path: &Path, budget: u64) -> SeekStore {
+        SeekStore::open(&SeekIndexes::File(path.to_owned()), None, budget).unwrap()
     }
 
-    fn all_found(store: &Store, count: u8) -> bool {
+    fn all_found(store: &SeekStore, count: u8) -> bool {
         let mut buffer = Vec::new();
-        (0..count).all(|i| store.get(Store::key(&[i]), &mut buffer) && buffer == [i; 100])
+        (0..count).all(|i| store.get(SeekStore::key(&[i]), &mut buffer) && buffer == [i; 100])
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         let path = folder.path().join("index");
         // Room for six.
         let first = store(&path, 1000);
-        (0..50).for_each(|i| first.put(Store::key(&[i]), vec![i; 100]));
+        (0..50).for_each(|i| first.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(all_found(&first, 50));
         assert!(path.exists(), "the budget was exceeded");
         assert!(first.fresh.lock().unwrap().bytes <= 1000);
@@ -329,14 +329,14 @@ mod tests {
 
     #[test]
     fn without_a_file_memory_holds_what_it_may() {
-        let store = Store::open(&SeekIndexes::Beside, None, 1000).unwrap();
-        (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+        let store = SeekStore::open(&SeekIndexes::Beside, None, 1000).unwrap();
+        (0..50).for_each(|i| store.put(SeekStore::key(&[i]), vec![i; 100]));
         let mut buffer = Vec::new();
-        let kept = (0..50).filter(|i| store.get(Store::key(&[*i]), &mut buffer)).count();
+        let kept = (0..50).filter(|i| store.get(SeekStore::key(&[*i]), &mut buffer)).count();
         assert_eq!(kept, 6);
         assert!(!store.is_due());
         assert!(store.save(SOON).unwrap());
-        assert!(Store::open(&SeekIndexes::Off, None, 1000).is_none());
+        assert!(SeekStore::open(&SeekIndexes::Off, None, 1000).is_none());
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("no such folder").join("index");
         let store = store(&path, 1 << 20);
-        (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+        (0..50).for_each(|i| store.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(store.is_due());
         let error = store.save(SOON).unwrap_err();
         assert!(error.to_string().contains("no such folder"), "{error}");
@@ -357,8 +357,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
         let [a, b] = [store(&path, 1 << 20), store(&path, 1 << 20)];
-        (0..30).for_each(|i| a.put(Store::key(&[i]), vec![i; 100]));
-        (20..50).for_each(|i| b.put(Store::key(&[i]), vec![i; 100]));
+        (0..30).for_each(|i| a.put(SeekStore::key(&[i]), vec![i; 100]));
+        (20..50).for_each(|i| b.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(a.save(SOON).unwrap() && b.save(SOON).unwrap());
         assert!(all_found(&b, 50));
         // At the start of an epoch.
@@ -371,7 +371,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
         let first = store(&path, 1 << 20);
-        first.put(Store::key(&[1]), vec![1; 100]);
+        first.put(SeekStore::key(&[1]), vec![1; 100]);
         assert!(first.save(SOON).unwrap());
         let whole = std::fs::read(&path).unwrap();
         for (content, ours) in
@@ -379,9 +379,9 @@ mod tests {
         {
             std::fs::write(&path, content).unwrap();
             let store = store(&path, 1 << 20);
-            (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+            (0..50).for_each(|i| store.put(SeekStore::key(&[i]), vec![i; 100]));
             assert_eq!(store.is_due(), ours);
-            store.put(Store::key(&[50]), vec![50; 100]);
+            store.put(SeekStore::key(&[50]), vec![50; 100]);
             assert_eq!(store.save(SOON).is_ok(), ours, "{content:?}");
             assert!(all_found(&store, 50));
             assert_eq!(std::fs::read(&path).unwrap() == content, !ours);
@@ -393,7 +393,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
         let store = store(&path, 1 << 20);
-        (0..50).for_each(|i| store.put(Store::key(&[i]), vec![i; 100]));
+        (0..50).for_each(|i| store.put(SeekStore::key(&[i]), vec![i; 100]));
         let lock = lock::take(&path, Duration::ZERO).unwrap();
         assert!(!store.save(Duration::from_millis(20)).unwrap());
         assert!(store.is_due() && all_found(&store, 50) && !path.exists());
@@ -406,7 +406,7 @@ mod tests {
     fn without_locks_files_are_written_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
-        let some = |range: std::ops::Range<u8>| range.map(|i| (Store::key(&[i]), vec![i; 100].into())).collect();
+        let some = |range: std::ops::Range<u8>| range.map(|i| (SeekStore::key(&[i]), vec![i; 100].into())).collect();
         let first = add(&path, false, &some(0..30)).unwrap().unwrap();
         let second = add(&path, false, &some(30..50)).unwrap().unwrap();
         assert_eq!((first.len(), second.len()), (30, 50));
@@ -415,7 +415,7 @@ mod tests {
         // Nothing is added to the first file, which somebody else might be doing.
         assert!(all_found(&store(&path, 0), 50));
         let mut buffer = Vec::new();
-        assert!((0..30).all(|i| first.get(Store::key(&[i]), &mut buffer)));
+        assert!((0..30).all(|i| first.get(SeekStore::key(&[i]), &mut buffer)));
     }
 
     #[test]
@@ -423,16 +423,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
         let first = store(&path, 1 << 20);
-        (0..50).for_each(|i| first.put(Store::key(&[i]), vec![i; 100]));
+        (0..50).for_each(|i| first.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(first.save(SOON).unwrap());
-        (50..60).for_each(|i| first.put(Store::key(&[i]), vec![i; 100]));
+        (50..60).for_each(|i| first.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(first.save(SOON).unwrap());
         let size = std::fs::metadata(&path).unwrap().len();
-        let kept = (0..20).chain(55..60).map(|i| Store::key(&[i])).collect();
+        let kept = (0..20).chain(55..60).map(|i| SeekStore::key(&[i])).collect();
         assert_eq!(first.prune(&kept, SOON).unwrap(), Some(35));
         assert!(std::fs::metadata(&path).unwrap().len() < size * 3 / 4);
         let mut buffer = Vec::new();
-        let found: Vec<u8> = (0..60).filter(|i| first.get(Store::key(&[*i]), &mut buffer)).collect();
+        let found: Vec<u8> = (0..60).filter(|i| first.get(SeekStore::key(&[*i]), &mut buffer)).collect();
         assert_eq!(found, (0..20).chain(55..60).collect::<Vec<u8>>());
         assert_eq!(first.prune(&kept, SOON).unwrap(), Some(0));
     }

@@ -4,9 +4,9 @@
 use super::BatchThread;
 use super::pending::{FailureBudget, PendingBatch};
 use crate::error::Result;
-use crate::gpu::kernel::Target;
 use crate::gpu::staging::Staging;
-use crate::loader::batch::Store;
+use crate::gpu::target::Target;
+use crate::loader::batch::BatchStore;
 use crate::loader::buffers::{HostBuffer, Lease};
 use crate::loader::executor::{CopyUp, CpuExecutor};
 use crate::loader::messages::CpuMessage;
@@ -62,12 +62,12 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
             let copied = match &mut up {
                 None => None,
                 Some((up, staging)) => match copy(thread, (up, staging), lease, &clock)? {
-                    Some(target) => Some(Store::Gpu { gpu: up.gpu.clone(), target }),
+                    Some(target) => Some(BatchStore::Gpu { gpu: up.gpu.clone(), target }),
                     None => return Ok(()),
                 },
             };
             let _ = inbox.announced.try_recv();
-            let mut batch = pending.finish(pipeline, |chunks| copied.unwrap_or(Store::Host(chunks.lease)));
+            let mut batch = pending.finish(pipeline, |chunks| copied.unwrap_or(BatchStore::Host(chunks.lease)));
             failure_budget.count(pipeline, &mut batch)?;
             clock.spent(Stage::Submit, 0);
             if clock.blocked(|| ready.send(Ok(batch)).is_err()) {

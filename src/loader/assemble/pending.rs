@@ -2,7 +2,7 @@
 
 use crate::error::{ErrorKind, Result};
 use crate::loader::OnError;
-use crate::loader::batch::{Batch, Failure, Store};
+use crate::loader::batch::{Batch, BatchStore, Failure};
 use crate::loader::messages::{BatchStart, Finished};
 use crate::loader::pipeline::Pipeline;
 
@@ -41,7 +41,11 @@ impl<B> PendingBatch<B> {
     }
 
     /// The finished batch. `store` says which of the buffers hold its images.
-    pub(in crate::loader::assemble) fn finish(mut self, pipeline: &Pipeline, store: impl FnOnce(B) -> Store) -> Batch {
+    pub(in crate::loader::assemble) fn finish(
+        mut self,
+        pipeline: &Pipeline,
+        store: impl FnOnce(B) -> BatchStore,
+    ) -> Batch {
         pipeline.stats.ready(self.start.at.elapsed());
         self.failures.sort_by_key(|failure| failure.place);
         let images = self.samples.len() * pipeline.views;

@@ -6,7 +6,7 @@ mod ring;
 
 pub(super) use budget::Budget;
 pub(super) use host::HostBuffer;
-pub(super) use ring::{Lease, ROUND, Ring, RunShare, StuckTimer};
+pub(super) use ring::{BufferRing, Lease, ROUND, RunShare, StuckTimer};
 
 use std::sync::Arc;
 

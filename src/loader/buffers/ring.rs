@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A ring of buffers.
 #[derive(Debug)]
-pub(in crate::loader) struct Ring<T> {
+pub(in crate::loader) struct BufferRing<T> {
     /// Unbounded, so that returning a buffer never blocks; it holds `most` buffers at the most.
     returns: (Sender<T>, Receiver<T>),
     /// Buffers that exist and belong to the ring.
@@ -68,7 +68,7 @@ impl RunShare {
 #[derive(Debug)]
 pub(in crate::loader) struct Lease<T> {
     buffer: Option<T>,
-    ring: Arc<Ring<T>>,
+    ring: Arc<BufferRing<T>>,
     share: Arc<RunShare>,
     held: bool,
 }
@@ -119,10 +119,10 @@ impl<T> Drop for Lease<T> {
 #[derive(Debug, Default)]
 pub(in crate::loader) struct StuckTimer(Option<Instant>);
 
-impl<T> Ring<T> {
+impl<T> BufferRing<T> {
     /// A ring of `base` buffers for each run that may grow within `budget`.
     pub(in crate::loader) fn new(base: usize, budget: Budget) -> Arc<Self> {
-        Arc::new(Ring {
+        Arc::new(BufferRing {
             returns: unbounded(),
             made: AtomicUsize::new(0),
             held: AtomicUsize::new(0),
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_run_that_waits_hears_when_the_caller_takes_a_batch_and_when_it_returns_one() {
         let forever = Duration::from_secs(60);
-        let ring = Ring::new(1, Budget::unlimited(1));
+        let ring = BufferRing::new(1, Budget::unlimited(1));
         ring.enter().unwrap();
         let run = Arc::new(RunShare::default());
         let take = || ring.try_take(&run, || Ok("a buffer")).unwrap();

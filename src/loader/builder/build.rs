@@ -6,10 +6,11 @@ use crate::dataset::{Dataset, SampleData};
 use crate::decode::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
-use crate::gpu::kernel::{Kernels, Target, check_batch};
+use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::CACHED_IN_FLIGHT;
+use crate::gpu::target::{Target, check_batch};
 use crate::gpu::workspace::Workspace;
-use crate::loader::buffers::{Budget, HostBuffer, Ring};
+use crate::loader::buffers::{Budget, BufferRing, HostBuffer};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
 use crate::loader::executor::{COPY_SLOTS, CopyUp, CpuExecutor, GpuExecutor};
 use crate::loader::feed::SMALL;
@@ -90,11 +91,11 @@ impl DataLoaderBuilder {
         let (execution, budget) = self.execution(backend, &split, batch_bytes, size)?;
         let len = self.dataset.len();
         let cache = match (self.cache, &execution) {
-            (Cache::Off, _) => cache::Store::Off,
+            (Cache::Off, _) => cache::CacheStore::Off,
             (Cache::Device(budget), Execution::Gpu(gpu)) => {
-                cache::Store::Device(DeviceCache::new(gpu.kernels.gpu(), len, budget))
+                cache::CacheStore::Device(DeviceCache::new(gpu.kernels.gpu(), len, budget))
             }
-            (Cache::Host(budget) | Cache::Device(budget), _) => cache::Store::Host(HostCache::new(len, budget)),
+            (Cache::Host(budget) | Cache::Device(budget), _) => cache::CacheStore::Host(HostCache::new(len, budget)),
         };
         let recipe = Recipe {
             name: self.name,
@@ -170,7 +171,7 @@ impl DataLoaderBuilder {
 
     fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
         let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
-        let outputs = Ring::new(base, budget);
+        let outputs = BufferRing::new(base, budget);
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
         let host = host_ring(2, Budget::unlimited(batch), batch);
         let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, staging: bounded(1) });
@@ -187,9 +188,8 @@ impl DataLoaderBuilder {
     ) -> Result<(Execution, Budget)> {
         let (plan, cached_stage) = split.executed();
         let plan = &plan;
-        let limits = gpu.device().limits();
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
-        let binding = limits.max_storage_buffer_binding_size;
+        let binding = gpu.caps().max_binding_bytes;
         // An image that the CPU executor finishes takes four floats a pixel; the views of a sample are in one slot.
         let a_sample =
             if self.views == 1 { a_float_image } else { self.views as u64 * a_float_image.max(REGION_BYTES) };
@@ -216,7 +216,7 @@ impl DataLoaderBuilder {
         let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
-        let outputs = Ring::new(base, budget);
+        let outputs = BufferRing::new(base, budget);
         let kernels = Kernels::new(gpu, plan, cached_stage)?;
         (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
         let gpu = GpuExecutor { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
@@ -242,8 +242,8 @@ fn allocate(pipeline: &Pipeline) -> Result<()> {
 }
 
 /// All are made here, so that no epoch makes one. The system provides the memory when it is first written.
-fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<Ring<HostBuffer>> {
-    let outputs = Ring::new(base, budget);
+fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<BufferRing<HostBuffer>> {
+    let outputs = BufferRing::new(base, budget);
     (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize)));
     outputs
 }

@@ -40,7 +40,7 @@ pub enum Cache {
 
 /// A loader's cache.
 #[derive(Debug)]
-pub(super) enum Store {
+pub(super) enum CacheStore {
     Off,
     Host(HostCache),
     Device(Arc<DeviceCache>),
@@ -62,48 +62,48 @@ pub(super) enum Reservation<'a> {
     Device(DeviceReservation),
 }
 
-impl Store {
+impl CacheStore {
     /// True if the sample is neither cached nor about to be.
     pub(super) fn lacks(&self, index: usize) -> bool {
         match self {
-            Store::Off => false,
-            Store::Host(cache) => cache.lacks(index),
-            Store::Device(cache) => cache.lacks(index),
+            CacheStore::Off => false,
+            CacheStore::Host(cache) => cache.lacks(index),
+            CacheStore::Device(cache) => cache.lacks(index),
         }
     }
 
     /// The sample, if it is in a cache in host memory.
     pub(super) fn in_host_memory(&self, index: usize) -> Option<&HostEntry> {
         match self {
-            Store::Host(cache) => cache.get(index),
-            Store::Off | Store::Device(_) => None,
+            CacheStore::Host(cache) => cache.get(index),
+            CacheStore::Off | CacheStore::Device(_) => None,
         }
     }
 
     /// `None` where the sample is cached or about to be, or where there is no room.
     pub(super) fn reserve(&self, index: usize, sample: CachedSample) -> Option<Reservation<'_>> {
         match self {
-            Store::Off => None,
-            Store::Host(cache) => cache.reserve(index, sample).map(Reservation::Host),
-            Store::Device(cache) => cache.reserve(index, sample).map(Reservation::Device),
+            CacheStore::Off => None,
+            CacheStore::Host(cache) => cache.reserve(index, sample).map(Reservation::Host),
+            CacheStore::Device(cache) => cache.reserve(index, sample).map(Reservation::Device),
         }
     }
 
     /// The memory that it is in, for people, and its budget in bytes.
     pub(super) fn memory(&self) -> (&'static str, u64) {
         match self {
-            Store::Off => ("nowhere", 0),
-            Store::Host(cache) => ("in host memory", cache.budget()),
-            Store::Device(cache) => ("in GPU memory", cache.budget()),
+            CacheStore::Off => ("nowhere", 0),
+            CacheStore::Host(cache) => ("in host memory", cache.budget()),
+            CacheStore::Device(cache) => ("in GPU memory", cache.budget()),
         }
     }
 
     /// Cached samples, and their bytes.
     pub(super) fn usage(&self) -> (u64, u64) {
         match self {
-            Store::Off => (0, 0),
-            Store::Host(cache) => cache.usage(),
-            Store::Device(cache) => cache.usage(),
+            CacheStore::Off => (0, 0),
+            CacheStore::Host(cache) => cache.usage(),
+            CacheStore::Device(cache) => cache.usage(),
         }
     }
 }

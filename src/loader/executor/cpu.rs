@@ -1,11 +1,11 @@
 //! The CPU executor: the workers augment, into host memory.
 
-use super::Executor;
+use super::ExecutorBuffers;
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::gpu::kernel::Target;
 use crate::gpu::staging::Staging;
-use crate::loader::buffers::{HostBuffer, Lease, Ring, RunShares};
+use crate::gpu::target::Target;
+use crate::loader::buffers::{BufferRing, HostBuffer, Lease, RunShares};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ pub(in crate::loader) const COPY_SLOTS: usize = 2;
 #[derive(Debug)]
 pub(in crate::loader) struct CpuExecutor {
     /// The memory that the workers fill.
-    pub(in crate::loader) host: Arc<Ring<HostBuffer>>,
+    pub(in crate::loader) host: Arc<BufferRing<HostBuffer>>,
     /// Set where batches are copied to a GPU.
     pub(in crate::loader) copy_up: Option<CopyUp>,
 }
@@ -26,12 +26,12 @@ pub(in crate::loader) struct CpuExecutor {
 #[derive(Debug)]
 pub(in crate::loader) struct CopyUp {
     pub(in crate::loader) gpu: Gpu,
-    pub(in crate::loader) outputs: Arc<Ring<Target>>,
+    pub(in crate::loader) outputs: Arc<BufferRing<Target>>,
     /// Staging buffers between runs.
     pub(in crate::loader) staging: (Sender<Staging>, Receiver<Staging>),
 }
 
-impl Executor for CpuExecutor {
+impl ExecutorBuffers for CpuExecutor {
     fn gpu(&self) -> Option<&Gpu> {
         self.copy_up.as_ref().map(|up| &up.gpu)
     }

@@ -1,11 +1,12 @@
 //! The GPU executor: shaders augment, from staging slots.
 
-use super::Executor;
+use super::ExecutorBuffers;
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::gpu::kernel::{Kernels, Target};
+use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::Resources;
-use crate::loader::buffers::Ring;
+use crate::gpu::target::Target;
+use crate::loader::buffers::BufferRing;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(in crate::loader) struct GpuExecutor {
     pub(in crate::loader) kernels: Kernels,
-    pub(in crate::loader) outputs: Arc<Ring<Target>>,
+    pub(in crate::loader) outputs: Arc<BufferRing<Target>>,
     /// Staging slots and working memory between runs.
     pub(in crate::loader) resources: (Sender<Resources>, Receiver<Resources>),
     pub(in crate::loader) slots: usize,
     pub(in crate::loader) slot_bytes: u64,
 }
 
-impl Executor for GpuExecutor {
+impl ExecutorBuffers for GpuExecutor {
     fn gpu(&self) -> Option<&Gpu> {
         Some(self.kernels.gpu())
     }

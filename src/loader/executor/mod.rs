@@ -9,8 +9,8 @@ pub(super) use gpu::GpuExecutor;
 use crate::error::Result;
 use crate::gpu::Gpu;
 
-/// An executor between runs.
-pub(super) trait Executor {
+/// The buffers of an executor, between and during runs.
+pub(super) trait ExecutorBuffers {
     /// The device, if there is one.
     fn gpu(&self) -> Option<&Gpu>;
     /// A run begins; an error if there is no memory for it.

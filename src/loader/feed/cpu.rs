@@ -2,7 +2,7 @@
 
 use super::{Feeder, SMALL};
 use crate::error::Result;
-use crate::loader::cache::Store;
+use crate::loader::cache::CacheStore;
 use crate::loader::executor::CpuExecutor;
 use crate::loader::messages::{BatchStart, ChunkJob, CpuMessage};
 use crate::sampler::Position;
@@ -57,8 +57,8 @@ impl Feeder<'_, CpuMessage> {
     fn is_small(&self, index: usize) -> bool {
         let small_in_memory = self.pipeline.small_in_memory;
         match &self.pipeline.cache {
-            Store::Host(cache) => cache.get(index).map_or(small_in_memory, |entry| entry.bytes() <= SMALL),
-            Store::Off | Store::Device(_) => small_in_memory,
+            CacheStore::Host(cache) => cache.get(index).map_or(small_in_memory, |entry| entry.bytes() <= SMALL),
+            CacheStore::Off | CacheStore::Device(_) => small_in_memory,
         }
     }
 }

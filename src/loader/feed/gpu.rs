@@ -3,7 +3,7 @@
 
 use super::Feeder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::loader::cache::{DeviceCache, DeviceEntry, Store};
+use crate::loader::cache::{CacheStore, DeviceCache, DeviceEntry};
 use crate::loader::executor::GpuExecutor;
 use crate::loader::messages::{BatchStart, Finished, GpuMessage, InPage, SlotJob};
 use crate::loader::pipeline::Pipeline;
@@ -30,8 +30,8 @@ impl Feeder<'_, GpuMessage> {
         let (batch, epoch) = (start.number, start.epoch);
         let positions = positions.into_iter().enumerate();
         let (cached, others) = match &self.pipeline.cache {
-            Store::Device(cache) => self.divide(executor, cache, epoch, positions)?,
-            Store::Off | Store::Host(_) => (Vec::new(), positions.collect()),
+            CacheStore::Device(cache) => self.divide(executor, cache, epoch, positions)?,
+            CacheStore::Off | CacheStore::Host(_) => (Vec::new(), positions.collect()),
         };
         if !self.send(GpuMessage::Start(start, cached)) {
             return Ok(None);

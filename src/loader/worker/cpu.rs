@@ -5,7 +5,7 @@ use super::{SampleWriter, Stopped, Unfinished, Worker};
 use crate::cpu;
 use crate::loader::cache::Reservation;
 use crate::loader::messages::{ChunkJob, CpuMessage};
-use crate::loader::scratch::{PixelScratch, Scratch};
+use crate::loader::scratch::{PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
 
 /// Augments a sample into its part of a chunk.
@@ -17,7 +17,7 @@ struct ImageWriter<'a> {
 pub(in crate::loader) fn work(
     worker: &Worker<'_, CpuMessage>,
     job: ChunkJob,
-    scratch: &mut Scratch,
+    scratch: &mut WorkerScratch,
 ) -> Result<(), Stopped> {
     let ChunkJob { batch, epoch, first, positions, mut out } = job;
     let (mut failures, mut samples) = (Vec::new(), Vec::with_capacity(positions.len()));

@@ -8,7 +8,7 @@ use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::loader::cache::Reservation;
 use crate::loader::executor::GpuExecutor;
 use crate::loader::messages::{GpuMessage, Grant, InSlot, SlotJob, SlotRequest};
-use crate::loader::scratch::{PixelScratch, Scratch};
+use crate::loader::scratch::{PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
 use crate::pixels::PixelsRef;
 use crate::plan::cpu_fallback::pixel_bytes;
@@ -33,7 +33,7 @@ pub(in crate::loader) fn work(
     gpu: &GpuExecutor,
     worker: &Worker<'_, GpuMessage>,
     job: SlotJob,
-    scratch: &mut Scratch,
+    scratch: &mut WorkerScratch,
 ) -> Result<(), Stopped> {
     let SlotJob { order, batch, epoch, index, position } = job;
     let (mut failures, mut writer) = (Vec::new(), SlotWriter { gpu, batch, order: Some(order) });

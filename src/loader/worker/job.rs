@@ -5,7 +5,7 @@ use crate::dataset::{PixelFormat, Pixels, SampleData};
 use crate::decode::Probe;
 use crate::error::{Error, Result};
 use crate::geometry::Scale;
-use crate::loader::cache::{CachedSample, HostEntry, Reservation, Store};
+use crate::loader::cache::{CacheStore, CachedSample, HostEntry, Reservation};
 use crate::loader::pipeline::Pipeline;
 use crate::plan::route::{Origin, Route};
 use crate::transforms::{Key, Params};
@@ -92,7 +92,7 @@ impl<'a> SampleJob<'a> {
             return Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full });
         }
         // Pixels that the data set holds in memory anyway are not stored a second time.
-        let stored_twice = matches!(pipeline.cache, Store::Host(_))
+        let stored_twice = matches!(pipeline.cache, CacheStore::Host(_))
             && pipeline.split.stores_source()
             && sample.is_in_memory(&*pipeline.dataset);
         if pipeline.cache.lacks(sample.index) && !stored_twice {

@@ -19,7 +19,7 @@ use super::batch::Failure;
 use super::cache::HostReservation;
 use super::messages::Finished;
 use super::pipeline::Pipeline;
-use super::scratch::{Gathered, PixelScratch, Scratch};
+use super::scratch::{Gathered, PixelScratch, WorkerScratch};
 use super::stats::{Clock, Stage};
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
 use crate::error::{Error, ErrorKind};
@@ -88,8 +88,8 @@ pub(super) fn run<J, M>(
     (pipeline, number): (&Pipeline, usize),
     (jobs, inbox): (&Receiver<J>, &Sender<M>),
     stop: &AtomicBool,
-    scratch: &mut Scratch,
-    work: impl Fn(&Worker<'_, M>, J, &mut Scratch) -> Result<(), Stopped>,
+    scratch: &mut WorkerScratch,
+    work: impl Fn(&Worker<'_, M>, J, &mut WorkerScratch) -> Result<(), Stopped>,
 ) {
     let worker = Worker { pipeline, inbox, clock: pipeline.stats.worker(number) };
     loop {
@@ -110,7 +110,7 @@ impl<M: From<Error>> Worker<'_, M> {
         &self,
         (epoch, position): (u64, &Position),
         index: usize,
-        scratch: &mut Scratch,
+        scratch: &mut WorkerScratch,
         failures: &mut Vec<Failure>,
         writer: &mut W,
     ) -> Result<Finished<W::Written>, Stopped> {
@@ -151,10 +151,10 @@ impl<M: From<Error>> Worker<'_, M> {
         &self,
         index: usize,
         key: &Key,
-        scratch: &mut Scratch,
+        scratch: &mut WorkerScratch,
         writer: &mut W,
     ) -> Result<Finished<W::Written>, Unfinished> {
-        let (pipeline, clock, Scratch { file, pixels }) = (self.pipeline, &self.clock, scratch);
+        let (pipeline, clock, WorkerScratch { file, pixels }) = (self.pipeline, &self.clock, scratch);
         clock.item();
         let is_cached = pipeline.cache.in_host_memory(index).is_some();
         let images = if is_cached { 0 } else { pipeline.views };

@@ -15,7 +15,7 @@ mod output;
 mod run;
 mod setup;
 
-pub(crate) use setup::Arguments;
+pub(crate) use setup::BenchArguments;
 
 use crate::render::{html, markdown};
 use crate::{DONE, Outcome};
@@ -25,7 +25,7 @@ use setup::Setup;
 use std::ffi::OsString;
 
 /// Measures and writes all outputs. `given` holds all arguments of the process.
-pub(crate) fn run(arguments: &Arguments, given: &[OsString]) -> Outcome {
+pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
     arguments.check()?;
     let workers = arguments.workers();
     let main = workers.last().copied().unwrap_or(1);

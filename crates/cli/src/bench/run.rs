@@ -8,7 +8,7 @@ use super::measure::pipeline::{self, Measured};
 use super::measure::{first_batch, isolated_stages, machine, memory, memory_estimate, slowed_stages, worker_sweep};
 use super::output::trace;
 use super::setup::samples::Samples;
-use super::setup::{Arguments, Setup, data};
+use super::setup::{BenchArguments, Setup, data};
 use crate::output::Output;
 use crate::results::{Data, Kernels, Report, Statistics};
 use gpufeed::{DataLoader, recipe};
@@ -56,7 +56,7 @@ type Finished = (Report, Result<(), Box<dyn Error>>);
 
 /// A run: its settings, and the report as far as it is measured.
 struct Run<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a BenchArguments,
     setup: &'a Setup,
     /// The main run's number of workers.
     workers: usize,
@@ -67,7 +67,7 @@ struct Run<'a> {
 
 /// Makes all measurements. `given` holds all arguments of the process; the last of `workers` is `main`.
 pub(super) fn run(
-    arguments: &Arguments,
+    arguments: &BenchArguments,
     given: &[OsString],
     (workers, main): (&[usize], usize),
     trace: Option<&Output>,
@@ -102,7 +102,11 @@ pub(super) fn run(
 }
 
 /// Reads samples into memory, and refuses arguments that do not fit with them.
-fn read_samples(arguments: &Arguments, setup: &Setup, workers: (&[usize], usize)) -> Result<Samples, Box<dyn Error>> {
+fn read_samples(
+    arguments: &BenchArguments,
+    setup: &Setup,
+    workers: (&[usize], usize),
+) -> Result<Samples, Box<dyn Error>> {
     let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
     let samples = Samples::read(&*setup.data.dataset, loader.plan())?;
     memory_estimate::check((arguments, setup), &loader, &samples, workers)?;
@@ -202,7 +206,7 @@ impl Run<'_> {
 }
 
 /// Fills the parts of the report that are known before the measurements.
-fn describe(arguments: &Arguments, setup: &Setup, workers: usize) -> Result<Report, Box<dyn Error>> {
+fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result<Report, Box<dyn Error>> {
     let mut notes: Vec<String> = setup.data.note.iter().cloned().collect();
     if !setup.step.is_zero() {
         notes.push(format!("the consumer slept {} ms a batch (--emulate-step)", arguments.emulate_step));

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 #[command(
     after_long_help = "Exit codes: 0 no difference larger than the noise; 3 there is one; 1 a file cannot be read; 2 wrong arguments"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct CompareArguments {
     /// What `gpufeed bench --json` wrote: the one that is compared with.
     #[arg(value_name = "A.json")]
     a: PathBuf,
@@ -56,13 +56,13 @@ struct Comparison<'a> {
     only_in_b: &'a [String],
 }
 
-impl Arguments {
+impl CompareArguments {
     fn is_one_file(&self) -> bool {
         is_one_file(&self.a, &self.b)
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &CompareArguments) -> Outcome {
     let (a, b) = (Report::read(&arguments.a)?, Report::read(&arguments.b)?);
     let rows = rows::compare(&a, &b);
     if rows.rows.is_empty() {
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn print(
-    arguments: &Arguments,
+    arguments: &CompareArguments,
     reports: [&Report; 2],
     rows: &Rows,
     unlike: &[conditions::Difference],

@@ -35,7 +35,7 @@ use gpufeed::dataset::Format;
 #[command(
     after_help = "Exit codes: 0 nothing is wrong; 1 failed, or no loader can open the folder; 2 wrong arguments; 3 there is something to look at"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct DoctorArguments {
     /// A folder to look through, file by file, or another data set, sample by sample (of two parts, that to train on);
     /// without one, the machine is looked at
     data: Option<PathBuf>,
@@ -53,14 +53,14 @@ pub(crate) struct Arguments {
     threads: Option<u16>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &DoctorArguments) -> Outcome {
     match &arguments.data {
         Some(data) => inspect_data(data, arguments),
         None => inspect_machine(arguments),
     }
 }
 
-fn inspect_machine(arguments: &Arguments) -> Outcome {
+fn inspect_machine(arguments: &DoctorArguments) -> Outcome {
     let mut survey = adapters::survey();
     survey.problems = problems::find(&survey);
     let write = |out: &mut Out| if arguments.json { json(out, &survey) } else { print::machine(out, &survey) };
@@ -68,7 +68,7 @@ fn inspect_machine(arguments: &Arguments) -> Outcome {
     Ok(exit(!survey.problems.is_empty()))
 }
 
-fn inspect_data(folder: &Path, arguments: &Arguments) -> Outcome {
+fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
     let start = Instant::now();
     // For rayon, 0 means one thread per core.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;

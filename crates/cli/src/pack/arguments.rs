@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// within a name become `_`, as a sample's key ends at its first dot; a key that is there already gets the sample's
 /// number.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct PackArguments {
     /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a
     /// brace list), an LMDB, the files of MNIST, CIFAR or numpy
     pub(super) source: PathBuf,

@@ -18,7 +18,7 @@ mod verify;
 mod workers;
 mod write;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::PackArguments;
 
 use crate::dataset::NamedDataset;
 use crate::{DONE, FINDINGS, Outcome};
@@ -33,8 +33,8 @@ use std::time::{Duration, Instant};
 use workers::Workers;
 
 /// Packs, verifies if asked to, and prints the result.
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
+pub(crate) fn run(arguments: &PackArguments) -> Outcome {
+    let PackArguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
     let start = Instant::now();
     let opened = input::open(source, *split)?;
     let data = &*opened.data;
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Packs the source, unless the folder already holds the complete pack.
 fn pack_unless_done(
     source: &NamedDataset,
-    arguments: &Arguments,
+    arguments: &PackArguments,
     job: &Job,
     workers: &Workers,
 ) -> Result<(Manifest, Totals), Box<dyn std::error::Error>> {

@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
 /// that were drawn. Normalize is undone, so that there is something to see; nothing else is.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct PreviewArguments {
     /// A data set in any format; of one that comes in two parts, that to train on
     data: PathBuf,
     /// A recipe by its name, or a TOML file
@@ -82,7 +82,7 @@ enum BackendChoice {
 /// The most pictures of a sheet. Nobody looks at thousands, and they take gigabytes.
 const MOST_PICTURES: u64 = 2048;
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     let out = match &arguments.out {
         Some(out) => Some(out.as_path()),
         None => (!arguments.json).then_some(Path::new("sheet.png")),
@@ -165,7 +165,7 @@ fn spread(len: usize, samples: usize) -> Vec<usize> {
     (0..samples).map(|i| i * len / samples).collect()
 }
 
-fn backend(arguments: &Arguments) -> gpufeed::Result<Backend> {
+fn backend(arguments: &PreviewArguments) -> gpufeed::Result<Backend> {
     match (&arguments.adapter, arguments.backend) {
         (Some(name), _) => Backend::gpu(name),
         (None, BackendChoice::Gpu) => Backend::gpu("0"),

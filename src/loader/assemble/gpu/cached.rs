@@ -3,8 +3,8 @@
 use super::GpuRun;
 use crate::error::Result;
 use crate::gpu::cache_pages::Page;
-use crate::gpu::kernel::Item;
-use crate::loader::cache::Store;
+use crate::gpu::encode::Item;
+use crate::loader::cache::CacheStore;
 use crate::loader::messages::InPage;
 use crate::loader::stats::Stage;
 
@@ -12,14 +12,14 @@ impl GpuRun<'_> {
     /// The buffers of the cache.
     pub(super) fn pages(&self) -> Vec<Page> {
         match &self.pipeline.cache {
-            Store::Device(cache) => cache.all_pages(),
-            Store::Off | Store::Host(_) => Vec::new(),
+            CacheStore::Device(cache) => cache.all_pages(),
+            CacheStore::Off | CacheStore::Host(_) => Vec::new(),
         }
     }
 
     /// Submits the cached samples of each batch; `false` where an output buffer is missing.
     pub(super) fn submit_cached(&mut self) -> Result<bool> {
-        if !matches!(self.pipeline.cache, Store::Device(_)) {
+        if !matches!(self.pipeline.cache, CacheStore::Device(_)) {
             return Ok(true);
         }
         let numbers: Vec<u64> = self.batches.keys().copied().collect();

@@ -2,7 +2,7 @@
 
 use super::{GpuRun, Missing};
 use crate::error::{ErrorKind, Result};
-use crate::gpu::kernel::{CacheCopy, Item};
+use crate::gpu::encode::{CacheCopy, Item};
 use crate::gpu::submission::Part;
 use crate::loader::messages::{Grant, InSlot, SlotRequest};
 use crate::loader::stats::Stage;

@@ -6,7 +6,7 @@ use crate::bench::setup::Setup;
 use crate::results::Rate;
 use crate::results::median;
 use gpufeed::Gpu;
-use gpufeed::internals::Ring;
+use gpufeed::internals::StagingRing;
 use gpufeed::wgpu::{self, BufferUsages as Usage};
 use std::error::Error;
 use std::hint::black_box;
@@ -63,7 +63,7 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
 
 /// The loader's path: a ring of mapped buffers that are copied from, or read in place.
 fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], in_place: bool) -> Result<Work<'a>, Box<dyn Error>> {
-    let mut ring = Ring::new(gpu, pixels.len() as u64, in_place)?;
+    let mut ring = StagingRing::new(gpu, pixels.len() as u64, in_place)?;
     Ok(Box::new(move |times| {
         let start = Instant::now();
         (0..times).try_for_each(|_| ring.upload(pixels))?;

@@ -7,7 +7,7 @@
 use super::{core_speed, isolated_stages};
 use crate::available_memory;
 use crate::bench::setup::samples::Samples;
-use crate::bench::setup::{Arguments, Setup};
+use crate::bench::setup::{BenchArguments, Setup};
 use crate::units;
 use gpufeed::internals::Native;
 use gpufeed::{Cache, DataLoader};
@@ -62,7 +62,7 @@ impl Estimate<'_> {
 /// Refuses numbers of workers, a batch or a cache that do not fit. `main` is the main run's number of `workers`;
 /// `loader` has batches of one sample.
 pub(crate) fn check(
-    (arguments, setup): (&Arguments, &Setup),
+    (arguments, setup): (&BenchArguments, &Setup),
     loader: &DataLoader,
     samples: &Samples,
     (workers, main): (&[usize], usize),
@@ -84,7 +84,7 @@ pub(crate) fn check(
 
 /// Estimates by the largest sample; `None` without samples.
 fn estimate<'a>(
-    (arguments, setup): (&Arguments, &Setup),
+    (arguments, setup): (&BenchArguments, &Setup),
     loader: &DataLoader,
     samples: &'a Samples,
 ) -> Result<Option<Estimate<'a>>, Box<dyn Error>> {

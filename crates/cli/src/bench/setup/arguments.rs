@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Measures the whole line and each of its parts on this machine.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct BenchArguments {
     /// A data set in any format, or pictures drawn in memory
     #[arg(long, value_name = "PATH|procedural", default_value = super::data::PROCEDURAL)]
     pub(crate) data: String,
@@ -159,17 +159,17 @@ fn within(text: &str, low: f64, high: f64) -> Result<f64, String> {
     if (low..=high).contains(&number) { Ok(number) } else { Err(format!("{low} to {high} work")) }
 }
 
-impl Arguments {
+impl BenchArguments {
     /// Refuses arguments that contradict each other.
     pub(crate) fn check(&self) -> Result<(), clap::Error> {
         let conflict = match self {
-            Arguments { backend: BackendChoice::Cpu, adapter: Some(_), .. } => {
+            BenchArguments { backend: BackendChoice::Cpu, adapter: Some(_), .. } => {
                 "--adapter cannot be used with --backend cpu"
             }
-            Arguments { backend: BackendChoice::Cpu, shaders: true, .. } => {
+            BenchArguments { backend: BackendChoice::Cpu, shaders: true, .. } => {
                 "--shaders cannot be used with --backend cpu"
             }
-            Arguments { scaled_decode: true, cache: Cache::Host | Cache::Device, .. } => {
+            BenchArguments { scaled_decode: true, cache: Cache::Host | Cache::Device, .. } => {
                 "--scaled-decode cannot be used with --cache"
             }
             _ => return Ok(()),

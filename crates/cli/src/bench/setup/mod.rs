@@ -10,8 +10,8 @@ mod procedural;
 pub(crate) mod samples;
 mod texture;
 
-pub(crate) use arguments::Arguments;
 use arguments::BackendChoice;
+pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
 use gpufeed::decode::{Orientation, SeekIndexes};
 use gpufeed::recipe::Recipe;
@@ -46,7 +46,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(arguments: &Arguments) -> Result<Setup, Box<dyn Error>> {
+    pub(crate) fn new(arguments: &BenchArguments) -> Result<Setup, Box<dyn Error>> {
         let backend = backend(arguments)?;
         let recipe = crate::recipe(&arguments.recipe)?;
         Ok(Setup {
@@ -102,7 +102,7 @@ impl Setup {
     }
 }
 
-fn backend(arguments: &Arguments) -> Result<Backend, Box<dyn Error>> {
+fn backend(arguments: &BenchArguments) -> Result<Backend, Box<dyn Error>> {
     let backend = match (arguments.backend, &arguments.adapter) {
         (BackendChoice::Cpu, _) => Backend::Cpu,
         (_, Some(name)) => Backend::gpu(name)?,

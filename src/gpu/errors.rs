@@ -1,10 +1,9 @@
-//! What can be wrong with a device, and how that becomes an error instead of a panic or a wait without end.
+//! Errors of a device, instead of panics or waits without end.
 //!
-//! wgpu has three ways to say so. Error scopes catch what a call does wrong ([`Gpu::checked`]). What no scope catches
-//! goes to one handler of the device, and that the device is lost to one callback; without them the former panics and
-//! the latter is silent: a lost device takes every call and does nothing. Both are installed on devices that gpufeed
-//! opened, and never on an adopted one, where they are the application's. There, and wherever wgpu has not spoken yet,
-//! [`Gpu::alive`] asks.
+//! wgpu reports errors in three ways. Error scopes catch those of a call ([`Gpu::checked`]). An error outside every scope goes
+//! to a handler of the device, and the loss of the device to a callback; without them the first panics and the second is
+//! silent: a lost device accepts every call and does nothing. gpufeed installs both on devices that it has opened, and never
+//! on an adopted one, where they are the application's. There, and wherever wgpu has not reported yet, [`Gpu::alive`] asks.
 
 use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,7 +22,7 @@ fn error(stage: &'static str, reason: impl Into<String>) -> Error {
 }
 
 impl Gpu {
-    /// An error if the device is known to be lost, or if something went wrong that no scope has caught.
+    /// An error if the device is known to be lost, or if there was an error outside every scope.
     pub(crate) fn healthy(&self, stage: &'static str) -> Result<()> {
         match (self.health().lost.get(), self.health().stray.try_recv()) {
             (Some(reason), _) => Err(error(stage, reason)),
@@ -32,14 +31,14 @@ impl Gpu {
         }
     }
 
-    /// As [`healthy`](Self::healthy), and asks wgpu: a lost device takes every call without a word, but what it makes
-    /// is void, and a void buffer has no memory to map.
+    /// As [`healthy`](Self::healthy), and probes the device: a lost one accepts every call, but its buffers have no memory to
+    /// map.
     ///
-    /// No submission with a wait that has a timeout: where another thread's poll finishes that submission in between,
+    /// The probe is not a submission with a timed wait: where another thread's poll finishes that submission in between,
     /// wgpu-core 30.0.1 panics (`Device::maintain` asserts on a fence value that it has read before) and drops callbacks.
     pub(crate) fn alive(&self, stage: &'static str) -> Result<()> {
         self.healthy(stage)?;
-        let probe = self.scoped(|| {
+        let probe = self.with_error_scopes(|| {
             self.device().create_buffer(&wgpu::BufferDescriptor {
                 label: Some("gpufeed probe"),
                 size: 4,
@@ -54,14 +53,14 @@ impl Gpu {
         }
     }
 
-    /// The error for a device that refuses work, remembered for whoever asks next.
+    /// The error for a device that rejects work. It is remembered for later calls.
     fn lost(&self, stage: &'static str) -> Error {
         let reason = self.health().lost.get_or_init(|| "the device is lost, or was destroyed".to_owned());
         error(stage, reason)
     }
 
-    /// The error for a mapping that was refused: what is wrong with the call is a scope's to say, so the device is lost.
-    pub(crate) fn refused(&self, stage: &'static str) -> Error {
+    /// The error for a mapping that failed. A wrong call would be an error of its scope, so the device is lost.
+    pub(crate) fn mapping_error(&self, stage: &'static str) -> Error {
         self.alive(stage).err().unwrap_or_else(|| error(stage, "a buffer could not be mapped"))
     }
 
@@ -86,41 +85,41 @@ impl Gpu {
         match self.poll(STAGE, wgpu::PollType::Wait { submission_index, timeout: None })? {
             Ok(_) => self.healthy(STAGE),
             Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(STAGE)),
-            // None was asked for: whoever waits asks again.
+            // We set no timeout, so this cannot be ours; the caller's loop polls again.
             Err(wgpu::PollError::Timeout) => Ok(()),
         }
     }
 
-    /// Runs the callbacks of what is finished already; does not wait.
+    /// Runs the callbacks of finished work; does not wait.
     pub(crate) fn poll_finished(&self, stage: &'static str) -> Result<()> {
         self.poll(stage, wgpu::PollType::Poll)?.map(|_| ()).map_err(|reason| error(stage, reason.to_string()))
     }
 
-    /// Runs `work` under error scopes, so that what wgpu would report elsewhere becomes an error here.
+    /// Runs `work` under error scopes.
     pub(crate) fn checked<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
         self.healthy(stage)?;
-        self.scoped(work).map_err(|reason| self.blame(stage, reason))
+        self.with_error_scopes(work).map_err(|reason| self.attribute_error(stage, reason))
     }
 
-    /// Runs `work`, which makes buffers of `bytes` bytes together, and makes sure that they are good.
-    pub(crate) fn made<T>(&self, what: &'static str, bytes: u64, work: impl FnOnce() -> T) -> Result<T> {
+    /// Runs `work`, which creates buffers of `bytes` bytes together, and checks that they are valid.
+    pub(crate) fn create_checked<T>(&self, what: &'static str, bytes: u64, work: impl FnOnce() -> T) -> Result<T> {
         const STAGE: &str = "allocating buffers";
         self.healthy(STAGE)?;
-        let result = self.scoped(work).map_err(|reason| match reason {
+        let result = self.with_error_scopes(work).map_err(|reason| match reason {
             wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory { what, bytes }.into(),
-            reason => self.blame(STAGE, reason),
+            reason => self.attribute_error(STAGE, reason),
         })?;
-        // What a lost device makes is void, and no scope says so.
+        // The buffers of a lost device are invalid, and no scope reports that.
         self.alive(STAGE)?;
         Ok(result)
     }
 
-    /// The error for what a scope has caught. Whatever a lost device makes is void, and using it is an error of its own.
-    fn blame(&self, stage: &'static str, reason: wgpu::Error) -> Error {
+    /// The error for one that a scope has caught: the loss of the device, if that is the cause.
+    fn attribute_error(&self, stage: &'static str, reason: wgpu::Error) -> Error {
         self.alive(stage).err().unwrap_or_else(|| error(stage, reason.to_string()))
     }
 
-    fn scoped<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
+    fn with_error_scopes<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
         let validation = self.device().push_error_scope(wgpu::ErrorFilter::Validation);
         let memory = self.device().push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let internal = self.device().push_error_scope(wgpu::ErrorFilter::Internal);

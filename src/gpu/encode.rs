@@ -1,0 +1,281 @@
+//! Recording a plan's dispatches for images of one batch.
+
+use super::ALIGNMENT;
+use super::cache_pages::{Page, PageRange};
+use super::kernels::Kernels;
+use super::target::Target;
+use super::workspace::Workspace;
+use crate::error::{ErrorKind, Result};
+use crate::plan::DType;
+use crate::plan::cpu_fallback::intermediate_bytes;
+use crate::plan::params::{Image, PixelsAt};
+use crate::plan::pass::Pass;
+use crate::plan::program::Program;
+use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
+use std::num::NonZero;
+use std::ops::Range;
+
+/// One image of a batch: its pixels, and its index.
+#[derive(Debug)]
+pub(crate) struct Item<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) pixels: PixelsAt,
+    /// In the batch.
+    pub(crate) index: usize,
+    /// The copy of its pixels to the cache.
+    pub(crate) to_cache: Option<CacheCopy>,
+}
+
+/// A range of a page that an image is copied to: its source, or the intermediate that the kernels' cached stage reads.
+#[derive(Clone, Debug)]
+pub(crate) struct CacheCopy {
+    pub(crate) page: Page,
+    pub(crate) range: PageRange,
+}
+
+impl CacheCopy {
+    /// Records the copy from byte `from` of a buffer.
+    pub(super) fn copy(&self, encoder: &mut wgpu::CommandEncoder, buffer: &wgpu::Buffer, from: u64) {
+        let PageRange { offset, bytes, .. } = self.range;
+        encoder.copy_buffer_to_buffer(buffer, from, &self.page.0, offset, Some(bytes));
+    }
+}
+
+/// Records the dispatches of a batch's images.
+pub(super) struct Encoder<'a> {
+    pub(super) kernels: &'a Kernels,
+    /// The buffer that the first stage reads.
+    pub(super) source: &'a wgpu::Buffer,
+    /// 0, or the kernels' cached stage where the source is a page.
+    pub(super) first_stage: usize,
+    pub(super) target: &'a Target,
+    /// Gets the parameters, and uploads them before the submission.
+    pub(super) workspace: &'a mut Workspace,
+}
+
+fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
+    wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+        buffer,
+        offset: range.start,
+        size: NonZero::new(range.end - range.start),
+    })
+}
+
+fn whole(buffer: &wgpu::Buffer) -> wgpu::BindingResource<'_> {
+    bind(buffer, 0..buffer.size())
+}
+
+fn bind_group(kernels: &Kernels, resources: [wgpu::BindingResource<'_>; 4]) -> wgpu::BindGroup {
+    let entries: Vec<_> =
+        resources.into_iter().zip(0..).map(|(resource, binding)| wgpu::BindGroupEntry { binding, resource }).collect();
+    let gpu = kernels.gpu();
+    gpu.device().create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("gpufeed"),
+        layout: gpu.pipelines().bind_group_layout(gpu.device()),
+        entries: &entries,
+    })
+}
+
+/// Bytes of an image's result in f32.
+fn float_bytes(kernels: &Kernels, program: &Program) -> u64 {
+    let (width, height) = program.size();
+    u64::from(width) * u64::from(height) * u64::from(kernels.plan().channels()) * 4
+}
+
+impl Encoder<'_> {
+    /// Records the stages of `items`, in as many chunks as the bindings need.
+    pub(super) fn stages(&mut self, commands: &mut wgpu::CommandEncoder, items: &mut [Item<'_>]) -> Result<()> {
+        items.sort_by_key(|item| item.index);
+        let mut rest = &*items;
+        while let Some(first) = rest.first() {
+            let image = float_bytes(self.kernels, first.program);
+            let begin = first.index as u64 * image / ALIGNMENT * ALIGNMENT;
+            let (chunk, others) = rest.split_at(self.chunk_len(rest, begin)?);
+            self.chunk(commands, chunk, begin)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// The number of images, from the first of `items` on, that fit one dispatch whose output begins at byte `begin`.
+    fn chunk_len(&self, items: &[Item<'_>], begin: u64) -> Result<usize> {
+        let limit = self.kernels.gpu().caps().max_binding_bytes;
+        let capacity = self.workspace.intermediate_capacity();
+        let mut intermediate = 0;
+        for (before, item) in items.iter().enumerate() {
+            let image = float_bytes(self.kernels, item.program);
+            intermediate += intermediate_bytes(item.program);
+            let output = (item.index as u64 + 1) * image - begin;
+            if intermediate <= capacity && output <= limit && self.workspace.has_room(before + 1) {
+                continue;
+            }
+            if before > 0 {
+                return Ok(before);
+            }
+            return Err(ErrorKind::DoesNotFit {
+                what: "one image",
+                needed: intermediate.max(output),
+                limit: limit.min(capacity.max(image)),
+                whose: "a binding of this adapter",
+                setting: "the output size",
+            }
+            .into());
+        }
+        Ok(items.len())
+    }
+
+    /// Records the passes of images that one dispatch takes. Their output begins at byte `begin` of the batch.
+    fn chunk(&mut self, commands: &mut wgpu::CommandEncoder, items: &[Item<'_>], begin: u64) -> Result<()> {
+        let kernels = self.kernels;
+        let (last_stage, image) = (kernels.plan().stages().len() - 1, float_bytes(kernels, items[0].program));
+        let out = self.target.floats.as_ref().unwrap_or(&self.target.output);
+        let out_end = ((items[items.len() - 1].index as u64 + 1) * image).next_multiple_of(4);
+        let mut params = 0..0;
+        let mut written_stage = None;
+        for (number, (pass, pipeline)) in kernels.passes.iter().enumerate() {
+            let (stage, is_statistic) = match *pass {
+                Pass::Statistic { stage, .. } => (stage, true),
+                Pass::Stage { stage } => (stage, false),
+                Pass::Pack => continue,
+            };
+            if stage < self.first_stage {
+                continue;
+            }
+            if written_stage != Some(stage) {
+                let stages = (stage, self.first_stage);
+                params = self.workspace.write_params(|bytes| write_stage(kernels, items, stages, begin, bytes))?;
+                written_stage = Some(stage);
+            }
+            let workspace = &*self.workspace;
+            let read = if stage == self.first_stage { self.source } else { workspace.intermediate(stage - 1) };
+            let write = match (is_statistic, stage == last_stage) {
+                (true, _) => whole(workspace.dummy()),
+                (false, true) => bind(out, begin..out_end),
+                (false, false) => whole(workspace.intermediate(stage)),
+            };
+            let params = bind(workspace.params(), params.clone());
+            let group = bind_group(kernels, [whole(read), params, whole(workspace.statistics()), write]);
+            let [x, y, z] = workgroups(items, stage, is_statistic);
+            // A compute pass for each: timestamps are taken at the borders of compute passes.
+            let timestamp_writes = self.workspace.timing.pass(number);
+            let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes };
+            let mut compute = commands.begin_compute_pass(&descriptor);
+            compute.set_pipeline(pipeline);
+            compute.set_bind_group(0, &group, &[]);
+            compute.dispatch_workgroups(x, y, z);
+            drop(compute);
+            if !is_statistic && stage + 1 == kernels.cached_stage() {
+                cache_intermediates(commands, items, stage, self.workspace.intermediate(stage));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Records the conversion of a complete batch of `elements` from f32 to its type, where it has another.
+pub(super) fn pack(
+    commands: &mut wgpu::CommandEncoder,
+    kernels: &Kernels,
+    elements: u64,
+    target: &Target,
+    workspace: &mut Workspace,
+) {
+    let pack = kernels.passes.iter().enumerate().find(|(_, (pass, _))| *pass == Pass::Pack);
+    let (Some(floats), Some((number, (_, pipeline)))) = (&target.floats, pack) else {
+        return;
+    };
+    let per_word = if kernels.plan().output().dtype == DType::U8 { 4 } else { 2 };
+    let words = elements.div_ceil(per_word);
+    // Chunks of whole alignments on both sides, within the binding limit on the f32 side.
+    let limit = kernels.gpu().caps().max_binding_bytes;
+    let most = (limit / (4 * per_word)) / ALIGNMENT * ALIGNMENT;
+    let mut groups = Vec::new();
+    let mut begin = 0;
+    while begin < words {
+        let end = words.min(begin + most);
+        let group = bind_group(
+            kernels,
+            [
+                bind(floats, begin * per_word * 4..(end * per_word * 4).min(elements * 4)),
+                whole(workspace.params()),
+                whole(workspace.statistics()),
+                bind(&target.output, begin * 4..end * 4),
+            ],
+        );
+        groups.push((group, end - begin));
+        begin = end;
+    }
+    let timestamp_writes = workspace.timing.pass(number);
+    let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed pack"), timestamp_writes };
+    let mut compute = commands.begin_compute_pass(&descriptor);
+    compute.set_pipeline(pipeline);
+    for (group, words) in groups {
+        let [x, y, z] = pack_workgroups(words);
+        compute.set_bind_group(0, &group, &[]);
+        compute.dispatch_workgroups(x, y, z);
+    }
+}
+
+/// Appends the parameters of `stage` for every item.
+pub(super) fn write_stage(
+    kernels: &Kernels,
+    items: &[Item<'_>],
+    (stage, first_stage): (usize, usize),
+    begin: u64,
+    bytes: &mut Vec<u8>,
+) {
+    let stages = kernels.plan().stages();
+    let (is_last, max_steps) = (stage + 1 == stages.len(), stages[stage].steps);
+    // Intermediates lie one after the other, in the order of the items.
+    let (mut read_at, mut write_at) = (0, 0);
+    for (number, item) in (0..).zip(items) {
+        let program = &item.program.stages[stage];
+        let (width, height) = program.sampling.size();
+        let pixels = if stage == first_stage {
+            item.pixels
+        } else {
+            let (width, height) = item.program.stages[stage - 1].sampling.size();
+            let pixels = PixelsAt { offset: read_at, stride: width, float: true };
+            read_at += width * height;
+            pixels
+        };
+        let image = float_bytes(kernels, item.program);
+        let target = if is_last { ((item.index as u64 * image - begin) / 4) as u32 } else { write_at };
+        write_at += width * height;
+        let mut image = Image::new(program, pixels, target, number);
+        if stage == 0 && pixels.float {
+            // In the first stage the strip kernel reads bytes alone.
+            image.strip = 0;
+        }
+        image.write(&program.steps, max_steps, bytes);
+    }
+}
+
+/// Records the copies of a stage's results to the cache: they lie one after the other.
+fn cache_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], stage: usize, from: &wgpu::Buffer) {
+    let mut at = 0;
+    for item in items {
+        if let Some(to_cache) = &item.to_cache {
+            to_cache.copy(encoder, from, at);
+        }
+        let (width, height) = item.program.stages[stage].sampling.size();
+        at += 16 * u64::from(width) * u64::from(height);
+    }
+}
+
+/// The dispatch that packs `words` words.
+pub(super) fn pack_workgroups(words: u64) -> [u32; 3] {
+    let groups = words.div_ceil(256);
+    let across = groups.min(32_768);
+    [across as u32, groups.div_ceil(across) as u32, 1]
+}
+
+/// The dispatch of a stage or of one of its statistics.
+pub(super) fn workgroups(items: &[Item<'_>], stage: usize, is_statistic: bool) -> [u32; 3] {
+    let largest = |side: fn((u32, u32)) -> u32| {
+        items.iter().map(|item| side(item.program.stages[stage].sampling.size())).max().unwrap_or(1)
+    };
+    let (x, y) = (largest(|(w, _)| w).div_ceil(GROUP.0), largest(|(_, h)| h).div_ceil(GROUP.1 * ROWS));
+    let (x, y) = if is_statistic { (PARTIALS, 1) } else { (x, y) };
+    [x, y, items.len() as u32]
+}

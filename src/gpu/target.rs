@@ -1,0 +1,60 @@
+//! The buffers that a batch is written to.
+
+use super::Gpu;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{DType, Plan};
+
+/// The buffers of a batch.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The batch in its own type.
+    pub(crate) output: wgpu::Buffer,
+    /// The batch in f32, where the output has another type; it is packed from here when the batch is complete.
+    pub(crate) floats: Option<wgpu::Buffer>,
+}
+
+impl Target {
+    /// Buffers for a batch of `bytes` bytes.
+    pub(crate) fn new(gpu: &Gpu, plan: &Plan, bytes: u64) -> Result<Target> {
+        let floats = float_scratch_bytes(plan, bytes);
+        Ok(Target {
+            output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?,
+            floats: (floats > 0).then(|| gpu.storage("gpufeed batch in f32", floats)).transpose()?,
+        })
+    }
+
+    /// A buffer alone, for batches that arrive in their own type.
+    pub(crate) fn plain(gpu: &Gpu, bytes: u64) -> Result<Target> {
+        Ok(Target { output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?, floats: None })
+    }
+
+    /// Bytes of GPU memory of a target.
+    pub(crate) fn bytes_for(plan: &Plan, bytes: u64) -> u64 {
+        bytes.next_multiple_of(4) + float_scratch_bytes(plan, bytes)
+    }
+}
+
+/// Bytes of the f32 version of a batch of `bytes` bytes; 0 where the batch is f32 itself.
+fn float_scratch_bytes(plan: &Plan, bytes: u64) -> u64 {
+    match plan.output().dtype {
+        DType::F32 => 0,
+        dtype => bytes / dtype.bytes() as u64 * 4,
+    }
+}
+
+/// An error if a batch of `bytes` bytes exceeds the adapter's largest buffer.
+pub(crate) fn check_batch(gpu: &Gpu, bytes: u64) -> Result<()> {
+    let limit = gpu.caps().max_buffer_bytes;
+    if bytes > limit {
+        let error: Error = ErrorKind::DoesNotFit {
+            what: "a batch",
+            needed: bytes,
+            limit,
+            whose: "the largest buffer of this adapter",
+            setting: "batch_size or the output size",
+        }
+        .into();
+        return Err(error);
+    }
+    Ok(())
+}
