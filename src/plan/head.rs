@@ -9,6 +9,7 @@
 use super::program::{Program, StageProgram};
 use super::sampling::{Filter, Sampling};
 use super::{Plan, fuse};
+use crate::color::Facts;
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::transforms::{Effect, PaddingMode, Params};
@@ -155,7 +156,7 @@ impl Plan {
     }
 }
 
-/// Whether nothing but levels of a byte comes out where nothing else went in.
+/// Tells whether nothing but levels of a byte comes out where nothing else went in.
 fn keeps_levels(effect: Effect) -> bool {
     match effect {
         Effect::Never | Effect::Crop | Effect::Flip => true,
@@ -164,7 +165,9 @@ fn keeps_levels(effect: Effect) -> bool {
         }
         Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
         Effect::Pad { .. } => true,
-        _ => false,
+        Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
+            effect.opcodes().all(|opcode| Facts::of(opcode).keeps_levels)
+        }
     }
 }
 
@@ -174,12 +177,11 @@ fn is_level(value: f32) -> bool {
     (f32::from(byte) * (1.0 / 255.0)).to_bits() == value.to_bits()
 }
 
-/// Whether values below 0 or above 1 may come out where none went in.
+/// Tells whether values below 0 or above 1 may come out where none went in.
 fn leaves_range(effect: Effect) -> bool {
     match effect {
-        Effect::Normalize | Effect::Custom | Effect::Erase(_) => true,
         Effect::Pad { fill, .. } => fill.iter().any(|value| !(0.0..=1.0).contains(value)),
-        _ => false,
+        _ => effect.opcodes().any(|opcode| Facts::of(opcode).leaves_range),
     }
 }
 

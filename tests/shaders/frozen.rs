@@ -3,7 +3,7 @@
 
 use super::opcodes;
 use super::translate::spirv;
-use gpufeed::internals::shaders::{COLORS, Colors, Frame, Source, Target, Variant, cached, opcode, passes, validate};
+use gpufeed::internals::shaders::{Colors, Frame, STEPS, Source, Target, Variant, cached, opcode, passes, validate};
 use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::frozen;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ fn is_usual(frame: &Frame) -> bool {
         && frame.statistics < 2
 }
 
-/// What texts that share a hash have in common.
+/// The name that texts with a common hash share.
 fn group(variant: &Variant) -> String {
     let (frame, colors) = match variant {
         Variant::Pack(dtype) => return format!("packing, {dtype:?}"),
@@ -31,8 +31,8 @@ fn color_group(Colors { opcodes, .. }: &Colors) -> String {
     match opcodes.as_slice() {
         [] => "colour steps, none".to_owned(),
         [one] => {
-            let (_, name, _) = COLORS.iter().find(|(opcode, ..)| opcode == one).expect("a built-in step");
-            format!("colour step {name}")
+            let step = STEPS.iter().find(|step| step.opcode == *one).expect("a built-in step");
+            format!("colour step {}", step.name)
         }
         several if several.contains(&opcode::CONTRAST) => {
             format!("colour steps, {:2} with contrast", several.len())
