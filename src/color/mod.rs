@@ -4,6 +4,7 @@
 //! Transforms name a step by its opcode. `plan/` reads in the table how a step is fused, cached and written into a
 //! shader, `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
 
+mod adjust_gamma;
 mod brightness;
 mod contrast;
 mod divide;
@@ -119,6 +120,7 @@ color_steps! {
     PERMUTE_CHANNELS = 11,  permute_channels:  [keeps_levels];
     ERASE = 12,             erase:             [placed, leaves_range];
     NOISE = 13,             noise:             [placed, leaves_range, slow];
+    ADJUST_GAMMA = 14,      adjust_gamma:      [per_channel, slow];
 }
 
 impl Facts {

@@ -196,6 +196,7 @@ fn every_step() -> Vec<Step> {
         Op::PermuteChannels { permutation: [1, 2, 0] },
         erase(Erased::Color([-1.3, 0.65, 2.1])),
         erase(Erased::Noise { key: [1, 2] }),
+        Op::AdjustGamma { gamma: 0.6, gain: 1.2 },
     ];
     let plan = Plan::fixed(3, &ops, &Output::default()).unwrap();
     let params = plan.make_params(64, 8, &Key::default()).unwrap();

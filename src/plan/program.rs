@@ -147,6 +147,8 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
             finite(&[factor])
         }
         Op::Solarize { threshold } => finite(&[threshold]),
+        Op::AdjustGamma { gamma, .. } if gamma < 0.0 => Err("a gamma >= 0 works".to_owned()),
+        Op::AdjustGamma { gamma, gain } => finite(&[gamma, gain]),
         Op::Posterize { bits: 0..=8 } => Ok(()),
         Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
         Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
@@ -185,6 +187,11 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
         Op::Invert => step(opcode::INVERT, 0, [0.0; 3]),
         Op::Solarize { threshold } => step(opcode::SOLARIZE, 0, [threshold; 3]),
+        Op::AdjustGamma { gamma, gain } => {
+            // torchvision clamps where it multiplies.
+            let most = if gain == 1.0 { f32::MAX } else { 1.0 };
+            step(opcode::ADJUST_GAMMA, 0, [gamma, gain, most]);
+        }
         Op::Posterize { bits } => {
             let levels = (1u32 << bits) as f32;
             step(opcode::POSTERIZE, 0, [levels, levels - 1.0, 1.0 / levels]);

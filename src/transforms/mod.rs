@@ -6,6 +6,7 @@
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
+mod adjust_gamma;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
@@ -29,6 +30,7 @@ mod resize;
 pub(crate) mod snippet;
 
 pub use crate::random::key::Key;
+pub use adjust_gamma::AdjustGamma;
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
@@ -194,6 +196,7 @@ macro_rules! transforms {
 }
 
 transforms!(
+    AdjustGamma,
     CenterCrop,
     ColorJitter,
     CustomColor,

@@ -161,6 +161,13 @@ pub enum Op {
         /// Usually in \[0, 1\].
         threshold: f32,
     },
+    /// `gain · max(x, 0) ^ gamma`, clamped unless the gain is 1.
+    AdjustGamma {
+        /// ≥ 0; 1 changes nothing.
+        gamma: f32,
+        /// 1 changes nothing.
+        gain: f32,
+    },
     /// `clamp(floor(x · L), 0, L - 1) / L` with L = 2^bits.
     Posterize {
         /// 0 to 8.
@@ -213,6 +220,7 @@ impl Op {
             Op::Hue { .. } => Effect::Color(opcode::HUE),
             Op::Invert => Effect::Color(opcode::INVERT),
             Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
+            Op::AdjustGamma { .. } => Effect::Color(opcode::ADJUST_GAMMA),
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
             Op::Custom { .. } => Effect::Custom,

@@ -63,7 +63,7 @@ impl Rows {
         Ok(Rows { source, cursor, loader, keep_bytes: false })
     }
 
-    /// Whether draws have their bytes beside their pictures.
+    /// Keeps the bytes of draws beside their pictures, if `keep_bytes`.
     pub(super) fn keep_bytes(self, keep_bytes: bool) -> Self {
         Rows { keep_bytes, ..self }
     }
@@ -166,7 +166,7 @@ pub(super) fn check_memory(
     crate::room::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
 }
 
-/// What an op did, in a few words; `None` for what the sheet's head says once.
+/// A few words for what an op did; `None` for what the sheet's head says once.
 pub(super) fn words(op: &Op) -> Option<String> {
     let text = match op {
         Op::Normalize { .. } => return None,
@@ -185,6 +185,8 @@ pub(super) fn words(op: &Op) -> Option<String> {
         Op::Grayscale { .. } => "gray".to_owned(),
         Op::Invert => "invert".to_owned(),
         Op::Solarize { threshold } => format!("solarize {threshold:.2}"),
+        Op::AdjustGamma { gamma, gain: 1.0 } => format!("gamma {gamma:.2}"),
+        Op::AdjustGamma { gamma, gain } => format!("gamma {gamma:.2}, gain {gain:.2}"),
         Op::Posterize { bits } => format!("posterize {bits} bits"),
         Op::PermuteChannels { permutation } => {
             let names = permutation.map(|channel| ["R", "G", "B"].get(channel as usize).copied().unwrap_or("?"));
