@@ -14,17 +14,18 @@ pub mod regular_file {
 
 /// The shaders that plans can ask for, for the tests that see all of them.
 pub mod shaders {
+    use crate::color::Step;
+    pub use crate::color::{ColorStep, STEPS};
     use crate::plan::Plan;
     use crate::plan::params::Image;
     use crate::plan::pass::Pass;
     pub use crate::plan::pass::{Colors, Frame, Source, Target, Variant};
-    use crate::plan::program::Step;
     use crate::plan::sampling::Axis;
     use crate::plan::split::{CacheMemory, Executor, Split};
-    pub use crate::plan::wgsl::{COLORS, FILTERS, UNROLLED_STEPS, validate};
+    pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
-        pub const CONTRAST: u32 = crate::transforms::opcode::CONTRAST;
-        pub const HUE: u32 = crate::transforms::opcode::HUE;
+        pub const CONTRAST: u32 = crate::color::opcode::CONTRAST;
+        pub const HUE: u32 = crate::color::opcode::HUE;
     }
 
     /// The passes of a plan: their names, and the facts that their texts are made of.

@@ -86,6 +86,7 @@
 //! names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the differences.
 
 mod backend;
+mod color;
 mod cpu;
 pub mod dataset;
 pub mod decode;

@@ -1,5 +1,5 @@
 // Standard normal numbers over a rectangle: Philox4x32-10 (Salmon et al., SC 2011), then the normal quantile. The counter
-// is the place in the rectangle, so the numbers depend on the key alone. The Rust twin is `src/cpu/noise.rs`.
+// is the place in the rectangle, so the numbers depend on the key alone. The Rust twin is `src/color/noise.rs`.
 
 // The upper halves of 32-bit products, from 16-bit parts: WGSL has no such instruction.
 fn multiply_high(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {

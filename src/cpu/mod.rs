@@ -1,23 +1,22 @@
 //! The plan in native code: for machines without a usable GPU, for software adapters, and for images that
 //! `plan/cpu_fallback.rs` takes off the GPU.
 //!
-//! The same programs as `gpu/` runs, an image at a time: `resample` (or `unscaled`) turns source rows into output rows,
-//! `color` runs the steps on them while they are in the first-level cache, `store` writes them in the output's layout
-//! and type.
+//! It runs the programs that `gpu/` runs, an image at a time: `resample` (or `unscaled`) turns source rows into output
+//! rows, `color` runs the steps on them (by the native code of `../color/`) while they are in the first-level cache,
+//! `store` writes them in the output's layout and type.
 
 mod color;
 pub(crate) mod measure;
-mod noise;
 pub(crate) mod prefix;
 mod resample;
 mod store;
 mod unscaled;
 
+use crate::color::Step;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
-use crate::plan::program::{Program, StageProgram, Step};
+use crate::plan::program::{Program, StageProgram};
 use crate::plan::{DType, Layout, Plan};
-use crate::transforms::opcode;
 use resample::Table;
 use unscaled::Unscaled;
 
@@ -205,10 +204,10 @@ fn run_stage(
         }
         done = keep.then_some(until);
     };
-    for (i, contrast) in steps.iter().enumerate().filter(|(_, step)| step.opcode == opcode::CONTRAST) {
+    for (i, step) in steps.iter().enumerate().filter(|(_, step)| step.facts().needs_mean) {
         // Sums of rows, in f64: the mean of a large image keeps its last bits, in the same order every time.
         let mut sum = 0.0f64;
-        pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, contrast.integers[2] == 1)));
+        pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, step.integers[2] == 1)));
         means[i] = (sum / (width * height) as f64) as f32;
     }
     pass(steps.len(), means, sink);
@@ -224,7 +223,9 @@ fn in_place<'a>(
     let (channels, output) = (plan.channels(), plan.output());
     let planes = match channels {
         3 => true,
-        _ => plan.input_channels() == 1 && unscaled.is_gray() && stage.steps.iter().all(color::is_alike),
+        _ => {
+            plan.input_channels() == 1 && unscaled.is_gray() && stage.steps.iter().all(|step| step.facts().per_channel)
+        }
     };
     let fits = (output.dtype, output.layout) == (DType::F32, Layout::Nchw) && out.len() <= TOGETHER * size_of::<f32>();
     if !(planes && fits) || stage.steps.iter().any(by_rows) {
@@ -236,19 +237,18 @@ fn in_place<'a>(
 /// Floats of the rows that are done at once: 16 KiB, half of a first-level cache.
 const TOGETHER: usize = 4 << 10;
 
-/// Whether a step must see one row at a time.
+/// Tells whether a step must see one row at a time: where it is, or to add it up.
 fn by_rows(step: &Step) -> bool {
-    matches!(step.opcode, opcode::CONTRAST | opcode::ERASE | opcode::NOISE)
+    step.facts().placed || step.facts().needs_mean
 }
 
-/// Whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the steps before
-/// it: that stays in the first-level cache, where an image of rows does not. Hue and noise take longer than keeping them,
-/// and what a custom step takes is not known.
+/// Tells whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the
+/// steps before it: that stays in the first-level cache, where an image of rows does not. A slow step takes longer than
+/// keeping the rows.
 fn cheap_to_repeat(steps: &[Step]) -> bool {
-    let mut contrasts = (0..steps.len()).filter(|&i| steps[i].opcode == opcode::CONTRAST);
-    let first = contrasts.next().unwrap_or(0);
-    contrasts.next().is_none()
-        && steps[..first].iter().all(|step| !matches!(step.opcode, opcode::HUE | opcode::NOISE | opcode::CUSTOM..))
+    let mut with_mean = (0..steps.len()).filter(|&i| steps[i].facts().needs_mean);
+    let first = with_mean.next().unwrap_or(0);
+    with_mean.next().is_none() && steps[..first].iter().all(|step| !step.facts().slow)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! The executor against itself: pixels of every kind, with tables and without, in rows and in place.
+//! The executor against itself: pixels of every kind, with tables and without, in rows and in place. The native code of
+//! the colour steps against the facts of their rows.
 
 use super::*;
+use crate::color::{ColorStep, Facts, Row, STEPS};
 use crate::plan::Output;
 use crate::transforms::*;
 
@@ -83,7 +85,7 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
             let params = plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
             let program = plan.program(&params).unwrap();
             let len = plan.image_bytes(program.size());
-            // What is not aligned for floats is written row by row.
+            // Memory that is not aligned for floats is written row by row.
             let mut both = vec![0u32; len / 2 + 1];
             let both: &mut [u8] = bytemuck::cast_slice_mut(&mut both);
             let (aligned, rest) = both.split_at_mut(len);
@@ -175,5 +177,62 @@ fn what_is_mixed_or_repeated_needs_the_tables() {
         let params = plan.make_params(SIZE.0, SIZE.1, &Key::default()).unwrap();
         let sampling = plan.program(&params).unwrap().stages[0].sampling;
         assert!(Unscaled::new(&sampling, pixels(&data, 3)).is_none(), "{list:?}");
+    }
+}
+
+/// Every step, with numbers that show its facts.
+fn every_step() -> Vec<Step> {
+    let erase = |value| Op::Erase { top: 2, left: 1, height: 3, width: 9, value };
+    let ops = [
+        Op::Brightness { factor: 1.7 },
+        Op::Contrast { factor: 0.4 },
+        Op::Saturation { factor: 1.6 },
+        Op::Hue { factor: 0.2 },
+        Op::Grayscale { channels: 3 },
+        Op::Normalize { mean: [0.4, 0.5, 0.6], std: [0.2, 0.3, 0.7] },
+        Op::Invert,
+        Op::Solarize { threshold: 0.5 },
+        Op::Posterize { bits: 3 },
+        Op::PermuteChannels { permutation: [1, 2, 0] },
+        erase(Erased::Color([-1.3, 0.65, 2.1])),
+        erase(Erased::Noise { key: [1, 2] }),
+        Op::AdjustGamma { gamma: 0.6, gain: 1.2 },
+    ];
+    let plan = Plan::fixed(3, &ops, &Output::default()).unwrap();
+    let params = plan.make_params(64, 8, &Key::default()).unwrap();
+    plan.program(&params).unwrap().stages.into_iter().flat_map(|stage| stage.steps).collect()
+}
+
+fn level(byte: u8) -> f32 {
+    f32::from(byte) * (1.0 / 255.0)
+}
+
+/// The bits that a step makes of `pixels`.
+fn result(step: &Step, row: Row, pixels: &[f32]) -> Vec<u32> {
+    let mut planes = pixels.to_vec();
+    (ColorStep::of(step.opcode).unwrap().native)(step, row, &mut planes);
+    planes.into_iter().map(f32::to_bits).collect()
+}
+
+#[test]
+fn the_facts_of_a_row_are_those_of_its_native_code() {
+    let steps = every_step();
+    let opcodes: Vec<u32> = steps.iter().map(|step| step.opcode).collect();
+    assert_eq!(opcodes, STEPS.iter().map(|row| row.opcode).collect::<Vec<_>>(), "a step is missing here");
+    let pixels: Vec<f32> = (0..3 * 64).map(|i| level(((i * 7919) >> 3) as u8)).collect();
+    let levels: Vec<u32> = (0..=255).map(|byte| level(byte).to_bits()).collect();
+    for step in &steps {
+        let row = Row { y: 3, channels: 3, mean: 0.25 };
+        let seen = result(step, row, &pixels);
+        let found = Facts {
+            per_channel: result(step, Row { channels: 1, ..row }, &pixels[..64]) == seen[..64],
+            placed: result(step, Row { y: 6, ..row }, &pixels) != seen,
+            needs_mean: result(step, Row { mean: 0.75, ..row }, &pixels) != seen,
+            leaves_range: seen.iter().any(|&bits| !(0.0..=1.0).contains(&f32::from_bits(bits))),
+            keeps_levels: seen.iter().all(|bits| levels.contains(bits)),
+            // Time alone shows it.
+            slow: step.facts().slow,
+        };
+        assert_eq!(found, step.facts(), "{}", ColorStep::of(step.opcode).unwrap().name);
     }
 }

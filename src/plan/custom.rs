@@ -1,8 +1,9 @@
 //! Users' own colour steps in a plan: their place in a pass's text, and their native twins for the CPU executor.
 
 use super::Plan;
+use crate::color::opcode;
+use crate::transforms::CustomColor;
 use crate::transforms::snippet::renamed;
-use crate::transforms::{CustomColor, opcode};
 use std::collections::BTreeMap;
 
 impl Plan {

@@ -4,6 +4,7 @@
 //! doing one after the other gives, whatever is drawn; else it opens a new stage, which reads the old one's result
 //! through an f32 intermediate. The rules are those of [`Stage::absorb`].
 
+use crate::color::Facts;
 use crate::transforms::{Effect, PaddingMode, Slot};
 
 /// Where an op goes.
@@ -32,8 +33,8 @@ pub(crate) struct Stage {
     /// Statistics at most.
     pub(crate) statistics: u16,
     resized: bool,
-    /// Something may be erased: its rectangle is in pixels of this stage's result.
-    erased: bool,
+    /// A step must know where its pixel lies, and counts in pixels of this stage's result.
+    placed: bool,
     /// The border at the current level, and whether a crop came after it.
     border: Option<((PaddingMode, [f32; 3]), bool)>,
 }
@@ -43,8 +44,8 @@ impl Stage {
     fn absorb(&mut self, effect: Effect) -> bool {
         match effect {
             Effect::Never => {}
-            Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.erased => return false,
-            // Contrast looks at the whole image: what is cut off later counts in its mean. Other colour steps are
+            Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
+            // A mean is that of the whole image: pixels that are cut off later count in it. Other colour steps are
             // pointwise and commute.
             Effect::Crop if self.statistics > 0 => return false,
             Effect::Crop => {
@@ -72,17 +73,13 @@ impl Stage {
                 self.border = None;
             }
             Effect::Flip => {}
-            Effect::Color(_) | Effect::Custom | Effect::Channels(_) => self.steps += 1,
-            Effect::Erase(_) => {
-                self.steps += 1;
-                self.erased = true;
+            Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
+                for facts in effect.opcodes().map(Facts::of) {
+                    self.steps += 1;
+                    self.statistics += u16::from(facts.needs_mean);
+                    self.placed |= facts.placed;
+                }
             }
-            Effect::Contrast => {
-                self.steps += 1;
-                self.statistics += 1;
-            }
-            // Subtract and divide: two steps, in torchvision's order.
-            Effect::Normalize => self.steps += 2,
         }
         true
     }

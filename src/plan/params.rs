@@ -1,7 +1,8 @@
 //! A stage's program as the shaders read it: plain old data whose layout a test compares with naga's.
 
-use super::program::{StageProgram, Step};
+use super::program::StageProgram;
 use super::sampling::{Axis, Border};
+use crate::color::Step;
 use crate::transforms::PaddingMode;
 use bytemuck::{Pod, Zeroable};
 

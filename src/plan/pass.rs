@@ -2,7 +2,8 @@
 
 use super::sampling::Filter;
 use super::{DType, Layout, Plan};
-use crate::transforms::{Effect, opcode};
+use crate::color::opcode;
+use crate::transforms::Effect;
 
 /// One dispatch of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,13 +72,7 @@ impl Plan {
     fn opcodes(&self, stage: usize) -> Vec<u32> {
         let mut found = Vec::new();
         for (slot, _) in self.slots.iter().zip(&self.places).filter(|(_, place)| usize::from(place.stage) == stage) {
-            match slot.effect {
-                Effect::Contrast => found.push(opcode::CONTRAST),
-                Effect::Channels(_) => found.push(opcode::GRAYSCALE),
-                Effect::Normalize => found.extend([opcode::SUBTRACT, opcode::DIVIDE]),
-                Effect::Color(opcode) | Effect::Erase(opcode) => found.push(opcode),
-                _ => {}
-            }
+            found.extend(slot.effect.opcodes().filter(|&opcode| opcode != opcode::CUSTOM));
         }
         found.extend(self.custom_opcodes(stage));
         found.sort_unstable();
@@ -85,7 +80,7 @@ impl Plan {
         found
     }
 
-    /// What images of `stage` may need, in the order of `wgsl::FILTERS`.
+    /// The filters that images of `stage` may need, in the order of `wgsl::FILTERS`.
     fn filters(&self, stage: usize) -> [bool; 5] {
         let effects = || {
             let of_stage =

@@ -3,23 +3,10 @@
 use super::Plan;
 use super::fuse::Place;
 use super::sampling::{Border, Composer, Filter, Sampling};
+use crate::color::{Step, opcode};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
-use crate::transforms::{Effect, Erased, Op, Params, ParamsOp, opcode};
-use bytemuck::{Pod, Zeroable};
-
-/// A colour step; the layout is `Step` of `shaders/prelude.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub(crate) struct Step {
-    /// An [`opcode`].
-    pub(crate) opcode: u32,
-    /// Contrast: which statistic of the stage, 0, and 1 where the image has one channel. Noise: its key, and the same.
-    /// Erase: the colour's bits. Otherwise as for contrast, with statistic 0.
-    pub(crate) integers: [u32; 3],
-    /// The step's numbers. Erase and noise: left, top, right, bottom.
-    pub(crate) value: [f32; 4],
-}
+use crate::transforms::{Effect, Erased, Op, Params, ParamsOp};
 
 /// One stage of one image.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +16,13 @@ pub(crate) struct StageProgram {
 }
 
 impl StageProgram {
-    /// Whether this image has a contrast step.
+    /// Tells whether a step of this image needs a mean.
     pub(crate) fn needs_mean(&self) -> bool {
-        self.steps.iter().any(|step| step.opcode == opcode::CONTRAST)
+        self.steps.iter().any(|step| step.facts().needs_mean)
     }
 }
 
-/// What one image goes through, stage by stage.
+/// The stages that one image goes through.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
     pub(crate) stages: Vec<StageProgram>,
@@ -56,7 +43,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The same for the first ops of a list, whatever size comes out.
+    /// Composes the first ops of a list, whatever size comes out.
     pub(super) fn compose_ops(plan: &Plan, (width, height): (u32, u32), ops: &[ParamsOp]) -> Result<Program> {
         let bad = |reason: String| Error::argument("params", reason);
         if width == 0 || height == 0 {
@@ -99,7 +86,7 @@ impl Program {
         self.stages.first().map_or(Scale::Full, |stage| Scale::within(stage.sampling.reduction()))
     }
 
-    /// The same for an image that was decoded at a scale: only what the first stage reads changes.
+    /// The program for an image that was decoded at a scale: the first stage reads other pixels, nothing else changes.
     pub(crate) fn scaled_down(mut self, to: &Scaled) -> Self {
         if let Some(first) = self.stages.first_mut() {
             first.sampling = first.sampling.scaled_down(to);
@@ -113,7 +100,7 @@ impl Program {
         Program { stages: vec![stage; stages] }
     }
 
-    /// The same for an image of which only `region` is there.
+    /// The program for an image of which only `region` is there.
     pub(crate) fn relative_to(mut self, region: Rect) -> Self {
         if let Some(first) = self.stages.first_mut() {
             first.sampling = first.sampling.relative_to(region);
@@ -165,6 +152,8 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
             finite(&[factor])
         }
         Op::Solarize { threshold } => finite(&[threshold]),
+        Op::AdjustGamma { gamma, .. } if gamma < 0.0 => Err("a gamma >= 0 works".to_owned()),
+        Op::AdjustGamma { gamma, gain } => finite(&[gamma, gain]),
         Op::Posterize { bits: 0..=8 } => Ok(()),
         Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
         Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
@@ -203,6 +192,11 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
         Op::Invert => step(opcode::INVERT, 0, [0.0; 3]),
         Op::Solarize { threshold } => step(opcode::SOLARIZE, 0, [threshold; 3]),
+        Op::AdjustGamma { gamma, gain } => {
+            // torchvision clamps where it multiplies.
+            let most = if gain == 1.0 { f32::MAX } else { 1.0 };
+            step(opcode::ADJUST_GAMMA, 0, [gamma, gain, most]);
+        }
         Op::Posterize { bits } => {
             let levels = (1u32 << bits) as f32;
             step(opcode::POSTERIZE, 0, [levels, levels - 1.0, 1.0 / levels]);

@@ -13,6 +13,7 @@ use super::cpu_fallback::INTERMEDIATE_BYTES;
 use super::program::{Program, StageProgram};
 use super::sampling::{Filter, Sampling};
 use super::{Plan, fuse};
+use crate::color::Facts;
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::transforms::{Effect, PaddingMode, Params};
@@ -208,7 +209,9 @@ fn keeps_levels(effect: Effect) -> bool {
         }
         Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
         Effect::Pad { .. } => true,
-        _ => false,
+        Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
+            effect.opcodes().all(|opcode| Facts::of(opcode).keeps_levels)
+        }
     }
 }
 
@@ -221,9 +224,8 @@ fn is_level(value: f32) -> bool {
 /// True if values below 0 or above 1 may come out where none go in.
 fn leaves_range(effect: Effect) -> bool {
     match effect {
-        Effect::Normalize | Effect::Custom | Effect::Erase(_) => true,
         Effect::Pad { fill, .. } => fill.iter().any(|value| !(0.0..=1.0).contains(value)),
-        _ => false,
+        _ => effect.opcodes().any(|opcode| Facts::of(opcode).leaves_range),
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::pass::{Colors, Frame, Source, Target, Variant};
 use super::{DType, custom};
+use crate::color::{Facts, STEPS, opcode};
 use crate::error::{ErrorKind, Result};
-use crate::transforms::opcode;
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
@@ -19,26 +19,6 @@ macro_rules! shader {
         include_str!(concat!("../../shaders/", $path, ".wgsl"))
     };
 }
-
-/// Opcode, the function's name and its file.
-pub const COLORS: [(u32, &str, &str); 13] = [
-    (opcode::BRIGHTNESS, "brightness", shader!("color/brightness")),
-    (opcode::CONTRAST, "contrast", shader!("color/contrast")),
-    (opcode::SATURATION, "saturation", shader!("color/saturation")),
-    (opcode::HUE, "hue", shader!("color/hue")),
-    (opcode::GRAYSCALE, "grayscale", shader!("color/grayscale")),
-    (opcode::SUBTRACT, "subtract", shader!("color/subtract")),
-    (opcode::DIVIDE, "divide", shader!("color/divide")),
-    (opcode::INVERT, "invert", shader!("color/invert")),
-    (opcode::SOLARIZE, "solarize", shader!("color/solarize")),
-    (opcode::POSTERIZE, "posterize", shader!("color/posterize")),
-    (opcode::PERMUTE_CHANNELS, "permute_channels", shader!("color/permute_channels")),
-    (opcode::ERASE, "erase", shader!("color/erase")),
-    (opcode::NOISE, "noise", shader!("color/noise")),
-];
-
-/// The steps that look at where their pixel lies; their files need `color/rectangle`.
-const PLACED: [u32; 2] = [opcode::ERASE, opcode::NOISE];
 
 /// The constants that say what a stage can need; the driver folds the rest away.
 pub const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
@@ -80,10 +60,11 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
         if frame.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
         shader!("color/luma"),
     ];
-    if colors.opcodes.iter().any(|opcode| PLACED.contains(opcode)) {
+    // The files of placed steps call its function.
+    if colors.opcodes.iter().any(|&opcode| Facts::of(opcode).placed) {
         files.push(shader!("color/rectangle"));
     }
-    files.extend(COLORS.iter().filter(|(opcode, ..)| colors.opcodes.contains(opcode)).map(|(.., file)| *file));
+    files.extend(STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
     text.push_str(&files.join("\n"));
     text.push_str(&colors.functions);
     text.push_str(&color_calls(&colors.opcodes, colors.steps));
@@ -118,9 +99,9 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut cases = String::new();
     let customs = opcodes.iter().filter(|&&opcode| opcode >= opcode::CUSTOM);
     let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
-    let built_in = COLORS.iter().filter(|(opcode, ..)| opcodes.contains(opcode));
-    for (opcode, name) in built_in.map(|&(opcode, name, _)| (opcode, name.to_owned())).chain(customs) {
-        let place = if PLACED.contains(&opcode) { ", x, y" } else { "" };
+    let built_in = STEPS.iter().filter(|step| opcodes.contains(&step.opcode));
+    for (opcode, name) in built_in.map(|step| (step.opcode, step.name.to_owned())).chain(customs) {
+        let place = if Facts::of(opcode).placed { ", x, y" } else { "" };
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step{place});\n        }}\n");
         cases.push_str(&case);
     }
@@ -176,9 +157,9 @@ pub fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::color::Step;
     use crate::plan::params::Image;
     use crate::plan::pass::Pass;
-    use crate::plan::program::Step;
     use crate::plan::sampling::Axis;
     use crate::plan::{Layout, Output, Plan};
     use crate::transforms::*;
@@ -262,7 +243,7 @@ mod tests {
             let plan = Plan::compile(list, &Output::default()).unwrap();
             let text = plan.shader(Pass::Stage { stage: 0 });
             let called = |name: &&str| text.contains(&format!("return {name}(value, step"));
-            COLORS.iter().map(|(_, name, _)| *name).filter(called).collect()
+            STEPS.iter().map(|step| step.name).filter(called).collect()
         };
         assert_eq!(held(&[RandomGrayscale::new(0.2).into()]), ["grayscale"]);
         assert_eq!(held(&[RandomErasing::default().into()]), ["erase"]);

@@ -1,9 +1,9 @@
-//! What each key of a `[[transform]]` table may be, for errors about values of a wrong type. Values of the right type are
-//! checked by the operators themselves.
+//! The values that each key of a `[[transform]]` table takes, for errors about values of a wrong type. The operators
+//! themselves check values of the right type.
 
 use crate::transforms::params::MAX_SIDE;
 
-/// What works for `key` of the operator `transform`.
+/// The values that work for `key` of the operator `transform`.
 pub(super) fn works(transform: &str, key: &str) -> Option<String> {
     let text = match (transform, key) {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
@@ -24,6 +24,8 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         }
         (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works".to_owned(),
         (_, "threshold") => "0 to 1 work".to_owned(),
+        (_, "gamma") => "a finite number >= 0 works".to_owned(),
+        (_, "gain") => "a finite number works".to_owned(),
         (_, "bits") => "0 to 8 work".to_owned(),
         (_, "num_output_channels") => "1 and 3 work".to_owned(),
         (_, "mean" | "fill") => "three finite numbers work".to_owned(),
@@ -39,14 +41,15 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
 mod tests {
     use super::works;
     use crate::transforms::{
-        CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation, RandomCrop,
-        RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop,
-        RandomSolarize, RandomVerticalFlip, Resize, Transform,
+        AdjustGamma, CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation,
+        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
+        RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 17] = [
+        let all: [Transform; 18] = [
+            AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
             Grayscale::default().into(),

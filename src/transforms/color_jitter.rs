@@ -1,6 +1,7 @@
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Operator, Slots, opcode};
+use super::{Effect, Operator, Slots};
+use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -130,10 +131,9 @@ impl Operator for ColorJitter {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        let color = Effect::Color;
-        let effects = [color(opcode::BRIGHTNESS), Effect::Contrast, color(opcode::SATURATION), color(opcode::HUE)];
-        for (range, effect) in self.ranges().iter().zip(effects) {
-            slots.push(Self::NAME, if range.is_some() { effect } else { Effect::Never });
+        let opcodes = [opcode::BRIGHTNESS, opcode::CONTRAST, opcode::SATURATION, opcode::HUE];
+        for (range, opcode) in self.ranges().iter().zip(opcodes) {
+            slots.push(Self::NAME, if range.is_some() { Effect::Color(opcode) } else { Effect::Never });
         }
     }
 

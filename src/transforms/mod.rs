@@ -1,4 +1,4 @@
-//! What the user asks for: torchvision v2's operators as plain serde data, one file each.
+//! The operators that users ask for: torchvision v2's, as plain serde data, one file each.
 //!
 //! A [`Transform`] knows how to check its arguments, how to make the parameters for an image of a given size
 //! (never its pixels), and which concrete [`Op`]s it may emit. What the ops compute is `plan/`'s business.
@@ -6,13 +6,13 @@
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
+mod adjust_gamma;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
 mod grayscale;
 mod normalize;
 mod op;
-pub(crate) mod opcode;
 mod pad;
 pub(crate) mod params;
 mod random_apply;
@@ -30,6 +30,7 @@ mod resize;
 pub(crate) mod snippet;
 
 pub use crate::random::key::Key;
+pub use adjust_gamma::AdjustGamma;
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
@@ -53,15 +54,16 @@ pub use resize::{Resize, ResizeTo};
 
 pub use crate::random::Numbers;
 
+use crate::color::opcode;
 use crate::error::Result;
 use params::Context;
 use serde::{Deserialize, Serialize};
 
-/// What every operator answers: the three questions that the planner and the workers ask.
+/// The questions that the planner and the workers ask every operator.
 pub(crate) trait Operator {
     /// The operator's name, as torchvision spells it.
     const NAME: &'static str;
-    /// Whether it does the same to every image of a size, in every epoch.
+    /// True if it does the same to every image of a size, in every epoch.
     const FIXED: bool = false;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
@@ -71,7 +73,7 @@ pub(crate) trait Operator {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
 }
 
-/// What one op may do to the image, as far as the planner must know before any image is seen.
+/// The effect of one op on the image, as far as the planner must know it before any image is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Effect {
     /// Known never to be emitted here; keeps the slot numbers of its operator.
@@ -84,18 +86,28 @@ pub(crate) enum Effect {
     Resize { interpolation: Interpolation, antialias: bool },
     /// Mirrors an axis.
     Flip,
-    /// Changes colours, pixel by pixel: the step of that [`opcode`].
+    /// Changes colours by the step of that [`opcode`].
     Color(u32),
     /// Changes colours by the user's own function: the slot's `custom`.
     Custom,
-    /// Changes colours by a statistic of the whole image.
-    Contrast,
-    /// Writes over a rectangle, by the step of that [`opcode`].
-    Erase(u32),
     /// Changes the number of channels.
     Channels(u32),
-    /// Leaves [0, 1].
+    /// Subtracts and divides.
     Normalize,
+}
+
+impl Effect {
+    /// The opcodes of its colour steps, in order; [`opcode::CUSTOM`] stands for a user's own step.
+    pub(crate) fn opcodes(self) -> impl Iterator<Item = u32> {
+        let (first, second) = match self {
+            Effect::Color(opcode) => (Some(opcode), None),
+            Effect::Custom => (Some(opcode::CUSTOM), None),
+            Effect::Channels(_) => (Some(opcode::GRAYSCALE), None),
+            Effect::Normalize => (Some(opcode::SUBTRACT), Some(opcode::DIVIDE)),
+            Effect::Never | Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Flip => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 /// One op that a list of transforms may emit.
@@ -166,7 +178,7 @@ macro_rules! transforms {
                 match self { $(Transform::$name(t) => t.validate()),+ }
             }
 
-            /// Whether it does the same to every image of a size, in every epoch.
+            /// Tells whether it does the same to every image of a size, in every epoch.
             pub(crate) fn is_fixed(&self) -> bool {
                 match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
             }
@@ -184,6 +196,7 @@ macro_rules! transforms {
 }
 
 transforms!(
+    AdjustGamma,
     CenterCrop,
     ColorJitter,
     CustomColor,

@@ -1,6 +1,7 @@
 //! The concrete operations that transforms emit once their numbers are drawn.
 
-use super::{Effect, opcode};
+use super::Effect;
+use crate::color::opcode;
 use serde::{Deserialize, Serialize};
 
 /// How a resize reads between pixels: torchvision's `InterpolationMode`.
@@ -26,7 +27,7 @@ pub enum Interpolation {
     Bicubic,
 }
 
-/// What lies outside an image: torchvision's `padding_mode`.
+/// The pixels outside an image: torchvision's `padding_mode`.
 ///
 /// ```
 /// use gpufeed::transforms::{Pad, PaddingMode};
@@ -47,7 +48,7 @@ pub enum PaddingMode {
     Symmetric,
 }
 
-/// What [`Op::Erase`] writes.
+/// The values that [`Op::Erase`] writes.
 ///
 /// ```
 /// use gpufeed::transforms::Erased;
@@ -108,7 +109,7 @@ pub enum Op {
         right: u32,
         /// Rows below.
         bottom: u32,
-        /// What the border shows.
+        /// The pixels of the border.
         mode: PaddingMode,
         /// The colour for [`PaddingMode::Constant`].
         fill: [f32; 3],
@@ -121,7 +122,7 @@ pub enum Op {
         width: u32,
         /// The filter.
         interpolation: Interpolation,
-        /// Whether the filter grows with the reduction (ignored by the nearest modes).
+        /// True if the filter grows with the reduction; the nearest modes ignore it.
         antialias: bool,
     },
     /// Mirrors left and right.
@@ -160,6 +161,13 @@ pub enum Op {
         /// Usually in \[0, 1\].
         threshold: f32,
     },
+    /// `gain · max(x, 0) ^ gamma`, clamped unless the gain is 1.
+    AdjustGamma {
+        /// ≥ 0; 1 changes nothing.
+        gamma: f32,
+        /// 1 changes nothing.
+        gain: f32,
+    },
     /// `clamp(floor(x · L), 0, L - 1) / L` with L = 2^bits.
     Posterize {
         /// 0 to 8.
@@ -173,7 +181,7 @@ pub enum Op {
     },
     /// The function of a [`CustomColor`](super::CustomColor); the slot says which.
     Custom {
-        /// What its closure drew; finite.
+        /// The numbers that its closure drew; finite.
         parameters: [f32; 4],
     },
     /// Writes over a rectangle that lies inside the image.
@@ -186,7 +194,7 @@ pub enum Op {
         height: u32,
         /// Columns.
         width: u32,
-        /// What is written.
+        /// The values.
         value: Erased,
     },
     /// `(x - mean) / std`.
@@ -199,24 +207,25 @@ pub enum Op {
 }
 
 impl Op {
-    /// What the planner must know of it.
+    /// Its effect, as far as the planner must know it.
     pub(crate) fn effect(&self) -> Effect {
         match *self {
             Op::Crop { .. } => Effect::Crop,
             Op::Pad { mode, fill, .. } => Effect::Pad { mode, fill },
             Op::Resize { interpolation, antialias, .. } => Effect::Resize { interpolation, antialias },
             Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
-            Op::Contrast { .. } => Effect::Contrast,
             Op::Brightness { .. } => Effect::Color(opcode::BRIGHTNESS),
+            Op::Contrast { .. } => Effect::Color(opcode::CONTRAST),
             Op::Saturation { .. } => Effect::Color(opcode::SATURATION),
             Op::Hue { .. } => Effect::Color(opcode::HUE),
             Op::Invert => Effect::Color(opcode::INVERT),
             Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
+            Op::AdjustGamma { .. } => Effect::Color(opcode::ADJUST_GAMMA),
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
             Op::Custom { .. } => Effect::Custom,
-            Op::Erase { value: Erased::Color(_), .. } => Effect::Erase(opcode::ERASE),
-            Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Erase(opcode::NOISE),
+            Op::Erase { value: Erased::Color(_), .. } => Effect::Color(opcode::ERASE),
+            Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Color(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),
             Op::Normalize { .. } => Effect::Normalize,
         }

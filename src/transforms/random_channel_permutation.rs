@@ -1,6 +1,7 @@
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Operator, Slots, opcode};
+use super::{Effect, Operator, Slots};
+use crate::color::opcode;
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,12 @@
 use super::op::{Erased, Op};
 use super::params::{Context, Numbers, check_probability};
-use super::{Effect, Operator, Slots, opcode};
+use super::{Effect, Operator, Slots};
+use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What [`RandomErasing`] writes: a number, one per channel, or noise. As data: `0.5`, `[0.5, 0.25, 0.0]`, `"random"`.
+/// The values that [`RandomErasing`] writes: a number, one per channel, or noise. As data: `0.5`, `[0.5, 0.25, 0.0]`,
+/// `"random"`.
 ///
 /// ```
 /// use gpufeed::transforms::ErasingValue;
@@ -17,7 +19,7 @@ pub enum ErasingValue {
     /// Standard normal numbers, another for every pixel and channel. From gpufeed's own generator: see [`Erased::Noise`].
     #[serde(rename = "random")]
     Random,
-    /// The same in every channel.
+    /// One number in every channel.
     #[serde(untagged)]
     All(f32),
     /// One number for each channel; a one-channel image uses the first.
@@ -66,7 +68,7 @@ pub struct RandomErasing {
     pub scale: (f64, f64),
     /// Least and greatest height / width, before rounding to pixels; (0.3, 3.3) by default.
     pub ratio: (f64, f64),
-    /// What is written; 0 by default.
+    /// The values; 0 by default.
     pub value: ErasingValue,
 }
 
@@ -143,7 +145,7 @@ impl Operator for RandomErasing {
 
     fn slots(&self, slots: &mut Slots) {
         let opcode = if self.value == ErasingValue::Random { opcode::NOISE } else { opcode::ERASE };
-        slots.push(Self::NAME, Effect::Erase(opcode));
+        slots.push(Self::NAME, Effect::Color(opcode));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

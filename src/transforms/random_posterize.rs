@@ -1,6 +1,7 @@
 use super::op::Op;
 use super::params::{Context, Numbers, check_probability};
-use super::{Effect, Operator, Slots, opcode};
+use super::{Effect, Operator, Slots};
+use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 

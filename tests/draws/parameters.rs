@@ -1,11 +1,12 @@
-//! What is drawn: the same for the same key, in torchvision's distributions; and transforms as data, there and back.
+//! Draws: equal for equal keys, in torchvision's distributions. Transforms as data, there and back.
 //!
 //! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test passes always or never.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad, PaddingMode,
-    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad,
+    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
+    Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ fn chi2(counts: &[u32], expected: f64) -> f64 {
 fn every_transform() -> Vec<Transform> {
     let flip = RandomHorizontalFlip::new(0.25);
     vec![
+        AdjustGamma::new(0.5).gain(1.25).into(),
         CenterCrop::new((30, 40)).into(),
         ColorJitter::new(0.4, (0.5, 1.75), 0.0, (-0.1, 0.2)).into(),
         Grayscale::new(3).into(),
@@ -67,7 +69,7 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 17, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 18, "every transform is in the list: {names:?}");
 }
 
 #[test]
@@ -90,6 +92,8 @@ fn wrong_text_is_rejected() {
         r#"{"type":"Resize","size":9,"interpolaton":"Bicubic"}"#,
         r#"{"type":"RandomHorizontalFlip","p":"often"}"#,
         r#"{"type":"RandomSolarize"}"#,
+        r#"{"type":"AdjustGamma","gain":1.0}"#,
+        r#"{"type":"AdjustGamma","gamma":[1.0]}"#,
         r#"{"type":"RandomErasing","value":"noise"}"#,
         r#"{"type":"RandomErasing","value":[1,2]}"#,
         r#"{"type":"RandomChannelPermutation","p":0.5}"#,
@@ -114,6 +118,10 @@ fn wrong_text_is_rejected() {
         RandomSolarize::new(1.01).into(),
         RandomSolarize::new(f32::NAN).into(),
         RandomSolarize::new(0.5).p(2.0).into(),
+        AdjustGamma::new(-0.1).into(),
+        AdjustGamma::new(f32::INFINITY).into(),
+        AdjustGamma::new(f32::NAN).into(),
+        AdjustGamma::new(1.0).gain(f32::NAN).into(),
         RandomPosterize::new(9).into(),
         RandomPosterize::new(4).p(f64::NAN).into(),
     ] {

@@ -15,6 +15,8 @@ fn recipes_are_read_as_they_were() {
     let mut recipes: Vec<(String, Recipe)> =
         recipe::NAMES.iter().map(|name| (format!("files/recipes/{name}.toml"), recipe::named(name).unwrap())).collect();
     recipes.push(("files/recipes/every-operator.toml".to_owned(), operators::recipe()));
+    let added = operators::added().into_iter();
+    recipes.extend(added.map(|(name, list)| (format!("files/recipes/{name}.toml"), Recipe::from(list))));
     let written: Vec<String> = recipes.iter().map(|(_, recipe)| recipe.to_toml().unwrap()).collect();
     let names: Vec<_> = recipes.iter().zip(&written).map(|((name, _), text)| (name.as_str(), text.as_str())).collect();
     for ((name, expected), text) in recipes.iter().zip(files(&names)) {
@@ -46,7 +48,7 @@ fn parameters_are_read_as_they_were() {
         let plan = Plan::compile(&recipe::named(name).unwrap().transforms, &Output::default()).unwrap();
         plan.make_params(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
     };
-    let mut params: Vec<Params> = vec![operators::params(), scaled()];
+    let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];
     params.extend(recipe::NAMES.iter().map(draw));
     reads("files/drawn.json", &params);
 }

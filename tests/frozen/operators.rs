@@ -1,13 +1,17 @@
-//! Every operator with every argument, and every operation with every number: what files can hold.
+//! Every operator with every argument, and every operation with every number, as files can hold them.
+//!
+//! An operator that is added has a list of its own in `added`, and its operations in `added_params`: its files and
+//! lines are new, and no frozen one changes.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad, PaddingMode, Params,
-    ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
+    PaddingMode, Params, ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
+    Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
-/// Every operator, each argument away from its default.
+/// The operators of the first day, each argument away from its default.
 pub(crate) fn recipe() -> Recipe {
     Recipe {
         name: "every operator".into(),
@@ -45,7 +49,18 @@ fn transforms() -> Vec<Transform> {
     ]
 }
 
-/// Every operation; they need not fit together.
+/// The operators that came later: names of files and lines, and lists with each argument away from its default and with
+/// each default.
+pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
+    vec![("adjust-gamma", vec![AdjustGamma::new(2.2).into(), AdjustGamma::new(0.45).gain(1.25).into()])]
+}
+
+/// Their operations.
+pub(crate) fn added_params() -> Params {
+    numbered(vec![Op::AdjustGamma { gamma: 2.2, gain: 1.0 }, Op::AdjustGamma { gamma: 0.45, gain: 1.25 }])
+}
+
+/// The operations of the first day; they need not fit together.
 pub(crate) fn params() -> Params {
     let fill = [0.1, 0.2, 0.3];
     let ops = vec![
@@ -74,6 +89,10 @@ pub(crate) fn params() -> Params {
         Op::Erase { top: 3, left: 4, height: 5, width: 6, value: Erased::Noise { key: [1, u32::MAX] } },
         Op::Normalize { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] },
     ];
+    numbered(ops)
+}
+
+fn numbered(ops: Vec<Op>) -> Params {
     let ops = (0..).zip(ops).map(|(slot, op)| ParamsOp { slot, op });
     Params { width: 500, height: 375, ops: ops.collect(), ..Params::default() }
 }

@@ -30,6 +30,7 @@ fn params(transforms: &[Transform], (width, height): (u32, u32)) -> String {
 fn parameters_are_drawn_as_they_were() {
     let mut lists: Vec<_> = recipe::NAMES.iter().map(|name| (*name, recipe::named(name).unwrap().transforms)).collect();
     lists.push(("every operator", operators::recipe().transforms));
+    lists.extend(operators::added());
     let mut lines = Vec::new();
     for (name, transforms) in &lists {
         for (width, height) in SIZES {

@@ -202,6 +202,8 @@ def apply(img, ops):
             img = F.invert(img)
         elif kind == "Solarize":
             img = F.solarize(img, a["threshold"])
+        elif kind == "AdjustGamma":
+            img = F.adjust_gamma(img, a["gamma"], a["gain"])
         elif kind == "Posterize":
             img = F.posterize(img, a["bits"])
         elif kind == "PermuteChannels":
@@ -566,6 +568,34 @@ def erase_cases():
         case(f"erase/drawn/seed-{5000 + i}", inp, ops, out)
 
 
+def gamma_cases():
+    """Gamma with gains. Never on values below 0, of which torch makes NaN."""
+    gamma = lambda exponent, gain=1.0: {"AdjustGamma": {"gamma": exponent, "gain": gain}}
+    numbers = [(exponent, 1.0) for exponent in (0.0, 0.1, 1 / 2.2, 1.0, 2.2, 30.0)]
+    numbers += [(0.5, 1.5), (2.2, 0.5), (1.0, 3.0), (2.0, 0.0), (0.0, 0.25), (1.5, -1.0)]
+    images = [("palette", PALETTE), ("proc", proc(19, 13, 130)), ("1x1", proc(1, 1, 131)), ("1ch", proc(9, 7, 132, 1))]
+    images += [("ramp", ramp(256, 2))]
+    for label, inp in images:
+        for exponent, gain in numbers:
+            case(f"gamma/{label}/{exponent:.3g}-{gain:.3g}", inp, [gamma(exponent, gain)])
+    big = proc(64, 48, 60)
+    bright = checker(11, 7, 3, (90, 100, 110), (255, 240, 250))  # bicubic leaves [0, 1] above alone
+    for label, op in [("darker", gamma(2.2)), ("gain", gamma(1.7, 1.3))]:
+        case(f"gamma/after-bilinear/{label}", big, [resize(15, 20), op])
+        case(f"gamma/after-bicubic/{label}", bright, [resize(16, 20, "Bicubic", True), op])
+        case(f"gamma/after-erase/{label}", proc(13, 9, 120), [erase(2, 3, 4, 5, 2.0, 0.5, 1.0), op])
+        case(f"gamma/before-resize/{label}", big, [op, resize(11, 13)])
+        case(f"gamma/before-contrast/{label}", proc(20, 15, 77), [op, op1("Contrast", 1.7)])
+        case(f"gamma/after-contrast/{label}", proc(20, 15, 77), [op1("Contrast", 0.6), op])
+        padded = [op, pad(1, 2, 3, 1, "Constant", (0.5, 0.25, 0.0)), crop(1, 0, 8, 11)]
+        case(f"gamma/before-pad/{label}", proc(9, 8, 113), padded)
+        hued = [op, op1("Hue", 0.2), "HorizontalFlip", op1("Saturation", 1.4)]
+        case(f"gamma/before-hue/{label}", proc(9, 8, 113), hued)
+        case(f"gamma/before-normalize/{label}", big, [crop(5, 6, 20, 25), op, IMAGENET])
+    case("gamma/twice", big, [gamma(1 / 2.2), crop(3, 4, 12, 14), gamma(2.2), "Invert", gamma(1.5, 1.2)])
+    case("gamma/1ch-to-3", proc(9, 7, 112, 1), [gamma(0.7, 1.1), {"Grayscale": {"channels": 3}}, gamma(1.3)])
+
+
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
@@ -662,7 +692,8 @@ def rows_json(rows):
 
 def main():
     check = "--check" in sys.argv[1:]
-    for make in (resize_cases, geometry_cases, color_cases, jitter_cases, recipe_cases, point_cases, erase_cases):
+    for make in (resize_cases, geometry_cases, color_cases, jitter_cases, recipe_cases, point_cases, erase_cases,
+                 gamma_cases):  # fmt: skip
         make()
     assert len({c["name"] for c in CASES}) == len(CASES), "names must be unique"
     header = dict(

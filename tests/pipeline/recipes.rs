@@ -2,9 +2,9 @@
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode, RandomApply,
-    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
-    RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
+    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
+    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
 use gpufeed_testing::line::small_files;
@@ -68,6 +68,7 @@ fn every_operator() -> Vec<Transform> {
         RandomSolarize::new(0.4).p(0.35).into(),
         RandomPosterize::new(3).p(0.45).into(),
         RandomChannelPermutation::new().into(),
+        AdjustGamma::new(0.45).gain(1.25).into(),
         RandomErasing::new(0.55).scale(0.1, 0.2).ratio(0.5, 2.0).value([0.1, 0.9, 0.5]).into(),
         RandomErasing::new(0.65).value(ErasingValue::Random).into(),
         CenterCrop::new((20, 22)).into(),
@@ -119,7 +120,7 @@ fn a_loader_gives_the_recipe_that_it_was_given() {
     assert_eq!(again.plan().transforms(), loader.plan().transforms());
     assert_eq!(again.epoch(0).unwrap().next().unwrap().unwrap().shape(), [4, 3, 224, 224]);
 
-    // What comes after the recipe counts, and a list with more in it has another name.
+    // Settings after the recipe count, and a list with more in it has another name.
     let builder = DataLoader::builder(small_files(5)).recipe(&given).output(Layout::Nhwc, DType::F16).views(1);
     let loader = builder.clone().build(&Backend::Cpu).unwrap();
     given.output = Some(Output { layout: Layout::Nhwc, dtype: DType::F16 });
@@ -192,6 +193,10 @@ fn values_out_of_range_name_line_key_and_range() {
         ("RandomPosterize", "bits = 9", "bits", "0 to 8 work"),
         ("RandomSolarize", "threshold = 1.1", "threshold", "0 to 1 work"),
         ("RandomSolarize", "threshold = -0.1", "threshold", "0 to 1 work"),
+        ("AdjustGamma", "gamma = -0.1", "gamma", "a finite number >= 0 works"),
+        ("AdjustGamma", "gamma = nan", "gamma", "a finite number >= 0 works"),
+        ("AdjustGamma", "gamma = inf", "gamma", "a finite number >= 0 works"),
+        ("AdjustGamma", "gamma = 1, gain = nan", "gain", "a finite number works"),
         ("RandomErasing", "scale = [0.1, 1.1]", "scale", "0 <= least <= greatest <= 1 works"),
         ("RandomErasing", "scale = [0.3, 0.2]", "scale", "0 <= least <= greatest <= 1 works"),
         ("RandomErasing", "ratio = [0, 1]", "ratio", "0 < least <= greatest works"),
@@ -228,6 +233,8 @@ fn values_of_a_wrong_type_name_line_key_and_range() {
         ("RandomPosterize", "p = 0.5, bits = 1.5", "bits", "0 to 8 work"),
         ("Normalize", "mean = 0.5, std = [1, 1, 1]", "mean", "three finite numbers work"),
         ("Normalize", "mean = [0, 0, 0], std = [1, 1]", "std", "three finite numbers other than 0 work"),
+        ("AdjustGamma", "gamma = \"dark\"", "gamma", "a finite number >= 0 works"),
+        ("AdjustGamma", "gamma = 1, gain = [1, 2]", "gain", "a finite number works"),
         ("RandomErasing", "value = \"noise\"", "value", "\"random\" works"),
         ("RandomApply", "transforms = 3", "transforms", "1 to 255 tables"),
     ];

@@ -5,7 +5,8 @@
 //! The bar is 1e-4, times how much the `Normalize`s that were drawn multiply: a rounding before a division by 0.224 is
 //! 4.5 times as large after it. Where the reference says that a pixel stood on one of the hue's jumps (torchvision does
 //! not clamp the largest channel, so an overshoot of a cubic filter jumps with it) rounding decides; such images are
-//! counted and left out. So are, value by value, pixels at a step of `Solarize` or `Posterize` and what is made of them.
+//! counted and left out. So are, value by value, pixels at a step of `Solarize` or `Posterize`, or near 0 in
+//! `AdjustGamma`, and what is made of them.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -129,12 +130,12 @@ fn any_list_equals_its_ops_one_by_one() {
     }
     println!("{LISTS} lists, {images} images; {refused} refused by RandomCrop; {on_a_jump} on a jump of the hue");
     println!("lists by their passes, 0 to 7 or more: {passes:?}");
-    println!("{values_doubtful} of {values_seen} values at a step of solarize or posterize");
+    println!("{values_doubtful} of {values_seen} values at a step of solarize or posterize, or near 0 in a gamma");
     assert!(refused * 5 < images && on_a_jump * 10 < images && values_doubtful * 100 < values_seen);
     places().iter().zip(tallies).for_each(|(place, tally)| tally.finish(&place.name));
 }
 
-/// What one channel became must hold in all three that `Grayscale` then makes of it.
+/// All three channels that `Grayscale` makes of one must hold its values.
 #[test]
 fn one_channel_takes_the_first_of_three_numbers() {
     let pad = Op::Pad { left: 1, top: 2, right: 3, bottom: 0, mode: PaddingMode::Constant, fill: [0.25, 0.5, 1.0] };
@@ -213,7 +214,7 @@ fn half_units(values: &[f32], bytes: &[u8]) -> i32 {
         .unwrap_or(0)
 }
 
-/// Whether `byte` is what torchvision makes of `value`; where a step lies closer than 1e-4, its neighbour too.
+/// Tells whether `byte` is what torchvision makes of `value`; where a step lies closer than 1e-4, its neighbour too.
 fn is_byte(value: f32, byte: u8) -> bool {
     let exact = f64::from(value.clamp(0.0, 1.0)) * (256.0 - 1e-3);
     let near = [exact - 1e-4 * 256.0, exact, exact + 1e-4 * 256.0];

@@ -1,5 +1,5 @@
 //! The cases of a second set of golden vectors (environment variable `GPUFEED_SHARED`, its folder) that belong to this
-//! crate's operators: 120 in floats, and 108 in bytes where no arithmetic is done, which must be equal to the bit.
+//! crate's operators: 125 in floats, and 108 in bytes where no arithmetic is done, which must be equal to the bit.
 //! Without the variable there is nothing to compare and the tests say so.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
@@ -48,8 +48,8 @@ fn number(params: &Value, name: &str) -> i64 {
     params[name].as_i64().unwrap_or_else(|| panic!("{name} in {params}"))
 }
 
-fn factor(params: &Value) -> f32 {
-    params["factor"].as_f64().unwrap_or_else(|| panic!("factor in {params}")) as f32
+fn float(params: &Value, name: &str) -> f32 {
+    params[name].as_f64().unwrap_or_else(|| panic!("{name} in {params}")) as f32
 }
 
 fn three(params: &Value, name: &str) -> [f32; 3] {
@@ -124,13 +124,14 @@ fn translate(name: &str, params: &Value, size: (u32, u32), ops: &mut Vec<Op>) ->
         }
         "hflip" => ops.push(Op::HorizontalFlip),
         "vflip" => ops.push(Op::VerticalFlip),
-        "adjust_brightness" => ops.push(Op::Brightness { factor: factor(params) }),
-        "adjust_contrast" => ops.push(Op::Contrast { factor: factor(params) }),
-        "adjust_saturation" => ops.push(Op::Saturation { factor: factor(params) }),
-        "adjust_hue" => ops.push(Op::Hue { factor: factor(params) }),
+        "adjust_brightness" => ops.push(Op::Brightness { factor: float(params, "factor") }),
+        "adjust_contrast" => ops.push(Op::Contrast { factor: float(params, "factor") }),
+        "adjust_saturation" => ops.push(Op::Saturation { factor: float(params, "factor") }),
+        "adjust_hue" => ops.push(Op::Hue { factor: float(params, "factor") }),
         "rgb_to_grayscale" => ops.push(Op::Grayscale { channels: number(params, "num_output_channels") as u32 }),
         "normalize" => ops.push(Op::Normalize { mean: three(params, "mean"), std: three(params, "std") }),
         "invert" => ops.push(Op::Invert),
+        "adjust_gamma" => ops.push(Op::AdjustGamma { gamma: float(params, "gamma"), gain: float(params, "gain") }),
         "solarize" => ops.push(Op::Solarize { threshold: threshold(params) }),
         "to_float" => {}
         "chain" => {

@@ -1,9 +1,12 @@
 //! The SPIR-V of every text, without debug names, as hashes in `tests/frozen/hashes/shaders.txt`: a comment or a name may
 //! change, an instruction may not unless the commit means to. The SPIR-V is naga's, so a new naga renews them, too.
+//!
+//! A colour step that is added changes no line: frames are hashed with the first steps, and the sets that hold a later
+//! step have lines of their own.
 
 use super::opcodes;
 use super::translate::spirv;
-use gpufeed::internals::shaders::{COLORS, Colors, Frame, Source, Target, Variant, cached, opcode, passes, validate};
+use gpufeed::internals::shaders::{Colors, Frame, STEPS, Source, Target, Variant, cached, opcode, passes, validate};
 use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::frozen;
 use std::collections::BTreeMap;
@@ -11,13 +14,28 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const FILE: &str = "hashes/shaders.txt";
 
+/// Colour steps that there were when the first hashes were written.
+const FIRST_STEPS: usize = 13;
+
+/// The texts that are hashed, each with the name of its group.
+pub(super) fn variants() -> Vec<(String, Variant)> {
+    let all = opcodes();
+    let first = super::variants(&all[..FIRST_STEPS], false);
+    let mut variants: Vec<_> = first.into_iter().map(|variant| (group(&variant), variant)).collect();
+    for (number, &step) in all.iter().enumerate().skip(FIRST_STEPS) {
+        let with_step = super::variants(&all[..=number], false).into_iter();
+        variants.extend(with_step.filter_map(|variant| Some((later_group(&variant, step)?, variant))));
+    }
+    variants
+}
+
 /// The frame in which `variants` shows every set of colour steps.
 fn is_usual(frame: &Frame) -> bool {
     (frame.source, frame.target, frame.channels, frame.filters) == (Source::Bytes, Target::Nchw, 3, [true; 5])
         && frame.statistics < 2
 }
 
-/// What texts that share a hash have in common.
+/// The name that texts with a common hash share.
 fn group(variant: &Variant) -> String {
     let (frame, colors) = match variant {
         Variant::Pack(dtype) => return format!("packing, {dtype:?}"),
@@ -27,13 +45,27 @@ fn group(variant: &Variant) -> String {
     if is_usual(frame) { color_group(colors) } else { frame_group(frame, colors) }
 }
 
+/// The group of a set of steps that holds `step` and none that came after it.
+fn later_group(variant: &Variant, step: u32) -> Option<String> {
+    let Variant::Sample(frame, colors) = variant else { return None };
+    if !is_usual(frame) || !colors.functions.is_empty() || !colors.opcodes.contains(&step) {
+        return None;
+    }
+    Some(match (colors.opcodes.len(), colors.opcodes.contains(&opcode::CONTRAST)) {
+        (1, _) => format!("colour step {}", name(step)),
+        (_, false) => format!("colour steps with {}, without contrast", name(step)),
+        (_, true) => format!("colour steps with {}, with contrast", name(step)),
+    })
+}
+
+fn name(opcode: u32) -> &'static str {
+    STEPS.iter().find(|step| step.opcode == opcode).expect("a built-in step").name
+}
+
 fn color_group(Colors { opcodes, .. }: &Colors) -> String {
     match opcodes.as_slice() {
         [] => "colour steps, none".to_owned(),
-        [one] => {
-            let (_, name, _) = COLORS.iter().find(|(opcode, ..)| opcode == one).expect("a built-in step");
-            format!("colour step {name}")
-        }
+        [one] => format!("colour step {}", name(*one)),
         several if several.contains(&opcode::CONTRAST) => {
             format!("colour steps, {:2} with contrast", several.len())
         }
@@ -45,7 +77,7 @@ fn frame_group(frame: &Frame, colors: &Colors) -> String {
     let Frame { source, target, channels, .. } = frame;
     let steps = match colors.opcodes.len() {
         0 => "no colour step",
-        n if n == opcodes().len() => "every colour step",
+        FIRST_STEPS => "every colour step",
         _ => "every colour step but contrast",
     };
     format!("frame {source:?} to {target:?}, channels {channels}, {steps}")
@@ -72,17 +104,17 @@ fn code(text: &str) -> Vec<u8> {
     code.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Compares the hashes of the variants that every run sees, by groups, and those of the built-in recipes' passes.
-pub(super) fn check(variants: &[Variant], hash_of: impl Fn(&Variant) -> u64) {
-    let mut groups: BTreeMap<String, (usize, Xxh3)> = BTreeMap::new();
-    for variant in variants {
-        let (texts, all) = groups.entry(group(variant)).or_default();
+/// Compares the hashes of `variants`, by groups, and those of the built-in recipes' passes.
+pub(super) fn check(variants: &[(String, Variant)], hash_of: impl Fn(&Variant) -> u64) {
+    let mut groups: BTreeMap<&str, (usize, Xxh3)> = BTreeMap::new();
+    for (group, variant) in variants {
+        let (texts, all) = groups.entry(group).or_default();
         *texts += 1;
         all.update(&hash_of(variant).to_le_bytes());
     }
     let mut lines: Vec<(String, String)> = Vec::new();
     for (group, (texts, hash)) in &groups {
-        lines.push((group.clone(), format!("{:016x} of {texts}", hash.digest())));
+        lines.push(((*group).to_owned(), format!("{:016x} of {texts}", hash.digest())));
     }
     for (name, variant) in recipe_passes() {
         lines.push((name, format!("{:016x}", xxh3_64(&code(&variant.text())))));

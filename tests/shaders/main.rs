@@ -11,8 +11,9 @@
 //! - every set of colour steps in one frame, and all numbers of steps with all of them, with each alone and with none.
 //!   Not every set with every number: how steps are loaded and called does not depend on which they are.
 //!
-//! Of the sets, those of at most two steps and those that lack at most one are always seen, of the others one in sixteen: a
-//! step's function knows no other step's. With GPUFEED_FULL=1, as `scripts/nightly.sh` has it, all are.
+//! Every run sees the sets of at most two steps, those that lack at most one, and about 512 of the others, however many
+//! steps there are: a step's function knows no other step's. With GPUFEED_FULL=1, as `scripts/nightly.sh` has it, a run
+//! sees all.
 //!
 //! Three statistics stand for any number above one and nine steps for any above eight: what is left is a
 //! number in an array's length and in a loop's end.
@@ -23,7 +24,7 @@ mod frozen;
 mod translate;
 
 use gpufeed::internals::shaders::{
-    COLORS, Colors, FILTERS, Frame, Source, Target, UNROLLED_STEPS, Variant, opcode, passes, structs, validate,
+    Colors, FILTERS, Frame, STEPS, Source, Target, UNROLLED_STEPS, Variant, opcode, passes, structs, validate,
 };
 use gpufeed::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform};
 use gpufeed::{DType, Layout, Output, Plan};
@@ -69,15 +70,14 @@ fn frames(contrast: bool) -> Vec<Frame> {
 
 /// All opcodes there are, sorted.
 fn opcodes() -> Vec<u32> {
-    COLORS.iter().map(|(opcode, ..)| *opcode).collect::<BTreeSet<_>>().into_iter().collect()
+    STEPS.iter().map(|step| step.opcode).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Sets of colour steps and numbers of steps, as the module says.
-fn color_parts() -> Vec<Colors> {
-    let all = opcodes();
+/// Sets of the colour steps `all` and numbers of steps, as the module says.
+fn color_parts(all: &[u32]) -> Vec<Colors> {
     let mut parts = Vec::new();
     for set in 0..1u32 << all.len() {
-        let opcodes: Vec<u32> = (0..).zip(&all).filter(|(i, _)| set >> i & 1 == 1).map(|(_, opcode)| *opcode).collect();
+        let opcodes: Vec<u32> = (0..).zip(all).filter(|(i, _)| set >> i & 1 == 1).map(|(_, opcode)| *opcode).collect();
         let steps = match opcodes.len() {
             0 => 0..=MANY_STEPS,
             1 => 1..=MANY_STEPS,
@@ -110,30 +110,33 @@ fn custom_plan(output: &Output) -> Plan {
     Plan::compile(&list, output).unwrap()
 }
 
-/// Whether `scripts/nightly.sh` runs the tests, or somebody else who wants all of it.
+/// Tells whether `scripts/nightly.sh` runs the tests, or somebody else who wants all of it.
 fn all_are_seen() -> bool {
     std::env::var_os("GPUFEED_FULL").is_some()
 }
 
-/// Whether a set of colour steps, the `number`-th, is seen in every run.
-fn is_seen(colors: &Colors, number: usize) -> bool {
-    let (steps, all) = (colors.opcodes.len(), COLORS.len());
+/// Two to this power are the sets that every run sees besides the smallest and the largest.
+const SETS: usize = 9;
+
+/// Tells whether every run sees a set of colour steps, the `number`-th of those of `all` steps.
+fn is_seen(colors: &Colors, number: usize, all: usize) -> bool {
+    let steps = colors.opcodes.len();
     // Not each sixteenth: these would agree in four steps.
-    let chosen = (number as u32).wrapping_mul(0x9E37_79B1) >> 28 == 0;
+    let chosen = (number as u32).wrapping_mul(0x9E37_79B1) >> (32 - (all - SETS)) == 0;
     steps <= 2 || steps + 1 >= all || chosen
 }
 
-/// The enumeration, each once; with all sets of colour steps, or those that every run sees.
-fn variants(all_sets: bool) -> Vec<Variant> {
-    let (all, without_contrast) = (opcodes(), opcodes().into_iter().filter(|&o| o != opcode::CONTRAST).collect());
+/// The enumeration for the colour steps `all`, each once; with all sets of them, or those that every run sees.
+fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
+    let without_contrast = all.iter().copied().filter(|&opcode| opcode != opcode::CONTRAST).collect();
     let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8)];
-    for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all)] {
+    for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all.to_vec())] {
         let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
         let colors = Colors { opcodes, functions: String::new(), steps };
         variants.extend(frames(contrast).into_iter().map(|frame| Variant::Sample(frame, colors.clone())));
     }
-    let parts = color_parts().into_iter().enumerate();
-    for (_, colors) in parts.filter(|(number, colors)| all_sets || is_seen(colors, *number)) {
+    let parts = color_parts(all).into_iter().enumerate();
+    for (_, colors) in parts.filter(|(number, colors)| all_sets || is_seen(colors, *number, all.len())) {
         let statistics = u32::from(colors.opcodes.contains(&opcode::CONTRAST));
         let frame = Frame {
             source: Source::Bytes,
@@ -154,7 +157,7 @@ fn variants(all_sets: bool) -> Vec<Variant> {
     variants
 }
 
-/// What `work` makes of every variant, in their order; on all cores.
+/// The results of `work` for every variant, in their order; on all cores.
 fn on_all<T: Send>(variants: &[Variant], work: impl Fn(&Variant) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {
@@ -223,7 +226,10 @@ fn other_sizes_are_noticed() {
 /// In the same run their SPIR-V is compared with what it was: a run of its own would take a minute again.
 #[test]
 fn every_variant_validates_and_translates_to_what_it_was() {
-    let variants = variants(all_are_seen());
+    let frozen = frozen::variants();
+    let mut variants = variants(&opcodes(), all_are_seen());
+    let known: HashSet<Variant> = variants.iter().cloned().collect();
+    variants.extend(frozen.iter().filter(|(_, variant)| !known.contains(variant)).map(|(_, variant)| variant.clone()));
     let results = on_all(&variants, |variant| -> Result<u64, String> {
         let (module, info) = validate(&variant.text()).map_err(|error| error.to_string())?;
         structs_are_rusts(&module, variant)?;
@@ -244,13 +250,14 @@ fn every_variant_validates_and_translates_to_what_it_was() {
     assert!(failures.is_empty(), "{} of {}, the first: {}", failures.len(), variants.len(), failures[0]);
     println!("{} variants, each in {} languages", variants.len(), TRANSLATORS.len());
     let hashes: HashMap<_, _> = variants.iter().zip(hashes).collect();
-    frozen::check(&self::variants(false), |variant| hashes[variant]);
+    frozen::check(&frozen, |variant| hashes[variant]);
 }
 
 #[test]
 fn color_steps_have_neither_barriers_nor_workgroup_memory() {
-    for (_, name, text) in COLORS {
-        assert!(!text.to_lowercase().contains("barrier") && !text.contains("workgroup"), "{name}: see the module");
+    for step in STEPS {
+        let holds = |word: &str| step.wgsl.to_lowercase().contains(word);
+        assert!(!holds("barrier") && !holds("workgroup"), "{}: see the module", step.name);
     }
 }
 
@@ -275,7 +282,7 @@ fn translators_refuse() {
 fn every_variant_has_a_file() {
     let own = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("GPUFEED_SHADERS").map_or(own.path().to_owned(), std::path::PathBuf::from);
-    let variants = variants(all_are_seen());
+    let variants = variants(&opcodes(), all_are_seen());
     for (number, variant) in variants.iter().enumerate() {
         let text = format!("// {variant:?}\n{}", variant.text());
         std::fs::write(folder.join(format!("{number:05}.wgsl")), text).unwrap();
@@ -297,7 +304,7 @@ fn representative(variant: Variant) -> Variant {
     Variant::Sample(frame, Colors { steps: colors.steps.min(MANY_STEPS), ..colors })
 }
 
-/// What `plan` asks for that no part of the enumeration stands for.
+/// The shaders that `plan` asks for and no part of the enumeration stands for.
 fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec<Variant> {
     let stands = |variant: &Variant| match variant {
         Variant::Pack(dtype) => *dtype != DType::F32,
@@ -315,7 +322,7 @@ fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec
 #[test]
 fn every_plan_is_inside_the_enumeration() {
     let frames: HashSet<Frame> = [false, true].into_iter().flat_map(frames).collect();
-    let parts: HashSet<Colors> = color_parts().into_iter().collect();
+    let parts: HashSet<Colors> = color_parts(&opcodes()).into_iter().collect();
     let mut met = HashSet::new();
     for number in 0..3000 {
         let mut dice = Dice(number);

@@ -1,9 +1,9 @@
 //! Random lists of transforms: any operator after any other, with arguments that matter on images of up to 90 pixels.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode, RandomApply,
-    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
-    RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
+    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
+    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 
 pub use super::dice::Dice;
@@ -49,7 +49,7 @@ pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 20) {
+        return match dice.between(0, 21) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -72,6 +72,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             17 => RandomPosterize::new(dice.between(0, 4)).p(0.7).into(),
             18 => RandomChannelPermutation::new().into(),
             19 | 20 => random_erasing(dice).into(),
+            21 => AdjustGamma::new(dice.pick(&[0.6, 1.0, 2.2])).gain(dice.pick(&[1.0, 1.3])).into(),
             _ => continue,
         };
     }

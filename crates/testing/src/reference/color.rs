@@ -49,6 +49,14 @@ pub(super) fn solarize(image: &Image, threshold: f32) -> Image {
     })
 }
 
+/// A value below 0 counts as 0. torchvision clamps only where it multiplies.
+pub(super) fn adjust_gamma(image: &Image, gamma: f64, gain: f64) -> Image {
+    Image::build(image.shape(), |c, y, x| {
+        let power = image.at(c, y, x).max(0.0).powf(gamma);
+        if gain == 1.0 { power } else { (gain * power).clamp(0.0, 1.0) }
+    })
+}
+
 pub(super) fn posterize(image: &Image, bits: u32) -> Image {
     let levels = 2f64.powi(bits as i32);
     Image::build(image.shape(), |c, y, x| (image.at(c, y, x) * levels).floor().clamp(0.0, levels - 1.0) / levels)
@@ -61,10 +69,12 @@ pub(super) fn permute_channels(image: &Image, permutation: [u32; 3]) -> Image {
     Image::build(image.shape(), |c, y, x| image.at(permutation[c] as usize, y, x))
 }
 
-/// Where a channel lies so close to a step of `op` that rounding may decide on its side: 1, elsewhere 0.
+/// Where a channel lies so close to a step of `op`, or to where it is steep, that rounding may decide: 1, elsewhere 0.
 pub(super) fn near_a_step(image: &Image, op: &Op, distance: f64) -> Image {
     let near = |value: f64| match *op {
         Op::Solarize { threshold } => (value - f64::from(threshold)).abs() < distance,
+        // A gamma below 1 is steep at 0, which itself is exact.
+        Op::AdjustGamma { gamma, .. } => gamma < 1.0 && value != 0.0 && value.abs() < distance,
         // Below 0 and above 1 there are no more steps.
         Op::Posterize { bits } => {
             let levels = 2f64.powi(bits as i32);
@@ -123,9 +133,9 @@ pub(super) fn hue(image: &Image, factor: f64) -> Image {
     Image::build(image.shape(), |c, y, x| turned(pixel(image, y, x), factor)[c])
 }
 
-/// Whether some pixel's turned hue lies so close to a border of two sectors that rounding decides the sector, while its
-/// largest channel is outside [0, 1]: torchvision clamps p, q and t but not the largest, so the result jumps there.
-/// A value that rounding may put on either side of [0, 1] jumps by no more than the rounding.
+/// Tells whether some pixel's turned hue lies so close to a border of two sectors that rounding decides the sector,
+/// while its largest channel is outside [0, 1]: torchvision clamps p, q and t but not the largest, so the result jumps
+/// there. A value that rounding may put on either side of [0, 1] jumps by no more than the rounding.
 pub(super) fn on_a_jump(image: &Image, factor: f64) -> bool {
     image.channels == 3
         && (0..image.height).any(|y| {

@@ -42,11 +42,12 @@ impl Image {
     }
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub image: Image,
-    /// The values of `image` that depend on a pixel at a step of `Solarize` or `Posterize`: rounding decides there.
+    /// The values of `image` that depend on a pixel at a step of `Solarize` or `Posterize`, or near 0 in `AdjustGamma`:
+    /// rounding decides there.
     pub doubtful: Vec<bool>,
     /// A pixel stood where `Hue` jumps, so that rounding decides between two values (see `color::on_a_jump`), or a doubtful
     /// one went into a mean.
@@ -61,14 +62,14 @@ pub fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> Outcome 
     let mut outcome = Outcome { image: image.clone(), doubtful: Vec::new(), on_a_jump: false };
     // 1 where a pixel is in doubt. It goes through the same geometry as the image.
     let mut doubt = Image::build((1, image.height, image.width), |_, _, _| 0.0);
-    // Whether f32 has the same numbers up to now, or how much larger differences have become.
+    // True while f32 has the same numbers; and how much larger differences have become.
     let (mut exact, mut gain) = (true, 1.0);
     for op in ops {
         match op {
             Op::Hue { factor } => outcome.on_a_jump |= color::on_a_jump(&outcome.image, (*factor).into()),
             Op::Contrast { .. } => outcome.on_a_jump |= doubt.planes.iter().any(|doubt| *doubt != 0.0),
             Op::Normalize { std, .. } => gain *= std.iter().map(|s| f64::from(s.abs()).recip()).fold(1.0, f64::max),
-            Op::Solarize { .. } | Op::Posterize { .. } if !exact => {
+            Op::Solarize { .. } | Op::Posterize { .. } | Op::AdjustGamma { .. } if !exact => {
                 let near = color::near_a_step(&outcome.image, op, DOUBT * gain);
                 doubt.planes.iter_mut().zip(near.planes).for_each(|(doubt, near)| *doubt = doubt.max(near));
             }
@@ -100,7 +101,7 @@ fn without_fill(op: &Op) -> Op {
     }
 }
 
-/// Whether `op` gives the same numbers in f32 as in f64, up to the representation of its input.
+/// Tells whether `op` gives the same numbers in f32 as in f64, up to the representation of its input.
 fn leaves_f32_exact(op: &Op, exact: bool) -> bool {
     match op {
         // Levels are multiples of 1/256, whatever they were before.
@@ -144,6 +145,7 @@ fn apply(image: &Image, op: &Op) -> Image {
         Op::Erase { top, left, height, width, value } => erase::erase(image, [top, left, height, width], value),
         Op::Invert => color::invert(image),
         Op::Solarize { threshold } => color::solarize(image, threshold),
+        Op::AdjustGamma { gamma, gain } => color::adjust_gamma(image, gamma.into(), gain.into()),
         Op::Posterize { bits } => color::posterize(image, bits),
         Op::PermuteChannels { permutation } => color::permute_channels(image, permutation),
         Op::Normalize { mean, std } => {

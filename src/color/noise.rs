@@ -1,6 +1,8 @@
 //! Standard normal numbers from a key and a place: the native twin of `shaders/color/noise.wgsl`, which says what is
 //! computed and why; the same operations in the same order.
 
+use super::rectangle::in_rectangle;
+use super::{Row, Step};
 use multiversion::multiversion;
 
 /// Philox4x32-10: four numbers from a counter of four and a key of two.
@@ -59,12 +61,22 @@ fn normal(bits: u32) -> f32 {
     quantile * t * std::f32::consts::SQRT_2
 }
 
-/// Row `row` of the rectangle, all three channels.
+/// Fills row `row` of the rectangle, all three channels.
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn row(key: [u32; 2], row: u32, red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
+fn fill(key: [u32; 2], row: u32, red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     for (x, ((red, green), blue)) in (0..).zip(red.iter_mut().zip(green).zip(blue)) {
         let [r, g, b, _] = philox([x, row, 0, 0], key);
         (*red, *green, *blue) = (normal(r), normal(g), normal(b));
+    }
+}
+
+pub(super) fn noise(step: &Step, row: Row, planes: &mut [f32]) {
+    let Some(([red, green, blue], row)) = in_rectangle(step, row, planes) else { return };
+    let [first, second, one_channel] = step.integers;
+    fill([first, second], row as u32, red, green, blue);
+    if one_channel == 1 {
+        green.copy_from_slice(red);
+        blue.copy_from_slice(red);
     }
 }
 

@@ -1,0 +1,191 @@
+//! The colour steps: a table with one row a step, and a file of native code for each, named as its shader in
+//! `shaders/color/`.
+//!
+//! Transforms name a step by its opcode. `plan/` reads in the table how a step is fused, cached and written into a
+//! shader, `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
+
+mod adjust_gamma;
+mod brightness;
+mod contrast;
+mod divide;
+mod erase;
+mod grayscale;
+mod hue;
+mod invert;
+mod luma;
+mod noise;
+mod permute_channels;
+mod posterize;
+mod rectangle;
+mod saturation;
+mod solarize;
+mod subtract;
+
+use bytemuck::{Pod, Zeroable};
+pub(crate) use luma::luma;
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct ColorStep {
+    /// The number that programs and shaders know the step by.
+    pub opcode: u32,
+    /// The name of its WGSL function and of its two files.
+    pub name: &'static str,
+    /// The text of its file in `shaders/color/`.
+    pub wgsl: &'static str,
+    /// Its native code, which does the operations of the WGSL function in the same order.
+    pub(crate) native: Native,
+    pub(crate) facts: Facts,
+}
+
+/// The facts that a plan and an executor must know of a step. A test in `cpu/tests.rs` compares them with what the
+/// native code does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Facts {
+    /// It gives each channel what it would give that channel alone, so it may run on one plane.
+    pub(crate) per_channel: bool,
+    /// It must know where its pixel lies: the WGSL function takes `x` and `y`, the native one sees a single row, and an
+    /// operation that moves pixels later opens a stage.
+    pub(crate) placed: bool,
+    /// It must know the mean of the image, which is a pass of its own; `shaders/reduce/` knows contrast alone.
+    pub(crate) needs_mean: bool,
+    /// It may give values below 0 or above 1 where none went in, so a cache cannot round its result to bytes.
+    pub(crate) leaves_range: bool,
+    /// It gives levels of a byte, to the bit, where only such levels went in.
+    pub(crate) keeps_levels: bool,
+    /// Its native code takes longer than it takes to store a row and read it again.
+    pub(crate) slow: bool,
+}
+
+/// A step with its numbers, as programs hold it; the layout is `Step` of `shaders/prelude.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(crate) struct Step {
+    /// An [`opcode`].
+    pub(crate) opcode: u32,
+    /// The statistic of the stage that a contrast step takes, else 0; then 0; then 1 where the image has one channel.
+    /// Noise: its key in the first two. Erase: the colour's bits.
+    pub(crate) integers: [u32; 3],
+    /// The step's numbers. Erase and noise: left, top, right, bottom.
+    pub(crate) value: [f32; 4],
+}
+
+/// The row that native code is given, as far as its pixels do not tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// The number of the row; of the first one where there are several.
+    pub(crate) y: usize,
+    /// Planes: 3, or 1 where every step of the stage is `per_channel`.
+    pub(crate) channels: usize,
+    /// The mean of the image, for a step that needs it.
+    pub(crate) mean: f32,
+}
+
+/// Changes the planes of the channels, one after the other: one row, or several where no step of the stage is placed.
+pub(crate) type Native = fn(&Step, Row, &mut [f32]);
+
+macro_rules! color_steps {
+    ($($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+) => {
+        /// The numbers of the steps.
+        pub(crate) mod opcode {
+            $(pub(crate) const $OPCODE: u32 = $opcode;)+
+            /// Users' own steps: this and their slot's number.
+            pub(crate) const CUSTOM: u32 = 1000;
+        }
+
+        /// Every step, in the order of the opcodes.
+        pub static STEPS: &[ColorStep] = &[$(ColorStep {
+            opcode: $opcode,
+            name: stringify!($step),
+            wgsl: include_str!(concat!("../../shaders/color/", stringify!($step), ".wgsl")),
+            native: $step::$step,
+            facts: Facts { $($fact: true,)* ..Facts::NONE },
+        }),+];
+    };
+}
+
+// Opcodes count from 1 without gaps. A new step takes the next one: the shaders of the others stay as they are.
+color_steps! {
+    // opcode               step               facts that are true
+    BRIGHTNESS = 1,         brightness:        [per_channel];
+    CONTRAST = 2,           contrast:          [per_channel, needs_mean];
+    SATURATION = 3,         saturation:        [];
+    HUE = 4,                hue:               [slow];
+    GRAYSCALE = 5,          grayscale:         [];
+    SUBTRACT = 6,           subtract:          [per_channel, leaves_range];
+    DIVIDE = 7,             divide:            [per_channel, leaves_range];
+    INVERT = 8,             invert:            [per_channel];
+    SOLARIZE = 9,           solarize:          [per_channel];
+    POSTERIZE = 10,         posterize:         [per_channel];
+    PERMUTE_CHANNELS = 11,  permute_channels:  [keeps_levels];
+    ERASE = 12,             erase:             [placed, leaves_range];
+    NOISE = 13,             noise:             [placed, leaves_range, slow];
+    ADJUST_GAMMA = 14,      adjust_gamma:      [per_channel, slow];
+}
+
+impl Facts {
+    const NONE: Facts = Facts {
+        per_channel: false,
+        placed: false,
+        needs_mean: false,
+        leaves_range: false,
+        keeps_levels: false,
+        slow: false,
+    };
+    /// Nothing is known of a user's own step but that it is given a pixel's three channels and nothing else.
+    const CUSTOM: Facts = Facts { leaves_range: true, slow: true, ..Facts::NONE };
+
+    /// The facts of the step that `opcode` names, a user's own among them.
+    pub(crate) fn of(opcode: u32) -> Facts {
+        ColorStep::of(opcode).map_or(Facts::CUSTOM, |step| step.facts)
+    }
+}
+
+impl ColorStep {
+    /// The row of `opcode`; none for a user's own step.
+    pub(crate) fn of(opcode: u32) -> Option<&'static ColorStep> {
+        STEPS.get((opcode as usize).wrapping_sub(1))
+    }
+}
+
+impl Step {
+    pub(crate) fn facts(&self) -> Facts {
+        Facts::of(self.opcode)
+    }
+}
+
+/// Red, green and blue.
+fn split(planes: &mut [f32]) -> (&mut [f32], &mut [f32], &mut [f32]) {
+    let width = planes.len() / 3;
+    let (red, rest) = planes.split_at_mut(width);
+    let (green, blue) = rest.split_at_mut(width);
+    (red, &mut green[..width], &mut blue[..width])
+}
+
+#[inline(always)]
+fn clamp(value: f32) -> f32 {
+    value.clamp(0.0, 1.0)
+}
+
+/// Without a branch, whatever the compiler thinks of it: behind branches it stores under masks, which took three times
+/// as long.
+#[inline(always)]
+fn select(condition: bool, yes: f32, no: f32) -> f32 {
+    let mask = u32::from(condition).wrapping_neg();
+    f32::from_bits((yes.to_bits() & mask) | (no.to_bits() & !mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_stands_where_its_opcode_says() {
+        for (number, step) in (1..).zip(STEPS) {
+            assert_eq!(step.opcode, number, "{}", step.name);
+            assert_eq!(ColorStep::of(number).unwrap().name, step.name);
+        }
+        assert!([0, STEPS.len() as u32 + 1, opcode::CUSTOM].iter().all(|&other| ColorStep::of(other).is_none()));
+        assert_eq!(Facts::of(opcode::CUSTOM + 7), Facts::CUSTOM);
+    }
+}

@@ -1,0 +1,15 @@
+use super::{Row, Step};
+use multiversion::multiversion;
+
+/// Clamped first, which gives the same level and bounds what is rounded down. `floor` is a library call on baseline
+/// x86, so the number is rounded to an integer by adding 2^23, then corrected.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn posterize(step: &Step, _: Row, planes: &mut [f32]) {
+    const INTEGERS: f32 = 8_388_608.0;
+    let [levels, highest, share, _] = step.value;
+    planes.iter_mut().for_each(|value| {
+        let level = (*value * levels).clamp(0.0, highest);
+        let nearest = (level + INTEGERS) - INTEGERS;
+        *value = if nearest > level { nearest - 1.0 } else { nearest } * share;
+    });
+}
