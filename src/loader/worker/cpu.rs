@@ -35,11 +35,11 @@ impl SampleWriter<CpuMessage> for ImageWriter<'_> {
     fn write(
         &mut self,
         worker: &Worker<'_, CpuMessage>,
-        job: &mut SampleJob<'_>,
+        job: &SampleJob<'_>,
+        reservation: Option<Reservation<'_>>,
         scratch: &mut PixelScratch,
     ) -> Result<(), Unfinished> {
         let PixelScratch { decoder, gathered, prefix, insertion, cpu: executor, .. } = scratch;
-        let reservation = job.reservation.take();
         let decoded = worker.decode(job, decoder, gathered)?;
         let pixels = worker.run_prefix(&job.route, decoded, prefix, executor);
         if let Some(Reservation::Host(reservation)) = reservation {

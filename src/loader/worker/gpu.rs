@@ -49,12 +49,12 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
     fn write(
         &mut self,
         worker: &Worker<'_, GpuMessage>,
-        job: &mut SampleJob<'_>,
+        job: &SampleJob<'_>,
+        reservation: Option<Reservation<'_>>,
         scratch: &mut PixelScratch,
     ) -> Result<InSlot, Unfinished> {
         let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu: executor } = scratch;
         let clock = &worker.clock;
-        let reservation = job.reservation.take();
         let (begin, float) = job.route.views_begin();
         let bytes = match &reservation {
             Some(Reservation::Device(_)) => pixel_bytes(begin, float).next_multiple_of(IMAGE_ALIGNMENT),

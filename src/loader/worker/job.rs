@@ -17,8 +17,6 @@ pub(super) struct SampleJob<'a> {
     /// Of each view.
     pub(super) params: Vec<Params>,
     pub(super) route: Route,
-    /// Room in the cache, where `route.to_cache` says that the sample is inserted.
-    pub(super) reservation: Option<Reservation<'a>>,
     attempt: Attempt,
 }
 
@@ -78,8 +76,13 @@ impl<'a> Content<'a> {
 }
 
 impl<'a> SampleJob<'a> {
-    /// Makes the parameters of every view, and chooses the first attempt.
-    pub(super) fn new(pipeline: &'a Pipeline, sample: &ReadSample<'a>, key: &Key) -> Result<SampleJob<'a>> {
+    /// Makes the parameters of every view, and chooses the first attempt: the job, and room in the cache where the route
+    /// inserts the sample there.
+    pub(super) fn new(
+        pipeline: &'a Pipeline,
+        sample: &ReadSample<'a>,
+        key: &Key,
+    ) -> Result<(SampleJob<'a>, Option<Reservation<'a>>)> {
         let content = match &sample.data {
             ReadData::Dataset(data) => Content::new(pipeline, data)?,
             ReadData::Cache(entry) => Content::Cached(entry),
@@ -89,7 +92,7 @@ impl<'a> SampleJob<'a> {
         let params = (0..pipeline.views as u32).map(view).collect::<Result<Vec<_>>>()?;
         if let Content::Cached(entry) = content {
             let route = pipeline.split.route(&params, Origin::Cache(entry.sample.pixels))?;
-            return Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full });
+            return Ok((SampleJob { content, params, route, attempt: Attempt::Full }, None));
         }
         // Pixels that the data set holds in memory anyway are not stored a second time.
         let stored_twice = matches!(pipeline.cache, CacheStore::Host(_))
@@ -101,10 +104,10 @@ impl<'a> SampleJob<'a> {
             let wanted = route.to_cache.as_ref().map(|insertion| cached(insertion.cached));
             let reservation = wanted.and_then(|cached| pipeline.cache.reserve(sample.index, cached));
             if reservation.is_some() {
-                return Ok(SampleJob { content, params, route, reservation, attempt: Attempt::Insert });
+                return Ok((SampleJob { content, params, route, attempt: Attempt::Insert }, reservation));
             }
         }
-        SampleJob::scaled_or_full(pipeline, content, params)
+        Ok((SampleJob::scaled_or_full(pipeline, content, params)?, None))
     }
 
     fn scaled_or_full(pipeline: &Pipeline, content: Content<'a>, mut params: Vec<Params>) -> Result<SampleJob<'a>> {
@@ -116,10 +119,10 @@ impl<'a> SampleJob<'a> {
             if !scale.is_full() && pipeline.decoder.can_scale(bytes, &probe) {
                 params.iter_mut().for_each(|params| params.scale = scale);
                 let (content, route) = (Content::File { bytes, probe, scale }, route.scaled_down(&probe.scaled(scale)));
-                return Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Scaled });
+                return Ok(SampleJob { content, params, route, attempt: Attempt::Scaled });
             }
         }
-        Ok(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full })
+        Ok(SampleJob { content, params, route, attempt: Attempt::Full })
     }
 
     /// The next attempt after this one has failed; `None` where the sample cannot be decoded in another way. The pixels that an epoch
@@ -135,6 +138,6 @@ impl<'a> SampleJob<'a> {
         params.iter_mut().for_each(|params| params.scale = Scale::Full);
         let route = pipeline.split.route(&params, Origin::Source { float: content.is_float() })?;
         let differs = attempt == Attempt::Scaled || route.read != failed.read;
-        Ok(differs.then_some(SampleJob { content, params, route, reservation: None, attempt: Attempt::Full }))
+        Ok(differs.then_some(SampleJob { content, params, route, attempt: Attempt::Full }))
     }
 }

@@ -16,7 +16,7 @@ pub(super) use job::Content;
 
 use super::OnError;
 use super::batch::Failure;
-use super::cache::HostReservation;
+use super::cache::{HostReservation, Reservation};
 use super::messages::Finished;
 use super::pipeline::Pipeline;
 use super::scratch::{Gathered, PixelScratch, WorkerScratch};
@@ -70,7 +70,8 @@ trait SampleWriter<M> {
     fn write(
         &mut self,
         worker: &Worker<'_, M>,
-        job: &mut SampleJob<'_>,
+        job: &SampleJob<'_>,
+        reservation: Option<Reservation<'_>>,
         scratch: &mut PixelScratch,
     ) -> Result<Self::Written, Unfinished>;
 }
@@ -160,9 +161,10 @@ impl<M: From<Error>> Worker<'_, M> {
         let images = if is_cached { 0 } else { pipeline.views };
         let sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, file))?;
         clock.bytes(Stage::Read, sample.bytes());
-        let mut job = clock.work(Stage::Params, pipeline.views, || SampleJob::new(pipeline, &sample, key))?;
+        let (mut job, mut reservation) =
+            clock.work(Stage::Params, pipeline.views, || SampleJob::new(pipeline, &sample, key))?;
         let written = loop {
-            match writer.write(self, &mut job, pixels) {
+            match writer.write(self, &job, reservation.take(), pixels) {
                 Ok(written) => break written,
                 Err(Unfinished::Stopped) => return Err(Unfinished::Stopped),
                 Err(Unfinished::Failed(error)) => match job.retry(pipeline)? {
