@@ -46,8 +46,8 @@ impl Scratch {
         for (vec, other) in [(line, &other.line), (rows, &other.rows), (means, &other.means)] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
         }
-        // The two take turns from stage to stage, so that the larger counts.
-        let largest = other.intermediate.iter().map(Vec::capacity).max().unwrap_or(0);
+        // The two take turns from stage to stage, and which begins changes: each needs the size of the larger.
+        let largest = intermediate.iter().chain(&other.intermediate).map(Vec::capacity).max().unwrap_or(0);
         intermediate.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
         wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
     }

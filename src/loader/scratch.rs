@@ -38,6 +38,8 @@ impl WorkerScratch {
     /// Brings each to the size of the largest.
     pub(super) fn level(all: &mut [WorkerScratch]) {
         let Some((largest, others)) = all.split_first_mut() else { return };
+        // An only worker's buffers are levelled with each other, too.
+        largest.pixels.cpu.reserve_like(&cpu::Scratch::default());
         others.iter().for_each(|other| largest.reserve_like(other));
         others.iter_mut().for_each(|other| other.reserve_like(largest));
     }
