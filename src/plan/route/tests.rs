@@ -93,6 +93,7 @@ fn the_gpu_copies_its_own_intermediate() {
     // A streamed sample runs on the same kernels, and computes no more of the prefix than it shows.
     let streamed = split.route(&params, BYTES).unwrap();
     assert!(streamed.views.iter().all(|view| view.program.stages.len() == 2 && view.region.width < 64));
+    assert!(streamed.views.iter().all(|view| view.program.stages[0].sampling.size() == (20, 20)));
 }
 
 #[test]
