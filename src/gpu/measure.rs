@@ -3,7 +3,7 @@
 
 use super::encode::{Item, pack_workgroups, workgroups, write_stage};
 use super::kernels::Kernels;
-use super::staging::Staging;
+use super::staging::{SLOTS, Staging};
 use super::submission::{Part, Resources};
 use super::target::Target;
 use super::timing::Times;
@@ -15,9 +15,6 @@ use crate::plan::program::Program;
 use crate::plan::{DType, Plan};
 use crate::transforms::{Key, Params};
 use std::ops::Range;
-
-/// Staging buffers of a rig or a ring; as many as the loader's.
-const SLOTS: usize = 3;
 
 /// A dispatch as the product records it. Bindings: 0 what is read, 1 the parameters, 2 the statistics, 3 what is written.
 #[derive(Clone, Debug)]

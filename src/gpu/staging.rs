@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Between two polls for the same submission.
 pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 
+/// Staging slots of a loader: one is filled, one is read by the GPU, one is on its way back.
+pub(crate) const SLOTS: usize = 3;
+
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 
 /// See the module.

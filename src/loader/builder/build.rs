@@ -7,6 +7,7 @@ use crate::decode::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
 use crate::gpu::kernels::Kernels;
+use crate::gpu::staging::SLOTS;
 use crate::gpu::submission::CACHED_IN_FLIGHT;
 use crate::gpu::target::{Target, check_batch};
 use crate::gpu::workspace::Workspace;
@@ -24,9 +25,6 @@ use crate::recipe::{Recipe, check_views};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
-
-/// Staging slots of a loader: one is filled, one is read by the GPU, one is on its way back.
-const SLOTS: usize = 3;
 
 impl DataLoaderBuilder {
     fn check_numbers(&self, workers: usize) -> Result<()> {

@@ -20,6 +20,8 @@ pub(super) fn describe(op: &Op) -> Option<String> {
         Op::Hue { factor } => format!("hue {factor:+.3}"),
         Op::Grayscale { .. } => "gray".to_owned(),
         Op::Invert => "invert".to_owned(),
+        Op::AdjustGamma { gamma, gain: 1.0 } => format!("gamma {gamma:.2}"),
+        Op::AdjustGamma { gamma, gain } => format!("gamma {gamma:.2}, gain {gain:.2}"),
         Op::Solarize { threshold } => format!("solarize {threshold:.2}"),
         Op::Posterize { bits } => format!("posterize {bits} bits"),
         Op::PermuteChannels { permutation } => {
