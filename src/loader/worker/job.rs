@@ -38,7 +38,7 @@ pub(in crate::loader) enum Content<'a> {
 enum Attempt {
     /// All pixels that the cache stores. They are more than the views read, so that damage outside of these can fail it.
     Insert,
-    /// At a smaller scale, which reads more of the file than the region at full size does.
+    /// At a smaller scale, which a decoder may reject after it has read the headers.
     Scaled,
     /// The pixels that the views read, at full size.
     Full,
