@@ -83,6 +83,25 @@ fn pixels_that_no_data_set_holds() {
 }
 
 #[test]
+fn pixels_that_a_data_set_holds_in_memory_are_not_stored_twice() {
+    let data: Arc<dyn Dataset> = {
+        let mut data = InMemory::new();
+        for number in 0..6 {
+            data.push_pixels(31, 30, PixelFormat::Rgb8, noise(number, (31, 30), 3), Label::Class(number)).unwrap();
+        }
+        Arc::new(data)
+    };
+    let stored = |transforms: Vec<Transform>| {
+        let builder = DataLoader::builder(Arc::clone(&data)).recipe(transforms).cache(Cache::Host(ALL));
+        let loader = builder.build(&gpufeed::Backend::Cpu).unwrap();
+        loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
+        loader.cached().0
+    };
+    assert_eq!(stored(vec![CenterCrop::new(24).into(), RandomCrop::new(16).into()]), 0);
+    assert_eq!(stored(vec![Resize::new((24, 24)).into(), RandomCrop::new(16).into()]), 6);
+}
+
+#[test]
 fn views_of_a_border_alone() {
     let data = made(PixelFormat::Rgb8, (20, 20));
     let list = || -> Vec<Transform> {
