@@ -93,7 +93,7 @@ fn copy(
     let bytes = host.batch().len();
     let images = (bytes / pipeline.plan().image_bytes(pipeline.size).max(1)) as u64;
     let _span = tracing::trace_span!("submit", images, bytes).entered();
-    staging.upload(slot, host.batch(), &target.output)?;
+    staging.copy_to(slot, host.batch(), &target.output)?;
     clock.spent(Stage::Submit, images);
     clock.bytes(Stage::Submit, bytes as u64);
     Ok(Some(target))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the caller may wait while it holds every buffer before that becomes an error.
+/// The time for which the caller may wait while it holds every buffer, before that becomes an error.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A ring of buffers.

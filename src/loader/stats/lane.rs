@@ -30,7 +30,8 @@ pub(in crate::loader) struct Lane {
     /// Time at work outside any stage.
     pub(super) other: AtomicU64,
     waits: Mutex<Waits>,
-    /// How often the thread looked at the queue that it receives from, and the sum of the lengths that it found.
+    /// The number of times that the thread looked at the queue that it receives from, and the sum of the lengths that
+    /// it found.
     pub(super) looks: AtomicU64,
     pub(super) found: AtomicU64,
 }
