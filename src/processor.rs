@@ -145,7 +145,8 @@ pub(crate) fn check_size(params: &Params, (width, height): (u32, u32)) -> Result
     if (width, height) == (params.width, params.height) {
         return Ok(());
     }
-    let reason = format!("made for {}x{}, applied to {width}x{height}", params.width, params.height);
+    let reason =
+        format!("they were made for {}x{} pixels, but the image has {width}x{height}", params.width, params.height);
     Err(Error::argument("params", reason))
 }
 

@@ -48,6 +48,10 @@ pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
         return Ok(adapter.clone());
     }
     let found: Vec<_> = adapters.iter().map(|adapter| describe(&adapter.get_info())).collect();
-    let found = if found.is_empty() { "there is none".to_owned() } else { format!("there are: {}", found.join("; ")) };
-    Err(ErrorKind::NoAdapter { reason: format!("\"{name}\" was asked for, {found}") }.into())
+    let found = if found.is_empty() {
+        "the machine has none".to_owned()
+    } else {
+        format!("the machine has {}", found.join("; "))
+    };
+    Err(ErrorKind::NoAdapter { reason: format!("none matches \"{name}\"; {found}") }.into())
 }

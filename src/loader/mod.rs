@@ -166,11 +166,16 @@ impl DataLoader {
     /// Those of [`resume`](Self::resume).
     pub fn resume_until(&self, state: &State, end: u64) -> Result<Epochs> {
         if state.seed != self.pipeline.seed {
-            let reason = format!("{} was saved with the state, the loader has {}", state.seed, self.pipeline.seed);
+            let reason =
+                format!("the state was saved with seed {}, but the loader has {}", state.seed, self.pipeline.seed);
             return Err(Error::argument("seed", reason));
         }
         if state.batch > self.pipeline.sampler.batches() as u64 {
-            let reason = format!("batch {} of an epoch of {} batches", state.batch, self.pipeline.sampler.batches());
+            let reason = format!(
+                "batch {} is after the end of an epoch of {} batches",
+                state.batch,
+                self.pipeline.sampler.batches()
+            );
             return Err(Error::argument("state", reason));
         }
         Epochs::start(&self.pipeline, *state, end)

@@ -37,7 +37,10 @@ impl DataLoaderBuilder {
             return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.queue_depth)));
         }
         if self.slot_bytes < REGION_BYTES {
-            return Err(Error::argument("slot_bytes", format!("{}; {REGION_BYTES} at least", self.slot_bytes)));
+            return Err(Error::argument(
+                "slot_bytes",
+                format!("{} is too small; {REGION_BYTES} or more work", self.slot_bytes),
+            ));
         }
         if self.decode.max_pixels == 0 {
             return Err(Error::argument("max_pixels", "0 refuses every image"));

@@ -44,7 +44,7 @@ enum Wait {
     Gpu,
 }
 
-/// The time that a thread has waited. It is behind a lock: with atomics a reader could count a wait twice or miss it at
+/// The time that a thread has waited. It needs a lock: with atomics a reader could count a wait twice or miss it at
 /// the moment when it ends. The lock costs 20 ns, only when a thread waits anyway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn no_time_is_lost_and_every_image_is_counted() {
-        // Images that are all divided, and images of which one in eight is.
+        // Long images are all divided, short ones one in eight.
         for time in [Duration::from_micros(20), Duration::from_micros(2)] {
             let ([decode, augment], busy, all) = worked(time, 2000);
             assert_eq!((decode.items, augment.items), (2000, 2000));

@@ -55,7 +55,7 @@ impl<'a> Content<'a> {
             SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
         };
         if pipeline.plan().input_channels() == 1 && channels != 1 {
-            let reason = format!("{channels} channels where the data set promises 1 (Dataset::channels)");
+            let reason = format!("the image has {channels} channels, but the data set promises 1 (Dataset::channels)");
             return Err(Error::argument("channels", reason));
         }
         Ok(content)

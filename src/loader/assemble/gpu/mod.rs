@@ -1,9 +1,9 @@
 //! The batch thread on the GPU executor: grants ranges of mapped slots in batch order, and turns each full slot into
 //! one submission (copy, then the plan's passes).
 //!
-//! One thread, one loop: it receives messages, grants what it can, and waits for whatever is missing, which is a
-//! message, a buffer that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow
-//! or huge sample delays its own batch and nothing else.
+//! One thread, one loop: it receives messages, grants what it can, and waits for the next event: a message, a buffer
+//! that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow or huge sample
+//! delays its own batch and nothing else.
 
 mod cached;
 mod slots;
