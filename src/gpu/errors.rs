@@ -87,7 +87,7 @@ impl Gpu {
         match self.poll(STAGE, wgpu::PollType::Wait { submission_index, timeout: None })? {
             Ok(_) => self.healthy(STAGE),
             Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(STAGE)),
-            // No timeout was set here, so another thread's wait has timed out; the caller's loop polls again.
+            // This call sets no timeout, so the wait goes on: the caller's loop polls again.
             Err(wgpu::PollError::Timeout) => Ok(()),
         }
     }

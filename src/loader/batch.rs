@@ -39,7 +39,7 @@ pub(super) enum BatchStore {
     Host(Lease<HostBuffer>),
 }
 
-/// A sample that could not be used, and why. Another sample has replaced it.
+/// A sample that could not be used, with its error. Another sample has replaced it.
 ///
 /// ```no_run
 /// # fn show(batch: &gpufeed::Batch) {

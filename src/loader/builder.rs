@@ -247,7 +247,7 @@ impl DataLoaderBuilder {
     ///   hold it exactly (nearest-neighbour resizes, crops, flips, borders of one of the 256 levels), else in f32, 16
     ///   bytes a pixel.
     /// - If f32 would not give the bits that batches have without a cache: the region of the image in bytes after all.
-    ///   This is so in RAM for a GPU that augments, where a `Pad` follows the resize, and on a GPU for outputs of more
+    ///   This is so in RAM if the GPU augments, after a resize that a `Pad` follows, and on a GPU for outputs of more
     ///   than 4,194,304 pixels.
     ///
     /// [`DataLoader::explain`](crate::DataLoader::explain) shows which form is stored. Batches have the same bits as
@@ -276,9 +276,9 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { cache, ..self }
     }
 
-    /// Makes a [`cache`](Self::cache) round the result of every [`Resize`](crate::transforms::Resize) to bytes and
-    /// store it so, 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default: only results that bytes hold
-    /// exactly are stored in bytes.
+    /// Makes a [`cache`](Self::cache) round the result of a prefix with a [`Resize`](crate::transforms::Resize) to
+    /// bytes: 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default: only results that bytes hold exactly
+    /// are stored in bytes.
     ///
     /// The workers then run the prefix of the list, and round its result to the nearest of 256 levels, as torchvision
     /// stores a resized image: a difference of at most half a level before the transforms that follow, none after

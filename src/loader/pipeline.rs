@@ -30,7 +30,7 @@ pub(super) struct Pipeline {
     /// True if images may be decoded at a smaller scale.
     pub(super) scaled_decode: bool,
     pub(super) cache: cache::CacheStore,
-    /// True if the data set holds small images in memory, judged by its first sample.
+    /// True if the data set holds small images in memory, as its first sample shows.
     pub(super) small_in_memory: bool,
     pub(super) on_error: OnError,
     pub(super) workers: usize,

@@ -186,7 +186,7 @@ impl Plan {
     /// `Op::Grayscale`, for `Op::Custom`, or for `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
         if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
-            let reason = "Op::Custom has no function of its own; compile the transforms, and apply their parameters with Processor";
+            let reason = "Op::Custom has no function of its own; compile the transforms, and run their parameters with Processor";
             return Err(Error::argument("ops", reason));
         }
         if ops.iter().any(|op| matches!(op, Op::Grayscale { channels } if ![1, 3].contains(channels))) {

@@ -140,7 +140,7 @@ pub struct PoolStats {
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
 /// for queue in &loader.stats().queues {
-///     println!("{}: {:.0} % of {} places taken", queue.name, 100.0 * queue.occupancy, queue.capacity);
+///     println!("{}: {:.0} % of {} entries filled", queue.name, 100.0 * queue.occupancy, queue.capacity);
 /// }
 /// # }
 /// ```
