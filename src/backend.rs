@@ -1,9 +1,9 @@
-//! Where the augmentation runs.
+//! The choice of the GPU or the CPU for a loader or processor.
 
 use crate::error::Result;
 use crate::gpu::{Gpu, adapters};
 
-/// Where the augmentation runs: a GPU, or the CPU executor.
+/// The device that augments: a GPU, or the CPU executor.
 ///
 /// ```
 /// use gpufeed::Backend;
@@ -21,19 +21,20 @@ pub enum Backend {
     Cpu,
 }
 
-/// Names an adapter (part of its name, or its number in `gpufeed::Gpu::adapters()`), or `cpu`.
+/// The name of the environment variable that chooses an adapter (part of its name, or its number in
+/// `gpufeed::Gpu::adapters()`), or `cpu`.
 pub const ADAPTER_VARIABLE: &str = "GPUFEED_ADAPTER";
 
 impl Backend {
-    /// The best GPU of the machine, else the CPU.
+    /// The best GPU of the machine, or the CPU if there is none.
     ///
-    /// The environment variable `GPUFEED_ADAPTER` chooses: `cpu`, a number, or part of an adapter's name. Without it a
-    /// discrete GPU is preferred to an integrated one, and a software adapter is not taken: the CPU executor is several
-    /// times faster.
+    /// The environment variable `GPUFEED_ADAPTER` overrides the choice: `cpu`, a number, or part of an adapter's name.
+    /// Without it a discrete GPU is preferred to an integrated one, and a software adapter is never chosen, as the CPU
+    /// executor is several times faster.
     ///
     /// # Errors
-    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names one that is not there;
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the adapter gives no device.
+    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names an adapter that does not exist;
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if no device can be opened on the adapter.
     pub fn auto() -> Result<Backend> {
         match Backend::adapter()? {
             Some(adapter) => Gpu::open(&adapter).map(Backend::Gpu),
@@ -41,7 +42,7 @@ impl Backend {
         }
     }
 
-    /// The adapter that [`auto`](Self::auto) opens, for a device of your own; `None` for the CPU.
+    /// The adapter that [`auto`](Self::auto) would open, for a device of your own; `None` for the CPU.
     ///
     /// ```
     /// use gpufeed::{Backend, Gpu, wgpu};
@@ -58,7 +59,7 @@ impl Backend {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names one that is not there.
+    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) if `GPUFEED_ADAPTER` names an adapter that does not exist.
     pub fn adapter() -> Result<Option<wgpu::Adapter>> {
         match std::env::var(ADAPTER_VARIABLE) {
             Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(None),
@@ -67,10 +68,12 @@ impl Backend {
         }
     }
 
-    /// The adapter with this number, or the first whose name contains `name` (whatever the case); software ones too.
+    /// Opens the adapter with this number, or the first whose name contains `name` (ignoring case), software adapters
+    /// included.
     ///
     /// # Errors
-    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters that there are.
+    /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters of the machine;
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if no device can be opened on it.
     pub fn gpu(name: &str) -> Result<Backend> {
         Gpu::open(&adapters::named(name)?).map(Backend::Gpu)
     }

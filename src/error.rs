@@ -1,4 +1,4 @@
-//! The crate's one error type: a boxed, non-exhaustive kind that carries numbers, paths and settings.
+//! The crate's only error type: a boxed, non-exhaustive kind with numbers, paths and settings.
 
 use crate::shown::{Shown, ShownLines};
 use std::any::Any;
@@ -7,10 +7,11 @@ use std::path::PathBuf;
 /// `Result` with gpufeed's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and which setting changes it.
+/// An error: its kind, the file or sample concerned, and the setting that changes it.
 ///
-/// One pointer wide; [`kind`](Self::kind) tells the cases apart. Its text is for people: what a terminal would obey in
-/// the names and texts of files is shown as an escape (`\u{1b}`), while the fields of the case hold them as they are.
+/// The size of a pointer; [`kind`](Self::kind) tells the cases apart. Its text is for people: characters in the names
+/// and texts of files that a terminal would obey are shown as escapes (`\u{1b}`), while the fields of the case hold
+/// them unchanged.
 ///
 /// ```
 /// use gpufeed::{ErrorKind, ImageFolder};
@@ -33,7 +34,7 @@ impl Error {
         *self.0
     }
 
-    /// An [`ErrorKind::Argument`]: `setting` has a value that cannot work, for `reason`.
+    /// An [`ErrorKind::Argument`]: the value of `setting` cannot work, for `reason`.
     pub(crate) fn argument(setting: &'static str, reason: impl Into<String>) -> Self {
         ErrorKind::Argument { setting, reason: reason.into() }.into()
     }
@@ -43,7 +44,7 @@ impl Error {
         ErrorKind::Io { path: path.into(), source }.into()
     }
 
-    /// An [`ErrorKind::DataFile`]: `path` does not hold what was expected at `place`.
+    /// An [`ErrorKind::DataFile`]: `path` does not hold the expected data at `place`.
     pub(crate) fn data_file(
         path: impl Into<PathBuf>,
         place: impl std::fmt::Display,
@@ -52,13 +53,13 @@ impl Error {
         ErrorKind::DataFile { path: path.into(), place: place.to_string(), reason: reason.into() }.into()
     }
 
-    /// An [`ErrorKind::Panic`]: a thread at `stage` has panicked with this payload.
+    /// An [`ErrorKind::Panic`]: a thread has panicked at `stage` with this payload.
     pub(crate) fn panic(stage: &'static str, payload: &(dyn Any + Send)) -> Self {
         ErrorKind::Panic { stage, message: panic_text(payload).to_owned() }.into()
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
@@ -104,43 +105,43 @@ pub enum ErrorKind {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A data file that does not hold what its reader expects.
+    /// A data file does not hold the data that its reader expects.
     #[error("{}, {}: {}", Shown(path.display()), Shown(place), Shown(reason))]
     DataFile {
         /// The file.
         path: PathBuf,
-        /// Where in it: "byte 4", "line 7".
+        /// The position in the file: "byte 4", "line 7".
         place: String,
-        /// What was expected and what is there.
+        /// The expected data, and the data found.
         reason: String,
     },
-    /// A setting or argument that cannot work.
+    /// A setting or argument has a value that cannot work.
     #[error("{setting}: {}", Shown(reason))]
     Argument {
         /// The setting's name in the API.
         setting: &'static str,
-        /// Why it cannot work and what would.
+        /// The reason, and the values that work.
         reason: String,
     },
-    /// A data set with nothing in it.
+    /// A data set has no samples.
     #[error("{}: no samples ({})", Shown(what), Shown(hint))]
     EmptyDataset {
         /// The folder or data set.
         what: String,
-        /// What was looked for.
+        /// The files or entries that were looked for.
         hint: String,
     },
-    /// An encoded image of more bytes than allowed. It is not read.
-    #[error("{}: {bytes} bytes, more than max_file_bytes = {max_file_bytes} allows", Shown(name))]
+    /// An encoded image has more bytes than allowed. It is not read.
+    #[error("{}: {bytes} bytes, but max_file_bytes allows {max_file_bytes}", Shown(name))]
     FileTooLarge {
-        /// The file's path, or the archive's and the sample's key in it.
+        /// The file's path; in an archive, the archive's path and the sample's key.
         name: String,
-        /// Its bytes, or those that were read of a file that grew meanwhile.
+        /// The bytes of the file; if it grew meanwhile, the bytes that were read.
         bytes: u64,
-        /// The limit in force: of the data set's builder.
+        /// The limit in force, from the data set's builder.
         max_file_bytes: u64,
     },
-    /// Bytes that are no image that can be decoded.
+    /// The bytes are not an image that can be decoded.
     #[error("cannot decode {format}: {}", Shown(reason))]
     Decode {
         /// The format as recognised from the bytes, or "image".
@@ -148,16 +149,16 @@ pub enum ErrorKind {
         /// The decoder's reason.
         reason: String,
     },
-    /// The stream ends before the image does.
-    #[error("truncated {format}: {} (Truncated::Fill keeps such images)", Shown(reason))]
+    /// The stream ends before the image is complete.
+    #[error("truncated {format}: {} (Truncated::Fill accepts such images)", Shown(reason))]
     TruncatedImage {
         /// The format as recognised from the bytes.
         format: &'static str,
-        /// What is missing.
+        /// The missing part.
         reason: String,
     },
     /// The header declares more pixels than allowed.
-    #[error("image of {width}x{height} pixels exceeds max_pixels = {max_pixels}")]
+    #[error("the image has {width}x{height} pixels, but max_pixels allows {max_pixels}")]
     TooManyPixels {
         /// Declared width.
         width: u64,
@@ -166,9 +167,9 @@ pub enum ErrorKind {
         /// The limit in force.
         max_pixels: u64,
     },
-    /// Decoding an image takes more memory than allowed.
+    /// Decoding an image needs more memory than allowed.
     #[error(
-        "decoding this {format} of {width}x{height} pixels takes {needed} bytes of memory, more than max_decode_bytes = {max_decode_bytes}"
+        "decoding this {format} of {width}x{height} pixels needs {needed} bytes of memory, but max_decode_bytes allows {max_decode_bytes}"
     )]
     TooMuchMemory {
         /// The format as recognised from the bytes.
@@ -177,17 +178,17 @@ pub enum ErrorKind {
         width: u32,
         /// Rows as stored.
         height: u32,
-        /// Bytes that decoding takes, by the header.
+        /// Bytes that decoding needs, according to the header.
         needed: u64,
         /// The limit in force.
         max_decode_bytes: u64,
     },
-    /// The system has no memory to decode an image.
+    /// The system has no memory left to decode an image.
     #[error(
-        "there are no {bytes} bytes of memory to decode it; lower workers, or max_decode_bytes to refuse such images"
+        "decoding needs {bytes} bytes of memory that the system does not have; lower workers, or max_decode_bytes to refuse such images"
     )]
     NoMemory {
-        /// Bytes asked for at once.
+        /// Bytes of the allocation that failed.
         bytes: u64,
     },
     /// A transform cannot be applied to an image of this size.
@@ -199,7 +200,7 @@ pub enum ErrorKind {
         width: u32,
         /// The image's height at that point.
         height: u32,
-        /// Why, and which argument to change.
+        /// The reason, and the argument to change.
         reason: String,
     },
     /// The WGSL of a [`CustomColor`](crate::transforms::CustomColor) cannot be used.
@@ -207,7 +208,7 @@ pub enum ErrorKind {
     Snippet {
         /// The step's name.
         transform: &'static str,
-        /// Why: naga's message with the line of the user's text, or what is missing or not allowed in it.
+        /// The reason: naga's message with the line of the user's text, or a part that is missing or not allowed.
         reason: String,
     },
     /// A sample of the data set failed.
@@ -217,19 +218,19 @@ pub enum ErrorKind {
         id: u64,
         /// The sample's path or name.
         name: String,
-        /// What happened to it.
+        /// The sample's own error.
         source: Error,
     },
-    /// More samples failed than `OnError::Skip` allows.
+    /// A larger share of the samples failed than `OnError::Skip` allows.
     #[error(
-        "{failed} of the first {seen} samples failed, more than OnError::Skip {{ max_share: {max_share} }} allows; the last: {last}"
+        "{failed} of the first {seen} samples failed, but OnError::Skip allows a share of {max_share}; the last: {last}"
     )]
     TooManyFailures {
         /// Failed samples, in batch order.
         failed: u64,
         /// Samples seen, in batch order.
         seen: u64,
-        /// The share allowed.
+        /// The share allowed, 0 to 1.
         max_share: f64,
         /// The last failure.
         last: Error,
@@ -237,10 +238,10 @@ pub enum ErrorKind {
     /// No adapter fits the request.
     #[error("no GPU adapter: {} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)", Shown(reason))]
     NoAdapter {
-        /// What was asked for and what was found.
+        /// The request, and the adapters found.
         reason: String,
     },
-    /// The GPU or its driver refused or vanished.
+    /// The GPU or its driver rejected work, or was lost.
     #[error("GPU {stage}: {}", ShownLines(reason))]
     Device {
         /// The stage in which it happened.
@@ -250,39 +251,39 @@ pub enum ErrorKind {
     },
     /// The GPU has no memory left for a buffer.
     #[error(
-        "the GPU is out of memory: no {bytes} bytes for {what}; lower batch_size, queue_depth or slot_bytes, drop batches earlier, or lower memory_budget so that fewer can be held"
+        "the GPU is out of memory: {what} needs {bytes} bytes; lower batch_size, queue_depth or slot_bytes, drop batches earlier, or lower memory_budget to hold fewer batches"
     )]
     OutOfMemory {
-        /// What there is no memory for.
+        /// The buffer that needs the memory.
         what: &'static str,
-        /// Bytes asked for.
+        /// Bytes of the buffer.
         bytes: u64,
     },
-    /// A buffer that the adapter or the budget cannot hold.
-    #[error("{what} needs {needed} bytes but {limit} are {whose}; change {setting}")]
+    /// A buffer is larger than the adapter or the budget allows.
+    #[error("{what} needs {needed} bytes, but {whose} allows {limit}; lower {setting}")]
     DoesNotFit {
-        /// What does not fit.
+        /// The buffer, or the user of the memory.
         what: &'static str,
         /// Bytes needed.
         needed: u64,
-        /// Bytes there are.
+        /// Bytes allowed.
         limit: u64,
-        /// Whose limit it is.
+        /// The part that sets the limit: the adapter, or a setting.
         whose: &'static str,
-        /// Which settings change it.
+        /// The settings to lower.
         setting: &'static str,
     },
-    /// The caller holds every output buffer and the memory budget allows no more.
+    /// The caller holds every output buffer, and the memory budget allows no other.
     #[error(
-        "all {held} output buffers are held by the caller and memory_budget = {budget} bytes allows no further one: drop batches earlier, or raise memory_budget or lower queue_depth or batch_size"
+        "the caller holds all {held} output buffers, and memory_budget = {budget} bytes allows no other; drop batches earlier, raise memory_budget, or lower queue_depth or batch_size"
     )]
     OutputsHeld {
-        /// Batches that are alive.
+        /// Output buffers that the caller holds.
         held: usize,
         /// The budget in bytes.
         budget: u64,
     },
-    /// A thread of the line panicked.
+    /// A thread of the pipeline panicked.
     #[error("stage {stage} panicked: {}", ShownLines(message))]
     Panic {
         /// The stage.
@@ -297,7 +298,7 @@ mod tests {
     use super::*;
     use std::io;
 
-    /// Names, reasons and places of files are what somebody else wrote.
+    /// Names, reasons and places come from files that others wrote.
     #[test]
     fn no_error_shows_what_a_terminal_obeys() {
         let text = || "a\u{1b}[2J\n\u{7}\u{202e}".to_owned();

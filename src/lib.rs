@@ -1,5 +1,5 @@
-//! gpufeed turns images into batches for training: it decodes them on a pool of threads, applies torchvision's transforms
-//! to whole batches in fused [wgpu] compute shaders, and hands over a queue of GPU storage buffers. Where there is no
+//! gpufeed turns images into batches for training: it decodes them on a pool of threads, applies torchvision's
+//! transforms to whole batches in fused [wgpu] compute shaders, and delivers a queue of GPU storage buffers. Without a
 //! GPU the same plan runs as native code on the CPU.
 //!
 //! # Which types to use
@@ -8,13 +8,13 @@
 //! |---|---|
 //! | [`Backend`] | where the augmentation runs: [`Backend::auto`], [`Backend::gpu`], [`Backend::Cpu`], or [`Gpu::from_wgpu`] with your own device |
 //! | [`ImageFolder`], [`ImageList`], [`TarShards`], [`Idx`], [`Cifar`], [`Numpy`], [`Arrays`], [`InMemory`], [`Dataset`] | where samples come from: [`dataset`] |
-//! | [`transforms`], [`recipe`] | what is done to them |
-//! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] gives the batches, [`DataLoader::resume`] the rest of an epoch |
+//! | [`transforms`], [`recipe`] | the operations on images |
+//! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] returns the batches, [`DataLoader::resume`] the rest of an epoch |
 //! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, parameters, failures |
 //! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
-//! | [`Stats`], [`Bottleneck`] | where the time goes, and what limits |
+//! | [`Stats`], [`Bottleneck`] | the time of each stage, and the bottleneck |
 //! | [`Sampler`] | the order of samples alone, without a loader |
-//! | [`Error`], [`ErrorKind`] | what went wrong, and which setting changes it |
+//! | [`Error`], [`ErrorKind`] | the kinds of errors, with the setting that changes each |
 //!
 //! # A whole program
 //!
@@ -60,15 +60,15 @@
 //!
 //! # Backends
 //!
-//! On [`Backend::Gpu`] batches are storage buffers of that device; work submitted to [`Gpu::queue`] after a batch arrived
-//! is ordered after the batch's own. On [`Backend::Cpu`] they are bytes in host memory. Software adapters (lavapipe,
-//! llvmpipe, WARP) run shaders on the CPU, several times slower than the CPU executor: [`Backend::auto`] passes them over,
-//! and with one that was asked for the CPU executor works and its batches are copied up, unless [`Execute::Gpu`] says
-//! otherwise. wgpu's backends are those of its default features.
+//! On [`Backend::Gpu`] batches are storage buffers of that device; work submitted to [`Gpu::queue`] after a batch has
+//! arrived runs after the batch's own. On [`Backend::Cpu`] they are bytes in host memory. Software adapters (lavapipe,
+//! llvmpipe, WARP) run shaders on the CPU, several times slower than the CPU executor: [`Backend::auto`] never chooses
+//! one, and on one that you choose the CPU executor augments and its batches are copied to buffers of the adapter,
+//! unless [`Execute::Gpu`] is set. wgpu's backends are those of its default features.
 //!
-//! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] takes: `cpu`, a
-//! number of [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, are obeyed
-//! too.
+//! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] opens: `cpu`, a
+//! number of [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, have their
+//! effect too.
 //!
 //! # Cargo features
 //!
@@ -76,14 +76,15 @@
 //! |---|---|
 //! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
 //!
-//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`. Batches as
-//! tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
+//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`. Batches
+//! as tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
 //!
 //! # What stays the same
 //!
-//! Parameters are functions of the seed, the epoch and the sample: the number of workers, the queue's depth, the shards
-//! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have the
-//! names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the differences.
+//! Parameters depend on the seed, the epoch and the sample alone: the number of workers, the queue's depth, the shards
+//! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have
+//! the names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the
+//! differences.
 
 mod backend;
 mod color;
@@ -125,7 +126,7 @@ pub use recipe::Recipe;
 pub use sampler::{EpochOrder, LastBatch, Position, Sampler, State};
 pub use wgpu;
 
-/// The README's program is a doc test.
+/// Runs the README's program as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

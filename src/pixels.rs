@@ -1,9 +1,9 @@
-//! Pixels in host memory: those that need no decoding, with their format, and what executors read; conversions between them.
+//! Pixels in host memory: a checked view with its format, the pixels that executors read, and conversions between them.
 
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
 
-/// How [`Pixels`] are stored: rows from the top, no gap between rows, channels interleaved.
+/// The format of [`Pixels`]: rows from the top, no gap between rows, channels interleaved.
 ///
 /// ```
 /// use gpufeed::PixelFormat;
@@ -38,7 +38,7 @@ impl PixelFormat {
         }
     }
 
-    /// Channels an image has after loading: 1 or 3 (alpha is not one).
+    /// Channels of an image after loading: 1 or 3 (alpha is dropped).
     pub const fn channels(self) -> u32 {
         match self {
             PixelFormat::R8 => 1,
@@ -48,7 +48,7 @@ impl PixelFormat {
     }
 }
 
-/// A view of an image's pixels whose length fits its size and format.
+/// A view of an image's pixels; its length is checked against its size and format.
 ///
 /// ```
 /// use gpufeed::{PixelFormat, Pixels};
@@ -80,7 +80,7 @@ impl<'a> Pixels<'a> {
             && channels != 1
             && channels != 3
         {
-            return Err(Error::argument("channels", format!("{channels}, but F32 has 1 or 3")));
+            return Err(Error::argument("channels", format!("{channels}; F32 has 1 or 3")));
         }
         if width == 0 || height == 0 {
             return Err(Error::argument(
@@ -88,12 +88,12 @@ impl<'a> Pixels<'a> {
                 format!("an image of {width}x{height} has no pixels"),
             ));
         }
-        // 2^32 * 2^32 * 12 does not fit 64 bits.
+        // The product may exceed 64 bits: 2^32 * 2^32 * 12.
         let needed = u128::from(width) * u128::from(height) * format.bytes_per_pixel() as u128;
         if needed != bytes.len() as u128 {
             return Err(Error::argument(
                 "bytes",
-                format!("{width}x{height} {format:?} takes {needed} bytes, not {}", bytes.len()),
+                format!("{width}x{height} {format:?} needs {needed} bytes, but there are {}", bytes.len()),
             ));
         }
         Ok(Pixels { width, height, format, bytes })
@@ -109,7 +109,7 @@ impl<'a> Pixels<'a> {
         self.height
     }
 
-    /// How the bytes are to be read.
+    /// The format of the bytes.
     pub fn format(&self) -> PixelFormat {
         self.format
     }
@@ -120,7 +120,7 @@ impl<'a> Pixels<'a> {
     }
 }
 
-/// Pixels in host memory as decoders give them, caches hold them and executors read them: channels interleaved.
+/// Pixels in host memory, the form that decoders, caches and executors share: channels interleaved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PixelsRef<'a> {
     /// RGBA8 (`size` 4 bytes), RGB8 (3) or gray (1), rows `stride` bytes apart.
@@ -130,9 +130,9 @@ pub(crate) enum PixelsRef<'a> {
 }
 
 impl<'a> PixelsRef<'a> {
-    /// The pixels of `inner`, where these are the pixels of `outer`.
+    /// The pixels of `inner`, if these are the pixels of `outer`.
     ///
-    /// A view that shows nothing but a border reads no pixel, and its region may lie anywhere.
+    /// A view that shows only a border reads no pixel, and its region may be anywhere.
     pub(crate) fn region(self, outer: Rect, inner: Rect) -> Self {
         self.part(inner.left.saturating_sub(outer.left) as usize, inner.top.saturating_sub(outer.top) as usize)
     }
@@ -149,7 +149,7 @@ impl<'a> PixelsRef<'a> {
 }
 
 impl<'a> Pixels<'a> {
-    /// The 8-bit pixels of `region` where they lie.
+    /// The 8-bit pixels of `region`, without a copy.
     pub(crate) fn in_place(&self, region: Rect) -> PixelsRef<'a> {
         let size = self.format.bytes_per_pixel();
         let stride = size * self.width as usize;

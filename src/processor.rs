@@ -37,7 +37,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Prepares `plan` on `backend`: compiles its shaders, if there are any.
+    /// Prepares `plan` on `backend`; on a GPU compiles its shaders.
     ///
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader or is lost.
@@ -50,14 +50,14 @@ impl Processor {
     }
 
     /// Applies the plan to each image with its parameters; all results must have the same size. The images are whole
-    /// and of full size, whatever [`Params::scale`] says.
+    /// and at full size, whatever [`Params::scale`] is.
     ///
     /// Returns the batch in the plan's layout and type.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if parameters do not belong to the plan or to the image's
-    /// size, if results differ in size, or if there is no image; on a GPU [`ErrorKind::DoesNotFit`] where the images or the
-    /// results are more than its buffers hold, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
+    /// size, if results differ in size, or if there is no image; on a GPU [`ErrorKind::DoesNotFit`] if the images or
+    /// the results exceed its buffers, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<u8>> {
         let images = self.views(images)?;
@@ -72,9 +72,9 @@ impl Processor {
         }
     }
 
-    /// [`run`](Self::run) into memory of the caller's, such as a buffer that is shared with another process.
+    /// Works as [`run`](Self::run), but writes into memory of the caller, such as a buffer shared with another process.
     ///
-    /// `out` has exactly the batch's bytes. After an error nothing is said about its content.
+    /// `out` must have exactly the batch's bytes. After an error its content is unspecified.
     ///
     /// ```
     /// use gpufeed::transforms::{CenterCrop, Key};
@@ -91,13 +91,13 @@ impl Processor {
     /// ```
     ///
     /// # Errors
-    /// As [`run`](Self::run); [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `out` has another length.
+    /// Those of [`run`](Self::run); [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `out` has another length.
     pub fn run_into(&self, images: &[(Pixels<'_>, &Params)], out: &mut [u8]) -> Result<()> {
         let images = self.views(images)?;
         let bytes = self.image_bytes(&images)?;
         let (needed, given) = (bytes * images.len(), out.len());
         if given != needed {
-            return Err(Error::argument("out", format!("{given} bytes; the batch has {needed}")));
+            return Err(Error::argument("out", format!("{given} bytes; the batch needs {needed}")));
         }
         match &self.kernels {
             Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &borrowed(&images), bytes)?),
@@ -106,7 +106,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Each image's view, with the pixels that it reads.
+    /// The view of each image, with the pixels that it reads.
     fn views(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<(View, Source)>> {
         let views = images.iter().map(|&(pixels, params)| {
             check_size(params, (pixels.width(), pixels.height()))?;
@@ -120,15 +120,15 @@ impl Processor {
         views.collect()
     }
 
-    /// Bytes of each result; all must have the same size.
+    /// Bytes of each result; an error if the results differ in size.
     fn image_bytes(&self, images: &[(View, Source)]) -> Result<usize> {
         let size = |(view, _): &(View, Source)| view.program.size();
         match images.first() {
             Some(first) if images.iter().all(|image| size(image) == size(first)) => {
                 Ok(self.plan.image_bytes(size(first)))
             }
-            Some(_) => Err(Error::argument("images", "the results have different sizes")),
-            None => Err(Error::argument("images", "none given")),
+            Some(_) => Err(Error::argument("images", "the results differ in size")),
+            None => Err(Error::argument("images", "there are none; at least 1 works")),
         }
     }
 
@@ -140,12 +140,13 @@ impl Processor {
     }
 }
 
-/// An error if parameters were made for another size than (width, height).
+/// An error if the parameters were made for an image of another size.
 pub(crate) fn check_size(params: &Params, (width, height): (u32, u32)) -> Result<()> {
     if (width, height) == (params.width, params.height) {
         return Ok(());
     }
-    let reason = format!("made for {}x{}, applied to {width}x{height}", params.width, params.height);
+    let reason =
+        format!("they were made for {}x{} pixels, but the image has {width}x{height}", params.width, params.height);
     Err(Error::argument("params", reason))
 }
 
@@ -153,8 +154,8 @@ fn borrowed(images: &[(View, Source)]) -> Vec<(&View, PixelsRef<'_>)> {
     images.iter().map(|(view, source)| (view, source.pixels())).collect()
 }
 
-/// Uploads the regions of all images at once, runs the passes, and reads the batch back. Each image is a view, and the pixels
-/// of its region.
+/// Copies the regions of all images to the GPU at once, runs the passes, and reads the batch back. Each image is a
+/// view, and the pixels of its region.
 pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], image_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut placed = Vec::with_capacity(images.len());
@@ -195,7 +196,7 @@ pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], i
     run_once(kernels, &bytes, items, total)
 }
 
-/// Appends the pixels of a region as the GPU reads them: RGBA8, or four floats.
+/// Appends the pixels of a region in the form that the GPU reads: RGBA8, or four floats.
 fn append(pixels: PixelsRef<'_>, region: Rect, out: &mut Vec<u8>) {
     let (width, height) = (region.width as usize, region.height as usize);
     match pixels {

@@ -1,4 +1,4 @@
-//! A power in plain arithmetic: that of a system's library has other bits on other platforms, and is called for one
+//! A power in plain arithmetic: a system library's `powf` has other bits on other platforms, and is called for one
 //! pixel at a time. `shaders/color/adjust_gamma.wgsl` has the formulas.
 
 use super::{Row, Step, select};
@@ -20,7 +20,7 @@ fn log2(x: f32) -> f32 {
 /// 2^t for t in \[-126, 127\].
 #[inline(always)]
 fn exp2(t: f32) -> f32 {
-    // The last bits of this sum count in ones, so it is rounded to an integer, which stands in those bits.
+    // The last bits of this sum count in ones, so it is rounded to an integer, which those bits hold.
     const INTEGERS: f32 = 12_582_912.0;
     let sum = t + INTEGERS;
     let r = (t - (sum - INTEGERS)) * std::f32::consts::LN_2;
@@ -45,7 +45,7 @@ pub(super) fn adjust_gamma(step: &Step, _: Row, planes: &mut [f32]) {
 mod tests {
     use super::*;
 
-    /// `most` as programs have it.
+    /// The adjusted value, with `most` as programs set it.
     fn adjusted(value: f32, gamma: f32, gain: f32) -> f32 {
         let most = if gain == 1.0 { f32::MAX } else { 1.0 };
         let step = Step { opcode: 0, integers: [0; 3], value: [gamma, gain, most, 0.0] };
@@ -65,14 +65,14 @@ mod tests {
             }
         }
         assert!(worst < 2.5e-7, "{worst}");
-        // Values above 1 are as large as their power.
+        // Values above 1 may be large, and so may their powers: the error is relative.
         for value in [1.0001_f32, 1.3, 2.0, 77.7, 3e9] {
             let exact = f64::from(value).powf(1.0 / 2.4);
             assert!((f64::from(adjusted(value, 1.0 / 2.4, 1.0)) / exact - 1.0).abs() < 1e-6, "{value}");
         }
     }
 
-    /// The bits of every level under three gammas, as a number: no built-in recipe has the step.
+    /// A hash of the bits of every level under three gammas: no built-in recipe has the step.
     #[test]
     fn every_machine_has_the_same_bits() {
         let levels = (0..=255_u8).map(|byte| f32::from(byte) * (1.0 / 255.0));

@@ -1,22 +1,21 @@
 use super::{Row, Step, clamp, select, split};
 use multiversion::multiversion;
 
-/// The whole part of a number ≥ 0 below 2^22, without a conversion: `as i32` minds what is not a number, one pixel at a
-/// time.
+/// The integer part of a number ≥ 0 below 2^22, without a conversion: `as i32` checks for NaN, one pixel at a time.
 #[inline(always)]
 fn whole(value: f32) -> f32 {
-    // From here on floats have no fraction, so the sum is rounded to the nearest.
+    // From this number on floats have no fraction, so the sum is rounded to the nearest integer.
     const TWO_TO_23: f32 = 8_388_608.0;
     let nearest = (value + TWO_TO_23) - TWO_TO_23;
     select(nearest > value, nearest - 1.0, nearest)
 }
 
-/// torchvision's `_rgb_to_hsv`, the turn, `_hsv_to_rgb`.
+/// torchvision's `_rgb_to_hsv`, the change of the hue, `_hsv_to_rgb`.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn hue(step: &Step, _: Row, planes: &mut [f32]) {
     let factor = step.value[0];
     let (red, green, blue) = split(planes);
-    // A turn in [0, 1): the same remainder as adding a negative factor.
+    // The hue's shift in [0, 1): the same remainder as adding a negative factor.
     let factor = if factor < 0.0 { factor + 1.0 } else { factor };
     for i in 0..red.len() {
         let (r, g, b) = (red[i], green[i], blue[i]);

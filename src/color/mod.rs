@@ -1,8 +1,8 @@
-//! The colour steps: a table with one row a step, and a file of native code for each, named as its shader in
-//! `shaders/color/`.
+//! The colour steps: a table with one row for each step. Each step has a file of native code with the name of its
+//! shader in `shaders/color/`.
 //!
 //! Transforms name a step by its opcode. `plan/` reads in the table how a step is fused, cached and written into a
-//! shader, `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
+//! shader, and `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
 
 mod adjust_gamma;
 mod brightness;
@@ -27,69 +27,71 @@ pub(crate) use luma::luma;
 /// One row of the table.
 #[derive(Debug)]
 pub struct ColorStep {
-    /// The number that programs and shaders know the step by.
+    /// The number of the step in programs and shaders.
     pub opcode: u32,
     /// The name of its WGSL function and of its two files.
     pub name: &'static str,
     /// The text of its file in `shaders/color/`.
     pub wgsl: &'static str,
-    /// Its native code, which does the operations of the WGSL function in the same order.
+    /// The native code, with the operations of the WGSL function in the same order.
     pub(crate) native: Native,
     pub(crate) facts: Facts,
 }
 
-/// The facts that a plan and an executor must know of a step. A test in `cpu/tests.rs` compares them with what the
-/// native code does.
+/// The facts that a plan and an executor must know of a step. A test in `cpu/tests.rs` compares them with the native
+/// code.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Facts {
-    /// It gives each channel what it would give that channel alone, so it may run on one plane.
+    /// Each channel's result depends on that channel alone, so the step may run on one plane.
     pub(crate) per_channel: bool,
-    /// It must know where its pixel lies: the WGSL function takes `x` and `y`, the native one sees a single row, and an
-    /// operation that moves pixels later opens a stage.
+    /// It must know the position of its pixel: the WGSL function takes `x` and `y`, the native function gets a single
+    /// row, and a later operation that moves pixels opens a stage.
     pub(crate) placed: bool,
-    /// It must know the mean of the image, which is a pass of its own; `shaders/reduce/` knows contrast alone.
+    /// It must know the mean of the image, which a pass of its own computes; `shaders/reduce/` has it only for
+    /// contrast.
     pub(crate) needs_mean: bool,
-    /// It may give values below 0 or above 1 where none went in, so a cache cannot round its result to bytes.
+    /// Its result may have values below 0 or above 1 although its input has none, so a cache cannot round it to bytes.
     pub(crate) leaves_range: bool,
-    /// It gives levels of a byte, to the bit, where only such levels went in.
+    /// Its result has exact byte levels if its input has only such levels.
     pub(crate) keeps_levels: bool,
-    /// Its native code takes longer than it takes to store a row and read it again.
+    /// Its native code takes longer than storing a row and reading it again.
     pub(crate) slow: bool,
 }
 
-/// A step with its numbers, as programs hold it; the layout is `Step` of `shaders/prelude.wgsl`.
+/// A step with its numbers, as programs hold it; the layout is that of `Step` in `shaders/prelude.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct Step {
     /// An [`opcode`].
     pub(crate) opcode: u32,
-    /// The statistic of the stage that a contrast step takes, else 0; then 0; then 1 where the image has one channel.
-    /// Noise: its key in the first two. Erase: the colour's bits.
+    /// Contrast: the stage's statistic, 0, and 1 if the image has one channel; other steps have 0 in place of the
+    /// statistic. Noise: its key in the first two. Erase: the bits of the colour.
     pub(crate) integers: [u32; 3],
     /// The step's numbers. Erase and noise: left, top, right, bottom.
     pub(crate) value: [f32; 4],
 }
 
-/// The row that native code is given, as far as its pixels do not tell.
+/// The facts about a row that its pixels do not tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// The number of the row; of the first one where there are several.
+    /// The number of the row; of the first one if there are several.
     pub(crate) y: usize,
-    /// Planes: 3, or 1 where every step of the stage is `per_channel`.
+    /// Number of planes: 3, or 1 if every step of the stage is `per_channel`.
     pub(crate) channels: usize,
     /// The mean of the image, for a step that needs it.
     pub(crate) mean: f32,
 }
 
-/// Changes the planes of the channels, one after the other: one row, or several where no step of the stage is placed.
+/// Changes the planes of the channels, one after the other: of one row, or of several if no step of the stage is
+/// placed.
 pub(crate) type Native = fn(&Step, Row, &mut [f32]);
 
 macro_rules! color_steps {
     ($($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+) => {
-        /// The numbers of the steps.
+        /// The opcodes of the steps.
         pub(crate) mod opcode {
             $(pub(crate) const $OPCODE: u32 = $opcode;)+
-            /// Users' own steps: this and their slot's number.
+            /// The first opcode of users' own steps; their slot's number is added.
             pub(crate) const CUSTOM: u32 = 1000;
         }
 
@@ -132,17 +134,17 @@ impl Facts {
         keeps_levels: false,
         slow: false,
     };
-    /// Nothing is known of a user's own step but that it is given a pixel's three channels and nothing else.
+    /// A user's own step may do anything with the three channels of a pixel, which are its only input.
     const CUSTOM: Facts = Facts { leaves_range: true, slow: true, ..Facts::NONE };
 
-    /// The facts of the step that `opcode` names, a user's own among them.
+    /// The facts of the step with this opcode, users' own steps included.
     pub(crate) fn of(opcode: u32) -> Facts {
         ColorStep::of(opcode).map_or(Facts::CUSTOM, |step| step.facts)
     }
 }
 
 impl ColorStep {
-    /// The row of `opcode`; none for a user's own step.
+    /// The row of `opcode`; `None` for a user's own step.
     pub(crate) fn of(opcode: u32) -> Option<&'static ColorStep> {
         STEPS.get((opcode as usize).wrapping_sub(1))
     }
@@ -154,7 +156,7 @@ impl Step {
     }
 }
 
-/// Red, green and blue.
+/// The red, green and blue planes.
 fn split(planes: &mut [f32]) -> (&mut [f32], &mut [f32], &mut [f32]) {
     let width = planes.len() / 3;
     let (red, rest) = planes.split_at_mut(width);
@@ -167,8 +169,7 @@ fn clamp(value: f32) -> f32 {
     value.clamp(0.0, 1.0)
 }
 
-/// Without a branch, whatever the compiler thinks of it: behind branches it stores under masks, which took three times
-/// as long.
+/// Selects without a branch: from branches the compiler makes masked stores, which took three times as long.
 #[inline(always)]
 fn select(condition: bool, yes: f32, no: f32) -> f32 {
     let mask = u32::from(condition).wrapping_neg();

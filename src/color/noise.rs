@@ -1,5 +1,5 @@
-//! Standard normal numbers from a key and a place: the native twin of `shaders/color/noise.wgsl`, which says what is
-//! computed and why; the same operations in the same order.
+//! Standard normal numbers from a key and a position: the native twin of `shaders/color/noise.wgsl`, which has the
+//! formulas and their reasons, with the same operations in the same order.
 
 use super::rectangle::in_rectangle;
 use super::{Row, Step};
@@ -102,7 +102,7 @@ mod tests {
             assert!(quantile(k) > before, "{k}");
             before = quantile(k);
         }
-        // Φ⁻¹(2^-24), Φ⁻¹(0.75) to what 23 bits allow.
+        // Φ⁻¹(2^-24), and Φ⁻¹(0.75) as exactly as 23 bits allow.
         assert!((quantile(0) + 5.294_704).abs() < 1e-5, "{}", quantile(0));
         assert!((quantile(3 << 21) - 0.674_489_8).abs() < 1e-6, "{}", quantile(3 << 21));
     }

@@ -4,7 +4,7 @@ pub(super) fn permute_channels(step: &Step, _: Row, planes: &mut [f32]) {
     let [first, second, third, _] = step.value;
     let (red, green, blue) = split(planes);
     let permuted = [first as u32, second as u32, third as u32];
-    // Each order of three is at most two swaps.
+    // Each order of three channels takes at most two swaps.
     match permuted {
         [0, 1, 2] => {}
         [1, 0, 2] => red.swap_with_slice(green),

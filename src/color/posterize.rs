@@ -1,8 +1,8 @@
 use super::{Row, Step};
 use multiversion::multiversion;
 
-/// Clamped first, which gives the same level and bounds what is rounded down. `floor` is a library call on baseline
-/// x86, so the number is rounded to an integer by adding 2^23, then corrected.
+/// Clamps first, which leaves the level unchanged and bounds the number to round down. `floor` is a library call on
+/// baseline x86, so the number is rounded to an integer by adding 2^23, then corrected.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn posterize(step: &Step, _: Row, planes: &mut [f32]) {
     const INTEGERS: f32 = 8_388_608.0;

@@ -1,8 +1,8 @@
 use super::{Row, Step};
 use multiversion::multiversion;
 
-/// `1 - x` or `x` as `above + sign * x`, which is exact: a choice between the two would become masked stores, nine
-/// times as slow on AVX2.
+/// Computes `1 - x` or `x` as `above + sign * x`, which is exact: a choice between the two would become masked stores,
+/// nine times as slow on AVX2.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn solarize(step: &Step, _: Row, planes: &mut [f32]) {
     let threshold = step.value[0];

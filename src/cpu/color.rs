@@ -4,13 +4,13 @@ use crate::color::{ColorStep, Row, Step, luma, opcode};
 use crate::plan::Plan;
 use multiversion::multiversion;
 
-/// Runs `steps` on rows from `y` on, which are `channels` planes (3; 1 where all steps are `per_channel`). `means` are
-/// those of the contrast steps, or none where there is none.
+/// Runs `steps` on rows from `y` on, in `channels` planes (3; 1 if all steps are `per_channel`). `means` has those of
+/// the contrast steps, and is empty if there are none.
 pub(super) fn steps(plan: &Plan, steps: &[Step], means: &[f32], y: usize, channels: usize, planes: &mut [f32]) {
     let mut i = 0;
     while let Some(first) = steps.get(i) {
         i += match steps.get(i + 1) {
-            // Normalize: one loop for both. The order of operations on each value stays.
+            // Normalize: one loop runs both. The order of operations on each value is unchanged.
             Some(second) if (first.opcode, second.opcode) == (opcode::SUBTRACT, opcode::DIVIDE) => {
                 normalize(first.value, second.value, channels, planes);
                 2
@@ -40,13 +40,13 @@ fn normalize(means: [f32; 4], deviations: [f32; 4], channels: usize, planes: &mu
     }
 }
 
-/// The sum of gray (or of the one channel) over a row.
+/// The sum of a row's gray (or of its single channel).
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
     let width = planes.len() / 3;
     let (red, rest) = planes.split_at(width);
     let (green, blue) = rest.split_at(width);
-    // Sums side by side, which vectorises; always as many, so that every machine has the same bits.
+    // Parallel sums vectorise; their number is fixed, so that every machine has the same bits.
     const LANES: usize = 32;
     let mut lanes = [0.0f32; LANES];
     for ((r, g), b) in red.chunks(LANES).zip(green.chunks(LANES)).zip(blue.chunks(LANES)) {

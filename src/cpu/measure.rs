@@ -1,6 +1,6 @@
-//! This executor alone, for `gpufeed bench` and `crates/cli/benches/kernels.rs` to measure: images one after the other on one
-//! thread, with memory that is kept as a worker keeps it. A part of `internals`. `Processor::run_into` widens its pixels and
-//! allocates its scratch memory at every call, so it measures something else.
+//! The CPU executor alone, for `gpufeed bench` and `crates/cli/benches/kernels.rs` to measure: images one after the
+//! other on one thread, with memory that is reused as in a worker. A part of `internals`. `Processor::run_into`
+//! converts its pixels and allocates its scratch memory at every call, so it measures something else.
 
 use super::{Scratch, run};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::plan::program::Program;
 use crate::transforms::Params;
 
-/// Images with their programs, their regions of `pixel` bytes a pixel, and room for their results.
+/// Images with their programs, their regions of `pixel` bytes a pixel, and memory for their results.
 #[derive(Debug)]
 pub struct Native {
     plan: Plan,
@@ -22,10 +22,10 @@ pub struct Native {
 }
 
 impl Native {
-    /// For images with these parameters; `pixel` is 3 (RGB8) or 4 (RGBA8).
+    /// Makes images with these parameters; `pixel` is 3 (RGB8) or 4 (RGBA8).
     ///
     /// # Errors
-    /// As `Plan`'s where `params` does not belong to it.
+    /// Those of `Plan` if `params` does not belong to it.
     pub fn new(plan: &Plan, params: &[Params], pixel: usize) -> Result<Native> {
         let mut images = Vec::with_capacity(params.len());
         for params in params {
@@ -39,7 +39,7 @@ impl Native {
         Ok(Native { plan: plan.clone(), images, pixel, pixels, out: vec![0; out], scratch: Scratch::default() })
     }
 
-    /// Bytes of the regions and of the results, each once.
+    /// Bytes of the regions and of the results together.
     pub fn bytes(&self) -> u64 {
         let regions: usize = self.images.iter().map(|(_, region)| self.pixel * area(region)).sum();
         (regions + self.out.len()) as u64
@@ -50,20 +50,20 @@ impl Native {
         self.out.len() as u64
     }
 
-    /// Bytes that are allocated: one region, the results, and what the executor has grown to.
+    /// Allocated bytes: one region, the results, and the executor's scratch memory.
     pub fn memory(&self) -> u64 {
         (self.pixels.len() + self.out.len() + self.scratch.bytes()) as u64
     }
 
-    /// Augments every image; returns a byte of the results.
+    /// Augments every image; returns one byte of the results.
     pub fn run(&mut self) -> u8 {
         let Native { plan, images, pixel, pixels, out, scratch } = self;
         let mut rest = &mut out[..];
         for (program, region) in images {
-            let (image, behind) = rest.split_at_mut(plan.image_bytes(program.size()));
+            let (image, after) = rest.split_at_mut(plan.image_bytes(program.size()));
             let source = PixelsRef::Bytes { data: pixels, stride: *pixel * region.width as usize, size: *pixel };
             run(plan, program, source, *region, image, scratch);
-            rest = behind;
+            rest = after;
         }
         out.last().copied().unwrap_or(0)
     }

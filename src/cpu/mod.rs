@@ -1,9 +1,9 @@
 //! The plan in native code: for machines without a usable GPU, for software adapters, and for images that
 //! `plan/cpu_fallback.rs` takes off the GPU.
 //!
-//! It runs the programs that `gpu/` runs, an image at a time: `resample` (or `unscaled`) turns source rows into output
-//! rows, `color` runs the steps on them (by the native code of `../color/`) while they are in the first-level cache,
-//! `store` writes them in the output's layout and type.
+//! It runs the same programs as `gpu/`, one image at a time: `resample` (or `unscaled`) turns source rows into output
+//! rows, `color` runs the steps on them (with the native code of `../color/`) while they are in the first-level cache,
+//! and `store` writes them in the output's layout and type.
 
 mod color;
 pub(crate) mod measure;
@@ -20,41 +20,41 @@ use crate::plan::{DType, Layout, Plan};
 use resample::Table;
 use unscaled::Unscaled;
 
-/// A worker's memory for this executor; grows to the largest image and stays.
+/// A worker's memory for this executor; it grows to the largest image and is reused.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     x: Table,
     y: Table,
     /// One source row, filtered vertically.
-    line: Vec<f32>,
-    /// Output rows, each its three planes: one, or the whole image where a mean is needed.
+    filtered: Vec<f32>,
+    /// Output rows, each with its three planes: a few rows, or the whole image if a mean is needed.
     rows: Vec<f32>,
-    /// One for each step; those of contrast steps are used.
+    /// One entry for each step; only those of contrast steps are used.
     means: Vec<f32>,
-    /// The stages' intermediates, four floats a pixel.
+    /// The intermediates between stages, four floats a pixel.
     intermediate: [Vec<f32>; 2],
     /// Gray pixels as RGBA8.
     wide: Vec<u8>,
 }
 
 impl Scratch {
-    /// Makes room for whatever `other` has room for.
+    /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &Scratch) {
-        let Scratch { x, y, line, rows, means, intermediate, wide } = self;
+        let Scratch { x, y, filtered, rows, means, intermediate, wide } = self;
         x.reserve_like(&other.x);
         y.reserve_like(&other.y);
-        for (vec, other) in [(line, &other.line), (rows, &other.rows), (means, &other.means)] {
+        for (vec, other) in [(filtered, &other.filtered), (rows, &other.rows), (means, &other.means)] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
         }
-        // The two take turns from stage to stage, and which begins changes: each needs the size of the larger.
+        // The two buffers alternate from stage to stage, so both need the size of the larger one.
         let largest = intermediate.iter().chain(&other.intermediate).map(Vec::capacity).max().unwrap_or(0);
         intermediate.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
         wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
     }
 
-    /// Bytes of memory that it has grown to.
+    /// Allocated bytes.
     fn bytes(&self) -> usize {
-        let floats = [&self.line, &self.rows, &self.means, &self.intermediate[0], &self.intermediate[1]];
+        let floats = [&self.filtered, &self.rows, &self.means, &self.intermediate[0], &self.intermediate[1]];
         let floats: usize = floats.into_iter().map(Vec::capacity).sum();
         4 * floats + self.x.bytes() + self.y.bytes() + self.wide.capacity()
     }
@@ -91,7 +91,8 @@ pub(crate) fn run(
     run_stages(plan, program, pixels, region, scratch, |y, planes| writer.rows(y, planes));
 }
 
-/// As [`run`], to four f32 a pixel: what the GPU stores for an image that the CPU has reduced.
+/// Runs a program as [`run`] does, to four f32 a pixel: the form in which the GPU reads an image that the CPU has
+/// finished.
 pub(crate) fn run_to_floats(
     plan: &Plan,
     program: &Program,
@@ -120,7 +121,7 @@ fn run_stages(
     let last = program.stages.len() - 1;
     let mut wide = std::mem::take(&mut scratch.wide);
     let pixels = match pixels {
-        // The tables read colours.
+        // The tables read colours, so gray pixels are widened.
         PixelsRef::Bytes { data, stride, size: 1 }
             if Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
         {
@@ -166,7 +167,7 @@ fn run_stage(
     let sampling = stage.sampling.relative_to(region);
     let (width, height) = sampling.size();
     let (width, height) = (width as usize, height as usize);
-    let Scratch { x, y, line, rows, means, .. } = scratch;
+    let Scratch { x, y, filtered, rows, means, .. } = scratch;
     let unscaled = Unscaled::new(&sampling, source);
     if unscaled.is_none() {
         x.build(&sampling.x, &sampling);
@@ -175,19 +176,19 @@ fn run_stage(
     let steps = &stage.steps;
     means.clear();
     means.resize(steps.len(), 0.0);
-    let keep = stage.needs_mean() && !(unscaled.is_some() && cheap_to_repeat(steps));
+    let whole_image = stage.needs_mean() && !(unscaled.is_some() && cheap_to_repeat(steps));
     let row_len = 3 * width;
-    // Rows that are done at once: of a small image all, as far as no step asks which row it is or adds rows up.
+    // The number of rows to process at once: all of a small image, unless a step depends on the row or sums rows up.
     let together = match &unscaled {
         Some(_) if steps.iter().all(|step| !by_rows(step)) => (TOGETHER / row_len.max(1)).clamp(1, height.max(1)),
         _ => 1,
     };
-    rows.resize(row_len * if keep { height } else { together }, 0.0);
-    // Kept rows have been through the steps before this one; others begin anew in every pass.
+    rows.resize(row_len * if whole_image { height } else { together }, 0.0);
+    // Stored rows have been through the steps before this one; other rows are computed again in every pass.
     let mut done = None;
     let mut pass = |until: usize, means: &[f32], work: &mut dyn FnMut(usize, &[f32])| {
         for i in (0..height).step_by(together) {
-            let planes = if keep {
+            let planes = if whole_image {
                 &mut rows[row_len * i..][..row_len]
             } else {
                 &mut rows[..row_len * together.min(height - i)]
@@ -195,17 +196,17 @@ fn run_stage(
             if done.is_none() {
                 match &unscaled {
                     Some(unscaled) => unscaled.rows(i, planes),
-                    None => resample::row(&sampling, x, y, i, source, line, planes),
+                    None => resample::row(&sampling, x, y, i, source, filtered, planes),
                 }
             }
             let due = done.unwrap_or(0)..until;
             color::steps(plan, &steps[due.clone()], &means[due], i, 3, planes);
             work(i, planes);
         }
-        done = keep.then_some(until);
+        done = whole_image.then_some(until);
     };
     for (i, step) in steps.iter().enumerate().filter(|(_, step)| step.facts().needs_mean) {
-        // Sums of rows, in f64: the mean of a large image keeps its last bits, in the same order every time.
+        // The sum of rows is f64: the mean of a large image needs its last bits. Its order is always the same.
         let mut sum = 0.0f64;
         pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, step.integers[2] == 1)));
         means[i] = (sum / (width * height) as f64) as f32;
@@ -213,7 +214,7 @@ fn run_stage(
     pass(steps.len(), means, sink);
 }
 
-/// The output itself as planes, where a small image can be worked on there: a copy less.
+/// The output itself as planes, if a small image can be processed there: this saves a copy.
 fn in_place<'a>(
     plan: &Plan,
     stage: &StageProgram,
@@ -234,17 +235,17 @@ fn in_place<'a>(
     bytemuck::try_cast_slice_mut(out).ok()
 }
 
-/// Floats of the rows that are done at once: 16 KiB, half of a first-level cache.
+/// The most floats of the rows that are processed at once: 16 KiB, half of a first-level cache.
 const TOGETHER: usize = 4 << 10;
 
-/// Tells whether a step must see one row at a time: where it is, or to add it up.
+/// Tells whether a step must see one row at a time, because it depends on the row's position or sums it up.
 fn by_rows(step: &Step) -> bool {
     step.facts().placed || step.facts().needs_mean
 }
 
-/// Tells whether a stage without a resize samples its rows again after the one mean that it needs, and repeats the
-/// steps before it: that stays in the first-level cache, where an image of rows does not. A slow step takes longer than
-/// keeping the rows.
+/// Tells whether a stage without a resize should compute its rows again after its only mean, including the steps before
+/// it: that stays in the first-level cache, where an image of rows does not. Repeating a slow step would take longer
+/// than storing the rows.
 fn cheap_to_repeat(steps: &[Step]) -> bool {
     let mut with_mean = (0..steps.len()).filter(|&i| steps[i].facts().needs_mean);
     let first = with_mean.next().unwrap_or(0);

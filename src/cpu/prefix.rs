@@ -1,4 +1,4 @@
-//! The prefix of a plan, which a worker runs for a cache or ahead of the views: its result in floats, or rounded to bytes.
+//! The prefix of a plan, which a worker runs for a cache or for the views: its result in floats, or rounded to bytes.
 
 use super::{Scratch, run_to_floats};
 use crate::geometry::Rect;
@@ -6,7 +6,7 @@ use crate::pixels::PixelsRef;
 use crate::plan::Plan;
 use crate::plan::route::Prefix;
 
-/// The memory for the result of a prefix; grows to the largest result and stays.
+/// The memory for the result of a prefix; it grows to the largest result and is reused.
 #[derive(Debug, Default)]
 pub(crate) struct PrefixBuffers {
     floats: Vec<f32>,
@@ -14,16 +14,16 @@ pub(crate) struct PrefixBuffers {
 }
 
 impl PrefixBuffers {
-    /// Makes room for whatever `other` has room for.
+    /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &PrefixBuffers) {
         self.floats.reserve_exact(other.floats.capacity().saturating_sub(self.floats.len()));
         self.bytes.reserve_exact(other.bytes.capacity().saturating_sub(self.bytes.len()));
     }
 }
 
-/// Runs `prefix` on the pixels of `region` and returns all of its result, which is in `buffers`.
+/// Runs `prefix` on the pixels of `region` and returns its whole result, which is in `buffers`.
 ///
-/// Bytes are rounded to the nearest level, as torchvision rounds when it resizes bytes.
+/// A result in bytes is rounded to the nearest level, as torchvision rounds when it resizes bytes.
 pub(crate) fn run_prefix<'a>(
     plan: &Plan,
     prefix: &Prefix,
@@ -39,7 +39,7 @@ pub(crate) fn run_prefix<'a>(
         return PixelsRef::Floats { data: floats, stride };
     }
     bytes.clear();
-    // The fourth channel is 1. The cast makes 0 of a NaN.
+    // The fourth channel is 1. The cast turns a NaN into 0.
     bytes.extend(floats.iter().map(|value| (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8));
     PixelsRef::Bytes { data: bytes, stride, size: 4 }
 }

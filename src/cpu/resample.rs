@@ -1,5 +1,5 @@
-//! Source rows to output rows: first vertically, where rows are contiguous and vectorise, then horizontally, four channels
-//! at a time. Both passes read tables of weights that hold every filter, mirror and border alike.
+//! Turns source rows into output rows: first vertically, because rows are contiguous and vectorise, then horizontally,
+//! four channels at a time. Both passes read tables of weights, which cover all filters, mirrors and borders.
 
 use crate::pixels::PixelsRef;
 use crate::plan::sampling::{Axis, Sampling, Tap};
@@ -8,14 +8,14 @@ use std::ops::Range;
 
 /// The taps of every output on one axis: `width` weights each, beginning at source pixel `first`.
 ///
-/// Mirrored, clamped and reflected taps are neighbours of each other, so each output's weights are scattered over the
-/// pixels between the least and the greatest; what falls on the border's fill colour is added up apart.
+/// Mirrored, clamped and reflected taps are close to each other, so each output's weights are spread over the pixels
+/// between the first and the last tap; the weights of the border's fill colour are summed separately.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
     weights: Vec<f32>,
     width: usize,
-    /// First and one past the last source pixel that any output reads.
+    /// The first source pixel that any output reads, and one past the last.
     pub(super) hull: (usize, usize),
     taps: Vec<Tap>,
     ends: Vec<usize>,
@@ -26,7 +26,7 @@ struct Entry {
     first: usize,
     /// The weight of the source's fill colour.
     fill: f32,
-    /// The grid's fill colour shows, and nothing else.
+    /// True if the output shows only the grid's fill colour.
     outside: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn row(
     y: &Table,
     i: usize,
     source: PixelsRef<'_>,
-    line: &mut Vec<f32>,
+    filtered: &mut Vec<f32>,
     planes: &mut [f32],
 ) {
     let width = x.entries.len();
@@ -109,11 +109,11 @@ pub(super) fn row(
     }
     let source_fill = sampling.source_border.map_or([0.0; 3], |border| border.fill);
     let (left, right) = x.hull;
-    // Room for the widest entry's weights behind the last pixel: they are 0 there.
+    // There is room for the widest entry's weights after the last pixel: they are 0 there.
     let len = 4 * (right - left);
-    line.resize(len + 4 * x.width, 0.0);
-    line[len..].fill(0.0);
-    let pixels = &mut line[..len];
+    filtered.resize(len + 4 * x.width, 0.0);
+    filtered[len..].fill(0.0);
+    let pixels = &mut filtered[..len];
     let [r, g, b] = source_fill;
     let weights = y.weights(i);
     match source {
@@ -130,7 +130,7 @@ pub(super) fn row(
             }
         }
     }
-    horizontal(x, left, line, planes);
+    horizontal(x, left, filtered, planes);
     if sampling.source_border.is_some() || sampling.grid_border.is_some() {
         for (i, entry) in x.entries.iter().enumerate() {
             for (plane, (source_fill, grid_fill)) in
@@ -142,7 +142,8 @@ pub(super) fn row(
     }
 }
 
-/// Three floats a pixel to four, in place: from the last pixel, so that none is overwritten before it is read.
+/// Widens three floats a pixel to four, in place: starts at the last pixel, so that none is overwritten before it is
+/// read.
 fn widen(pixels: &mut [f32]) {
     for i in (0..pixels.len() / 4).rev() {
         let [r, g, b] = [0, 1, 2].map(|c| pixels[3 * i + c]);
@@ -150,7 +151,7 @@ fn widen(pixels: &mut [f32]) {
     }
 }
 
-/// Weighted sum of source rows `first ..`, columns `left .. right`, to as many floats a pixel as the source has.
+/// Weighted sum of source rows from `first` on, columns `left .. right`, with as many floats a pixel as the source has.
 fn vertical(
     source: PixelsRef<'_>,
     first: usize,
@@ -162,13 +163,13 @@ fn vertical(
 ) {
     let count = weights.len().min(end - first);
     let mut at = 0;
-    // Up to four rows at a time stay in registers.
+    // Up to four rows at a time, which stay in registers.
     while at < count {
         let group = &weights[at..count.min(at + 4)];
         match source {
             PixelsRef::Bytes { data, stride, size } => {
                 let row = |k: usize| &data[(first + at + k.min(group.len() - 1)) * stride..][size * left..size * right];
-                // Bytes become floats by · 1/255, here in the weights.
+                // Bytes become floats by a factor of 1/255, which the weights include here.
                 let weight = |k: usize| group.get(k).map_or(0.0, |w| w * (1.0 / 255.0));
                 add_bytes(
                     [row(0), row(1), row(2), row(3)],
@@ -216,30 +217,30 @@ fn add_floats(row: &[f32], weight: f32, begin: bool, out: &mut [f32]) {
     }
 }
 
-/// Outputs of which the four channels lie together before they go to their planes. With planes as the sums' own target
-/// the compiler computes each channel apart, which takes twice as long.
+/// The number of outputs whose four channels are interleaved before they are written to planes. If sums are written to
+/// planes directly, the compiler computes each channel separately, which takes twice as long.
 const TOGETHER: usize = 64;
 
-fn horizontal(table: &Table, left: usize, line: &[f32], planes: &mut [f32]) {
+fn horizontal(table: &Table, left: usize, filtered: &[f32], planes: &mut [f32]) {
     let width = table.entries.len();
     let mut mixed = [[0.0; 4]; TOGETHER];
     for first in (0..width).step_by(TOGETHER) {
         let outputs = first..width.min(first + TOGETHER);
         let mixed = &mut mixed[..outputs.len()];
         match table.width {
-            1 => taps::<1>(table, left, line, outputs, mixed),
-            2 => taps::<2>(table, left, line, outputs, mixed),
-            3 => taps::<3>(table, left, line, outputs, mixed),
-            4 => taps::<4>(table, left, line, outputs, mixed),
-            5 => taps::<5>(table, left, line, outputs, mixed),
-            6 => taps::<6>(table, left, line, outputs, mixed),
-            _ => any_taps(table, left, line, outputs, mixed),
+            1 => taps::<1>(table, left, filtered, outputs, mixed),
+            2 => taps::<2>(table, left, filtered, outputs, mixed),
+            3 => taps::<3>(table, left, filtered, outputs, mixed),
+            4 => taps::<4>(table, left, filtered, outputs, mixed),
+            5 => taps::<5>(table, left, filtered, outputs, mixed),
+            6 => taps::<6>(table, left, filtered, outputs, mixed),
+            _ => any_taps(table, left, filtered, outputs, mixed),
         }
         deal(mixed, first, planes);
     }
 }
 
-/// Channels to their planes, from output `first` on.
+/// Writes channels to their planes, from output `first` on.
 #[multiversion(targets("x86_64+avx2"))]
 fn deal(mixed: &[[f32; 4]], first: usize, planes: &mut [f32]) {
     let width = planes.len() / 3;
@@ -252,11 +253,11 @@ fn deal(mixed: &[[f32; 4]], first: usize, planes: &mut [f32]) {
     }
 }
 
-/// With a number of taps that the compiler knows.
-fn taps<const N: usize>(table: &Table, left: usize, line: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
+/// Sums taps whose number the compiler knows.
+fn taps<const N: usize>(table: &Table, left: usize, filtered: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
     let weights = &table.weights.as_chunks::<N>().0[outputs.clone()];
     for ((entry, weights), mixed) in table.entries[outputs].iter().zip(weights).zip(mixed) {
-        let pixels = line[4 * (entry.first - left)..][..4 * N].as_chunks::<4>().0;
+        let pixels = filtered[4 * (entry.first - left)..][..4 * N].as_chunks::<4>().0;
         let mut sum = [0.0f32; 4];
         for k in 0..N {
             for c in 0..4 {
@@ -267,9 +268,9 @@ fn taps<const N: usize>(table: &Table, left: usize, line: &[f32], outputs: Range
     }
 }
 
-fn any_taps(table: &Table, left: usize, line: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
+fn any_taps(table: &Table, left: usize, filtered: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
     for (i, mixed) in outputs.zip(mixed) {
-        let pixels = line[4 * (table.entries[i].first - left)..].as_chunks::<4>().0;
+        let pixels = filtered[4 * (table.entries[i].first - left)..].as_chunks::<4>().0;
         let mut sum = [0.0f32; 4];
         for (pixel, weight) in pixels.iter().zip(table.weights(i)) {
             for c in 0..4 {

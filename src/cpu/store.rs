@@ -1,4 +1,4 @@
-//! Rows of planes to the output's layout and type.
+//! Writes rows of planes in the output's layout and type.
 
 use crate::plan::{DType, Layout, Output};
 use half::f16;
@@ -46,7 +46,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Converts `values` to element `first` and those after it.
+    /// Converts `values` and writes them from element `first` on.
     fn write(&mut self, first: usize, values: &[f32]) {
         let size = self.output.dtype.bytes();
         let out = &mut self.out[first * size..][..values.len() * size];
@@ -66,12 +66,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// torchvision's `ToDtype(uint8, scale=True)`.
+/// A byte by torchvision's `ToDtype(uint8, scale=True)`.
 pub(super) fn byte(value: f32) -> u8 {
     (value.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8
 }
 
-/// Planes to four floats a pixel; the fourth stays as it is.
+/// Interleaves planes to four floats a pixel; the fourth is not written.
 pub(super) fn interleave(planes: &[f32], out: &mut [f32]) {
     let width = planes.len() / 3;
     for (i, pixel) in out.chunks_exact_mut(4).enumerate() {

@@ -1,5 +1,5 @@
-//! The executor against itself: pixels of every kind, with tables and without, in rows and in place. The native code of
-//! the colour steps against the facts of their rows.
+//! Tests of the executor against itself: pixels of every kind, with tables and without, in rows and in place. Also
+//! compares the native code of the colour steps with the facts of their rows.
 
 use super::*;
 use crate::color::{ColorStep, Facts, Row, STEPS};
@@ -8,7 +8,7 @@ use crate::transforms::*;
 
 const SIZE: (u32, u32) = (37, 29);
 
-/// `size` bytes a pixel; alpha is noise, which nothing may show.
+/// Random pixels of `size` bytes each; alpha is noise, which no output may show.
 fn bytes(size: usize) -> Vec<u8> {
     let value = |i: usize| ((i * 7919) >> 3) as u8;
     (0..(SIZE.0 * SIZE.1) as usize).flat_map(|i| (0..size).map(move |c| value(4 * i + c))).collect()
@@ -33,7 +33,7 @@ fn lists() -> Vec<Vec<Transform>> {
     ]
 }
 
-/// Both give the same bits for images drawn from `list`: pixels, and bytes of a pixel.
+/// Both have the same bits in images made by `list`; each side is pixels, and the bytes of a pixel.
 fn assert_same(list: &[Transform], dtype: DType, ours: (&[u8], usize), theirs: (&[u8], usize)) {
     let mut scratch = Scratch::default();
     let plan = Plan::compile(list, &Output { dtype, ..Output::default() }).unwrap();
@@ -104,7 +104,7 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
     }
 }
 
-/// Crops, flips and padding: with fill colours around fill colours, and without any source in sight.
+/// Crops, flips and padding: with fill colours around fill colours, and without any visible source.
 fn unscaled_lists() -> Vec<Vec<Transform>> {
     let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
     let gray = |left: u32| Pad::new([left, 3, 5, 2]).fill([0.25, 0.5, 1.0]);
@@ -119,7 +119,7 @@ fn unscaled_lists() -> Vec<Vec<Transform>> {
 
 #[test]
 fn what_is_not_resized_has_the_bits_of_the_tables() {
-    let (mut x, mut y, mut line) = (Table::default(), Table::default(), Vec::new());
+    let (mut x, mut y, mut filtered) = (Table::default(), Table::default(), Vec::new());
     let (mut differing, mut all) = (0, 0);
     for (list, size, layout) in unscaled_lists().iter().flat_map(|list| {
         [(list, 3, Layout::Nhwc), (list, 4, Layout::Nhwc), (list, 3, Layout::Nchw), (list, 4, Layout::Nchw)]
@@ -141,12 +141,12 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
             let mut writer = store::Writer::new(output, 3, sampling.size(), &mut expected);
             for i in 0..height as usize {
                 unscaled.rows(i, &mut rows[0]);
-                resample::row(&sampling, &x, &y, i, source, &mut line, &mut rows[1]);
+                resample::row(&sampling, &x, &y, i, source, &mut filtered, &mut rows[1]);
                 let [ours, theirs] = rows.each_ref().map(|row| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
                 assert_eq!(ours, theirs, "row {i} of {params:?}");
                 writer.rows(i, &rows[1]);
                 let other = height as usize - 1 - i;
-                resample::row(&sampling, &x, &y, other, source, &mut line, &mut rows[1]);
+                resample::row(&sampling, &x, &y, other, source, &mut filtered, &mut rows[1]);
                 differing += usize::from(rows[0] != rows[1]);
                 all += 1;
             }
@@ -180,7 +180,7 @@ fn what_is_mixed_or_repeated_needs_the_tables() {
     }
 }
 
-/// Every step, with numbers that show its facts.
+/// Every step, with numbers that reveal its facts.
 fn every_step() -> Vec<Step> {
     let erase = |value| Op::Erase { top: 2, left: 1, height: 3, width: 9, value };
     let ops = [
@@ -207,7 +207,7 @@ fn level(byte: u8) -> f32 {
     f32::from(byte) * (1.0 / 255.0)
 }
 
-/// The bits that a step makes of `pixels`.
+/// The bits of the step's result for `pixels`.
 fn result(step: &Step, row: Row, pixels: &[f32]) -> Vec<u32> {
     let mut planes = pixels.to_vec();
     (ColorStep::of(step.opcode).unwrap().native)(step, row, &mut planes);
@@ -230,7 +230,7 @@ fn the_facts_of_a_row_are_those_of_its_native_code() {
             needs_mean: result(step, Row { mean: 0.75, ..row }, &pixels) != seen,
             leaves_range: seen.iter().any(|&bits| !(0.0..=1.0).contains(&f32::from_bits(bits))),
             keeps_levels: seen.iter().all(|bits| levels.contains(bits)),
-            // Time alone shows it.
+            // Only the running time would show it.
             slow: step.facts().slow,
         };
         assert_eq!(found, step.facts(), "{}", ColorStep::of(step.opcode).unwrap().name);

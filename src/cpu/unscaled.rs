@@ -1,6 +1,6 @@
-//! Source rows to output rows where nothing is resized: crops, flips and padding of bytes, without tables.
+//! Turns source rows into output rows if nothing is resized: crops, flips and padding of bytes, without tables.
 //!
-//! The numbers are those of `resample`, bit for bit: one tap of weight 1.
+//! The results are those of `resample`, bit for bit: one tap of weight 1.
 
 use super::store::byte;
 use crate::pixels::PixelsRef;
@@ -10,7 +10,7 @@ use crate::transforms::PaddingMode;
 use multiversion::multiversion;
 use std::ops::Range;
 
-/// The part of the output that the source is copied to, and what surrounds it.
+/// The part of the output to which the source is copied, and its surroundings.
 pub(super) struct Unscaled<'a> {
     data: &'a [u8],
     stride: usize,
@@ -22,33 +22,33 @@ pub(super) struct Unscaled<'a> {
     fills: [[f32; 3]; 2],
 }
 
-/// What an output shows on one axis.
+/// One axis of the output.
 struct Span {
-    /// Outputs.
+    /// Number of outputs.
     len: usize,
-    /// Those that show the source; around them lies its fill colour, outside the grid the grid's own.
+    /// Outputs that show the source. Around them is the source's fill colour, and outside the grid the grid's.
     inner: Range<usize>,
     grid: Range<usize>,
-    /// What they show of it, and whether its last pixel comes first.
+    /// The source pixels that these outputs show; `mirror` is true if the last pixel comes first.
     source: Range<usize>,
     mirror: bool,
 }
 
-/// Which of `0..len` a window of that length shows of a rectangle of `inside` pixels that lies at 0 where the window
-/// begins at `window`; mirrored, its last one comes first.
+/// The part of `0..len` in which a window of that length, which begins at `window`, shows a rectangle of `inside`
+/// pixels at 0; mirrored, its last pixel comes first.
 fn visible(len: i32, window: i32, inside: i32, mirror: bool) -> Range<i32> {
     let start = (-window).clamp(0, len);
     let end = (inside - window).clamp(start, len);
     if mirror { len - end..len - start } else { start..end }
 }
 
-/// Whether a border shows nothing but its colour.
+/// True if a border shows only its colour.
 fn is_plain(border: Option<Border>) -> bool {
     border.is_some_and(|border| border.mode == PaddingMode::Constant)
 }
 
 impl Span {
-    /// `None` where a border repeats pixels.
+    /// `None` if a border repeats pixels.
     fn new(axis: &Axis, sampling: &Sampling) -> Option<Span> {
         let Axis { len, grid_window, grid_start, grid_len, view_len, source_window, source_len, .. } = *axis;
         let (grid_mirror, view_mirror) = (axis.grid_mirror == 1, axis.view_mirror == 1);
@@ -59,7 +59,7 @@ impl Span {
         {
             return None;
         }
-        // The source in view, as outputs; where the grid cuts it off, it is not seen.
+        // The outputs that show the source, inside the grid.
         let seen = visible(len, grid_window - (view.start - grid_start), view.len() as i32, grid_mirror);
         let start = seen.start.max(grid.start);
         let inner = start..seen.end.min(grid.end).max(start);
@@ -87,7 +87,7 @@ impl Span {
 }
 
 impl<'a> Unscaled<'a> {
-    /// `None` where `resample` is needed: pixels that are mixed, or repeated by a border.
+    /// `None` if `resample` is needed, because pixels are mixed, or repeated by a border.
     pub(super) fn new(sampling: &Sampling, source: PixelsRef<'a>) -> Option<Self> {
         let PixelsRef::Bytes { data, stride, size } = source else { return None };
         if sampling.filter != Filter::Nearest || (sampling.x.scale, sampling.y.scale) != (1.0, 1.0) {
@@ -104,7 +104,8 @@ impl<'a> Unscaled<'a> {
         Some(&self.data[start + self.size * columns.start..start + self.size * columns.end])
     }
 
-    /// What surrounds the source's pixels in row `i`: columns, and the colour; all of the row without them.
+    /// The columns around the source's pixels in row `i`, with their colours; together the whole row if it has no
+    /// source pixels.
     fn surroundings(&self, i: usize) -> [(Range<usize>, [f32; 3]); 4] {
         let Span { len, inner, grid, .. } = &self.x;
         let [source, outside] = self.fills;
@@ -113,8 +114,8 @@ impl<'a> Unscaled<'a> {
         [(0..start, outside), (start..inner.start, source), (inner.end..end, source), (end..*len, outside)]
     }
 
-    /// Writes the output rows from `first` on to `planes`, as many as there is room for: all their reds, all greens,
-    /// all blues.
+    /// Writes output rows from `first` on to `planes`, as many as there is room for: all their reds, all greens, all
+    /// blues.
     pub(super) fn rows(&self, first: usize, planes: &mut [f32]) {
         let width = self.x.len;
         let (red, rest) = planes.split_at_mut(planes.len() / 3);
@@ -137,7 +138,7 @@ impl<'a> Unscaled<'a> {
         }
     }
 
-    /// Of gray pixels: as `rows`, their one plane.
+    /// Writes output rows of gray pixels from `first` on to `plane`, as `rows` does.
     pub(super) fn gray_rows(&self, first: usize, plane: &mut [f32]) {
         for (i, row) in (first..).zip(plane.chunks_exact_mut(self.x.len)) {
             self.surround(i, &mut [&mut *row]);
@@ -147,12 +148,12 @@ impl<'a> Unscaled<'a> {
         }
     }
 
-    /// Whether the source is gray.
+    /// True if the source is gray.
     pub(super) fn is_gray(&self) -> bool {
         self.size == 1
     }
 
-    /// Writes what surrounds the source's pixels in row `i`.
+    /// Writes the surroundings of the source's pixels in row `i`.
     fn surround(&self, i: usize, planes: &mut [&mut [f32]]) {
         for (columns, fill) in self.surroundings(i).into_iter().filter(|(columns, _)| !columns.is_empty()) {
             for (plane, fill) in planes.iter_mut().zip(fill) {
@@ -161,7 +162,8 @@ impl<'a> Unscaled<'a> {
         }
     }
 
-    /// Of pixels of 3 or 4 bytes: writes the whole output as bytes: what `row` and `store` give, without floats between.
+    /// Writes the whole output as bytes, from pixels of 3 or 4 bytes: the result of `rows` and `store`, without floats
+    /// in between.
     pub(super) fn copy(&self, layout: Layout, out: &mut [u8]) {
         let (width, height) = (self.x.len, self.y.len);
         for i in 0..height {
@@ -203,14 +205,14 @@ impl<'a> Unscaled<'a> {
     }
 }
 
-/// Pixels to three bytes each.
+/// Copies three bytes of each pixel.
 fn narrow<'a, const N: usize>(pixels: impl Iterator<Item = &'a [u8; N]>, out: &mut [u8]) {
     for (out, pixel) in out.as_chunks_mut::<3>().0.iter_mut().zip(pixels) {
         *out = [pixel[0], pixel[1], pixel[2]];
     }
 }
 
-/// Gray pixels to floats.
+/// Converts gray pixels to floats.
 #[multiversion(targets("x86_64+avx2"))]
 fn convert(pixels: &[u8], mirror: bool, out: &mut [f32]) {
     for (value, &byte) in out.iter_mut().zip(pixels) {
@@ -221,7 +223,8 @@ fn convert(pixels: &[u8], mirror: bool, out: &mut [f32]) {
     }
 }
 
-/// Pixels to planes of floats, by way of a word for each: vectors take words apart quickly, and bytes three apart slowly.
+/// Splits pixels into planes of floats, through a word for each pixel: vectors split words fast, and groups of three
+/// bytes slowly.
 #[multiversion(targets("x86_64+avx2"))]
 fn split<const N: usize>(pixels: &[[u8; N]], mirror: bool, planes: [&mut [f32]; 3]) {
     const PIXELS: usize = 64;

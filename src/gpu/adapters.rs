@@ -6,13 +6,13 @@ fn instance() -> wgpu::Instance {
     wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env())
 }
 
-/// Name, type, backend and driver.
+/// Name, type, backend and driver of an adapter.
 pub(super) fn describe(info: &wgpu::AdapterInfo) -> String {
     let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
     format!("{} ({:?}, {:?}, {})", info.name, info.device_type, info.backend, driver.trim())
 }
 
-/// Discrete before integrated before virtual; software last.
+/// The order of preference: discrete before integrated before virtual, software last.
 fn rank(info: &wgpu::AdapterInfo) -> u32 {
     let kind = match info.device_type {
         wgpu::DeviceType::DiscreteGpu => 0,
@@ -25,7 +25,7 @@ fn rank(info: &wgpu::AdapterInfo) -> u32 {
     kind * 2 + u32::from(info.backend == wgpu::Backend::Gl)
 }
 
-/// The adapters that can run compute shaders, best first, and the others.
+/// The adapters that can run compute shaders, best first, and the other adapters.
 pub(super) fn enumerate_all() -> (Vec<wgpu::Adapter>, Vec<wgpu::Adapter>) {
     let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
     adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
@@ -38,7 +38,7 @@ pub(crate) fn best() -> Option<wgpu::Adapter> {
     enumerate_all().0.into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu)
 }
 
-/// The adapter of this number, or the first with `name` in its description.
+/// The adapter with this number, or the first with `name` in its description.
 pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
     let (adapters, _) = enumerate_all();
     let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
@@ -48,6 +48,10 @@ pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
         return Ok(adapter.clone());
     }
     let found: Vec<_> = adapters.iter().map(|adapter| describe(&adapter.get_info())).collect();
-    let found = if found.is_empty() { "there is none".to_owned() } else { format!("there are: {}", found.join("; ")) };
-    Err(ErrorKind::NoAdapter { reason: format!("\"{name}\" was asked for, {found}") }.into())
+    let found = if found.is_empty() {
+        "the machine has none".to_owned()
+    } else {
+        format!("the machine has {}", found.join("; "))
+    };
+    Err(ErrorKind::NoAdapter { reason: format!("none matches \"{name}\"; {found}") }.into())
 }

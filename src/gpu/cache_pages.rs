@@ -3,24 +3,24 @@
 use super::ALIGNMENT;
 use super::Gpu;
 
-/// The smallest page: one that the GPU refuses is tried again at half its size, down to this.
+/// The smallest page. If the GPU refuses a page, one of half its size is tried, down to this size.
 const SMALLEST: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Pages {
     gpu: Gpu,
     pages: Vec<Page>,
-    /// Bytes of the last page that are taken.
+    /// Bytes of the last page that ranges occupy.
     used: u64,
-    /// Samples that have no range yet, and ranges that were taken so far with their bytes.
+    /// Samples that have no range yet, and the number and bytes of all ranges taken so far.
     samples: u64,
     taken: (u64, u64),
     /// Bytes of all pages.
     bytes: u64,
     budget: u64,
-    /// Ranges that were given back.
+    /// Ranges that were returned.
     free: Vec<PageRange>,
-    /// The GPU has refused a page, and would again.
+    /// True once the GPU has refused a page of the smallest size, and would refuse again.
     full: bool,
 }
 
@@ -33,13 +33,13 @@ pub(crate) struct Page(pub(super) wgpu::Buffer);
 pub(crate) struct PageRange {
     /// The page's number.
     pub(crate) page: usize,
-    /// In bytes, a multiple of 16.
+    /// Offset in bytes, a multiple of 16.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
 }
 
 impl Pages {
-    /// For so many samples.
+    /// Pages for up to `samples` samples.
     pub(crate) fn new(gpu: &Gpu, samples: usize, budget: u64) -> Self {
         let (gpu, samples) = (gpu.clone(), samples as u64);
         Pages {
@@ -58,7 +58,7 @@ impl Pages {
     /// A range, or `None` where the budget or the GPU has no room for it.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<PageRange> {
         if let Some(free) = self.free.iter().position(|range| range.bytes == bytes) {
-            // The same sample again, or one of its size.
+            // Reuses the range of the same sample, or of one of the same size.
             return Some(self.free.swap_remove(free));
         }
         let taken = bytes.next_multiple_of(16);
@@ -71,7 +71,7 @@ impl Pages {
         Some(range)
     }
 
-    /// A new page with room for `bytes`.
+    /// Makes a page with room for `bytes`.
     fn add(&mut self, bytes: u64) -> Option<()> {
         let most = self.gpu.caps().max_binding_bytes.min(self.gpu.caps().max_buffer_bytes);
         // Sized for the samples still expected, at their mean size so far, within the budget.
@@ -93,7 +93,7 @@ impl Pages {
                 }
                 Err(_) if half >= SMALLEST.max(bytes) => size = half,
                 Err(error) => {
-                    tracing::warn!(%error, cached_bytes = self.bytes, "the GPU has no memory left for the cache; further samples stream; lower the budget of Cache::Device");
+                    tracing::warn!(%error, cached_bytes = self.bytes, "the GPU has no memory left for the cache; further samples are not cached; lower the budget of Cache::Device");
                     self.full = true;
                     return None;
                 }
@@ -101,7 +101,7 @@ impl Pages {
         }
     }
 
-    /// Takes back a range that is not needed.
+    /// Returns a range that is not needed.
     pub(crate) fn give_back(&mut self, range: PageRange) {
         self.free.push(range);
     }
@@ -114,7 +114,7 @@ impl Pages {
         self.budget
     }
 
-    /// Bytes of GPU memory.
+    /// Bytes of all pages.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -5,14 +5,14 @@
 pub(crate) struct Caps {
     /// Shaders run on the CPU.
     pub(crate) software: bool,
-    /// Shaders can read a mappable buffer in place: memory is unified, and the feature is on.
+    /// Shaders can read a mappable buffer in place: memory is unified, and the feature is enabled.
     pub(crate) mappable: bool,
     /// The thread that submits work also computes it: OpenGL on a software adapter.
     pub(crate) computes_in_submit: bool,
     pub(crate) timestamps: bool,
-    /// The largest buffer.
+    /// Bytes of the largest buffer.
     pub(crate) max_buffer_bytes: u64,
-    /// The largest range of a buffer that a shader can see.
+    /// Bytes of the largest range of a buffer that a shader can read.
     pub(crate) max_binding_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Devices: opening one, adopting the application's.
+//! Devices: those that gpufeed opens, and those that the application provides.
 
 use super::adapters;
 use super::caps::Caps;
@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// A wgpu device that gpufeed works on; clones share it.
+/// A wgpu device on which gpufeed works; clones share it.
 ///
 /// ```
 /// use gpufeed::Gpu;
@@ -35,10 +35,10 @@ struct Shared {
     attached: OnceLock<Attached>,
 }
 
-/// A value that another crate keeps with a [`Gpu`]: gpufeed-burn keeps the device of Burn's that computes on it.
+/// A value that another crate attaches to a [`Gpu`]: gpufeed-burn attaches the Burn device that computes on it.
 pub type Attached = Box<dyn Any + Send + Sync>;
 
-/// The place for such a value; all clones of a [`Gpu`] share it.
+/// The attached value; all clones of a [`Gpu`] share it.
 pub fn attached(gpu: &Gpu) -> &OnceLock<Attached> {
     &gpu.shared.attached
 }
@@ -49,7 +49,8 @@ impl Gpu {
         Gpu::enumerate().iter().map(|adapter| adapters::describe(&adapter.get_info())).collect()
     }
 
-    /// The adapters themselves, in the order of [`adapters`](Self::adapters), for [`open`](Self::open) and [`open_with`](Self::open_with).
+    /// The adapters in the order of [`adapters`](Self::adapters), for [`open`](Self::open) and
+    /// [`open_with`](Self::open_with).
     ///
     /// ```
     /// use gpufeed::{Gpu, wgpu};
@@ -65,17 +66,19 @@ impl Gpu {
         Gpu::enumerate_all().0
     }
 
-    /// The adapters of [`enumerate`](Self::enumerate), and those that cannot run compute shaders; for `gpufeed doctor`.
+    /// The adapters of [`enumerate`](Self::enumerate), and the adapters that cannot run compute shaders; for `gpufeed
+    /// doctor`.
     #[doc(hidden)]
     pub fn enumerate_all() -> (Vec<wgpu::Adapter>, Vec<wgpu::Adapter>) {
         adapters::enumerate_all()
     }
 
-    /// Opens a device on `adapter` with WebGPU's default limits, buffers and bindings as large as the adapter's, mappable
-    /// storage buffers where memory is unified, and timestamps where there are any.
+    /// Opens a device on `adapter` with WebGPU's default limits, except that buffers and bindings may be as large as
+    /// the adapter allows. Enables mappable storage buffers if memory is unified, and timestamps if the adapter has
+    /// them.
     ///
-    /// gpufeed installs the device's lost callback and its handler of uncaptured errors: either becomes an
-    /// [`ErrorKind::Device`] that the next batch brings, instead of a panic.
+    /// gpufeed installs the device's lost callback and its handler of uncaptured errors: instead of a panic, either
+    /// becomes an [`ErrorKind::Device`] in place of the next batch.
     ///
     /// # Errors
     /// [`ErrorKind::Device`] with the driver's reason.
@@ -108,9 +111,9 @@ impl Gpu {
         Ok(Gpu::with(adapter, device, queue, health))
     }
 
-    /// Adopts a device of the application's, so that its own passes and gpufeed's share buffers and a queue.
+    /// Adopts a device of the application, so that the application's passes and gpufeed's share buffers and a queue.
     ///
-    /// Its lost callback and its handler of uncaptured errors stay the application's.
+    /// The device's lost callback and its handler of uncaptured errors stay the application's.
     pub fn from_wgpu(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue) -> Gpu {
         Gpu::with(adapter, device, queue, Health::adopted())
     }
@@ -131,13 +134,13 @@ impl Gpu {
         Gpu { shared: Arc::new(shared) }
     }
 
-    /// The device. End the runs before you destroy it: wgpu frees mapped memory at once, while workers may be writing to it
-    /// (gfx-rs/wgpu#10256).
+    /// The device. End all runs before you destroy it: wgpu frees mapped memory at once, while workers may be writing
+    /// to it (gfx-rs/wgpu#10256).
     pub fn device(&self) -> &wgpu::Device {
         &self.shared.device
     }
 
-    /// The queue; gpufeed submits to it, so what you submit after a batch arrives is ordered after that batch's work.
+    /// The queue. gpufeed submits to it, so work that you submit after a batch has arrived runs after the batch's work.
     pub fn queue(&self) -> &wgpu::Queue {
         &self.shared.queue
     }
@@ -152,7 +155,8 @@ impl Gpu {
         self.shared.caps.software
     }
 
-    /// True if shaders can read a mappable buffer in place: memory is unified, and this device has the feature.
+    /// True if shaders can read a mappable buffer in place: memory is unified, and the feature is enabled on this
+    /// device.
     #[doc(hidden)]
     pub fn mappable(&self) -> bool {
         self.shared.caps.mappable
@@ -170,9 +174,9 @@ impl Gpu {
         &self.shared.health
     }
 
-    /// Buffers that gpufeed has made on this device, the probes of 4 bytes aside that ask whether it is lost. The
-    /// number stays as it is while a loader runs, unless more batches are held than before, runs are under way
-    /// beside each other, or a [`Cache::Device`](crate::Cache::Device) fills.
+    /// The number of buffers that gpufeed has made on this device, except the probes of 4 bytes that test whether it is
+    /// lost. It stays the same while a loader runs, unless the caller holds more batches than before, several runs are
+    /// under way at once, or a [`Cache::Device`](crate::Cache::Device) fills.
     ///
     /// ```
     /// use gpufeed::{Backend, Gpu};
@@ -186,14 +190,15 @@ impl Gpu {
         self.shared.buffers_made.load(Ordering::Relaxed)
     }
 
-    /// Every buffer of gpufeed's is made here, so that all are counted; the probes of 4 bytes in `errors.rs` aside.
+    /// Makes a buffer, and counts it. All buffers of gpufeed are made here, except the probes of 4 bytes in
+    /// `errors.rs`.
     pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
         self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
         let label = Some(label);
         self.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: mapped })
     }
 
-    /// A storage buffer that can be copied from and to.
+    /// A storage buffer that copies can read and write.
     pub(crate) fn storage(&self, label: &'static str, size: u64) -> Result<wgpu::Buffer> {
         use wgpu::BufferUsages as Usage;
         let usage = Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST;

@@ -1,4 +1,4 @@
-//! Recording a plan's dispatches for images of one batch.
+//! Records a plan's dispatches for images of one batch.
 
 use super::ALIGNMENT;
 use super::cache_pages::{Page, PageRange};
@@ -15,18 +15,18 @@ use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
 use std::num::NonZero;
 use std::ops::Range;
 
-/// One image of a batch: its pixels, and its index.
+/// One image of a batch: its pixels, and its batch index.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
     pub(crate) program: &'a Program,
     pub(crate) pixels: PixelsAt,
-    /// In the batch.
+    /// The batch index.
     pub(crate) index: usize,
     /// The copy of its pixels to the cache.
     pub(crate) to_cache: Option<CacheCopy>,
 }
 
-/// A range of a page that an image is copied to: its source, or the intermediate that the kernels' cached stage reads.
+/// A range of a page to which an image is copied: its source, or the intermediate that the kernels' cached stage reads.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheCopy {
     pub(crate) page: Page,
@@ -46,10 +46,10 @@ pub(super) struct Encoder<'a> {
     pub(super) kernels: &'a Kernels,
     /// The buffer that the first stage reads.
     pub(super) source: &'a wgpu::Buffer,
-    /// 0, or the kernels' cached stage where the source is a page.
+    /// 0; the kernels' cached stage if the source is a page.
     pub(super) first_stage: usize,
     pub(super) target: &'a Target,
-    /// Gets the parameters, and uploads them before the submission.
+    /// Receives the parameters, and writes them to their buffer before the submission.
     pub(super) workspace: &'a mut Workspace,
 }
 
@@ -124,7 +124,7 @@ impl Encoder<'_> {
         Ok(items.len())
     }
 
-    /// Records the passes of images that one dispatch takes. Their output begins at byte `begin` of the batch.
+    /// Records the passes of the images of one dispatch. Their output begins at byte `begin` of the batch.
     fn chunk(&mut self, commands: &mut wgpu::CommandEncoder, items: &[Item<'_>], begin: u64) -> Result<()> {
         let kernels = self.kernels;
         let (last_stage, image) = (kernels.plan().stages().len() - 1, float_bytes(kernels, items[0].program));
@@ -156,7 +156,8 @@ impl Encoder<'_> {
             let params = bind(workspace.params(), params.clone());
             let group = bind_group(kernels, [whole(read), params, whole(workspace.statistics()), write]);
             let [x, y, z] = workgroups(items, stage, is_statistic);
-            // A compute pass for each: timestamps are taken at the borders of compute passes.
+            // Each pass is a compute pass of its own: timestamps are taken at the beginning and the end of compute
+            // passes.
             let timestamp_writes = self.workspace.timing.pass(number);
             let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes };
             let mut compute = commands.begin_compute_pass(&descriptor);
@@ -172,7 +173,7 @@ impl Encoder<'_> {
     }
 }
 
-/// Records the conversion of a complete batch of `elements` from f32 to its type, where it has another.
+/// Records the conversion of a complete batch of `elements` from f32 to its type, if that is another.
 pub(super) fn pack(
     commands: &mut wgpu::CommandEncoder,
     kernels: &Kernels,
@@ -186,7 +187,7 @@ pub(super) fn pack(
     };
     let per_word = if kernels.plan().output().dtype == DType::U8 { 4 } else { 2 };
     let words = elements.div_ceil(per_word);
-    // Chunks of whole alignments on both sides, within the binding limit on the f32 side.
+    // Chunks begin at aligned offsets on both sides, and stay within the binding limit on the f32 side.
     let limit = kernels.gpu().caps().max_binding_bytes;
     let most = (limit / (4 * per_word)) / ALIGNMENT * ALIGNMENT;
     let mut groups = Vec::new();
@@ -226,7 +227,7 @@ pub(super) fn write_stage(
 ) {
     let stages = kernels.plan().stages();
     let (is_last, max_steps) = (stage + 1 == stages.len(), stages[stage].steps);
-    // Intermediates lie one after the other, in the order of the items.
+    // Intermediates are stored one after the other, in the order of the items.
     let (mut read_at, mut write_at) = (0, 0);
     for (number, item) in (0..).zip(items) {
         let program = &item.program.stages[stage];
@@ -244,14 +245,14 @@ pub(super) fn write_stage(
         write_at += width * height;
         let mut image = Image::new(program, pixels, target, number);
         if stage == 0 && pixels.float {
-            // In the first stage the strip kernel reads bytes alone.
+            // In the first stage the strip kernel reads only bytes.
             image.strip = 0;
         }
         image.write(&program.steps, max_steps, bytes);
     }
 }
 
-/// Records the copies of a stage's results to the cache: they lie one after the other.
+/// Records the copies of a stage's results, which are stored one after the other, to the cache.
 fn cache_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], stage: usize, from: &wgpu::Buffer) {
     let mut at = 0;
     for item in items {

@@ -1,16 +1,17 @@
-//! Errors of a device, instead of panics or waits without end.
+//! Turns a device's errors into [`Error`]s, in place of panics and endless waits.
 //!
-//! wgpu reports errors in three ways. Error scopes catch those of a call ([`Gpu::checked`]). An error outside every scope goes
-//! to a handler of the device, and the loss of the device to a callback; without them the first panics and the second is
-//! silent: a lost device accepts every call and does nothing. gpufeed installs both on devices that it has opened, and never
-//! on an adopted one, where they are the application's. There, and wherever wgpu has not reported yet, [`Gpu::alive`] asks.
+//! wgpu reports errors in three ways. Error scopes catch the errors of a call ([`Gpu::checked`]). An error outside
+//! every scope reaches a handler of the device, and the loss of the device reaches a callback. Without them such an
+//! error panics and the loss is silent: a lost device accepts every call and does nothing. gpufeed installs both on
+//! devices that it has opened; on an adopted device they are the application's. There, and wherever wgpu has not
+//! reported yet, [`Gpu::alive`] tests the device.
 
 use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work`, which submits to the queue of `gpu`, under error scopes; also fails if the device is lost, which wgpu
-/// reports in no scope. For crates that work on the same device, such as gpufeed-burn.
+/// Runs `work`, which submits to the queue of `gpu`, under error scopes; also fails if the device is lost, which no
+/// scope reports. For crates that work on the same device, such as gpufeed-burn.
 pub fn run_checked<T>(gpu: &Gpu, stage: &'static str, work: impl FnOnce() -> T) -> Result<T> {
     let result = gpu.checked(stage, work)?;
     gpu.alive(stage)?;
@@ -22,7 +23,7 @@ fn error(stage: &'static str, reason: impl Into<String>) -> Error {
 }
 
 impl Gpu {
-    /// An error if the device is known to be lost, or if there was an error outside every scope.
+    /// An error if the device is known to be lost, or if an error happened outside every scope.
     pub(crate) fn healthy(&self, stage: &'static str) -> Result<()> {
         match (self.health().lost.get(), self.health().stray.try_recv()) {
             (Some(reason), _) => Err(error(stage, reason)),
@@ -31,11 +32,12 @@ impl Gpu {
         }
     }
 
-    /// As [`healthy`](Self::healthy), and probes the device: a lost one accepts every call, but its buffers have no memory to
-    /// map.
+    /// An error if the device is not [`healthy`](Self::healthy), or if a probe shows that it is lost: a lost device
+    /// accepts every call, but its buffers have no memory to map.
     ///
-    /// The probe is not a submission with a timed wait: where another thread's poll finishes that submission in between,
-    /// wgpu-core 30.0.1 panics (`Device::maintain` asserts on a fence value that it has read before) and drops callbacks.
+    /// The probe creates a mapped buffer. A submission with a timed wait would not do: if another thread's poll
+    /// finishes the submission in between, wgpu-core 30.0.1 panics (`Device::maintain` asserts on a fence value that it
+    /// has read before) and drops callbacks.
     pub(crate) fn alive(&self, stage: &'static str) -> Result<()> {
         self.healthy(stage)?;
         let probe = self.with_error_scopes(|| {
@@ -53,29 +55,29 @@ impl Gpu {
         }
     }
 
-    /// The error for a device that rejects work. It is remembered for later calls.
+    /// The error for a device that rejects work. Later calls return the same error.
     fn lost(&self, stage: &'static str) -> Error {
         let reason = self.health().lost.get_or_init(|| "the device is lost, or was destroyed".to_owned());
         error(stage, reason)
     }
 
-    /// The error for a mapping that failed. A wrong call would be an error of its scope, so the device is lost.
+    /// The error for a failed mapping. A wrong call would be an error of its scope, so the device is lost.
     pub(crate) fn mapping_error(&self, stage: &'static str) -> Error {
         self.alive(stage).err().unwrap_or_else(|| error(stage, "a buffer could not be mapped"))
     }
 
-    /// `Device::poll`, which panics if the driver loses the device while it waits, or if a callback of the
-    /// application's does.
+    /// Calls `Device::poll`, which panics if the driver loses the device during the wait, or if a callback of the
+    /// application panics.
     fn poll(&self, stage: &'static str, poll: wgpu::PollType) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.device().poll(poll)));
         polled.map_err(|_| self.alive(stage).err().unwrap_or_else(|| error(stage, "a poll of the device panicked")))
     }
 
-    /// Waits for a submission, or for all; may return before they are done, so callers ask again until they have what they
-    /// wait for, and between whether the device is [`alive`](Self::alive).
+    /// Waits for a submission, or for all. May return early, so callers repeat it until they have their result, and
+    /// call [`alive`](Self::alive) in between.
     ///
-    /// On OpenGL it only asks: wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds, and a wait that ends early
-    /// beside another thread's poll panics, as `alive` says.
+    /// On OpenGL it only polls: wgpu-hal caps the fence's timeout at `i32::MAX` nanoseconds, and a wait that ends early
+    /// while another thread polls panics, as `alive` says.
     pub(crate) fn wait(&self, submission_index: Option<wgpu::SubmissionIndex>) -> Result<()> {
         const STAGE: &str = "waiting for the GPU";
         self.healthy(STAGE)?;
@@ -85,12 +87,12 @@ impl Gpu {
         match self.poll(STAGE, wgpu::PollType::Wait { submission_index, timeout: None })? {
             Ok(_) => self.healthy(STAGE),
             Err(wgpu::PollError::WrongSubmissionIndex(..)) => Err(self.lost(STAGE)),
-            // We set no timeout, so this cannot be ours; the caller's loop polls again.
+            // This call sets no timeout, so the wait goes on: the caller's loop polls again.
             Err(wgpu::PollError::Timeout) => Ok(()),
         }
     }
 
-    /// Runs the callbacks of finished work; does not wait.
+    /// Runs the callbacks of finished work, without waiting.
     pub(crate) fn poll_finished(&self, stage: &'static str) -> Result<()> {
         self.poll(stage, wgpu::PollType::Poll)?.map(|_| ()).map_err(|reason| error(stage, reason.to_string()))
     }
@@ -114,7 +116,7 @@ impl Gpu {
         Ok(result)
     }
 
-    /// The error for one that a scope has caught: the loss of the device, if that is the cause.
+    /// The error for one that a scope has caught: the loss of the device if that is the cause.
     fn attribute_error(&self, stage: &'static str, reason: wgpu::Error) -> Error {
         self.alive(stage).err().unwrap_or_else(|| error(stage, reason.to_string()))
     }

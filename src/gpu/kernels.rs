@@ -11,15 +11,15 @@ use crate::plan::wgsl;
 pub(crate) struct Kernels {
     gpu: Gpu,
     plan: Plan,
-    /// In the order in which they run.
+    /// The passes with their pipelines, in the order in which they run.
     pub(super) passes: Vec<(Pass, wgpu::ComputePipeline)>,
-    /// The stage that reads cached pixels, which the stages before it have made.
+    /// The first stage that runs on cached pixels; the stages before it have computed these.
     cached_stage: usize,
 }
 
 impl Kernels {
-    /// Generates the plan's shaders, and compiles those that this device has not compiled before. `cached_stage` is the first
-    /// stage that runs on cached pixels: 0 where these are the source.
+    /// Generates the plan's shaders, and compiles those that this device has not compiled before. `cached_stage` is the
+    /// first stage that runs on cached pixels: 0 if these are the source.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, cached_stage: usize) -> Result<Kernels> {
         gpu.healthy("compiling the shaders")?;
         let compile = |pass: &Pass| Ok((*pass, pipeline(gpu, &format!("gpufeed {pass:?}"), plan.shader(*pass))?));
@@ -41,12 +41,12 @@ impl Kernels {
     }
 }
 
-/// The pipeline of the shader `text`; validates and compiles a text that this device has not compiled before. `label` is for
-/// the driver's messages.
+/// The pipeline of the shader `text`; validates and compiles a text that this device has not compiled before. `label`
+/// appears in the driver's messages.
 ///
 /// # Errors
-/// naga's, with the line, if the text is not valid; [`ErrorKind::Device`](crate::ErrorKind::Device) if the driver rejects it.
-/// Neither is cached.
+/// naga's error, with the line, if the text is not valid; [`ErrorKind::Device`](crate::ErrorKind::Device) if the driver
+/// rejects it. Errors are not cached.
 pub(super) fn pipeline(gpu: &Gpu, label: &str, text: String) -> Result<wgpu::ComputePipeline> {
     let device = gpu.device();
     gpu.pipelines().get(device, text, |text, layout| {

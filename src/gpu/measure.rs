@@ -1,5 +1,5 @@
-//! Single dispatches, a slot's way in and one image's draw, for `gpufeed bench` and `crates/cli/benches/kernels.rs` to measure.
-//! A part of `internals`.
+//! Single dispatches, one staging slot, and the parameters of one image, for `gpufeed bench` and
+//! `crates/cli/benches/kernels.rs` to measure. A part of `internals`.
 
 use super::encode::{Item, pack_workgroups, workgroups, write_stage};
 use super::kernels::Kernels;
@@ -16,20 +16,20 @@ use crate::plan::{DType, Plan};
 use crate::transforms::{Key, Params};
 use std::ops::Range;
 
-/// A dispatch as the product records it. Bindings: 0 what is read, 1 the parameters, 2 the statistics, 3 what is written.
+/// A dispatch as the product records it. Bindings: 0 source, 1 parameters, 2 statistics, 3 target.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     /// `Statistic`, `Stage` or `Pack`.
     pub name: &'static str,
     /// The whole shader; its entry point is `main`.
     pub wgsl: String,
-    /// What binding 1 holds.
+    /// The content of binding 1.
     pub params: Vec<u8>,
-    /// Workgroups.
+    /// Numbers of workgroups.
     pub groups: [u32; 3],
 }
 
-/// A batch of images whose regions lie one behind the other in a slot, RGBA8.
+/// A batch of images whose regions are stored one after the other in a slot, RGBA8.
 #[derive(Debug)]
 pub struct Rig {
     kernels: Kernels,
@@ -42,13 +42,13 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// For images with these parameters, on a plan of one stage.
+    /// A rig for images with these parameters, on a plan of one stage.
     ///
     /// # Errors
-    /// As the loader's; `ErrorKind::Argument` for a plan of several stages.
+    /// Those of building a loader; `ErrorKind::Argument` for a plan of several stages.
     pub fn new(gpu: &Gpu, plan: &Plan, params: &[Params]) -> Result<Rig> {
         if plan.stages().len() != 1 {
-            return Err(Error::argument("plan", "a rig has one stage"));
+            return Err(Error::argument("plan", "a rig needs a plan of one stage"));
         }
         let (mut programs, mut sources, mut regions) = (Vec::new(), Vec::new(), Vec::new());
         let mut end = 0;
@@ -100,7 +100,7 @@ impl Rig {
         plan.pass_list().iter().map(dispatch).collect()
     }
 
-    /// A mapped slot; waits for the GPU where it must.
+    /// A mapped slot; waits for the GPU if none is free.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the device is lost.
@@ -111,7 +111,7 @@ impl Rig {
     /// Copies every image's region into the slot, as the workers do.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Those of [`take`](Self::take).
     pub fn put(&mut self, slot: usize, pixels: &[u8]) -> Result<()> {
         for Range { start, end } in &self.regions {
             let range = self.resources.staging.range(slot, *start, end - start);
@@ -120,10 +120,10 @@ impl Rig {
         Ok(())
     }
 
-    /// The batch's one submission: copy, passes, packing.
+    /// Makes the batch's only submission: copy, passes, packing.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Those of [`take`](Self::take).
     pub fn submit(&mut self, slot: usize) -> Result<()> {
         let complete = Some(self.elements());
         let Rig { kernels, resources, target, programs, sources, times, .. } = self;
@@ -147,12 +147,12 @@ fn items<'a>(programs: &'a [Program], sources: &[PixelsAt]) -> Vec<Item<'a>> {
 pub struct StagingRing {
     gpu: Gpu,
     staging: Staging,
-    /// What is copied to; `None` where shaders would read the ring in place.
+    /// The target of the copies; `None` if shaders would read the ring in place.
     target: Option<wgpu::Buffer>,
 }
 
 impl StagingRing {
-    /// For uploads of `bytes` bytes.
+    /// A ring for `bytes` bytes at a time.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`).
@@ -164,14 +164,14 @@ impl StagingRing {
         })
     }
 
-    /// One upload: waits for a buffer, fills it, submits.
+    /// Copies `bytes` to the GPU: waits for a buffer, fills it, submits.
     ///
     /// # Errors
     /// `ErrorKind::Device` if the device is lost.
     pub fn upload(&mut self, bytes: &[u8]) -> Result<()> {
         let slot = self.staging.take()?;
         if let Some(target) = &self.target {
-            return self.staging.upload(slot, bytes, target);
+            return self.staging.copy_to(slot, bytes, target);
         }
         self.staging.range(slot, 0, bytes.len() as u64).open()?.write(0, bytes);
         self.staging.unmap(slot);
@@ -180,19 +180,20 @@ impl StagingRing {
     }
 }
 
-/// Draws one image's parameters and composes its program; returns its colour steps, so that nothing is left out.
+/// Makes one image's parameters and composes its program; returns its number of colour steps, so that the compiler
+/// leaves nothing out.
 ///
 /// # Errors
-/// As `Plan::make_params`.
+/// Those of `Plan::make_params`.
 pub fn draw(plan: &Plan, (width, height): (u32, u32), key: &Key) -> Result<usize> {
     let program = plan.program(&plan.make_params(width, height, key)?)?;
     Ok(program.stages.iter().map(|stage| stage.steps.len()).sum())
 }
 
-/// The same for images of one size at once, as for those that lie in GPU memory.
+/// Makes the parameters and programs of images of one size at once, as for those that are in GPU memory.
 ///
 /// # Errors
-/// As `Plan::make_params`.
+/// Those of `Plan::make_params`.
 pub fn draw_many(plan: &Plan, size: (u32, u32), keys: &[Key]) -> Result<usize> {
     let mut ahead = plan.ahead();
     ahead.draw(keys);

@@ -1,10 +1,12 @@
-//! The only folder that calls wgpu: it runs a plan's passes on a device, and knows no file, no thread of the loader, no queue.
+//! The only folder that calls wgpu: it runs a plan's passes on a device, and knows neither files, nor the loader's
+//! threads and queues.
 //!
-//! A device is opened in `device.rs` (`adapters.rs` lists them, `caps.rs` says what it can do). `errors.rs` makes errors of
-//! whatever goes wrong on it; `watch.rs` has the errors that a device reports by itself. `pipelines.rs` compiles shaders,
-//! `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them. The buffers
-//! are in `staging.rs` (the way in), `workspace.rs` (parameters and intermediates), `target.rs` (batches), `cache_pages.rs`
-//! (cached samples) and `readback.rs` (the way back). `timing.rs` times the passes; `measure.rs` is for benches.
+//! A device is opened in `device.rs` (`adapters.rs` lists adapters, `caps.rs` has the capabilities). `errors.rs` turns
+//! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `pipelines.rs` compiles
+//! shaders, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them.
+//! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
+//! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
+//! `measure.rs` is for benches.
 
 pub(crate) mod adapters;
 pub(crate) mod cache_pages;

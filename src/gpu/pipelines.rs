@@ -1,14 +1,14 @@
-//! A device's compute pipelines, by the text of their shader, for as long as the device lives: a driver compiles one in 10 to
-//! 100 ms, and loaders, replays and later runs of one plan ask for the same texts.
+//! A device's compiled pipelines, by the text of their shader, cached for the life of the device: a driver takes 10 to
+//! 100 ms to compile one, and loaders, replays and later runs of a plan need the same texts.
 
 use crate::error::Result;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The most pipelines that are cached: one more, and all are dropped. A plan has a dozen at the most.
+/// The most cached pipelines: one more empties the cache. A plan has at most a dozen.
 const MAX_CACHED: usize = 512;
 
-/// The compiled pipelines of one device, and the layout that they share.
+/// The compiled pipelines of one device, and their shared layout.
 #[derive(Debug, Default)]
 pub(super) struct Pipelines {
     layouts: OnceLock<(wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
@@ -46,7 +46,7 @@ impl Pipelines {
         })
     }
 
-    /// The pipeline of the shader `text`. Where this device has none, `compile` makes it for the shared layout.
+    /// The pipeline of the shader `text`. If this device has none, `compile` makes it for the shared layout.
     pub(super) fn get(
         &self,
         device: &wgpu::Device,
@@ -79,7 +79,7 @@ mod tests {
     const TEXT: &str = "@group(0) @binding(2) var<storage, read_write> out: array<u32>;
         @compute @workgroup_size(1) fn main() { out[0] = 1u; }";
 
-    /// The machine's adapters, opened; none is an error only with `GPUFEED_REQUIRE_GPU=1`.
+    /// Opens the machine's adapters; having none is an error only with `GPUFEED_REQUIRE_GPU=1`.
     fn gpus() -> Vec<Gpu> {
         let adapters = Gpu::enumerate();
         let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
@@ -93,7 +93,7 @@ mod tests {
             let first = pipeline(&gpu, "first", TEXT.to_owned()).unwrap();
             assert_eq!(first, pipeline(&gpu, "second", TEXT.to_owned()).unwrap(), "{gpu}");
             assert_ne!(first, pipeline(&gpu, "other", TEXT.replace("1u", "2u")).unwrap(), "{gpu}");
-            // Valid, but for another layout.
+            // A valid shader, but for another layout.
             for _ in 0..2 {
                 assert!(pipeline(&gpu, "rejected", TEXT.replace("binding(2)", "binding(0)")).is_err(), "{gpu}");
             }

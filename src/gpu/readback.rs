@@ -5,21 +5,21 @@ use super::staging::CALLBACK_PATIENCE;
 use crate::error::{ErrorKind, Result};
 use std::ops::Range;
 
-/// Copies `range` of `buffer` (usage COPY_SRC) to the host; offsets in bytes, any alignment.
+/// Copies `range` of `buffer` (usage COPY_SRC) to the host; offsets are in bytes, without alignment.
 pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Result<Vec<u8>> {
     const STAGE: &str = "reading back";
     let fail = |reason: String| ErrorKind::Device { stage: STAGE, reason };
     let start = range.start / 4 * 4;
     let end = range.end.next_multiple_of(4).min(buffer.size());
     let (sender, receiver) = crossbeam_channel::bounded(1);
-    let staging = gpu.create_checked("what is read back", end - start, || {
+    let staging = gpu.create_checked("gpufeed readback", end - start, || {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = gpu.buffer("gpufeed readback", end - start, usage, false);
         let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, start, &staging, 0, Some(end - start));
         gpu.queue().submit([encoder.finish()]);
         staging.map_async(wgpu::MapMode::Read, .., move |result| {
-            // The receiver is below; it is gone only if this function has returned with an error.
+            // The receiver is below; it is dropped early only if this function has returned an error.
             let _ = sender.send(result);
         });
         staging
@@ -28,10 +28,10 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
     let mut mapped = receiver.try_recv().ok();
     while mapped.is_none() {
         gpu.wait(None)?;
-        // A poll can return before the work is done (`Gpu::wait`), and another thread's may be about to run the callback.
+        // A poll can return before the work is done (`Gpu::wait`), and another thread may be about to run the callback.
         mapped = receiver.recv_timeout(CALLBACK_PATIENCE).ok();
         if mapped.is_none() {
-            // A lost device may have dropped it.
+            // A lost device may have dropped the callback.
             gpu.alive(STAGE)?;
         }
     }

@@ -1,8 +1,8 @@
-//! A ring of mapped staging buffers: the way in for pixels.
+//! A ring of mapped staging buffers, through which pixels reach the GPU.
 //!
-//! A buffer is mapped, filled, unmapped, read by one submission, and mapped again. `map_async` callbacks run inside
-//! `submit` and `poll` only; they do no more than send the buffer's number. Why a ring and not `write_buffer`: a fresh
-//! allocation each call, 1.2-2.2 GB/s against 9.2 measured on lavapipe.
+//! A buffer is mapped, filled, unmapped, read by one submission, and mapped again. `map_async` callbacks run only
+//! inside `submit` and `poll`; they only send the buffer's number. A ring is used in place of `write_buffer`, which
+//! allocates at each call: 1.2-2.2 GB/s against 9.2 GB/s, measured on lavapipe.
 
 use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Between two polls for the same submission.
+/// The interval between two polls for the same submission.
 pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 
 /// Staging slots of a loader: one is filled, one is read by the GPU, one is on its way back.
@@ -19,27 +19,28 @@ pub(crate) const SLOTS: usize = 3;
 
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 
-/// See the module.
+/// The ring of staging buffers.
 #[derive(Debug)]
 pub(crate) struct Staging {
     gpu: Gpu,
     buffers: Vec<wgpu::Buffer>,
     /// Numbers of mapped buffers.
     free: VecDeque<usize>,
-    /// Numbers of buffers that were mapped again; unbounded, because a callback must not block. As many as buffers at the
-    /// most.
+    /// Numbers of buffers that were mapped again. Unbounded, because a callback must not block; holds at most one entry
+    /// for each buffer.
     mapped: (Sender<Mapped>, Receiver<Mapped>),
-    /// Submissions that were not waited for and whose buffers are away, oldest first.
+    /// Submissions that have not been waited for and whose buffers have not come back, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
-    /// Buffers that were submitted and not yet received from `mapped`. Not the length of `in_flight`: any thread that
-    /// polls the device may run a callback, so it can come after this one has waited for its submission.
+    /// Buffers that were submitted and not yet received from `mapped`. It can differ from the length of `in_flight`:
+    /// any thread that polls the device may run a callback, so a buffer can come after this thread has waited for its
+    /// submission.
     away: usize,
 }
 
-/// A part of a mapped buffer.
+/// A range of a mapped buffer.
 ///
-/// wgpu frees what is mapped when a lost device is polled, whoever still writes to it (gfx-rs/wgpu#10256). So the memory is
-/// borrowed for the copy alone, not while a worker decodes.
+/// wgpu frees mapped memory when a lost device is polled, even while a worker writes to it (gfx-rs/wgpu#10256). So the
+/// memory is borrowed only for the copy, not while a worker decodes.
 #[derive(Debug)]
 pub(crate) struct MappedRange {
     buffer: wgpu::Buffer,
@@ -72,7 +73,7 @@ fn device_error(reason: impl Into<String>) -> Error {
 }
 
 impl Staging {
-    /// `count` mapped buffers of `bytes` bytes; `storage` for buffers that shaders read in place.
+    /// Makes `count` mapped buffers of `bytes` bytes; `storage` is for buffers that shaders read in place.
     pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
         let usage = wgpu::BufferUsages::COPY_SRC;
         let usage = if storage { usage | wgpu::BufferUsages::STORAGE } else { usage };
@@ -88,7 +89,7 @@ impl Staging {
         &self.buffers[number]
     }
 
-    /// A mapped buffer, if there is one now.
+    /// A mapped buffer, if one is available now.
     pub(crate) fn try_take(&mut self) -> Result<Option<usize>> {
         self.receive_all()?;
         Ok(self.free.pop_front())
@@ -105,13 +106,13 @@ impl Staging {
         result.map_err(|_| self.gpu.mapping_error(STAGE))?;
         self.away -= 1;
         self.free.push_back(number);
-        // Submissions end in their order: the oldest are over.
+        // Submissions end in order, so the oldest have ended.
         let over = self.in_flight.len().saturating_sub(self.away);
         self.in_flight.drain(..over);
         Ok(())
     }
 
-    /// Whether waiting for the GPU can bring a buffer back.
+    /// True if waiting for the GPU can return a buffer.
     pub(crate) fn waits_for_gpu(&self) -> bool {
         self.away > 0
     }
@@ -123,7 +124,7 @@ impl Staging {
                 return self.receive(mapped);
             }
             self.gpu.wait(self.in_flight.front().cloned())?;
-            // A poll can return before the work is done, and another thread's poll may be about to run the callback.
+            // A poll can return before the work is done, and another thread may be about to run the callback.
             if let Ok(mapped) = self.mapped.1.recv_timeout(CALLBACK_PATIENCE) {
                 return self.receive(mapped);
             }
@@ -133,7 +134,7 @@ impl Staging {
         Ok(())
     }
 
-    /// A mapped buffer; waits for the GPU where it must.
+    /// A mapped buffer; waits for the GPU if none is available.
     pub(crate) fn take(&mut self) -> Result<usize> {
         loop {
             if let Some(number) = self.try_take()? {
@@ -152,7 +153,7 @@ impl Staging {
     }
 
     /// Copies `bytes` into `target` through a mapped buffer.
-    pub(crate) fn upload(&mut self, number: usize, bytes: &[u8], target: &wgpu::Buffer) -> Result<()> {
+    pub(crate) fn copy_to(&mut self, number: usize, bytes: &[u8], target: &wgpu::Buffer) -> Result<()> {
         let whole = bytes.len().next_multiple_of(4) as u64;
         self.range(number, 0, whole).open()?.write(0, bytes);
         let gpu = self.gpu.clone();
@@ -174,17 +175,17 @@ impl Staging {
     pub(crate) fn submitted(&mut self, number: usize, submission: wgpu::SubmissionIndex) -> Result<()> {
         let sender = self.mapped.0.clone();
         self.buffers[number].map_async(wgpu::MapMode::Write, .., move |result| {
-            // The ring may be gone by then: its buffers go with it.
+            // The ring may have been dropped by then, and its buffers with it.
             let _ = sender.send((number, result));
         });
         self.in_flight.push_back(submission);
         self.away += 1;
-        // A lost device refuses the mapping here and now: it is not polled while workers write to its memory.
+        // A lost device refuses the mapping here, at once. So it is not polled while workers write to its memory.
         self.receive_all()?;
         self.gpu.poll_finished(STAGE)
     }
 
-    /// Puts back a buffer that is still mapped.
+    /// Returns a buffer that is still mapped.
     pub(crate) fn give_back(&mut self, number: usize) {
         self.free.push_back(number);
     }

@@ -1,4 +1,4 @@
-//! Recorded work on its way to the queue: a slot of the line, or a few images once.
+//! Submits recorded work: a slot of the pipeline, or a few images at once.
 
 use super::Gpu;
 use super::cache_pages::Page;
@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What a run on the GPU works with.
+/// The buffers of a run on the GPU.
 #[derive(Debug)]
 pub(crate) struct Resources {
     pub(crate) staging: Staging,
-    /// What slots are copied to; `None` where shaders read the slots in place.
+    /// The buffer to which slots are copied; `None` if shaders read the slots in place.
     source: Option<wgpu::Buffer>,
     workspace: Workspace,
     pub(crate) slot_bytes: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Resources {
     cached_in_flight: VecDeque<wgpu::SubmissionIndex>,
 }
 
-/// Submissions without a slot that may wait for the GPU.
+/// The most submissions without a slot that may be in flight.
 pub(crate) const CACHED_IN_FLIGHT: usize = 3;
 
 /// The images of one batch in a slot.
@@ -37,7 +37,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl Resources {
-    /// `slots` staging buffers of `slot_bytes` bytes, and a workspace for `images` images.
+    /// Makes `slots` staging buffers of `slot_bytes` bytes, and a workspace for `images` images.
     pub(crate) fn new(kernels: &Kernels, slots: usize, slot_bytes: u64, images: usize) -> Result<Resources> {
         let gpu = kernels.gpu();
         let in_place = gpu.caps().mappable;
@@ -52,8 +52,8 @@ impl Resources {
         })
     }
 
-    /// One submission for a slot of which `used` bytes are filled: the copy, and the passes of each batch in it. Returns how
-    /// long the driver computed on this thread instead of the GPU's.
+    /// Makes one submission for a slot with `used` bytes: the copy, and the passes of each batch in it. Returns how
+    /// long the driver computed the GPU's work on this thread.
     pub(crate) fn submit(
         &mut self,
         kernels: &Kernels,
@@ -97,7 +97,7 @@ impl Resources {
         })?
     }
 
-    /// True if `wait_for_cached` is due before `submit_cached`. Slots hold a streaming run back; cached samples take none.
+    /// True if `wait_for_cached` is due before `submit_cached`. Only this limits cached samples, which take no slots.
     pub(crate) fn cached_are_many(&self) -> bool {
         self.cached_in_flight.len() >= CACHED_IN_FLIGHT
     }
@@ -110,8 +110,8 @@ impl Resources {
         }
     }
 
-    /// One submission for cached images of one batch, by the pages that they are in; no slot takes part. Returns how long the
-    /// driver computed on this thread instead of the GPU's.
+    /// Makes one submission for cached images of one batch, grouped by page, without a slot. Returns how long the
+    /// driver computed the GPU's work on this thread.
     pub(crate) fn submit_cached(
         &mut self,
         kernels: &Kernels,
@@ -146,8 +146,8 @@ impl Resources {
     }
 }
 
-/// Runs the passes on images whose pixels lie in `pixels`, and reads the batch of `bytes` bytes back. Buffers are made for
-/// this once: for single samples and tests, not for training.
+/// Runs the passes on images whose pixels are in `pixels`, and reads back the batch of `bytes` bytes. Makes its own
+/// buffers at each call: for single samples and tests, not for training.
 pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>>, bytes: u64) -> Result<Vec<u8>> {
     let (gpu, plan) = (kernels.gpu(), kernels.plan());
     let mut workspace = Workspace::new(gpu, plan, items.len())?;

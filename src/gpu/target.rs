@@ -1,4 +1,4 @@
-//! The buffers that a batch is written to.
+//! The buffers to which a batch is written.
 
 use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,7 +9,7 @@ use crate::plan::{DType, Plan};
 pub(crate) struct Target {
     /// The batch in its own type.
     pub(crate) output: wgpu::Buffer,
-    /// The batch in f32, where the output has another type; it is packed from here when the batch is complete.
+    /// The batch in f32, if the output has another type; a complete batch is packed from here.
     pub(crate) floats: Option<wgpu::Buffer>,
 }
 
@@ -23,7 +23,7 @@ impl Target {
         })
     }
 
-    /// A buffer alone, for batches that arrive in their own type.
+    /// A target without the f32 buffer, for batches that arrive in their own type.
     pub(crate) fn plain(gpu: &Gpu, bytes: u64) -> Result<Target> {
         Ok(Target { output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?, floats: None })
     }
@@ -34,7 +34,7 @@ impl Target {
     }
 }
 
-/// Bytes of the f32 version of a batch of `bytes` bytes; 0 where the batch is f32 itself.
+/// Bytes of the f32 version of a batch of `bytes` bytes; 0 if the batch itself is f32.
 fn float_scratch_bytes(plan: &Plan, bytes: u64) -> u64 {
     match plan.output().dtype {
         DType::F32 => 0,

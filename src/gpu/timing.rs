@@ -1,8 +1,8 @@
-//! What passes take, by the device's own timestamps.
+//! The time that passes take, by the device's own timestamps.
 //!
-//! Every submission writes to a query set of its own; the next submission resolves it (some drivers give zeros within
-//! the same one, gfx-rs/wgpu#6406) and copies it to a buffer that is then mapped. Where no set is free, a submission is
-//! not timed: nobody waits for a clock.
+//! Every submission writes to its own query set. The next submission resolves the set (some drivers return zeros within
+//! the same one, gfx-rs/wgpu#6406) and copies it to a buffer that is then mapped. If no set is free, a submission is
+//! not timed: no thread waits for a clock.
 
 use super::Gpu;
 use crate::error::Result;
@@ -12,17 +12,17 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Query sets of a ring: one being written, one being resolved, and those that are read.
+/// Query sets of a ring: one is being written, one is being resolved, the others are being read.
 const SETS: usize = 4;
-/// Passes of a submission that can be timed; one with more is not.
+/// The most passes of a submission that is timed.
 const PASSES: u32 = 64;
 /// Two timestamps a pass.
 const SET_BYTES: u64 = 2 * PASSES as u64 * 8;
 
-/// What the passes of a loader took, summed.
+/// The summed times of a loader's passes.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
-    /// Of the plan's passes, in their order.
+    /// Nanoseconds and dispatches of the plan's passes, in their order.
     passes: [(AtomicU64, AtomicU64); SUMS],
     names: std::sync::OnceLock<Vec<String>>,
     submissions: AtomicU64,
@@ -30,11 +30,11 @@ pub(crate) struct Times {
     impossible: AtomicU64,
 }
 
-/// Passes that are told apart; a plan with more adds the rest to the last.
+/// The most passes that are timed separately; the last entry has the sum of all further ones.
 const SUMS: usize = 16;
 
 impl Times {
-    /// All submissions, those that were timed, and those whose times cannot be.
+    /// The number of submissions: all, the timed ones, and those with impossible times.
     pub(crate) fn submissions(&self) -> [u64; 3] {
         [&self.submissions, &self.timed, &self.impossible].map(|counter| counter.load(Relaxed))
     }
@@ -60,21 +60,21 @@ type Timed = (usize, Vec<usize>);
 /// A set whose times can be read, if the mapping succeeded.
 type Mapped = (usize, bool);
 
-/// The query sets of a run; without any on a device without timestamps, where nothing is timed.
+/// The query sets of a run; without sets on a device without timestamps, where nothing is timed.
 #[derive(Debug)]
 pub(super) struct Timing {
     sets: Vec<Set>,
     free: Vec<usize>,
-    /// The set that the submission being recorded writes to, and the passes that it has timed.
+    /// The set to which the submission being recorded writes, and the passes that it has timed.
     open: Option<Timed>,
-    /// Written by the last submission.
+    /// The set that the last submission wrote.
     written: Option<Timed>,
-    /// Resolved by the submission being recorded.
+    /// The set that the submission being recorded resolves.
     resolving: Option<Timed>,
-    /// On their way to be mapped.
+    /// Sets whose buffers are being mapped.
     reading: VecDeque<Timed>,
     mapped: (Sender<Mapped>, Receiver<Mapped>),
-    /// Nanoseconds of a tick.
+    /// Nanoseconds of a tick of the clock.
     period: f64,
 }
 
@@ -93,7 +93,7 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Of its buffers.
+    /// Bytes of the sets' buffers.
     pub(super) const BYTES: u64 = 2 * SETS as u64 * SET_BYTES;
 
     pub(super) fn new(gpu: &Gpu) -> Result<Timing> {
@@ -115,7 +115,7 @@ impl Timing {
         Ok(Timing { free: (0..sets.len()).collect(), sets, period, ..Timing::default() })
     }
 
-    /// A submission begins: takes a free set, and has the last one's resolved.
+    /// Begins a submission: takes a free set, and resolves the last one's.
     pub(super) fn begin(&mut self, encoder: &mut wgpu::CommandEncoder, times: &Times) {
         times.submissions.fetch_add(1, Relaxed);
         self.collect(times);
@@ -126,16 +126,16 @@ impl Timing {
             encoder.resolve_query_set(queries, 0..used, resolved, 0);
             encoder.copy_buffer_to_buffer(resolved, 0, read, 0, Some(u64::from(used) * 8));
         }
-        // What an abandoned submission left.
+        // An abandoned submission may have left its set.
         self.free.extend(self.open.take().map(|(set, _)| set));
         self.open = self.free.pop().map(|set| (set, Vec::with_capacity(PASSES as usize)));
     }
 
-    /// What the descriptor of a pass, the plan's `number`-th, takes.
+    /// The timestamp writes for the descriptor of the plan's pass `number`.
     pub(super) fn pass(&mut self, number: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let (set, passes) = self.open.as_mut()?;
         if passes.len() as u32 == PASSES {
-            // Too many: better no time than a part of it.
+            // There are too many passes: time none of them, as a part would mislead.
             self.free.push(*set);
             self.open = None;
             return None;
@@ -149,7 +149,7 @@ impl Timing {
         })
     }
 
-    /// The recorded work was submitted.
+    /// The recorded work was submitted: maps the resolved set.
     pub(super) fn submitted(&mut self) {
         match self.open.take() {
             Some((set, passes)) if passes.is_empty() => self.free.push(set),
@@ -159,14 +159,14 @@ impl Timing {
             let sender = self.mapped.0.clone();
             let used = 0..2 * passes.len() as u64 * 8;
             self.sets[set].read.map_async(wgpu::MapMode::Read, used, move |result| {
-                // The run may be over by then.
+                // The run may have ended by then.
                 let _ = sender.send((set, result.is_ok()));
             });
             self.reading.push_back((set, passes));
         }
     }
 
-    /// Adds up what has been mapped since.
+    /// Adds up the times that have been mapped since the last call.
     fn collect(&mut self, times: &Times) {
         while let Ok((set, mapped)) = self.mapped.1.try_recv() {
             let Some(at) = self.reading.iter().position(|(reading, _)| *reading == set) else { continue };
@@ -184,7 +184,7 @@ impl Timing {
         let ticks: Vec<u64> = view.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
         let pairs = ticks.as_chunks::<2>().0;
         times.timed.fetch_add(1, Relaxed);
-        // Zeros, or an end before its beginning: no clock.
+        // Zeros, or an end before its beginning: the clock is broken.
         if pairs.iter().any(|[begin, end]| *begin == 0 || end < begin) {
             times.impossible.fetch_add(1, Relaxed);
             return;

@@ -1,4 +1,4 @@
-//! The reports of a device that no call returns: that it is lost, and errors that no scope catches.
+//! The reports of a device that no call returns: its loss, and errors that no scope catches.
 
 use crossbeam_channel::{Receiver, bounded, never};
 use std::sync::{Arc, OnceLock};
@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 /// The known faults of a device.
 #[derive(Debug)]
 pub(super) struct Health {
-    /// Why the device is lost, once it is.
+    /// The reason why the device is lost, once it is.
     pub(super) lost: Arc<OnceLock<String>>,
-    /// The first error outside every scope, kept until someone asks.
+    /// The first error outside every scope, until a call asks for it.
     pub(super) stray: Receiver<String>,
 }
 
 impl Health {
-    /// For a device of the application's.
+    /// For a device of the application: nothing is reported here.
     pub(super) fn adopted() -> Health {
         Health { lost: Arc::default(), stray: never() }
     }
@@ -33,7 +33,7 @@ impl Health {
         let (sender, stray) = bounded(1);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             tracing::error!(%error, "uncaptured");
-            // Full: the first error is the one that tells.
+            // If the channel is full, it has the first error, which is the informative one.
             let _ = sender.try_send(error.to_string());
         }));
         Health { lost, stray }

@@ -1,5 +1,5 @@
-//! The buffers that every submission works in: parameters, statistics, intermediates. Made once; queue order makes their
-//! reuse by the next submission safe.
+//! The buffers that every submission uses: parameters, statistics, intermediates. Made once; the order of the queue
+//! makes it safe for the next submission to use them again.
 
 use super::ALIGNMENT;
 use super::Gpu;
@@ -11,7 +11,7 @@ use crate::plan::params::Image;
 use crate::plan::wgsl::PARTIALS;
 use std::ops::Range;
 
-/// See the module.
+/// The buffers that every submission of a run uses.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     params: wgpu::Buffer,
@@ -21,7 +21,7 @@ pub(crate) struct Workspace {
     /// The parameters of the submission that is being recorded.
     bytes: Vec<u8>,
     most_images: usize,
-    /// Off, unless someone turns it on.
+    /// Off unless it is turned on.
     pub(super) timing: Timing,
 }
 
@@ -33,7 +33,7 @@ impl Workspace {
         params * (1 + in_flight) + statistics + intermediates * INTERMEDIATE_BYTES + ALIGNMENT + Timing::BYTES
     }
 
-    /// For submissions of up to `images` images.
+    /// A workspace for submissions of up to `images` images.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, images: usize) -> Result<Workspace> {
         let (params, statistics, intermediates) = sizes(plan, images);
         gpu.create_checked("gpufeed workspace", Self::bytes_for(plan, images, 0), || {
@@ -81,7 +81,7 @@ impl Workspace {
     }
 
     pub(crate) fn has_room(&self, images: usize) -> bool {
-        // Images are the third dimension of a dispatch, which has 65535 groups on every device.
+        // Images are the third dimension of a dispatch, which every device limits to 65535 groups.
         images <= self.most_images.min(65_535)
     }
 
@@ -97,20 +97,20 @@ impl Workspace {
         &self.statistics
     }
 
-    /// What stage `stage` writes and the next one reads: two buffers take turns.
+    /// The buffer that stage `stage` writes and the next one reads; two buffers alternate.
     pub(crate) fn intermediate(&self, stage: usize) -> &wgpu::Buffer {
         &self.intermediates[stage % 2]
     }
 
-    /// Stands in for a binding that a pass does not declare.
+    /// A buffer for bindings that a pass does not declare.
     pub(crate) fn dummy(&self) -> &wgpu::Buffer {
         &self.dummy
     }
 }
 
-/// Bytes of parameters and statistics, number of intermediates.
+/// Bytes of parameters, bytes of statistics, and the number of intermediates.
 fn sizes(plan: &Plan, images: usize) -> (u64, u64, u64) {
-    // Every chunk has an image at least, so aligning each image bounds what aligning chunks takes.
+    // Every chunk has at least one image, so the sum of aligned images bounds the sum of aligned chunks.
     let an_image: usize =
         plan.stages().iter().map(|stage| Image::bytes(stage.steps).next_multiple_of(ALIGNMENT as usize)).sum();
     let statistics = plan.stages().iter().map(|stage| stage.statistics).max().unwrap_or(0).max(1);

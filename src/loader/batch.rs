@@ -1,4 +1,4 @@
-//! What the training loop receives.
+//! A batch of augmented images, as the training loop receives it.
 
 use super::buffers::{HostBuffer, Lease};
 use crate::dataset::Label;
@@ -8,7 +8,7 @@ use crate::gpu::{Gpu, readback};
 use crate::plan::{DType, Layout, Output};
 use crate::transforms::Params;
 
-/// Where a batch's images are.
+/// Access to a batch's images, on the GPU or in host memory.
 ///
 /// ```no_run
 /// # fn show(batch: &gpufeed::Batch) {
@@ -39,7 +39,7 @@ pub(super) enum BatchStore {
     Host(Lease<HostBuffer>),
 }
 
-/// A sample that could not be used, and why. Another sample has replaced it.
+/// A sample that could not be used, with its error. Another sample has replaced it.
 ///
 /// ```no_run
 /// # fn show(batch: &gpufeed::Batch) {
@@ -50,19 +50,19 @@ pub(super) enum BatchStore {
 /// ```
 #[derive(Debug)]
 pub struct Failure {
-    /// The index in the batch of its replacement, of the first view where there are several.
+    /// The batch index of the replacement; of its first view if there are several.
     pub place: usize,
     /// The sample's id.
     pub id: u64,
     /// Its path or name.
     pub name: String,
-    /// What happened to it.
+    /// The reason why it could not be used.
     pub error: Error,
 }
 
 /// A batch of augmented images with their labels.
 ///
-/// Its buffer goes back to the loader when it is dropped: submit what reads it before you drop it.
+/// Dropping the batch returns its buffer to the loader: submit the work that reads the buffer before that.
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -81,7 +81,7 @@ pub struct Failure {
 pub struct Batch {
     pub(super) store: BatchStore,
     pub(super) output: Output,
-    /// (width, height)
+    /// Width and height of the images.
     pub(super) size: (u32, u32),
     pub(super) channels: u32,
     pub(super) views: usize,
@@ -95,7 +95,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Where the images are.
+    /// The images.
     pub fn images(&self) -> Images<'_> {
         match &self.store {
             BatchStore::Gpu { target, .. } => Images::Gpu { buffer: &target.output, offset: 0 },
@@ -140,18 +140,18 @@ impl Batch {
         self.ids.len()
     }
 
-    /// Never: a batch has an image at least.
+    /// Always false: a batch has at least one image.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Images of each sample ([`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views)), side by side: view `v` of
-    /// sample `i` is image `i * views + v`, so that the batch is also one of shape `[samples, views, …]`.
+    /// Images of each sample ([`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views)): view `v` of sample `i` is
+    /// image `i * views + v`, so the batch is also one of shape `[samples, views, …]`.
     pub fn views(&self) -> usize {
         self.views
     }
 
-    /// Images that are not padding (`LastBatch::Pad`, uneven shards); the padding comes last.
+    /// Images that are not padding (`LastBatch::Pad`, uneven shards); padding comes last.
     pub fn valid(&self) -> usize {
         self.valid
     }
@@ -161,7 +161,7 @@ impl Batch {
         &self.labels
     }
 
-    /// The class numbers, if every label is one.
+    /// The class numbers, if every label is a class.
     pub fn classes(&self) -> Option<Vec<u32>> {
         self.labels.iter().map(|label| if let Label::Class(class) = label { Some(*class) } else { None }).collect()
     }
@@ -171,7 +171,7 @@ impl Batch {
         &self.ids
     }
 
-    /// The parameters of each image, which [`DataLoader::replay`](crate::DataLoader::replay) takes.
+    /// The parameters of each image, for [`DataLoader::replay`](crate::DataLoader::replay).
     pub fn params(&self) -> &[Params] {
         &self.params
     }
@@ -181,22 +181,23 @@ impl Batch {
         &self.failures
     }
 
-    /// The epoch it belongs to.
+    /// The epoch of the batch.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Its number in the epoch.
+    /// The number of the batch in its epoch, from 0.
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// A copy in host memory, in the batch's layout and type. On a GPU this waits for its work: for looking, not for
-    /// training.
+    /// A copy in host memory, in the batch's layout and type. On a GPU this waits for the batch's work: use it for
+    /// inspection, not for training.
     ///
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost,
-    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy; none on the CPU backend.
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy; none on the CPU
+    /// backend.
     pub fn to_host(&self) -> Result<Vec<u8>> {
         match &self.store {
             BatchStore::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),
@@ -204,10 +205,10 @@ impl Batch {
         }
     }
 
-    /// As [`to_host`](Self::to_host), converted to f32 (u8 to \[0, 1\]).
+    /// A copy in host memory as f32 (u8 becomes \[0, 1\]).
     ///
     /// # Errors
-    /// As [`to_host`](Self::to_host).
+    /// Those of [`to_host`](Self::to_host).
     pub fn to_host_f32(&self) -> Result<Vec<f32>> {
         let bytes = self.to_host()?;
         Ok(match self.output.dtype {
@@ -217,7 +218,7 @@ impl Batch {
         })
     }
 
-    /// Takes the GPU buffer out of the loader's ring for good; the loader makes a new one within its memory budget.
+    /// Takes the GPU buffer out of the loader's ring; the loader makes a new one within its memory budget.
     ///
     /// `None` on the CPU backend.
     pub fn into_buffer(self) -> Option<wgpu::Buffer> {

@@ -1,4 +1,4 @@
-//! The settings of a loader; every mistake is reported by `build`, with the setting to change.
+//! The settings of a loader. `build` reports every mistake, with the setting to change.
 
 mod build;
 
@@ -93,19 +93,20 @@ impl DataLoaderBuilder {
         }
     }
 
-    /// Adds an operator; they apply in the order in which they are added.
+    /// Adds an operator; operators apply in the order in which they are added.
     pub fn transform(mut self, transform: impl Into<Transform>) -> Self {
         self.transforms.push(transform.into());
-        // No longer what the name says.
+        // The list is no longer the one that the name stands for.
         self.name.clear();
         self.description.clear();
         self
     }
 
-    /// Adds a recipe's operators, and takes over its output and views where it names them: a list such as
-    /// [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] by [`recipe::load`](crate::recipe::load).
+    /// Adds a recipe's operators, and takes over its output and views if it names them. A recipe is a list such as
+    /// [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] from
+    /// [`recipe::load`](crate::recipe::load).
     ///
-    /// What is set after it, by [`output`](Self::output) or [`views`](Self::views), replaces what it says.
+    /// A later call of [`output`](Self::output) or [`views`](Self::views) replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
         let Recipe { name, description, transforms, output, views } = recipe.into();
         let first = self.transforms.is_empty();
@@ -118,11 +119,11 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Images that a batch has of each sample, for contrastive learning; 1 by default, up to 64.
+    /// Images that a batch has of each sample, for contrastive learning: 1 to 64; 1 by default.
     ///
-    /// Each sample is read and decoded once; each view draws random numbers of its own. The first view's are those of a
+    /// Each sample is read and decoded once; each view has random numbers of its own. The first view's are those of a
     /// loader with one view. `batch_size` counts samples: a batch has `batch_size * views` images, view `v` of sample
-    /// `i` at `i * views + v`, with its sample's label and id.
+    /// `i` at `i * views + v`, with the label and id of its sample.
     ///
     /// ```
     /// use gpufeed::transforms::RandomCrop;
@@ -147,42 +148,42 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { output: Output { layout, dtype }, ..self }
     }
 
-    /// Samples in a batch; 1 by default, as torch's.
+    /// Samples in a batch; 1 by default, as in PyTorch.
     pub fn batch_size(self, batch_size: usize) -> Self {
         DataLoaderBuilder { batch_size, ..self }
     }
 
-    /// Whether each epoch has its own order; off by default.
+    /// Gives each epoch its own random order; off by default.
     pub fn shuffle(self, shuffle: bool) -> Self {
         DataLoaderBuilder { shuffle, ..self }
     }
 
-    /// Fixes every random number; 0 by default.
+    /// The seed of every random number; 0 by default.
     pub fn seed(self, seed: u64) -> Self {
         DataLoaderBuilder { seed, ..self }
     }
 
-    /// This process's part of each epoch: `rank` of `world`.
+    /// This process's share of each epoch: `rank` of `world` processes.
     pub fn shard(self, rank: usize, world: usize) -> Self {
         DataLoaderBuilder { shard: (rank, world), ..self }
     }
 
-    /// What becomes of an epoch's last, incomplete batch; it stays incomplete by default.
+    /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.
     pub fn last_batch(self, last_batch: LastBatch) -> Self {
         DataLoaderBuilder { last_batch, ..self }
     }
 
-    /// Threads that decode; the machine's cores by default.
+    /// Threads that read and decode: 1 to 4096; the machine's cores by default.
     pub fn workers(self, workers: usize) -> Self {
         DataLoaderBuilder { workers: Some(workers), ..self }
     }
 
-    /// Ready batches at most; 2 by default.
+    /// The most batches that wait for the caller: 1 to 4096; 2 by default.
     pub fn queue_depth(self, queue_depth: usize) -> Self {
         DataLoaderBuilder { queue_depth, ..self }
     }
 
-    /// Bytes of a staging slot (GPU only); 32 MiB by default, 16 MiB at least. Changes no batch.
+    /// Bytes of a staging slot (GPU only): at least 16 MiB; 32 MiB by default. Batches do not depend on it.
     pub fn slot_bytes(self, slot_bytes: u64) -> Self {
         DataLoaderBuilder { slot_bytes, ..self }
     }
@@ -192,13 +193,13 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { memory_budget, ..self }
     }
 
-    /// Whether EXIF orientation is applied; it is by default (torchvision ignores it).
+    /// The treatment of EXIF orientation; it is applied by default (torchvision ignores it).
     pub fn exif(mut self, exif: Orientation) -> Self {
         self.decode.exif = exif;
         self
     }
 
-    /// What becomes of image files that are cut short; they count as bad by default.
+    /// The treatment of truncated image files; they fail by default.
     pub fn truncated(mut self, truncated: Truncated) -> Self {
         self.decode.truncated = truncated;
         self
@@ -210,53 +211,54 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// The most bytes of memory that decoding one image may take, for its pixels and all that its decoder holds; 3 GiB by
-    /// default ([`DecodeOptions::max_decode_bytes`] says more). An image that would take more counts as bad. Each of the
-    /// [`workers`](Self::workers) may take as much; [`memory_budget`](Self::memory_budget) does not count it.
+    /// The most bytes of memory that decoding one image may take, for its pixels and all that its decoder holds; 3 GiB
+    /// by default ([`DecodeOptions::max_decode_bytes`] has the details). An image that would take more fails. Each of
+    /// the [`workers`](Self::workers) may take as much; [`memory_budget`](Self::memory_budget) does not count it.
     pub fn max_decode_bytes(mut self, max_decode_bytes: u64) -> Self {
         self.decode.max_decode_bytes = max_decode_bytes;
         self
     }
 
-    /// Whether JPEGs are decoded at a half, a quarter or an eighth of their size where a resize reduces them by as much at
-    /// least; off by default.
+    /// Decodes JPEGs at a half, a quarter or an eighth of their size if a resize reduces them by at least as much; off
+    /// by default.
     ///
     /// For data sets of large photographs. It changes pixels: of photographs of 12 megapixels by 0.8 levels of 255 on
     /// average with `Resize(224)`, 1.1 with `RandomResizedCrop(224)`, 1.5 with `Resize(700)`; single ones by up to 40,
-    /// at sharp edges. The numbers that are drawn do not change, nor what they mean: they are those of the full size,
-    /// and every output is centred where it would be on the full image. Only where a crop ends is rounded, to whole
-    /// pixels of the smaller image: up to 1, 2 or 4 of the full one come in or stay out.
+    /// at sharp edges. The parameters stay those of the full size, and every output is centred where it would be on the
+    /// full image. Only the edges of a crop are rounded, to whole pixels of the smaller image: a crop gains or loses up
+    /// to 1, 2 or 4 pixels of the full one.
     ///
-    /// Scaled are files of our own JPEG engine (baseline and extended sequential), for lists whose first stage resizes
-    /// with antialiasing, such as `Resize` and `RandomResizedCrop`, after nothing but crops and flips, and reduces both
-    /// sides by 2 or more; of several views of a sample, all. [`Params::scale`](crate::transforms::Params::scale) says
-    /// what became of each image.
+    /// It applies to files of gpufeed's own JPEG engine (baseline and extended sequential), for lists whose first stage
+    /// has only crops and flips before a resize with antialiasing, such as `Resize` and `RandomResizedCrop`, that
+    /// reduces both sides by 2 or more; with several views of a sample, in all of them.
+    /// [`Params::scale`](crate::transforms::Params::scale) has the scale of each image.
     pub fn scaled_decode(self, scaled_decode: bool) -> Self {
         DataLoaderBuilder { scaled_decode, ..self }
     }
 
-    /// Keeps samples in memory once they are decoded, in RAM or on the GPU; off by default.
+    /// Stores decoded samples between epochs, in RAM or on the GPU; off by default.
     ///
-    /// What is kept is what every epoch does alike: what the list's head gives, the transforms before the first random
-    /// one.
+    /// The cache stores the result of the list's prefix, the transforms before the first random one, which every epoch
+    /// computes alike:
     ///
-    /// - Without a [`Resize`](crate::transforms::Resize) there, the image in bytes, as far as the head leaves it in
-    ///   sight: 3 bytes a pixel in RAM, 4 on the GPU (floats stay floats, of 16 bytes a pixel).
-    /// - Behind a `Resize` that transform's result, or a following `CenterCrop`'s: in as few bytes where these hold it
-    ///   exactly (nearest-neighbour resizes, crops, flips, borders of one of the 256 levels), else in f32, 16 bytes a
-    ///   pixel.
-    /// - The image in bytes after all where that f32 would not have the bits that batches have without a cache: in RAM
-    ///   for a GPU that augments, where a `Pad` follows the resize, on a GPU also for outputs of more than 4,194,304
-    ///   pixels.
+    /// - If the prefix has no [`Resize`](crate::transforms::Resize): the region of the image that the prefix leaves
+    ///   visible, in bytes, 3 a pixel in RAM, 4 on the GPU (float pixels stay floats, 16 bytes a pixel).
+    /// - If it has one: the result of that `Resize`, or of a `CenterCrop` that follows it. In bytes, as above, if these
+    ///   hold it exactly (nearest-neighbour resizes, crops, flips, borders of one of the 256 levels), else in f32, 16
+    ///   bytes a pixel.
+    /// - If f32 would not give the bits that batches have without a cache: the region of the image in bytes after all.
+    ///   This is so in RAM if the GPU augments, after a resize that a `Pad` follows, and on a GPU for outputs of more
+    ///   than 4,194,304 pixels.
     ///
-    /// [`DataLoader::explain`](crate::DataLoader::explain) says which. Batches have the same bits as without a cache.
-    /// Samples that have no room stream, in the same batches, and so do images that the CPU executor finishes for the
-    /// GPU, and on a GPU those of which a resize makes more than 16 MiB.
-    /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts, [`DataLoader::cached`](crate::DataLoader::cached) says
-    /// what is kept.
+    /// [`DataLoader::explain`](crate::DataLoader::explain) shows which form is stored. Batches have the same bits as
+    /// without a cache. Some samples are not stored but read in every epoch, into the same batches: those for which
+    /// there is no room, those that the CPU executor finishes for the GPU, and on a GPU those whose resized image
+    /// exceeds 16 MiB.
+    /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts samples that came from the cache,
+    /// [`DataLoader::cached`](crate::DataLoader::cached) those that are stored.
     ///
-    /// The budget is beside [`memory_budget`](Self::memory_budget). Pixels that the data set holds in RAM anyway
-    /// ([`Dataset::is_in_memory`](crate::Dataset::is_in_memory)) are not kept there twice.
+    /// The cache's budget is separate from [`memory_budget`](Self::memory_budget). Pixels that the data set holds in
+    /// RAM anyway ([`Dataset::is_in_memory`](crate::Dataset::is_in_memory)) are not stored there a second time.
     ///
     /// ```
     /// use gpufeed::transforms::{RandomCrop, Resize};
@@ -274,15 +276,16 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { cache, ..self }
     }
 
-    /// Whether a [`cache`](Self::cache) keeps what lies behind any [`Resize`](crate::transforms::Resize) in bytes, not
-    /// only where these hold it exactly: 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default.
+    /// Makes a [`cache`](Self::cache) round the result of a prefix with a [`Resize`](crate::transforms::Resize) to
+    /// bytes: 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default: only results that bytes hold exactly
+    /// are stored in bytes.
     ///
-    /// The workers then run the head of the list, and round its result to the nearest of 256 levels, torchvision's way
-    /// to keep a resized image: half a level of difference at most before the transforms that follow, none behind
+    /// The workers then run the prefix of the list, and round its result to the nearest of 256 levels, as torchvision
+    /// stores a resized image: a difference of at most half a level before the transforms that follow, none after
     /// nearest-neighbour resizes of bytes. Values below 0 and above 1, which bicubic resizes and float pixels may have,
-    /// are clamped, as torchvision does for bytes. All samples are rounded, those that have no room too, so batches
-    /// depend neither on the budget nor on which samples it keeps. What a `Normalize` gives is not rounded: the head
-    /// ends before it. Without a cache, or without a `Resize` in the head, it changes nothing.
+    /// are clamped, as torchvision does for bytes. All samples are rounded, also those that are not stored, so batches
+    /// depend neither on the budget nor on which samples are cached. The prefix ends before a `Normalize`, whose result
+    /// bytes cannot hold. Without a cache, or without a `Resize` in the prefix, this changes nothing.
     ///
     /// ```
     /// use gpufeed::transforms::{RandomCrop, Resize};
@@ -305,24 +308,25 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { cache_in_bytes, ..self }
     }
 
-    /// Where the seek indexes of JPEGs are kept, which make every epoch after the first decode little more than its crops; a
-    /// file in the data set's folder by default.
+    /// The storage of seek indexes of JPEGs, with which every epoch after the first decodes little more than its crops;
+    /// a file in the data set's folder by default.
     pub fn seek_indexes(self, seek_indexes: SeekIndexes) -> Self {
         DataLoaderBuilder { seek_indexes, ..self }
     }
 
-    /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for 130,000 photographs as in
-    /// ImageNet. When it is full, the file is written early; without a file further images get no index.
+    /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for 130,000 photographs as
+    /// in ImageNet. When it is full, the file is written early; without a file further images get no index.
     pub fn seek_memory(self, seek_memory: u64) -> Self {
         DataLoaderBuilder { seek_memory, ..self }
     }
 
-    /// What becomes of samples that fail; they are replaced by default.
+    /// The treatment of samples that fail; they are replaced by default.
     pub fn on_error(self, on_error: OnError) -> Self {
         DataLoaderBuilder { on_error, ..self }
     }
 
-    /// Which executor augments on a GPU backend. [`Execute::Gpu`] with [`Backend::Cpu`](crate::Backend::Cpu) is an error.
+    /// The executor that augments on a GPU backend. [`Execute::Gpu`] with [`Backend::Cpu`](crate::Backend::Cpu) is an
+    /// error.
     pub fn execute(self, execute: Execute) -> Self {
         DataLoaderBuilder { execute, ..self }
     }

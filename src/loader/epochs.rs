@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The batches of one or more epochs, in order; made by [`DataLoader::epoch`](super::DataLoader::epoch) and its like.
+/// The batches of one or more epochs, in order; made by [`DataLoader::epoch`](super::DataLoader::epoch) and similar
+/// methods.
 ///
-/// Dropping it, at any moment, ends its threads and waits for them. After an error there are no further batches.
+/// Dropping it ends its threads and waits for them, at any moment. After an error there are no further batches.
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -38,7 +39,7 @@ pub struct Epochs {
     state: State,
     end: u64,
     started: Instant,
-    /// When the caller got the last batch, and how many images those were.
+    /// The time at which the caller got the last batch, and its number of images.
     returned: (Instant, usize),
 }
 
@@ -55,7 +56,7 @@ impl Epochs {
         Ok(Epochs { pipeline: Arc::clone(pipeline), run, state, end, started, returned: (started, 0) })
     }
 
-    /// Where the run stands: the next batch that is due. Save it with a checkpoint, hand it to
+    /// The position of the run: the next batch that is due. Save it with a checkpoint, and pass it to
     /// [`DataLoader::resume`](super::DataLoader::resume).
     pub fn state(&self) -> State {
         self.state
@@ -77,7 +78,7 @@ impl Epochs {
     }
 }
 
-/// After the last thread of a run has ended.
+/// Runs after the last thread of a run has ended.
 fn end_run(pipeline: &Pipeline, started: Instant) {
     pipeline.decoder.end_run();
     pipeline.level_scratch();
@@ -117,7 +118,7 @@ impl Iterator for Epochs {
                 self.state.batch += 1;
                 if self.state.batch == self.pipeline.sampler.batches() as u64 {
                     self.state = State { epoch: self.state.epoch + 1, batch: 0, ..self.state };
-                    // The end of the run saves as well.
+                    // The end of the run saves the seek indexes as well.
                     if self.state.epoch < self.end {
                         self.pipeline.decoder.between_epochs();
                     }

@@ -7,7 +7,7 @@ use super::pipeline::Pipeline;
 const MIB: u64 = 1 << 20;
 
 impl DataLoader {
-    /// The plan with its passes, where it runs, the bytes that come out, and the memory it takes; known before any run.
+    /// Describes the plan with its passes, the executor, the batches, and the memory of a run; known before any run.
     pub fn explain(&self) -> String {
         let pipeline = &*self.pipeline;
         let (plan, _) = pipeline.split.executed();

@@ -1,5 +1,5 @@
-//! What the threads of a run tell each other: the feeder's jobs for the workers, and the messages of feeder and workers to the
-//! batch thread. Each executor has its own.
+//! The messages between the threads of a run: the feeder's jobs for the workers, and the messages of feeder and workers
+//! to the batch thread. Each executor has its own.
 
 use super::batch::Failure;
 use super::buffers::{HostBuffer, Lease};
@@ -29,61 +29,61 @@ pub(super) struct BatchStart {
     pub(super) at: Instant,
 }
 
-/// A finished sample, and the place of its pixels.
+/// A finished sample, and the location of its pixels.
 #[derive(Debug)]
 pub(super) struct Finished<P> {
     pub(super) id: u64,
     pub(super) label: Label,
-    /// Of each view.
+    /// The parameters of each view.
     pub(super) params: Vec<Params>,
     pub(super) pixels: P,
 }
 
-/// A job on the CPU executor: neighbouring positions of one batch: many small samples, or one.
+/// A job on the CPU executor: neighbouring positions of one batch. Either many small samples, or one.
 #[derive(Debug)]
 pub(super) struct ChunkJob {
     pub(super) batch: u64,
     pub(super) epoch: u64,
-    /// The index of the first position in the batch.
+    /// The batch index of the first position.
     pub(super) first: usize,
     pub(super) positions: Vec<Position>,
-    /// The part of the batch's memory that they fill.
+    /// The part of the batch's memory that the samples fill.
     pub(super) out: BytesMut,
 }
 
 /// A job on the GPU executor: one position of a batch.
 #[derive(Debug)]
 pub(super) struct SlotJob {
-    /// The number of the sample in this run: slots are granted in this order.
+    /// The number of the sample in this run: ranges of slots are granted in this order.
     pub(super) order: u64,
     pub(super) batch: u64,
     pub(super) epoch: u64,
-    /// The index of the position in the batch.
+    /// The batch index of the position.
     pub(super) index: usize,
     pub(super) position: Position,
 }
 
-/// To the batch thread on the CPU executor.
+/// Messages to the batch thread on the CPU executor.
 #[derive(Debug)]
 pub(super) enum CpuMessage {
-    /// A batch is announced, with the memory that its chunks are parts of.
+    /// A batch is announced, with the memory that is divided into its chunks.
     Start(BatchStart, Lease<HostBuffer>),
-    /// The samples from the `first` of a batch on are augmented, in `out`.
+    /// The samples from batch index `first` on are augmented, in `out`.
     Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: BytesMut },
     /// The run ends.
     Fatal(Error),
 }
 
-/// To the batch thread on the GPU executor.
+/// Messages to the batch thread on the GPU executor.
 #[derive(Debug)]
 pub(super) enum GpuMessage {
-    /// A batch is announced, with those of its samples that are in the GPU's cache.
+    /// A batch is announced, with its samples that are in the GPU's cache.
     Start(BatchStart, Vec<(usize, Finished<InPage>)>),
     /// A worker knows how many bytes its sample needs in a slot.
     Request(SlotRequest),
     /// A worker could not use the range that it was granted.
     GiveBack { slot: usize },
-    /// The `index`-th sample of a batch is in a slot.
+    /// The sample with batch index `index` is in a slot.
     Staged { batch: u64, index: usize, sample: Finished<InSlot>, failures: Vec<Failure> },
     /// The run ends.
     Fatal(Error),
@@ -95,7 +95,7 @@ pub(super) struct InSlot {
     pub(super) slot: usize,
     /// The pixels and the program of each view.
     pub(super) views: Vec<(PixelsAt, Program)>,
-    /// The place in the GPU's cache to which the pixels are copied, too.
+    /// Room in the GPU's cache, to which the pixels are copied as well.
     pub(super) reservation: Option<DeviceReservation>,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct InPage {
 /// A worker's request for a range of a slot.
 #[derive(Debug)]
 pub(super) struct SlotRequest {
-    /// The number of the sample in this run; `None` for a further request for the same position.
+    /// The number of the sample in this run; `None` for a repeated request for the same position.
     pub(super) order: Option<u64>,
     pub(super) batch: u64,
     pub(super) bytes: u64,

@@ -4,9 +4,10 @@
 //! feed ─▶ jobs ─▶ workers (read, params, decode, augment or copy) ─▶ messages ─▶ assemble ─▶ ready ─▶ Epochs::next
 //! ```
 //!
-//! One direction, bounded channels; the rings in `buffers/` are the one way back. A folder or file for each thread: `feed/`,
-//! `worker/`, `assemble/` (the batch thread), `epochs.rs` (the caller). `run.rs` starts them, `pipeline.rs` is what they share,
-//! and `messages.rs` what they tell each other. The loader knows no transform and no file format.
+//! Data flows in one direction, through bounded channels; buffers return through the rings in `buffers/`. Each thread
+//! has a folder or file: `feed/`, `worker/`, `assemble/` (the batch thread), `epochs.rs` (the caller). `run.rs` starts
+//! them, `pipeline.rs` has their shared state, and `messages.rs` their messages. The loader knows no transform and no
+//! file format.
 
 mod assemble;
 mod batch;
@@ -45,17 +46,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happens to samples that cannot be read, decoded or transformed.
+/// The treatment of samples that cannot be read, decoded or transformed.
 ///
 /// ```
 /// assert_eq!(gpufeed::OnError::default(), gpufeed::OnError::Skip { max_share: 0.1 });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OnError {
-    /// Another sample takes its place, by a chain that depends on (seed, epoch, position) alone; the batch says so
-    /// ([`Batch::failures`]).
+    /// Another sample replaces it, from a chain that depends on (seed, epoch, position) alone; [`Batch::failures`]
+    /// lists it.
     Skip {
-        /// The run ends once more than this share of the samples has failed (judged from 100 samples on, in batch order).
+        /// The run ends once more than this share of the samples has failed, 0 to 1 (computed from 100 samples on, in
+        /// batch order).
         max_share: f64,
     },
     /// The run ends with the first such sample.
@@ -68,7 +70,7 @@ impl Default for OnError {
     }
 }
 
-/// Which executor augments on [`Backend::Gpu`]. On [`Backend::Cpu`] the CPU executor does, and [`Gpu`](Self::Gpu) is
+/// The executor that augments on [`Backend::Gpu`]. On [`Backend::Cpu`] the CPU executor does, and [`Gpu`](Self::Gpu) is
 /// an error.
 ///
 /// ```
@@ -76,20 +78,20 @@ impl Default for OnError {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Execute {
-    /// The GPU, except on software adapters, where native code is several times faster: there the CPU executor works and
-    /// its batches are copied into the GPU's buffers.
+    /// The GPU, except on software adapters, where native code is several times faster: there the CPU executor
+    /// augments, and its batches are copied into the GPU's buffers.
     #[default]
     Auto,
-    /// The GPU, whatever the adapter. With [`Backend::Cpu`] building the loader is an
+    /// The GPU, whatever the adapter. With [`Backend::Cpu`] building the loader returns an
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) that names both settings.
     Gpu,
     /// The CPU executor.
     Cpu,
 }
 
-/// A data set, a plan and a backend: gives the batches of any epoch.
+/// A data set, a plan and a backend: makes the batches of any epoch.
 ///
-/// See the [crate page](crate) for a whole program.
+/// The [crate page](crate) has a whole program.
 ///
 /// ```
 /// use gpufeed::transforms::{Normalize, RandomHorizontalFlip, RandomResizedCrop};
@@ -127,59 +129,64 @@ impl DataLoader {
         DataLoaderBuilder::new(Arc::new(dataset))
     }
 
-    /// The batches of one epoch. Each call has its own threads; several may run beside each other, on as many threads
-    /// of the caller or in turn on one, each with slots and output buffers of its own.
+    /// The batches of one epoch. Each call starts its own threads, with slots and output buffers of their own; several
+    /// runs may be under way at once, in one thread of the caller or in several.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for epoch `u64::MAX`, which has no end;
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started, or if the GPU is lost;
-    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run. What
-    /// goes wrong later is an item of [`Epochs`]: again `Device` if the GPU is lost, and
+    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run. Later
+    /// errors are items of [`Epochs`]: `Device` if the GPU is lost, and
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has no memory left for the buffers of the run.
     pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
         self.epochs(epoch..after(epoch)?)
     }
 
     /// The batches of several epochs, one after the other; the next epoch's first batches are prepared while the last
-    /// one's are consumed.
+    /// batches of an epoch are consumed.
     ///
     /// # Errors
-    /// As [`epoch`](Self::epoch).
+    /// Those of [`epoch`](Self::epoch).
     pub fn epochs(&self, epochs: Range<u64>) -> Result<Epochs> {
         Epochs::start(&self.pipeline, State { seed: self.pipeline.seed, epoch: epochs.start, batch: 0 }, epochs.end)
     }
 
-    /// The rest of the epoch in which `state` was taken, with the very batches that were due.
+    /// The rest of the epoch in which `state` was taken, with exactly the batches that were still due.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the state belongs to another seed or lies behind the
-    /// epoch's end.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the state belongs to another seed or lies after the
+    /// epoch's end; also those of [`epoch`](Self::epoch).
     pub fn resume(&self, state: &State) -> Result<Epochs> {
         self.resume_until(state, after(state.epoch)?)
     }
 
-    /// As [`resume`](Self::resume), on to (not including) epoch `end`.
+    /// The rest of the epoch as by [`resume`](Self::resume), and the epochs up to but excluding `end`.
     ///
     /// # Errors
-    /// As [`resume`](Self::resume).
+    /// Those of [`resume`](Self::resume).
     pub fn resume_until(&self, state: &State, end: u64) -> Result<Epochs> {
         if state.seed != self.pipeline.seed {
-            let reason = format!("{} was saved with the state, the loader has {}", state.seed, self.pipeline.seed);
+            let reason =
+                format!("the state was saved with seed {}, but the loader has {}", state.seed, self.pipeline.seed);
             return Err(Error::argument("seed", reason));
         }
         if state.batch > self.pipeline.sampler.batches() as u64 {
-            let reason = format!("batch {} of an epoch of {} batches", state.batch, self.pipeline.sampler.batches());
+            let reason = format!(
+                "batch {} is after the end of an epoch of {} batches",
+                state.batch,
+                self.pipeline.sampler.batches()
+            );
             return Err(Error::argument("state", reason));
         }
         Epochs::start(&self.pipeline, *state, end)
     }
 
-    /// Batches of an epoch.
+    /// Batches of an epoch, at least 1.
     pub fn len(&self) -> usize {
         self.pipeline.sampler.batches()
     }
 
-    /// Never: `build` refuses an epoch without a batch.
+    /// Always false: `build` refuses an epoch without a batch.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -189,8 +196,8 @@ impl DataLoader {
         &*self.pipeline.dataset
     }
 
-    /// What it does to every image, as a recipe: [`Recipe::to_toml`] writes it, and a loader of what
-    /// [`recipe::from_toml`](crate::recipe::from_toml) reads then has the same plan.
+    /// The loader's transforms, output and views as a recipe. [`Recipe::to_toml`] writes it; a loader of the recipe
+    /// that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
     ///
     /// ```
     /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat, recipe};
@@ -206,18 +213,18 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches are rounded after a
-    /// resize, as [`replay`](Self::replay) rounds them, but this plan alone does not.
+    /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and
+    /// [`replay`](Self::replay) are rounded after a resize, but this plan alone does not round.
     pub fn plan(&self) -> &Plan {
         self.pipeline.plan()
     }
 
-    /// The order of the samples; the same sampler gives the ids of every batch without reading a file.
+    /// The order of the samples; the same sampler returns the ids of every batch without reading a file.
     pub fn sampler(&self) -> &Sampler {
         &self.pipeline.sampler
     }
 
-    /// The seed, as [`State`] has it.
+    /// The seed, which is also in [`State`].
     pub fn seed(&self) -> u64 {
         self.pipeline.seed
     }
@@ -227,31 +234,32 @@ impl DataLoader {
         &self.backend
     }
 
-    /// What has been done since the loader was built.
+    /// Statistics since the loader was built.
     pub fn stats(&self) -> Stats {
         self.pipeline.stats.read(self.pipeline.capacities())
     }
 
-    /// Adds `time` to the time that `stage` takes for every image, from now on; zero ends it. It finds out what limits the
-    /// pipeline: a delay at the bottleneck is felt in full, elsewhere not at all. Reading and the consumer sleep, the
-    /// others compute.
+    /// Adds `time` to the time that `stage` takes for every image, from now on; zero ends the delay. It shows what
+    /// limits the pipeline: a delay at the bottleneck slows the whole run by as much, elsewhere not at all. Reading and
+    /// the consumer sleep, the other stages compute.
     pub fn delay(&self, stage: Stage, time: Duration) {
         self.pipeline.stats.delay(stage, time);
     }
 
-    /// Bytes of one run's output buffers, slots and workspace, which `memory_budget` limits; the workers' own memory and
-    /// the decoders' are not counted.
+    /// Bytes of one run's output buffers, slots and workspace, which `memory_budget` limits; excludes the memory of
+    /// workers and decoders.
     pub fn memory(&self) -> u64 {
         self.budget.of_a_run()
     }
 
-    /// The samples in the [cache](crate::Cache), and their bytes (on the GPU: of the buffers that they are in).
+    /// The number of samples in the [cache](crate::Cache), and their bytes (on the GPU: those of the pages that hold
+    /// them).
     pub fn cached(&self) -> (u64, u64) {
         self.pipeline.cache.usage()
     }
 }
 
-/// The end of one epoch's range.
+/// The end of the range that holds one epoch.
 fn after(epoch: u64) -> Result<u64> {
     epoch.checked_add(1).ok_or_else(|| Error::argument("epoch", format!("{epoch}; up to {} works", u64::MAX - 1)))
 }

@@ -1,4 +1,4 @@
-//! What the threads of all runs share: the settings, and the memory that outlives a run.
+//! The state that the threads of all runs share: the settings, and the memory that outlives a run.
 
 use super::OnError;
 use super::cache;
@@ -15,11 +15,11 @@ use crate::transforms::Key;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 
-/// A loader as its threads see it. Nothing here changes during a run but counters and pools.
+/// A loader as its threads see it. During a run only counters and pools change.
 pub(super) struct Pipeline {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) split: Split,
-    /// (width, height) of every output.
+    /// Width and height of every output.
     pub(super) size: (u32, u32),
     pub(super) sampler: Sampler,
     pub(super) seed: u64,
@@ -27,10 +27,10 @@ pub(super) struct Pipeline {
     /// Images of each sample in a batch.
     pub(super) views: usize,
     pub(super) decoder: Decoder,
-    /// True if images may be decoded smaller than they are.
+    /// True if images may be decoded at a smaller scale.
     pub(super) scaled_decode: bool,
     pub(super) cache: cache::CacheStore,
-    /// True if the data set holds small images in memory, judged by its first sample.
+    /// True if the data set holds small images in memory, as its first sample shows.
     pub(super) small_in_memory: bool,
     pub(super) on_error: OnError,
     pub(super) workers: usize,
@@ -86,20 +86,21 @@ impl Pipeline {
 
     /// The lengths of a run's queues.
     pub(super) fn capacities(&self) -> Capacities {
-        // Deep enough that no worker waits for the next job, of which a thousand small ones take a millisecond, and
-        // short enough that few batches are under way.
+        // Deep enough that no worker waits for the next job (a thousand small jobs take a millisecond), and short
+        // enough that few batches are under way.
         let jobs = (16 * self.workers).min(self.batch_size / 2).max(2 * self.workers);
-        // As many as there are output buffers, and those that the queued jobs belong to.
+        // Sized for the output buffers, and for the batches of the queued jobs.
         let announced = self.queue_depth + 4 + (jobs + self.workers).div_ceil(self.batch_size);
         Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth, announced }
     }
 
-    /// The most samples in a staging slot: those of a batch, and as many that replace failed ones of earlier batches.
+    /// The most samples in a staging slot: those of one batch, and the same number that replace failed ones of earlier
+    /// batches.
     pub(super) fn slot_samples(&self) -> usize {
         2 * self.batch_size
     }
 
-    /// A run begins. [`leave`](Self::leave) ends it.
+    /// Begins a run. [`leave`](Self::leave) ends it.
     pub(super) fn enter(&self) -> Result<()> {
         let executor = self.execution.executor();
         executor.gpu().map_or(Ok(()), |gpu| gpu.alive("starting a run"))?;
@@ -115,21 +116,21 @@ impl Pipeline {
     }
 
     pub(super) fn return_scratch(&self, scratch: WorkerScratch) {
-        // The pool is full only after several runs at once have ended: the surplus is dropped.
+        // The pool is full only after several concurrent runs have ended: the surplus is dropped.
         let _ = self.scratch.0.try_send(scratch);
     }
 
-    /// Gives every worker's memory the size of the largest, after a run. Which worker meets the largest image is chance:
-    /// without this, a later run would still allocate.
+    /// Grows every worker's memory to the size of the largest, after a run. Chance decides which worker meets the
+    /// largest image, so without this a later run would still allocate.
     pub(super) fn level_scratch(&self) {
         let mut all: Vec<WorkerScratch> = self.scratch.1.try_iter().collect();
-        // A worker that began when another had ended went on with the other's memory.
+        // There are fewer than `workers` if a worker that began late took over the memory of one that had ended.
         all.resize_with(self.workers, WorkerScratch::default);
         WorkerScratch::level(&mut all);
         all.into_iter().for_each(|scratch| self.return_scratch(scratch));
     }
 
-    /// The sample for a position after `failures` failed ones, and its key.
+    /// The sample for a position after `failures` failed candidates, and its key.
     pub(super) fn candidate(&self, epoch: u64, position: &Position, failures: u64) -> (usize, Key) {
         let seed = self.seed;
         if failures == 0 {
@@ -139,7 +140,7 @@ impl Pipeline {
         // The chain of replacements depends on (seed, epoch, position) alone.
         let chain = Key { seed, epoch, sample: position.global, occurrence: u32::MAX, view: u32::MAX };
         let index = self.sampler.draw(&mut chain.numbers(failures));
-        // An occurrence of its own: the same sample at its own position has other random numbers.
+        // A replacement has an occurrence of its own: the same sample at its own position has other random numbers.
         let occurrence = 1 << 31 | (position.global as u32 & (u32::MAX >> 1));
         (index, Key { seed, epoch, sample: self.dataset.id(index), occurrence, view: 0 })
     }

@@ -1,4 +1,4 @@
-//! One sample again, by its parameters.
+//! Replays one sample from its parameters.
 
 use super::DataLoader;
 use super::pipeline::Execution;
@@ -13,8 +13,8 @@ use crate::processor;
 use crate::transforms::Params;
 
 impl DataLoader {
-    /// Applies given parameters to one sample, on this loader's executor: bit for bit the image that the batch had, also
-    /// where the file is damaged or truncated. Like a worker it decodes the part of the file that the parameters need.
+    /// Applies given parameters to one sample, on this loader's executor. The image has the same bits as in its batch,
+    /// also if the file is damaged or truncated: like a worker, it decodes the region that the parameters need.
     ///
     /// Returns the image in the output's layout and type.
     ///
@@ -28,7 +28,7 @@ impl DataLoader {
         processor::check_size(params, content.size())?;
         let origin = Origin::Source { float: content.is_float() };
         let mut route = pipeline.split.route(std::slice::from_ref(params), origin)?;
-        // The prefix that a worker runs is always that of the full size.
+        // A worker always runs the prefix at full size.
         if let Content::File { probe, scale, .. } = &mut content
             && route.on_worker.is_none()
         {

@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// How one executor makes batches: the part of each thread that differs between the two.
+/// The part of a run that differs between the two executors: the work of each thread.
 trait Assembler: ExecutorBuffers + Send + Sync + 'static {
-    /// What feeder and workers tell the batch thread; errors end the run.
+    /// The messages of feeder and workers to the batch thread; errors end the run.
     type Message: From<Error> + Send + 'static;
-    /// What the feeder asks of a worker.
+    /// A job of a worker.
     type Job: Send + 'static;
 
-    /// The feeder: announces a batch, and divides it into jobs. `None` once the run has ended.
+    /// Feeder: announces a batch, and divides it into jobs. `None` once the run has ended.
     fn announce(
         &self,
         feeder: &mut Feeder<'_, Self::Message>,
@@ -32,7 +32,7 @@ trait Assembler: ExecutorBuffers + Send + Sync + 'static {
         positions: Vec<Position>,
     ) -> Result<Option<Vec<Self::Job>>>;
 
-    /// A worker: finishes the samples of a job.
+    /// Worker: finishes the samples of a job.
     fn work(
         &self,
         worker: &Worker<'_, Self::Message>,
@@ -40,7 +40,7 @@ trait Assembler: ExecutorBuffers + Send + Sync + 'static {
         scratch: &mut WorkerScratch,
     ) -> Result<(), Stopped>;
 
-    /// The batch thread: assembles batches until the workers are gone, the caller is, or an error ends the run.
+    /// Batch thread: assembles batches until the workers have ended, the caller has gone, or an error ends the run.
     fn assemble(&self, thread: BatchThread<'_, Self::Message>) -> Result<()>;
 }
 
@@ -146,7 +146,7 @@ impl Run {
                 let run = || worker::run((pipeline, number), (&jobs, &inbox), &stop, &mut scratch, work);
                 match catch_unwind(AssertUnwindSafe(run)) {
                     Ok(()) => pipeline.return_scratch(scratch),
-                    // Through the inbox: the batch thread may be waiting for this worker.
+                    // The error goes through the inbox, because the batch thread may be waiting for this worker.
                     Err(payload) => {
                         let _ = inbox.send(Error::panic("worker", payload.as_ref()).into());
                     }
@@ -181,7 +181,7 @@ impl Run {
                 Err(payload) => Error::panic(stage, payload.as_ref()),
             };
             stop.store(true, Ordering::Relaxed);
-            // The caller may be gone; then nobody asks.
+            // If the caller has gone, nobody needs the error.
             let _ = ready.send(Err(error));
         };
         let thread = std::thread::Builder::new().name(name).spawn(body);
@@ -191,12 +191,12 @@ impl Run {
         Ok(())
     }
 
-    /// Stops the threads and waits for them; `false` if that has been done before.
+    /// Stops the threads and waits for them; `false` if they had been stopped before.
     pub(super) fn end(&mut self) -> bool {
         self.stop.store(true, Ordering::Relaxed);
         let ended_now = self.ready.take().is_some();
         for thread in self.threads.drain(..) {
-            // Panics were caught inside and have been reported.
+            // Panics were caught in the thread and have been reported.
             let _ = thread.join();
         }
         ended_now

@@ -4,7 +4,7 @@ use crate::cpu;
 use crate::cpu::prefix::PrefixBuffers;
 use crate::decode::DecoderScratch;
 
-/// A worker's memory: grows to the largest sample and stays.
+/// A worker's memory: grows to the largest sample and is reused.
 #[derive(Debug, Default)]
 pub(super) struct WorkerScratch {
     /// The encoded sample.
@@ -12,15 +12,15 @@ pub(super) struct WorkerScratch {
     pub(super) pixels: PixelScratch,
 }
 
-/// The part of a worker's memory that is used once the sample has been read into `file`.
+/// The part of a worker's memory that is used after the sample has been read into `file`.
 #[derive(Debug, Default)]
 pub(super) struct PixelScratch {
     pub(super) decoder: DecoderScratch,
-    /// Pixels that the data set holds in memory, as the executors read them.
+    /// Pixels that the data set holds in memory, converted for the executors.
     pub(super) gathered: Gathered,
     /// The result of a prefix at which the views begin.
     pub(super) prefix: PrefixBuffers,
-    /// The result of a prefix that is for the cache alone.
+    /// The result of a prefix that only the cache needs.
     pub(super) insertion: PrefixBuffers,
     /// The result of the CPU executor for an image that the GPU cannot run.
     pub(super) fallback: Vec<f32>,
@@ -35,7 +35,7 @@ pub(super) struct Gathered {
 }
 
 impl WorkerScratch {
-    /// Brings each to the size of the largest.
+    /// Grows each to the size of the largest.
     pub(super) fn level(all: &mut [WorkerScratch]) {
         let Some((largest, others)) = all.split_first_mut() else { return };
         // An only worker's buffers are levelled with each other, too.
@@ -75,7 +75,7 @@ mod tests {
             DataLoader::builder(data).batch_size(1).workers(3).transform(crate::transforms::Resize::new((64, 64)));
         let loader = loader.build(&Backend::Cpu).unwrap();
         loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
-        // As when a worker begins so late that another's memory is back.
+        // As if a worker began so late that another's memory is back in the pool.
         drop(loader.pipeline.take_scratch());
         loader.pipeline.level_scratch();
         assert_eq!(loader.pipeline.scratch.1.len(), 3);

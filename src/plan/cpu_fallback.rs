@@ -1,7 +1,7 @@
-//! Which images the CPU executor finishes on the GPU backend, too.
+//! Decides which images the CPU executor finishes on the GPU backend.
 //!
-//! The limits are constants of gpufeed, not of the adapter or of a setting: an image runs on the same executor whatever the
-//! size of the staging slots, so that batches have the same bits.
+//! The limits are constants: they depend neither on the adapter nor on a setting. So an image runs on the same executor
+//! whatever the size of the staging slots, and batches have the same bits.
 
 use super::program::{Program, StageProgram};
 use super::sampling::{Axis, Filter, Sampling};
@@ -12,12 +12,13 @@ use crate::geometry::Rect;
 pub(crate) const REGION_BYTES: u64 = 16 << 20;
 /// The most bytes of one intermediate between two stages, and the size of the buffers for them.
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
-/// The most loop iterations of a shader thread. Mesa's llvmpipe ends a shader's loops after 65,535 iterations together, without an error
-/// (`crates/testing/src/quirks.rs`), and desktop systems reset a GPU whose shaders run for seconds. A bicubic reduction
-/// by 15 reaches it, a bilinear one by 40, of float pixels by 30. Loops of users' own colour steps are not counted.
+/// The most loop iterations of a shader thread. Mesa's llvmpipe ends the loops of a shader after 65,535 iterations in
+/// total, without an error (`crates/testing/src/quirks.rs`), and desktop systems reset a GPU whose shaders run for
+/// seconds. Bicubic downscaling by 15 reaches the limit, bilinear by 40, of float pixels by 30. Loops of users' own
+/// colour steps are not counted.
 const ITERATIONS: u64 = 60_000;
 
-/// True if the CPU executor has to run `program`, which reads `region_bytes` of source pixels: floats, or bytes.
+/// True if the CPU executor has to run `program`, which reads `region_bytes` of source pixels (floats if `float`).
 pub(crate) fn needs_cpu(program: &Program, region_bytes: u64, float: bool) -> bool {
     let mut stages = program.stages.iter().enumerate();
     region_bytes > REGION_BYTES
@@ -40,7 +41,7 @@ pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
     bytes.max().unwrap_or(0)
 }
 
-/// The most taps of one output on one axis, and one more iteration in which the loop over them ends.
+/// The most taps of one output on one axis, plus the iteration in which the loop over them ends.
 fn taps(axis: &Axis, filter: Filter) -> u64 {
     match filter {
         Filter::Nearest | Filter::NearestExact => 2,
@@ -66,7 +67,8 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
     let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
     let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
     let steps = stage.steps.len() as u64;
-    // Each output's loop over its steps; once a thread, the means' partial sums and a statistic's own loops.
+    // Each output loops over its steps; each thread loops once over the means' partial sums and over a statistic's own
+    // numbers.
     (column + rows * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
 }
 

@@ -1,4 +1,5 @@
-//! Users' own colour steps in a plan: their place in a pass's text, and their native twins for the CPU executor.
+//! Users' own colour steps in a plan: their functions in the text of a pass, and their native functions for the CPU
+//! executor.
 
 use super::Plan;
 use crate::color::opcode;
@@ -23,8 +24,8 @@ impl Plan {
         self.customs(stage).map(|(opcode, _)| opcode)
     }
 
-    /// The functions that a stage's `color_step` calls for its custom steps: each snippet once, under names of its own,
-    /// and a function of the built-in steps' form for each slot.
+    /// The functions that a stage's `color_step` calls for its custom steps: each snippet once, with renamed functions,
+    /// and for each slot a function with the signature of the built-in steps.
     pub(super) fn custom_functions(&self, stage: usize) -> String {
         let mut text = String::new();
         let mut prefixes = BTreeMap::new();
@@ -34,7 +35,7 @@ impl Plan {
                 text.push_str(&format!("\n{}\n", renamed(custom.wgsl(), &prefix)));
                 prefix
             });
-            // One channel stands in all three lanes; it becomes the first of the result.
+            // A single channel is repeated in all three lanes; the result's first lane becomes the channel.
             text.push_str(&format!(
                 "
 fn {}(value: vec4<f32>, step: Step) -> vec4<f32> {{
@@ -78,7 +79,7 @@ mod tests {
         assert!(texts[1].contains("case 1003u:") && !texts[1].contains("1001u"));
     }
 
-    /// A snippet that calls `distance` means WGSL's, so no function of gpufeed's may be called that.
+    /// A snippet that calls `distance` means WGSL's function, so no function of gpufeed may have that name.
     #[test]
     fn no_function_of_gpufeed_hides_a_built_in_one() {
         let list = vec![

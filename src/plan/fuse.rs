@@ -1,20 +1,20 @@
-//! Which ops share a stage: decided here, once, before any image is seen.
+//! Decides which ops share a stage, once, before any image is seen.
 //!
-//! A stage is one resampling followed by colour steps. An op joins the current stage where that gives *exactly* what
-//! doing one after the other gives, whatever is drawn; else it opens a new stage, which reads the old one's result
-//! through an f32 intermediate. The rules are those of [`Stage::absorb`].
+//! A stage is one resampling followed by colour steps. An op joins the current stage if the result is *exactly* that of
+//! one op after the other, whatever the parameters; otherwise it opens a new stage, which reads the result of the old
+//! one through an f32 intermediate. [`Stage::absorb`] has the rules.
 
 use crate::color::Facts;
 use crate::transforms::{Effect, PaddingMode, Slot};
 
-/// Where an op goes.
+/// The stage of an op slot, and the op's position in that stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The stage.
     pub(crate) stage: u16,
-    /// Geometry: whether it works on the resize's grid (true) or on the source (false).
+    /// For geometry: true if it works on the resize's grid, false if on the source.
     pub(crate) on_grid: bool,
-    /// Contrast: which of the stage's statistics.
+    /// For contrast: the index among the stage's statistics.
     pub(crate) statistic: u16,
 }
 
@@ -23,37 +23,38 @@ impl Place {
     pub(super) const NO_STAGE: u16 = u16::MAX;
 }
 
-/// What every image's program has at most in one stage.
+/// Upper bounds for every image's program in one stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stage {
     /// Names of the transforms, for `explain`.
     pub(crate) transforms: Vec<&'static str>,
-    /// Colour steps at most.
+    /// The most colour steps.
     pub(crate) steps: u32,
-    /// Statistics at most.
+    /// The most statistics.
     pub(crate) statistics: u16,
     resized: bool,
-    /// A step must know where its pixel lies, and counts in pixels of this stage's result.
+    /// True if a step must know the position of its pixel, which it counts in pixels of this stage's result.
     placed: bool,
     /// The border at the current level, and whether a crop came after it.
     border: Option<((PaddingMode, [f32; 3]), bool)>,
 }
 
 impl Stage {
-    /// Takes the op in if the stage stays exact.
+    /// Adds the op to the stage if the stage stays exact.
     fn absorb(&mut self, effect: Effect) -> bool {
         match effect {
             Effect::Never => {}
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
-            // A mean is that of the whole image: pixels that are cut off later count in it. Other colour steps are
-            // pointwise and commute.
+            // The mean is that of the whole image: pixels that a later crop removes count in it. Other colour steps are
+            // pointwise and commute with a crop.
             Effect::Crop if self.statistics > 0 => return false,
             Effect::Crop => {
                 if let Some((_, cropped)) = &mut self.border {
                     *cropped = true;
                 }
             }
-            // A border that comes after a colour step is not coloured by it; copies of coloured pixels are.
+            // A colour step before a constant border must not change the border's colour; copied pixels have been
+            // through the step.
             Effect::Pad { mode, .. } if self.statistics > 0 || (self.steps > 0 && mode == PaddingMode::Constant) => {
                 return false;
             }
@@ -90,8 +91,8 @@ pub(crate) fn fuse(slots: &[Slot]) -> (Vec<Stage>, Vec<Place>) {
     distribute(slots, |_| false)
 }
 
-/// Distributes `slots` as [`fuse`] has, and begins one more stage at slot `boundary`. Stages that were apart stay apart, or
-/// they would be sampled in another way.
+/// Distributes `slots` as [`fuse`] does, with one more stage that begins at slot `boundary`. Stages that were separate
+/// stay separate: merged ones would be sampled in another way.
 pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<Stage>, Vec<Place>) {
     let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
     let (mut stages, places) = distribute(slots, |number| number == boundary || begins(number));
@@ -101,7 +102,7 @@ pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<
     (stages, places)
 }
 
-/// `begins`: slots that open a stage whatever they are.
+/// Distributes `slots` over stages; `begins` tells which slots must open one.
 fn distribute(slots: &[Slot], begins: impl Fn(usize) -> bool) -> (Vec<Stage>, Vec<Place>) {
     let mut stages = vec![Stage::default()];
     let places = slots

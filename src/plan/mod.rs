@@ -1,8 +1,10 @@
-//! Transforms become a plan, and each image a small program of it. Never calls wgpu; knows neither files nor threads.
+//! Compiles transforms into a plan, and makes a small program of it for each image. Never calls wgpu; knows neither
+//! files nor threads.
 //!
-//! [`Plan::compile`] looks at a list of transforms once: `fuse` distributes what they may emit over stages. For each image
-//! [`Plan::make_params`] makes the concrete ops, `program` composes them into one `sampling` and a few colour steps per
-//! stage, and `params` lays that out for the shaders that `wgsl` puts together. `cpu/` runs the same programs natively.
+//! [`Plan::compile`] reads a list of transforms once: `fuse` distributes the ops that they may emit over stages. For
+//! each image [`Plan::make_params`] makes the concrete ops, `program` composes them into one `sampling` and a few
+//! colour steps per stage, and `params` lays these out for the shaders, whose text `wgsl` generates. `cpu/` runs the
+//! same programs natively.
 
 pub(crate) mod cpu_fallback;
 mod custom;
@@ -49,13 +51,13 @@ pub enum DType {
     /// 32-bit floats.
     #[default]
     F32,
-    /// 16-bit IEEE floats, rounded to nearest, ties to even, as torch's `.half()`: values from 65520 on become infinite,
-    /// below 2^-14 (6.1e-5) steps are 2^-24. The same bits as the f32 output converted on the host.
+    /// 16-bit IEEE floats, rounded to nearest, ties to even, as torch's `.half()`: values from 65520 on become
+    /// infinite, below 2^-14 (6.1e-5) steps are 2^-24. The same bits as the f32 output converted on the host.
     F16,
-    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))` in f32, torchvision's conversion: 0/255, 1/255, …, 255/255 give 0 to 255
-    /// back. Not after `Normalize`; what a NaN gives is left open. After
-    /// [`RandomPosterize`](crate::transforms::RandomPosterize), whose levels are no 255ths, all but black is one below the
-    /// bytes of torchvision's `uint8` path.
+    /// `trunc(clamp(x, 0, 1) · (256 - 0.001))` in f32, torchvision's conversion: 0/255, 1/255, …, 255/255 become 0 to
+    /// 255. Cannot follow `Normalize`; the value of a NaN is unspecified. The levels of
+    /// [`RandomPosterize`](crate::transforms::RandomPosterize) are not 255ths: after it, every value except black is
+    /// one below that of torchvision's `uint8` path.
     U8,
 }
 
@@ -70,7 +72,7 @@ impl DType {
     }
 }
 
-/// How a batch lies in memory.
+/// The layout and type of a batch in memory.
 ///
 /// ```
 /// use gpufeed::{DType, Layout, Output};
@@ -87,7 +89,7 @@ pub struct Output {
     pub dtype: DType,
 }
 
-/// A compiled list of transforms: stages, passes, and what any image's program has at most.
+/// A compiled list of transforms: stages, passes, and upper bounds for any image's program.
 ///
 /// ```
 /// use gpufeed::transforms::{Key, RandomHorizontalFlip, RandomResizedCrop};
@@ -108,7 +110,7 @@ pub struct Plan {
     slots: Vec<Slot>,
     places: Vec<Place>,
     stages: Vec<Stage>,
-    /// (width, height) of every output, where the list fixes it.
+    /// Width and height of every output, if the list fixes them.
     size: Option<(u32, u32)>,
     input_channels: u32,
     channels: u32,
@@ -119,17 +121,17 @@ impl Plan {
     /// Compiles a list of transforms for three-channel images.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a wrong argument of a transform, a random number of channels, or
-    /// `DType::U8` after `Normalize`; [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) for the WGSL of a
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a wrong argument of a transform, a random number of
+    /// channels, or `DType::U8` after `Normalize`; [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) for the WGSL of a
     /// [`CustomColor`](crate::transforms::CustomColor).
     pub fn compile(transforms: &[Transform], output: &Output) -> Result<Plan> {
         Plan::compile_for(3, transforms, output)
     }
 
-    /// Compiles for images of 1 or 3 channels.
+    /// Compiles a list of transforms for images of 1 or 3 channels.
     ///
     /// # Errors
-    /// As [`compile`](Self::compile).
+    /// Those of [`compile`](Self::compile), and [`ErrorKind::Argument`](crate::ErrorKind::Argument) for other channels.
     pub fn compile_for(input_channels: u32, transforms: &[Transform], output: &Output) -> Result<Plan> {
         if input_channels != 1 && input_channels != 3 {
             return Err(Error::argument("channels", format!("{input_channels}; images of 1 or 3 channels work")));
@@ -138,7 +140,7 @@ impl Plan {
         if transforms.len() > 255 || depth(transforms) > 7 {
             return Err(Error::argument(
                 "transforms",
-                "more than 255 in a list, or RandomApply nested more than 7 deep",
+                "lists of up to 255 transforms work, with RandomApply nested up to 7 deep",
             ));
         }
         let mut slots = Slots::default();
@@ -146,7 +148,7 @@ impl Plan {
         if slots.list.len() > usize::from(u16::MAX) {
             return Err(Error::argument(
                 "transforms",
-                format!("{} operations, more than {}", slots.list.len(), u16::MAX),
+                format!("the list may emit {} operations; up to {} work", slots.list.len(), u16::MAX),
             ));
         }
         let channels = output_channels(input_channels, &slots.list)?;
@@ -167,7 +169,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan of fixed operations, each in a slot of its own: [`make_params`](Self::make_params) returns them for every
+    /// A plan of fixed operations, each in a slot of its own; [`make_params`](Self::make_params) returns them for every
     /// image.
     ///
     /// ```
@@ -180,16 +182,15 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, of the images or of an `Op::Grayscale`, for `Op::Custom`, or for
-    /// `DType::U8` after `Normalize`.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, of the images or of an
+    /// `Op::Grayscale`, for `Op::Custom`, or for `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
         if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
-            let reason =
-                "Op::Custom alone says no function; compile the transforms, and apply drawn parameters with Processor";
+            let reason = "Op::Custom has no function of its own; compile the transforms, and run their parameters with Processor";
             return Err(Error::argument("ops", reason));
         }
         if ops.iter().any(|op| matches!(op, Op::Grayscale { channels } if ![1, 3].contains(channels))) {
-            return Err(Error::argument("ops", "Op::Grayscale gives 1 or 3 channels"));
+            return Err(Error::argument("ops", "Op::Grayscale works with 1 or 3 channels"));
         }
         let mut plan = Plan::compile_for(input_channels, &[], output)?;
         let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };
@@ -205,14 +206,14 @@ impl Plan {
         if self.output.dtype == DType::U8 && self.slots.iter().any(|slot| slot.effect == Effect::Normalize) {
             return Err(Error::argument(
                 "output",
-                "DType::U8 cannot hold what Normalize gives; use F16 or F32, or leave Normalize out",
+                "DType::U8 cannot hold the result of Normalize; use F16 or F32, or leave Normalize out",
             ));
         }
         Ok(())
     }
 
-    /// Makes the parameters of one image of `width` × `height` pixels, EXIF orientation applied. They depend on the size
-    /// and the key alone.
+    /// Makes the parameters of one image of `width` × `height` pixels, counted after EXIF orientation is applied. They
+    /// depend only on the size and the key.
     ///
     /// # Errors
     /// [`ErrorKind::Transform`](crate::ErrorKind::Transform) if an operator cannot work on that size.
@@ -220,17 +221,18 @@ impl Plan {
         self.params_with((width, height), key, None)
     }
 
-    /// The random numbers for [`make_params_ahead`](Self::make_params_ahead).
+    /// The buffer of random numbers for [`make_params_ahead`](Self::make_params_ahead).
     pub(crate) fn ahead(&self) -> Ahead {
         let mut paths = Vec::new();
         random_paths(&self.transforms, 0, &mut paths);
         Ahead::new(paths)
     }
 
-    /// [`make_params`](Self::make_params) with the numbers that `ahead` has for the `image`-th of its keys, which is `key`.
+    /// Makes the parameters as [`make_params`](Self::make_params) does, with the numbers that `ahead` has for its key
+    /// `image`, which is `key`.
     ///
     /// # Errors
-    /// As [`make_params`](Self::make_params).
+    /// Those of [`make_params`](Self::make_params).
     pub(crate) fn make_params_ahead(&self, size: (u32, u32), key: &Key, ahead: (&Ahead, usize)) -> Result<Params> {
         self.params_with(size, key, Some(ahead))
     }
@@ -245,10 +247,11 @@ impl Plan {
         Ok(Params { width, height, ops, scale: Scale::Full })
     }
 
-    /// The region of the source image that the plan reads for these parameters: a crop with the pixels around it that a
-    /// filter needs. Decoding that region gives every pixel that the result depends on.
+    /// The region of the source image that the plan reads for these parameters: a crop, and the pixels around it that a
+    /// filter needs. Every pixel of the result depends only on this region.
     ///
-    /// The region is one of the whole image at full size, EXIF orientation applied, whatever [`Params::scale`] says.
+    /// The region is in pixels of the whole image at full size, EXIF orientation applied, whatever [`Params::scale`]
+    /// is.
     ///
     /// ```
     /// use gpufeed::decode::Rect;
@@ -271,13 +274,14 @@ impl Plan {
         Program::compose(self, params)
     }
 
-    /// Dispatches a chunk of a batch: stages, statistics, and one more where f32 is packed into words.
+    /// The number of dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another
+    /// type.
     pub fn passes(&self) -> usize {
         let statistics: usize = self.stages.iter().map(|stage| usize::from(stage.statistics)).sum();
         self.stages.len() + statistics + usize::from(self.output.dtype != DType::F32)
     }
 
-    /// (width, height) of every output, if the list of transforms fixes it.
+    /// Width and height of every output, if the list of transforms fixes them.
     pub fn output_size(&self) -> Option<(u32, u32)> {
         self.size
     }
@@ -296,7 +300,7 @@ impl Plan {
         self.output
     }
 
-    /// The transforms it was compiled from.
+    /// The transforms from which the plan was compiled.
     pub fn transforms(&self) -> &[Transform] {
         &self.transforms
     }
@@ -310,7 +314,7 @@ impl Plan {
         &self.stages
     }
 
-    /// The plan of the stages from `first` on, which read the result of those before.
+    /// The plan of the stages from `first` on, which read the result of the earlier stages.
     pub(crate) fn after_stage(&self, first: usize) -> Plan {
         let mut plan = self.clone();
         plan.stages.drain(..first);
@@ -321,7 +325,7 @@ impl Plan {
     }
 }
 
-/// How deep `RandomApply`s are nested.
+/// The depth of nested `RandomApply`s.
 fn depth(transforms: &[Transform]) -> usize {
     let nested = transforms.iter().map(|transform| match transform {
         Transform::RandomApply(apply) => depth(&apply.transforms),

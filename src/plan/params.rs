@@ -1,4 +1,4 @@
-//! A stage's program as the shaders read it: plain old data whose layout a test compares with naga's.
+//! A stage's program in the layout that the shaders read: plain old data. A test compares the layout with naga's.
 
 use super::program::StageProgram;
 use super::sampling::{Axis, Border};
@@ -6,18 +6,18 @@ use crate::color::Step;
 use crate::transforms::PaddingMode;
 use bytemuck::{Pod, Zeroable};
 
-/// The place and the type of an image's pixels in a buffer.
+/// The location and the type of an image's pixels in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PixelsAt {
-    /// The start of the image in the source binding: in words, or for later stages than the first in `vec4<f32>`s.
+    /// The start of the image in the source binding: in words in the first stage, in `vec4<f32>`s in later ones.
     pub(crate) offset: u32,
-    /// Pixels from one row to the next.
+    /// Pixels from the start of one row to the start of the next.
     pub(crate) stride: u32,
     /// True for four f32 a pixel.
     pub(crate) float: bool,
 }
 
-/// One image of one stage; the layout is `Image` of `shaders/prelude.wgsl`, where `steps` follows.
+/// One image in one stage; the layout is that of `Image` in `shaders/prelude.wgsl`, where `steps` follows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct Image {
@@ -28,16 +28,16 @@ pub(crate) struct Image {
     pub(crate) source_border: u32,
     pub(crate) grid_border: u32,
     pub(crate) filter_mode: u32,
-    /// 1: the strip kernel.
+    /// 1 for the strip kernel.
     pub(crate) strip: u32,
     pub(crate) source_offset: u32,
     pub(crate) source_stride: u32,
-    /// 1: four f32 a pixel.
+    /// 1 for four f32 a pixel.
     pub(crate) source_float: u32,
-    /// First element of the target: f32s of the output, `vec4`s of an intermediate.
+    /// First element of the target: in f32s of the output, or `vec4`s of an intermediate.
     pub(crate) target_offset: u32,
     pub(crate) steps_len: u32,
-    /// The image's number in the chunk: where its statistics are.
+    /// The image's number in the chunk, which locates its statistics.
     pub(crate) number: u32,
     pub(crate) padding: [u32; 2],
 }
@@ -58,7 +58,7 @@ fn fill(border: Option<Border>) -> [f32; 4] {
 }
 
 impl Image {
-    /// Lays out `program`, reading from `source`, writing at `target`.
+    /// Lays out `program`, which reads from `source` and writes at `target`.
     pub(crate) fn new(program: &StageProgram, source: PixelsAt, target: u32, number: u32) -> Self {
         let sampling = &program.sampling;
         Image {
@@ -80,7 +80,7 @@ impl Image {
         }
     }
 
-    /// Bytes of an image with room for `steps` steps: WGSL arrays need at least one.
+    /// Bytes of an image with room for `steps` steps: WGSL arrays have at least one element.
     pub(crate) fn bytes(steps: u32) -> usize {
         size_of::<Image>() + size_of::<Step>() * steps.max(1) as usize
     }

@@ -1,4 +1,4 @@
-//! The passes of a plan, and the facts that each one's text is made of.
+//! The passes of a plan, and the facts that determine the text of each.
 
 use super::sampling::Filter;
 use super::{DType, Layout, Plan};
@@ -26,11 +26,11 @@ impl std::fmt::Display for Pass {
     }
 }
 
-/// The shader of one dispatch; [`Plan::shaders`] gives them.
+/// The shader of one dispatch; [`Plan::shaders`] returns them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shader {
-    /// The pass, by the name that [`PassTime`](crate::PassTime) has for it: `stage 0`, `stage 0, mean 0`, `pack`.
+    /// The pass, by its name in [`PassTime`](crate::PassTime): `stage 0`, `stage 0, mean 0`, `pack`.
     pub pass: String,
     /// The whole text, in WGSL. The entry point is `main`.
     pub wgsl: String,
@@ -55,7 +55,7 @@ impl Plan {
         self.pass_list().into_iter().map(|pass| Shader { pass: pass.to_string(), wgsl: self.shader(pass) }).collect()
     }
 
-    /// The dispatches of a chunk, in order; `Pack` runs once a batch.
+    /// The dispatches of a chunk, in order; `Pack` runs once for each batch.
     pub(crate) fn pass_list(&self) -> Vec<Pass> {
         let mut passes = Vec::new();
         for (stage, facts) in self.stages().iter().enumerate() {
@@ -97,7 +97,7 @@ impl Plan {
         [borders, has(Filter::Linear), has(Filter::Cubic), has(Filter::LinearAntialias), has(Filter::CubicAntialias)]
     }
 
-    /// The facts that a pass's text is made of.
+    /// The facts that determine the text of a pass.
     pub(crate) fn variant(&self, pass: Pass) -> Variant {
         let (stage, known, statistic) = match pass {
             Pass::Pack => return Variant::Pack(self.output.dtype),
@@ -125,39 +125,39 @@ impl Plan {
         )
     }
 
-    /// The whole text of a pass.
+    /// The whole text of the shader of a pass.
     pub(crate) fn shader(&self, pass: Pass) -> String {
         self.variant(pass).text()
     }
 }
 
-/// All that the text of a pass depends on; `tests/shaders/` enumerates them.
+/// All facts that determine the text of a pass; `tests/shaders/` enumerates them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// A stage or one of its statistics.
     Sample(Frame, Colors),
-    /// From f32 to this type.
+    /// The conversion from f32 to this type.
     Pack(DType),
 }
 
-/// Where a sampling pass reads and writes, and how it samples.
+/// The source and target of a sampling pass, and the filters that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The type that it reads.
+    /// The type of the source.
     pub source: Source,
-    /// The place that it writes to.
+    /// The target.
     pub target: Target,
     /// Channels of the output: 1 or 3.
     pub channels: u32,
     /// Statistics of the stage.
     pub statistics: u32,
-    /// Statistics that are known when this pass runs.
+    /// Statistics that earlier passes have computed.
     pub known_statistics: u32,
-    /// The entries of `wgsl::FILTERS` that any image may need.
+    /// The entries of `wgsl::FILTERS` that an image may need.
     pub filters: [bool; 5],
 }
 
-/// The type that a sampling pass reads.
+/// The type of a sampling pass's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// RGBA8, in the first stage.
@@ -166,7 +166,7 @@ pub enum Source {
     Floats,
 }
 
-/// The place that a sampling pass writes to.
+/// The target of a sampling pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Partial sums of a statistic.
@@ -179,14 +179,14 @@ pub enum Target {
     Nhwc,
 }
 
-/// The colour steps that any image may have.
+/// The colour steps that an image may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Colors {
     /// Their opcodes, sorted.
     pub opcodes: Vec<u32>,
-    /// The text of the custom ones.
+    /// The functions of the custom steps.
     pub functions: String,
-    /// Steps of one image at most.
+    /// The most steps of one image.
     pub steps: u32,
 }
 

@@ -1,4 +1,4 @@
-//! One image's share of the plan: its drawn ops, composed into one sampling and a list of colour steps per stage.
+//! One image's share of the plan: its ops, composed into one sampling and a list of colour steps per stage.
 
 use super::Plan;
 use super::fuse::Place;
@@ -29,7 +29,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Composes `params` along the plan's stages.
+    /// Composes the ops of `params` along the plan's stages.
     ///
     /// # Errors
     /// `ErrorKind::Argument` if `params` does not belong to this plan or an op reaches outside its image.
@@ -37,28 +37,28 @@ impl Program {
         let program = Program::compose_ops(plan, (params.width, params.height), &params.ops)?;
         let size = program.size();
         if let Some(expected) = plan.size.filter(|&expected| expected != size) {
-            let reason = format!("the result has {size:?} pixels, the plan's output {expected:?}");
+            let reason = format!("the result has {size:?} pixels, but the plan's output has {expected:?}");
             return Err(Error::argument("params", reason));
         }
         Ok(program)
     }
 
-    /// Composes the first ops of a list, whatever size comes out.
+    /// Composes the first ops of a list, whatever the size of the result.
     pub(super) fn compose_ops(plan: &Plan, (width, height): (u32, u32), ops: &[ParamsOp]) -> Result<Program> {
         let bad = |reason: String| Error::argument("params", reason);
         if width == 0 || height == 0 {
-            return Err(bad(format!("an image of {width}x{height} pixels")));
+            return Err(bad(format!("an image of {width}x{height} has no pixels")));
         }
         let mut stages = Vec::with_capacity(plan.stages.len());
         let mut composer = Composer::new((width, height));
         let mut steps = Vec::new();
         let mut channels = plan.input_channels;
-        for (i, drawn_op) in ops.iter().enumerate() {
-            let slot = usize::from(drawn_op.slot);
+        for (i, params_op) in ops.iter().enumerate() {
+            let slot = usize::from(params_op.slot);
             let (Some(place), Some(allowed)) = (plan.places.get(slot), plan.slots.get(slot)) else {
-                return Err(bad(format!("op {i} names slot {slot}, the plan has {}", plan.places.len())));
+                return Err(bad(format!("op {i} names slot {slot}, but the plan has {} slots", plan.places.len())));
             };
-            let op = &drawn_op.op;
+            let op = &params_op.op;
             if !belongs(op, allowed.effect) || usize::from(place.stage) < stages.len() {
                 return Err(bad(format!("op {i} ({op:?}) does not belong to slot {slot} of this plan")));
             }
@@ -68,7 +68,7 @@ impl Program {
                 composer = next;
             }
             check(op, composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
-            apply(op, drawn_op.slot, *place, channels, &mut composer, &mut steps);
+            apply(op, params_op.slot, *place, channels, &mut composer, &mut steps);
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
@@ -81,12 +81,12 @@ impl Program {
         Ok(Program { stages })
     }
 
-    /// How small the image may be decoded without being enlarged by the first stage.
+    /// The smallest scale at which the image may be decoded without being enlarged by the first stage.
     pub(crate) fn scale(&self) -> Scale {
         self.stages.first().map_or(Scale::Full, |stage| Scale::within(stage.sampling.reduction()))
     }
 
-    /// The program for an image that was decoded at a scale: the first stage reads other pixels, nothing else changes.
+    /// The program for an image that was decoded at a scale: only the first stage changes, which reads other pixels.
     pub(crate) fn scaled_down(mut self, to: &Scaled) -> Self {
         if let Some(first) = self.stages.first_mut() {
             first.sampling = first.sampling.scaled_down(to);
@@ -94,13 +94,13 @@ impl Program {
         self
     }
 
-    /// The program of an image of `size` that the CPU has finished: each of `stages` passes the result on as it is.
+    /// The program for an image of `size` that the CPU has finished: each of `stages` stages passes it on unchanged.
     pub(crate) fn finished(size: (u32, u32), stages: usize) -> Program {
         let stage = StageProgram { sampling: Sampling::identity(size), steps: Vec::new() };
         Program { stages: vec![stage; stages] }
     }
 
-    /// The program for an image of which only `region` is there.
+    /// The program for an image of which only `region` is present.
     pub(crate) fn relative_to(mut self, region: Rect) -> Self {
         if let Some(first) = self.stages.first_mut() {
             first.sampling = first.sampling.relative_to(region);
@@ -120,7 +120,7 @@ impl Program {
 }
 
 fn belongs(op: &Op, effect: Effect) -> bool {
-    // RandomGrayscale keeps three channels, so its slot is a colour's.
+    // RandomGrayscale outputs three channels, so its slot is one of a colour step.
     op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color(opcode::GRAYSCALE))
 }
 
@@ -157,7 +157,7 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
         Op::Posterize { bits: 0..=8 } => Ok(()),
         Op::Posterize { .. } => Err("0 to 8 bits work".to_owned()),
         Op::PermuteChannels { permutation } if (0..3).all(|c| permutation.contains(&c)) => Ok(()),
-        Op::PermuteChannels { .. } => Err("no permutation of 0, 1, 2".to_owned()),
+        Op::PermuteChannels { .. } => Err("the permutation needs each of 0, 1 and 2".to_owned()),
         Op::Custom { parameters } => finite(&parameters),
         Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
         Op::HorizontalFlip | Op::VerticalFlip | Op::Grayscale { .. } | Op::Invert => Ok(()),
@@ -166,7 +166,7 @@ fn check(op: &Op, (w, h): (u32, u32)) -> Result<(), String> {
 
 fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     let gray = u32::from(channels == 1);
-    // One channel is kept in all three registers, so its number stands in all three as well.
+    // A single channel is repeated in all three registers, so its number is repeated as well.
     let repeated = |numbers: [f32; 3]| if channels == 1 { [numbers[0]; 3] } else { numbers };
     let mut step = |opcode: u32, statistic: u16, [a, b, c]: [f32; 3]| {
         steps.push(Step { opcode, integers: [statistic.into(), 0, gray], value: [a, b, c, 0.0] });
@@ -183,17 +183,17 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
         Op::VerticalFlip => composer.flip(place.on_grid, 1),
         Op::Brightness { factor } => step(opcode::BRIGHTNESS, 0, [factor; 3]),
         Op::Contrast { factor } => step(opcode::CONTRAST, place.statistic, [factor; 3]),
-        // One channel has neither saturation nor hue; torchvision returns it as it is.
+        // A single channel has neither saturation nor hue; torchvision returns it unchanged.
         Op::Saturation { .. } | Op::Hue { .. } if channels == 1 => {}
         Op::Saturation { factor } => step(opcode::SATURATION, 0, [factor; 3]),
         Op::Hue { factor } => step(opcode::HUE, 0, [factor; 3]),
-        // One channel is gray already; it is kept in all three registers, so repeating it takes no step.
+        // A single channel is gray already and repeated in all three registers, so no step is needed.
         Op::Grayscale { .. } if channels == 1 => {}
         Op::Grayscale { .. } => step(opcode::GRAYSCALE, 0, [0.0; 3]),
         Op::Invert => step(opcode::INVERT, 0, [0.0; 3]),
         Op::Solarize { threshold } => step(opcode::SOLARIZE, 0, [threshold; 3]),
         Op::AdjustGamma { gamma, gain } => {
-            // torchvision clamps where it multiplies.
+            // torchvision clamps only if it multiplies.
             let most = if gain == 1.0 { f32::MAX } else { 1.0 };
             step(opcode::ADJUST_GAMMA, 0, [gamma, gain, most]);
         }
@@ -201,7 +201,7 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
             let levels = (1u32 << bits) as f32;
             step(opcode::POSTERIZE, 0, [levels, levels - 1.0, 1.0 / levels]);
         }
-        // One channel has one order.
+        // A single channel has only one order.
         Op::PermuteChannels { .. } if channels == 1 => {}
         Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, 0, permutation.map(|c| c as f32)),
         Op::Custom { parameters: value } => {

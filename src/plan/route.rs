@@ -1,6 +1,6 @@
-//! The way of one sample: what is read of it, what runs where, and what a cache gets.
+//! The route of one sample: what is read, what runs where, and what the cache stores.
 //!
-//! [`Split::route`] is the one place that decides this. Feeder, workers, replay and GPU read its answer.
+//! Only [`Split::route`] decides this. Feeder, workers, replay and GPU follow its answer.
 
 use super::cpu_fallback::{REGION_BYTES, needs_cpu, pixel_bytes};
 use super::program::Program;
@@ -9,36 +9,36 @@ use crate::error::Result;
 use crate::geometry::{Rect, Scale, Scaled};
 use crate::transforms::Params;
 
-/// The place that a sample's pixels come from.
+/// The origin of a sample's pixels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
-    /// The data set, with float pixels or with bytes. Nothing of the sample is cached.
+    /// The data set, with float pixels or with bytes. The sample is not cached.
     Source { float: bool },
-    /// The data set. The sample is inserted in the cache where that is possible.
+    /// The data set. The sample is inserted in the cache if possible.
     Insert { float: bool },
     /// The cache.
     Cache(CachedPixels),
 }
 
-/// The pixels that a cache has of a sample.
+/// The cached pixels of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CachedPixels {
-    /// The region of the source that they are, or all of the prefix's result.
+    /// The region of the source that is cached, or all of the prefix's result.
     pub(crate) region: Rect,
-    /// Four floats a pixel.
+    /// True for four floats a pixel.
     pub(crate) float: bool,
-    /// The pixels of the source are floats.
+    /// True if the pixels of the source are floats.
     pub(crate) from_floats: bool,
 }
 
-/// What happens to a sample.
+/// The route of a sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// The region of the origin's pixels to decode.
+    /// The region to decode or read, in pixels of the origin.
     pub(crate) read: Rect,
-    /// The origin's pixels are floats.
+    /// True if the origin's pixels are floats.
     pub(crate) float: bool,
-    /// The worker runs this first, and the views begin at its result.
+    /// The program that the worker runs first; the views begin at its result.
     pub(crate) on_worker: Option<Prefix>,
     pub(crate) to_cache: Option<Insertion>,
     pub(crate) views: Vec<View>,
@@ -48,39 +48,39 @@ pub(crate) struct Route {
 #[derive(Clone, Debug)]
 pub(crate) struct Prefix {
     pub(crate) program: Program,
-    /// Four floats a pixel; else RGBA8, rounded to nearest.
+    /// True for four floats a pixel; else RGBA8, rounded to nearest.
     pub(crate) float: bool,
 }
 
-/// What the cache gets.
+/// The insertion of a sample in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Insertion {
     pub(crate) cached: CachedPixels,
-    /// Makes these pixels of those that were decoded, for the cache alone. Without it the cache gets the pixels at which the
-    /// views begin, or on the GPU the intermediate at the plan's boundary.
+    /// Makes the pixels to store from the decoded ones, for the cache alone. Without it the cache stores the pixels at
+    /// which the views begin, or on the GPU the intermediate at the plan's boundary.
     pub(crate) prefix: Option<Prefix>,
 }
 
 /// One output image.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    /// What its executor runs: the CPU executor for the GPU, where `cpu_fallback` says so.
+    /// The program for the executor; for the CPU executor if `cpu_fallback` is set.
     pub(crate) program: Program,
-    /// The pixels that the program reads, in the coordinates of `Route::read`, or of the worker's result.
+    /// The pixels that the program reads, in the coordinates of `Route::read` or of the worker's result.
     pub(crate) region: Rect,
-    /// The CPU executor runs the program although the GPU is the executor.
+    /// True if the CPU executor runs the program although the GPU is the executor.
     pub(crate) cpu_fallback: bool,
 }
 
 impl Prefix {
-    /// All of its result.
+    /// The rectangle of the whole result.
     pub(crate) fn result(&self) -> Rect {
         whole(&self.program)
     }
 }
 
 impl Route {
-    /// The pixels at which the views begin: their region, and whether they are floats.
+    /// The pixels at which the views begin: their region, and true if they are floats.
     pub(crate) fn views_begin(&self) -> (Rect, bool) {
         self.on_worker.as_ref().map_or((self.read, self.float), |prefix| (prefix.result(), prefix.float))
     }
@@ -95,7 +95,7 @@ impl Route {
         self.views.iter().map(|view| view.program.scale()).min().unwrap_or_default()
     }
 
-    /// The route of the same image decoded at a scale. The parameters stay those of the full size.
+    /// The route of the same image, decoded at a scale. The parameters stay those of the full size.
     pub(crate) fn scaled_down(mut self, to: &Scaled) -> Route {
         for view in &mut self.views {
             let stages = std::mem::take(&mut view.program.stages);
@@ -110,7 +110,8 @@ impl Route {
 impl Split {
     /// The route of a sample with the parameters of each of its views.
     ///
-    /// The route of a sample that is not cached (its executor, its bits, its errors) is the same with and without a cache.
+    /// The route of a sample that is not cached (its executor, its bits, its errors) is the same with and without a
+    /// cache.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters do not belong to the plan.
@@ -133,7 +134,7 @@ impl Split {
         self.executor() == Executor::Gpu && needs_cpu(program, pixel_bytes(region, float), float)
     }
 
-    /// A view that reads no more of its pixels than its program needs.
+    /// A view that reads only the pixels that its program needs.
     fn view(&self, program: Program, float: bool) -> View {
         let region = program.region();
         let cpu_fallback = self.falls_back(&program, region, float);
@@ -150,7 +151,7 @@ impl Split {
         let view = |params: &Params| {
             let mut view = self.view(self.plan().program(params)?, float);
             if let Some(boundary) = self.boundary_on_gpu().filter(|_| !view.cpu_fallback) {
-                // Along the stages that the kernels have.
+                // The program follows the stages of the kernels.
                 view.program = boundary.plan.program(params)?.trimmed(boundary.stage);
             }
             Ok(view)
@@ -159,12 +160,13 @@ impl Split {
         Ok(Route { read: hull(&views), float, on_worker: None, to_cache: None, views })
     }
 
-    /// The boundary whose f32 intermediate the GPU stores: the kernels are those of the divided plan.
+    /// The boundary whose f32 intermediate the GPU stores, if the kernels are those of the divided plan.
     fn boundary_on_gpu(&self) -> Option<&Boundary> {
         self.boundary.as_ref().filter(|boundary| self.executor() == Executor::Gpu && boundary.stored == Stored::Floats)
     }
 
-    /// A worker stores the pixels. More is decoded than the views read: what any epoch can read.
+    /// A worker stores the pixels. It decodes all pixels that any epoch can read, which may be more than the views
+    /// read.
     fn inserted_on_host(&self, params: &[Params], streamed: Route) -> Result<Route> {
         let (Some(first), float) = (params.first(), streamed.float) else { return Ok(streamed) };
         let Some(boundary) = &self.boundary else {
@@ -182,7 +184,7 @@ impl Split {
                 let (program, _) = boundary.programs(&params[..1])?;
                 let (read, region) = (program.region(), whole(&program));
                 if self.executor() == Executor::Gpu && pixel_bytes(region, float) > REGION_BYTES {
-                    // Too large for a staging slot when it is read again.
+                    // The cached sample would be too large for a staging slot.
                     return Ok(streamed);
                 }
                 let cached = CachedPixels { region, float, from_floats: float };
@@ -201,7 +203,7 @@ impl Split {
     }
 
     /// The GPU stores the pixels, which are copied to a staging slot once for all views. An image that the CPU executor
-    /// finishes is streamed.
+    /// finishes is not inserted.
     fn inserted_on_device(&self, params: &[Params], streamed: Route) -> Result<Route> {
         let float = streamed.float;
         let Some(first) = params.first().filter(|_| !streamed.views.iter().any(|view| view.cpu_fallback)) else {
@@ -244,7 +246,7 @@ impl Split {
 
     fn cached(&self, params: &[Params], cached: CachedPixels) -> Result<Route> {
         let CachedPixels { region, float, from_floats } = cached;
-        // The route without a cache decides on the executor: the two differ in last bits.
+        // The route without a cache chooses the executor, because the two executors differ in the last bits.
         let falls_back = |params: &Params| -> Result<bool> {
             let program = self.plan().program(params)?;
             Ok(self.falls_back(&program, program.region(), from_floats))
@@ -252,7 +254,7 @@ impl Split {
         let view = |params: &Params| {
             let Some(boundary) = &self.boundary else { return Ok(self.view(self.plan().program(params)?, float)) };
             if self.boundary_on_gpu().is_some() {
-                // The kernels begin at the boundary, and pass over the stages before it.
+                // The kernels begin at the boundary, and skip the stages before it.
                 let program = boundary.plan.program(params)?;
                 return Ok(View { program, region, cpu_fallback: falls_back(params)? });
             }
@@ -267,14 +269,14 @@ impl Split {
         };
         let mut views = params.iter().map(view).collect::<Result<Vec<_>>>()?;
         if self.cache == Some(CacheMemory::Device) {
-            // All of them lie where the shaders read.
+            // All views read the same pixels in the slot.
             views.iter_mut().for_each(|view| view.region = region);
         }
         Ok(Route { read: region, float, on_worker: None, to_cache: None, views })
     }
 }
 
-/// All of a program's result.
+/// The rectangle of a program's whole result.
 fn whole(program: &Program) -> Rect {
     let (width, height) = program.size();
     Rect { left: 0, top: 0, width, height }

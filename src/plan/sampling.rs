@@ -1,24 +1,24 @@
-//! Where a stage's pixels come from: the canonical form into which crops, pads, a resize and flips compose.
+//! The source pixels of a stage: the canonical form into which crops, pads, a resize and flips compose.
 //!
 //! ```text
 //! output ─ mirror ─ window ─ border ─▶ grid ─ resize taps ─▶ view ─ mirror ─ window ─ border ─▶ source
 //! ```
 //!
-//! Both axes are independent, so each has an [`Axis`]. Resize centres are computed in coordinates of the *whole* grid,
-//! so resize-then-crop equals the crop of the whole resize. The taps stop at the *view*, so crop-then-resize
-//! sees the crop alone, as torchvision's does. The WGSL twin is `shaders/sample/`.
+//! The axes are independent, so each has an [`Axis`]. Resize centres are computed in coordinates of the *whole* grid,
+//! so a resize and a crop equal the crop of the whole resize. The taps stop at the edges of the *view*, so a crop and a
+//! resize read only the crop, as in torchvision. The WGSL twin is `shaders/sample/`.
 
 use crate::geometry::{Rect, Scaled};
 use crate::transforms::{Interpolation, PaddingMode};
 use bytemuck::{Pod, Zeroable};
 
-/// One axis of a [`Sampling`]; the layout is `Axis` of `shaders/prelude.wgsl`. Units are pixels.
+/// One axis of a [`Sampling`]; the layout is that of `Axis` in `shaders/prelude.wgsl`. Units are pixels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct Axis {
     /// Outputs on this axis.
     pub(crate) len: i32,
-    /// 1: output `i` is the window's `len - 1 - i`.
+    /// 1 if output `i` shows the window's pixel `len - 1 - i`.
     pub(crate) grid_mirror: u32,
     /// First window coordinate, relative to the grid's rectangle; outside it the grid's border begins.
     pub(crate) grid_window: i32,
@@ -29,31 +29,31 @@ pub(crate) struct Axis {
     pub(crate) scale: f32,
     /// Half the filter's width in view pixels (antialiased filters only).
     pub(crate) support: f32,
-    /// 1 / scale where antialiasing reduces, else 1.
+    /// 1 / scale if the filter is antialiased and downscales, else 1.
     pub(crate) inverse: f32,
     /// Pixels of the view, at whose edges taps stop.
     pub(crate) view_len: i32,
-    /// 1: view pixel `i` is the source window's `view_len - 1 - i`.
+    /// 1 if view pixel `i` is the source window's pixel `view_len - 1 - i`.
     pub(crate) view_mirror: u32,
     /// First window coordinate, relative to the source's rectangle; outside it the source's border begins.
     pub(crate) source_window: i32,
     /// The rectangle that the source's border surrounds, in source pixels.
     pub(crate) source_start: i32,
     pub(crate) source_len: i32,
-    /// Where the grid begins in the view; 0, but for a source that was scaled down in decoding up to half a pixel
-    /// before or behind.
+    /// The start of the grid in the view: 0, or for a source that was decoded at a smaller scale up to half a pixel
+    /// before or after.
     pub(crate) phase: f32,
     pub(crate) padding: [u32; 2],
 }
 
-/// What a border shows; the numbers are those of `shaders/prelude.wgsl`.
+/// The content of a border; the numbers are those of `shaders/prelude.wgsl`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Border {
     pub(crate) mode: PaddingMode,
     pub(crate) fill: [f32; 3],
 }
 
-/// How the view is resampled; the numbers are those of `shaders/prelude.wgsl`.
+/// The filter of a resampling; the numbers are those of `shaders/prelude.wgsl`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filter {
@@ -77,13 +77,13 @@ impl Filter {
         }
     }
 
-    /// Half the filter's width at scale 1, for the antialiased ones.
+    /// Half the filter's width at scale 1; for antialiased filters.
     fn half_width(self) -> f32 {
         if self == Filter::CubicAntialias { 2.0 } else { 1.0 }
     }
 }
 
-/// Everything a stage needs to know to read its input.
+/// All numbers with which a stage reads its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sampling {
     pub(crate) x: Axis,
@@ -93,7 +93,7 @@ pub(crate) struct Sampling {
     pub(crate) grid_border: Option<Border>,
 }
 
-/// One axis of one level (source or grid) while ops are being composed.
+/// One axis of one level (source or grid) during composition.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     start: i64,
@@ -117,7 +117,7 @@ impl Frame {
     fn pad(&mut self, before: u32, after: u32, bordered: bool) {
         let (before, after) = (i64::from(before), i64::from(after));
         if !bordered {
-            // The border surrounds what is left, not what was cut off.
+            // The border surrounds the part that the crop has left.
             (self.start, self.len, self.window) = (self.start + self.window, self.size, 0);
         }
         self.window -= if self.mirror { after } else { before };
@@ -125,11 +125,11 @@ impl Frame {
     }
 }
 
-/// The resize's result while ops are being composed.
+/// The resize's result during composition.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     frames: [Frame; 2],
-    /// The lengths that the resize was asked for, before crops and pads.
+    /// The size of the resize, before crops and pads.
     whole: [u32; 2],
     filter: Filter,
 }
@@ -140,7 +140,7 @@ impl Grid {
     }
 }
 
-/// Composes the geometry of one stage, op by op; `fuse` has made sure that it composes.
+/// Composes the geometry of one stage, op by op; `fuse` has made sure that the ops compose.
 #[derive(Clone, Debug)]
 pub(crate) struct Composer {
     source: [Frame; 2],
@@ -154,7 +154,7 @@ impl Composer {
         Composer { source: [Frame::new(width), Frame::new(height)], grid: None, source_border: None, grid_border: None }
     }
 
-    /// Width and height as they stand.
+    /// The current width and height.
     pub(crate) fn size(&self) -> (u32, u32) {
         let [x, y] = self.grid.map_or(self.source, |grid| grid.frames);
         (x.size as u32, y.size as u32)
@@ -162,7 +162,7 @@ impl Composer {
 
     fn level(&mut self, on_grid: bool) -> (&mut [Frame; 2], &mut Option<Border>) {
         if on_grid && self.grid.is_none() {
-            // The stage's resize was not drawn: the grid is the view itself.
+            // The parameters have no resize for this stage: the grid is the view itself.
             self.resize(self.size(), Filter::Nearest);
         }
         match &mut self.grid {
@@ -191,7 +191,7 @@ impl Composer {
     }
 
     pub(crate) fn resize(&mut self, (width, height): (u32, u32), filter: Filter) {
-        // torchvision returns an image that has the size already as it is.
+        // torchvision returns an image that already has the size unchanged.
         let filter = if self.size() == (width, height) { Filter::Nearest } else { filter };
         self.grid = Some(Grid::new((width, height), filter));
     }
@@ -224,7 +224,7 @@ impl Composer {
     }
 }
 
-/// Where coordinate `i` of a window lands in a rectangle of `len` pixels, or `None` for the fill colour.
+/// The pixel in a rectangle of `len` pixels that coordinate `i` of a window shows, or `None` for the fill colour.
 pub(crate) fn border_index(i: i32, len: i32, border: Option<Border>) -> Option<i32> {
     if (0..len).contains(&i) {
         return Some(i);
@@ -253,13 +253,13 @@ pub(crate) struct Tap {
 }
 
 impl Axis {
-    /// The grid coordinate of output `i`, or `None` where the grid's fill colour shows.
+    /// The grid coordinate of output `i`, or `None` if it shows the grid's fill colour.
     pub(crate) fn grid(&self, i: i32, border: Option<Border>) -> Option<i32> {
         let i = if self.grid_mirror == 1 { self.len - 1 - i } else { i };
         Some(border_index(i + self.grid_window, self.grid_len, border)? + self.grid_start)
     }
 
-    /// The source pixel of view pixel `i`, or `None` where the source's fill colour shows.
+    /// The source pixel of view pixel `i`, or `None` if it shows the source's fill colour.
     pub(crate) fn source(&self, i: i32, border: Option<Border>) -> Option<i32> {
         let i = if self.view_mirror == 1 { self.view_len - 1 - i } else { i };
         Some(border_index(i + self.source_window, self.source_len, border)? + self.source_start)
@@ -288,7 +288,7 @@ impl Axis {
                 taps.extend(weights.iter().zip(first as i32 - 1..).map(|(&weight, v)| tap(v, weight)));
             }
             Filter::LinearAntialias | Filter::CubicAntialias => {
-                // `as i32` truncates toward zero, as ATen's cast does.
+                // `as i32` truncates towards zero, as ATen's cast does.
                 let first = ((centre - self.support + 0.5) as i32).max(0);
                 let end = ((centre + self.support + 0.5) as i32).min(self.view_len);
                 let weight = |v: i32| {
@@ -306,9 +306,9 @@ impl Axis {
         }
     }
 
-    /// The same reading from a source of `len` pixels, each `divisor` of the old ones' sides, the first of which begins
-    /// `before` old pixels before the old source. The view becomes the pixels whose centres lie in it, and `phase`
-    /// keeps every output where it was.
+    /// The axis for a source of `len` pixels, each of which covers `divisor` of the old ones; the first begins `before`
+    /// old pixels before the old source. The view becomes the pixels whose centres are in it, and `phase` leaves every
+    /// output at its position.
     fn scaled_down(mut self, divisor: u32, len: u32, before: u32) -> Self {
         let by = divisor as i32;
         let first = self.source_window + before as i32;
@@ -323,7 +323,7 @@ impl Axis {
         self
     }
 
-    /// First and last source pixel that any output reads, `None` if only fill colours show.
+    /// First and last source pixel that any output reads, `None` if outputs show only fill colours.
     fn hull(
         &self,
         filter: Filter,
@@ -365,7 +365,8 @@ impl Sampling {
         (self.x.len as u32, self.y.len as u32)
     }
 
-    /// The rectangle of the source outside which nothing is read. At least one pixel, even where only fill shows.
+    /// The smallest rectangle of the source with all pixels that are read. At least one pixel, even if only fill
+    /// colours show.
     pub(crate) fn hull(&self) -> Rect {
         let mut taps = Vec::new();
         let mut side = |axis: &Axis| {
@@ -376,14 +377,14 @@ impl Sampling {
         Rect { left: left as u32, top: top as u32, width: (right - left + 1) as u32, height: (bottom - top + 1) as u32 }
     }
 
-    /// The same reading from a source of which only `region` is there.
+    /// The sampling for a source of which only `region` is present.
     pub(crate) fn relative_to(mut self, region: Rect) -> Self {
         self.x.source_start -= region.left as i32;
         self.y.source_start -= region.top as i32;
         self
     }
 
-    /// The same showing only `window` of its result.
+    /// The sampling that computes only `window` of the result.
     pub(crate) fn cropped(mut self, window: Rect) -> Self {
         let Rect { left, top, width, height } = window;
         for (axis, start, len) in [(&mut self.x, left as i32, width as i32), (&mut self.y, top as i32, height as i32)] {
@@ -393,26 +394,26 @@ impl Sampling {
         self
     }
 
-    /// How many times smaller the source might be without being enlarged; 1 where another source would not do: what is
-    /// not smoothed shows single pixels, and a border is as wide as it is in pixels.
+    /// The factor by which the source may be smaller without being enlarged. 1 if no smaller source would do: without
+    /// smoothing single pixels show, and a border has a width in pixels.
     pub(crate) fn reduction(&self) -> f32 {
         let smooth = matches!(self.filter, Filter::LinearAntialias | Filter::CubicAntialias);
         if smooth && self.source_border.is_none() { self.x.scale.min(self.y.scale).max(1.0) } else { 1.0 }
     }
 
-    /// The same reading from the source as it was decoded at a scale, within [`reduction`](Self::reduction).
+    /// The sampling for the source decoded at a scale, within [`reduction`](Self::reduction).
     pub(crate) fn scaled_down(mut self, to: &Scaled) -> Self {
         self.x = self.x.scaled_down(to.divisor, to.size.0, to.before.0);
         self.y = self.y.scaled_down(to.divisor, to.size.1, to.before.1);
         self
     }
 
-    /// Reads an image of `size` as it is.
+    /// The sampling that returns an image of `size` unchanged.
     pub(crate) fn identity(size: (u32, u32)) -> Self {
         Composer::new(size).finish()
     }
 
-    /// Whether the strip kernel serves: bilinear, antialiased, reducing in y, no border.
+    /// True if the strip kernel can run it: bilinear, antialiased, downscaling in y, no border.
     pub(crate) fn strip(&self) -> bool {
         self.filter == Filter::LinearAntialias
             && self.y.scale >= 1.0

@@ -1,13 +1,14 @@
-//! How a cache divides a plan.
+//! Divides a plan for a cache.
 //!
-//! The *prefix* of a list is its transforms before the first random one: every epoch computes the same result for a sample.
-//! A cache stores that result once, and later epochs run the *suffix* alone.
+//! The *prefix* of a list is the transforms before the first random one: every epoch computes the same result for a
+//! sample. A cache stores that result once, and later epochs run the *suffix* alone.
 //!
-//! Crops, flips and borders only move pixels. Where the prefix holds nothing else, the cache stores the pixels of the source
-//! that any epoch can read, and the whole plan runs on them. A resize is worth storing: the plan is then divided into stages
-//! after the last crop or resize of the prefix, and [`Stored`] says in which form the result at that boundary is stored.
+//! Crops, flips and borders only move pixels. If the prefix has nothing else, the cache stores the pixels of the source
+//! that any epoch can read, and the whole plan runs on them. The result of a resize is worth storing: the plan is then
+//! divided into stages after the last crop or resize of the prefix, and [`Stored`] is the form in which the result at
+//! that boundary is stored.
 //!
-//! [`Split::route`] (`route.rs`) says for one sample what runs where.
+//! [`Split::route`] (`route.rs`) decides for one sample what runs where.
 
 use super::cpu_fallback::INTERMEDIATE_BYTES;
 use super::program::{Program, StageProgram};
@@ -27,7 +28,7 @@ pub(crate) enum Executor {
     Gpu,
 }
 
-/// The memory that a cache is in.
+/// The memory of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheMemory {
     Host,
@@ -37,8 +38,8 @@ pub(crate) enum CacheMemory {
 /// The form in which the result of the prefix is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// In the type of the source: bytes, or floats of float pixels. The result holds only levels of the source, as after a
-    /// nearest-neighbour resize, so that nothing is lost. Samples that are not cached run the undivided plan.
+    /// In the type of the source: bytes, or floats of float pixels. The result has only levels of the source, as after
+    /// a nearest-neighbour resize, so nothing is lost. Samples that are not cached run the undivided plan.
     Exact,
     /// In f32, as the executor computed it. Samples that are not cached run the undivided plan.
     Floats,
@@ -46,7 +47,7 @@ pub(crate) enum Stored {
     Rounded,
 }
 
-/// A plan, and how a cache divides it.
+/// A plan, and its division for a cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     /// The plan as it was compiled, undivided.
@@ -54,36 +55,35 @@ pub(crate) struct Split {
     executor: Executor,
     /// `None` without a cache.
     pub(super) cache: Option<CacheMemory>,
-    /// The slots of the prefix.
+    /// The number of slots of the prefix.
     prefix_slots: u16,
-    /// `None` where a cache stores pixels of the source.
+    /// `None` if a cache stores pixels of the source.
     pub(super) boundary: Option<Boundary>,
 }
 
-/// The place in a plan at which a cache stores the result.
+/// The boundary of a divided plan.
 #[derive(Clone, Debug)]
 pub(super) struct Boundary {
     pub(super) stored: Stored,
     /// The plan with a stage that begins at the boundary.
     pub(super) plan: Plan,
-    /// That stage: at least 1.
+    /// The number of that stage, at least 1.
     pub(super) stage: usize,
-    /// Transforms before the boundary.
+    /// The number of transforms before the boundary.
     transforms: usize,
 }
 
 impl Split {
-    /// Divides `plan` for a loader that augments on `executor`, with a cache there. `in_bytes` asks for
-    /// [`Stored::Rounded`].
+    /// Divides `plan` for a loader that augments on `executor`. `in_bytes` asks for [`Stored::Rounded`].
     pub(crate) fn new(plan: Plan, executor: Executor, cache: Option<CacheMemory>, in_bytes: bool) -> Split {
         let fixed = plan.transforms.iter().take_while(|transform| transform.is_fixed()).count();
         let prefix_slots = plan.first_slots.get(fixed).map_or(plan.slots.len(), |&slot| usize::from(slot));
-        // An image as large as the output becomes an intermediate, too.
+        // An image of the output's size also becomes an intermediate.
         let fits = plan.output_size().is_none_or(|(w, h)| 16 * u64::from(w) * u64::from(h) <= INTERMEDIATE_BYTES);
         let stored = match (cache, executor) {
             (None, _) => None,
             (Some(_), _) if in_bytes => Some(Stored::Rounded),
-            // Floats are stored by the executor that runs the suffix: the two executors differ in last bits.
+            // The executor that runs the suffix stores floats, because the two executors differ in the last bits.
             (Some(_), Executor::Cpu) => Some(Stored::Floats),
             (Some(CacheMemory::Device), Executor::Gpu) if fits => Some(Stored::Floats),
             (Some(CacheMemory::Host), Executor::Gpu) if fits => Some(Stored::Exact),
@@ -97,13 +97,13 @@ impl Split {
         self.executor
     }
 
-    /// The plan as it was compiled: its output, and the numbers that samples get.
+    /// The plan as it was compiled: it has the output and the parameters of samples.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The plan that the executor runs, and the first of its stages that cached pixels go through. The GPU's kernels are
-    /// made for it.
+    /// The plan that the executor runs, and the first of its stages that runs on cached pixels. The GPU's kernels are
+    /// compiled from it.
     pub(crate) fn executed(&self) -> (Plan, usize) {
         match (&self.boundary, self.executor) {
             (Some(Boundary { stored: Stored::Floats, plan, stage, .. }), _) => (plan.clone(), *stage),
@@ -115,12 +115,12 @@ impl Split {
         }
     }
 
-    /// True if a cache stores the decoded pixels themselves.
+    /// True if a cache stores the decoded pixels.
     pub(crate) fn stores_source(&self) -> bool {
         self.boundary.is_none()
     }
 
-    /// What a cache stores, for people.
+    /// The form in which a cache stores samples, for people.
     pub(crate) fn stored_as(&self) -> String {
         let Some(Boundary { stored, transforms, .. }) = &self.boundary else {
             return "decoded pixels in bytes".to_owned();
@@ -134,7 +134,7 @@ impl Split {
         format!("{form} after {}", names.join(" + "))
     }
 
-    /// The pixels of the source that any epoch can read of an image with these parameters.
+    /// The pixels of the source that any epoch can read from an image with these parameters.
     pub(super) fn prefix_region(&self, params: &Params) -> Result<Rect> {
         let ops = params.ops.partition_point(|op| op.slot < self.prefix_slots);
         let program = Program::compose_ops(&self.plan, (params.width, params.height), &params.ops[..ops])?;
@@ -143,15 +143,15 @@ impl Split {
 }
 
 impl Boundary {
-    /// The boundary of a plan whose first `prefix_slots` slots are the prefix; `None` where it has none that can be stored
-    /// like that.
+    /// The boundary of a plan whose first `prefix_slots` slots are the prefix; `None` if no result can be stored in
+    /// this form.
     ///
-    /// Every image has the same bits as without, unless it is rounded: a boundary between two stages is exact, and none is
-    /// made where the stage after it would be sampled in another way.
+    /// Every image has the same bits as without a boundary, unless it is rounded: a boundary between two stages is
+    /// exact, and none is made if the stage after it would be sampled in another way.
     fn new(plan: &Plan, prefix_slots: usize, stored: Stored) -> Option<Boundary> {
         let mut slots = plan.slots[..prefix_slots].iter();
         let end = match stored {
-            // Bytes hold nothing below 0 or above 1.
+            // Bytes hold no values below 0 or above 1.
             Stored::Rounded => slots.position(|slot| leaves_range(slot.effect)).unwrap_or(prefix_slots),
             Stored::Floats | Stored::Exact => prefix_slots,
         };
@@ -175,7 +175,7 @@ impl Boundary {
         Some(Boundary { stored, plan: divided, stage, transforms })
     }
 
-    /// The program of the prefix, which is that of every view, and the suffix of each view.
+    /// The program of the prefix, which all views share, and the suffix of each view.
     pub(super) fn programs(&self, params: &[Params]) -> Result<(Program, Vec<Program>)> {
         let (mut prefix, mut suffixes) = (None, Vec::with_capacity(params.len()));
         for params in params {
@@ -187,8 +187,8 @@ impl Boundary {
     }
 }
 
-/// True if the stage of slot `last` could not be divided after it without other last bits: a border keeps an image from the
-/// strip kernel, whose sums are in another order, and taps of a resize outside a border add up its colour one by one.
+/// True if dividing the stage of slot `last` after it would change last bits: a border excludes an image from the strip
+/// kernel, whose sums are in another order, and taps of a resize outside a border add up its colour one by one.
 fn borders_and_resizes_around(plan: &Plan, last: usize) -> bool {
     let stage = plan.places[last].stage;
     let has = |slots: std::ops::Range<usize>, wanted: fn(Effect) -> bool| {
@@ -200,7 +200,7 @@ fn borders_and_resizes_around(plan: &Plan, last: usize) -> bool {
     has(after.clone(), pads) || (has(before, pads) && has(after, resizes))
 }
 
-/// True if only levels of a byte come out where only levels go in.
+/// True if an input of byte levels gives an output of byte levels.
 fn keeps_levels(effect: Effect) -> bool {
     match effect {
         Effect::Never | Effect::Crop | Effect::Flip => true,
@@ -215,13 +215,13 @@ fn keeps_levels(effect: Effect) -> bool {
     }
 }
 
-/// True if a byte becomes exactly this float, as both executors convert it.
+/// True if both executors convert some byte to exactly this float.
 fn is_level(value: f32) -> bool {
     let byte = (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8;
     (f32::from(byte) * (1.0 / 255.0)).to_bits() == value.to_bits()
 }
 
-/// True if values below 0 or above 1 may come out where none go in.
+/// True if the output may have values below 0 or above 1 although the input has none.
 fn leaves_range(effect: Effect) -> bool {
     match effect {
         Effect::Pad { fill, .. } => fill.iter().any(|value| !(0.0..=1.0).contains(value)),
@@ -230,14 +230,14 @@ fn leaves_range(effect: Effect) -> bool {
 }
 
 impl Program {
-    /// The stages before `stage`, and those from it on.
+    /// The program of the stages before `stage`, and that of the others.
     pub(super) fn divided(mut self, stage: usize) -> (Program, Program) {
         let after = self.stages.split_off(stage);
         (self, Program { stages: after })
     }
 
-    /// This suffix along `stages` stages, those of the undivided plan, so that its kernels can run it: the stages that the
-    /// prefix has to itself pass pixels on as they are.
+    /// This suffix with `stages` stages, those of the undivided plan, so that its kernels can run it: stages that
+    /// belong to the prefix alone pass pixels on unchanged.
     pub(super) fn along(self, prefix: &Program, stages: usize) -> Program {
         let idle = stages - self.stages.len();
         let mut all = vec![StageProgram { sampling: Sampling::identity(prefix.size()), steps: Vec::new() }; idle];
@@ -245,10 +245,11 @@ impl Program {
         Program { stages: all }.trimmed(idle)
     }
 
-    /// Moves a crop at the start of `stage` in front of the earlier stages, so that they compute only the pixels that it
-    /// reads.
+    /// Moves a crop at the start of `stage` in front of the earlier stages, so that these compute only the pixels that
+    /// it reads.
     ///
-    /// Exact, as a crop of a resize is: their steps are pointwise, or a crop would have begun a stage.
+    /// The result is exact, as for a crop of a resize: the earlier steps are pointwise, or else the crop would have
+    /// opened a stage.
     pub(super) fn trimmed(mut self, stage: usize) -> Program {
         let (before, after) = self.stages.split_at_mut(stage);
         if let (Some(last), Some(first)) = (before.last_mut(), after.first_mut()) {

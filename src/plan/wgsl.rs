@@ -1,6 +1,6 @@
-//! Puts a pass's shader together: whole WGSL files, concatenated, with the constants in front and the calls between.
+//! Generates a pass's shader: whole WGSL files, concatenated, after the constants and with the calls between them.
 //!
-//! The text of a pass depends on the plan alone, never on an image; naga validates it before wgpu sees it.
+//! The text of a pass depends only on the plan, not on an image; naga validates it before wgpu sees it.
 
 use super::pass::{Colors, Frame, Source, Target, Variant};
 use super::{DType, custom};
@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, Result};
 pub(crate) const GROUP: (u32, u32) = (32, 8);
 /// Output rows of a thread.
 pub(crate) const ROWS: u32 = 16;
-/// Partial sums of a statistic: workgroups that share one image's mean.
+/// Partial sums of a statistic: the number of workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
 
 macro_rules! shader {
@@ -20,7 +20,7 @@ macro_rules! shader {
     };
 }
 
-/// The constants that say what a stage can need; the driver folds the rest away.
+/// Constants that tell what a stage can need; the driver removes the rest.
 pub const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
 
 impl Variant {
@@ -34,7 +34,8 @@ impl Variant {
     }
 }
 
-/// The constants, the part before the colour steps, the colour steps, the part behind them.
+/// The text of a sampling pass: constants, the files before the colour steps, the colour steps, and the files after
+/// them.
 fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
     let mut text = String::new();
     let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
@@ -60,7 +61,7 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
         if frame.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
         shader!("color/luma"),
     ];
-    // The files of placed steps call its function.
+    // The files of placed steps call the function in `color/rectangle`.
     if colors.opcodes.iter().any(|&opcode| Facts::of(opcode).placed) {
         files.push(shader!("color/rectangle"));
     }
@@ -79,7 +80,7 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
     text
 }
 
-/// The kernel is the image's choice, so all threads of a workgroup make the same.
+/// The kernel depends on the image, so all threads of a workgroup take the same branch.
 const SAMPLE: &str = "
 fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
     if LINEAR_ANTIALIASES && images[image].strip == 1u {
@@ -90,10 +91,11 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 }
 ";
 
-/// Up to this many steps are kept in registers and called one after the other; more are looped over in the buffer.
+/// Up to this number of steps are loaded into registers and called one after the other; more are looped over in the
+/// buffer.
 pub const UNROLLED_STEPS: u32 = 8;
 
-/// The calls of the colour steps that this stage can have: `load_steps`, once a thread, and `color`.
+/// The calls of the colour steps that a stage can have: `load_steps`, once for each thread, and `color`.
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut text = String::new();
     let mut cases = String::new();
@@ -108,7 +110,7 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let unrolled = max_steps <= UNROLLED_STEPS;
     let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
     for i in (0..max_steps).filter(|_| unrolled) {
-        // Steps that an image does not have are zeros: opcode 0 is none.
+        // Steps that an image lacks are zeros; opcode 0 does nothing.
         variables.push_str(&format!("var<private> step_{i}: Step;\n"));
         loads.push_str(&format!("    step_{i} = images[image].steps[{i}];\n"));
         calls
@@ -206,7 +208,7 @@ mod tests {
             source_offset, source_stride, source_float, target_offset, steps_len, number);
         image.push(("steps".to_owned(), size_of::<Image>() as u32));
         assert_eq!(unpadded("Image"), image);
-        // The twin that must fail: a field that moves is noticed.
+        // A twin that must fail: the test notices a field that moves.
         image[1].1 += 4;
         assert_ne!(unpadded("Image"), image);
     }

@@ -79,7 +79,12 @@ fn a_file_that_gets_another_size_between_epochs_or_before_its_replay() {
         fs::write(root.path().join("ape/003.jpg"), bytes).unwrap();
         let replayed = |index: usize, params| loader.replay(index, params);
         let error = replayed(3, &before[0].params[3]).unwrap_err();
-        assert_eq!(error.to_string(), "params: made for 40x33, applied to 21x90", "{}", place.name);
+        assert_eq!(
+            error.to_string(),
+            "params: they were made for 40x33 pixels, but the image has 21x90",
+            "{}",
+            place.name
+        );
         assert!(replayed(2, &before[0].params[2]).unwrap() == before[0].image(2), "{}", place.name);
         // The next epoch has the new size and nothing of the old one.
         let after = seen(loader.epoch(0).unwrap());

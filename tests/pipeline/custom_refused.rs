@@ -121,7 +121,7 @@ fn an_op_alone_is_no_function() {
     let custom = Op::Custom { parameters: [1.0; 4] };
     let error = Plan::fixed(3, std::slice::from_ref(&custom), &Output::default()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Argument { setting: "ops", .. }), "{error}");
-    assert!(error.to_string().contains("Op::Custom alone says no function"), "{error}");
+    assert!(error.to_string().contains("Op::Custom has no function of its own"), "{error}");
     // Nor does it belong to a slot of another kind.
     let plan = Plan::compile(&[Normalize::IMAGENET.into(), tint(GOOD).into()], &Output::default()).unwrap();
     let mut params = plan.make_params(5, 4, &Key::default()).unwrap();

@@ -86,11 +86,11 @@ mod tests {
         let cut = || ErrorKind::TruncatedImage { format: "JPEG", reason: "no end".into() };
         let sample = ErrorKind::Sample { id: 3, name: "a.jpg".into(), source: cut().into() };
         let budget = ErrorKind::DoesNotFit {
-            what: "the line",
+            what: "a run of the loader",
             needed: 5_000_000_000,
             limit: 4 << 30,
-            whose: "the memory_budget",
-            setting: "memory_budget, or lower batch_size",
+            whose: "memory_budget",
+            setting: "batch_size, or raise memory_budget",
         };
         let twice = std::io::Error::other(
             "at byte 0: the sample has an image already; TarShardsBuilder::extensions says which to take",
@@ -102,7 +102,7 @@ mod tests {
             (sample, "sample 3 (a.jpg): truncated JPEG: no end"),
             (
                 budget,
-                "the line needs 5 GB but the limit is 4.29 GB (the loader's memory budget); lower the recipe's sizes or views, or --batch-size",
+                "a run of the loader needs 5 GB but the limit is 4.29 GB (the loader's memory budget); lower the recipe's sizes or views, or --batch-size",
             ),
             (
                 ErrorKind::Io { path: "x.tar".into(), source: twice },

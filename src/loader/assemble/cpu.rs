@@ -1,5 +1,5 @@
-//! The batch thread on the CPU executor: joins the chunks of each batch, and hands the batches on in order, in host memory
-//! or copied to GPU buffers (software adapters).
+//! The batch thread on the CPU executor: joins the chunks of each batch, and hands the batches on in order, in host
+//! memory or copied to GPU buffers (software adapters).
 
 use super::BatchThread;
 use super::pending::{FailureBudget, PendingBatch};
@@ -18,16 +18,16 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 struct Chunks {
     lease: Lease<HostBuffer>,
-    /// Filled ones, by the index of their first sample.
+    /// Filled chunks, by the batch index of their first sample.
     filled: BTreeMap<usize, BytesMut>,
 }
 
-/// Assembles batches until the workers are gone, the caller is, or an error ends the run.
+/// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
 pub(in crate::loader) fn run(executor: &CpuExecutor, thread: &BatchThread<'_, CpuMessage>) -> Result<()> {
     let Some(up) = &executor.copy_up else { return assemble(thread, None) };
     let mut staging = up.take_staging(thread.pipeline.batch_bytes())?;
     let result = assemble(thread, Some((up, &mut staging)));
-    // After an error a buffer may be unmapped, or half of a submission recorded: the next run makes new ones.
+    // After an error a buffer may be unmapped, or a submission half recorded: the next run makes new ones.
     result.inspect(|()| up.return_staging(staging))
 }
 
@@ -35,7 +35,7 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
     let BatchThread { pipeline, inbox, ready, .. } = thread;
     let mut batches: BTreeMap<u64, PendingBatch<Chunks>> = BTreeMap::new();
     let mut failure_budget = FailureBudget::default();
-    let clock = pipeline.stats.upload();
+    let clock = pipeline.stats.batch_thread();
     loop {
         clock.spent(Stage::Submit, 0);
         clock.look(inbox.messages.len());
@@ -93,7 +93,7 @@ fn copy(
     let bytes = host.batch().len();
     let images = (bytes / pipeline.plan().image_bytes(pipeline.size).max(1)) as u64;
     let _span = tracing::trace_span!("submit", images, bytes).entered();
-    staging.upload(slot, host.batch(), &target.output)?;
+    staging.copy_to(slot, host.batch(), &target.output)?;
     clock.spent(Stage::Submit, images);
     clock.bytes(Stage::Submit, bytes as u64);
     Ok(Some(target))

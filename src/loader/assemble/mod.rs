@@ -1,7 +1,7 @@
 //! The batch thread: assembles the workers' samples into batches, and hands these on in order.
 //!
-//! On the CPU executor (`cpu.rs`) the workers augment into host memory. On the GPU (`gpu/`) they fill staging slots, which
-//! `gpu/slots.rs` submits, and `gpu/cached.rs` submits samples that are in the GPU's cache.
+//! On the CPU executor (`cpu.rs`) the workers augment into host memory. On the GPU (`gpu/`) they fill staging slots,
+//! which `gpu/slots.rs` submits, and `gpu/cached.rs` submits samples that are in the GPU's cache.
 
 pub(super) mod cpu;
 pub(super) mod gpu;
@@ -23,11 +23,11 @@ pub(super) struct BatchThread<'a, M> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// The messages to the batch thread. However the run ends, they are received until the last worker is gone: a bounded channel
-/// without a receiver keeps its messages, and a request that stays there keeps its worker waiting for the grant.
+/// The messages to the batch thread. However the run ends, they are received until the last worker has ended: a request
+/// left in the channel would leave its worker waiting for the grant forever.
 pub(super) struct Inbox<'a, M> {
     pub(super) messages: Receiver<M>,
-    /// Holds one for each batch under way; the feeder waits while it is full.
+    /// A bounded channel with one entry for each batch under way; the feeder waits while it is full.
     pub(super) announced: Receiver<()>,
     pub(super) stop: &'a AtomicBool,
 }

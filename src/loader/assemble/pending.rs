@@ -1,4 +1,4 @@
-//! A batch under way: the samples that are finished, in whatever order the workers finish them.
+//! A batch under way: its finished samples, in the order in which the workers finish them.
 
 use crate::error::{ErrorKind, Result};
 use crate::loader::OnError;
@@ -12,7 +12,7 @@ pub(in crate::loader::assemble) struct PendingBatch<B> {
     pub(in crate::loader::assemble) start: BatchStart,
     samples: Vec<Option<Finished<()>>>,
     failures: Vec<Failure>,
-    /// Samples that are not yet augmented, or submitted to be augmented.
+    /// Samples that are not yet augmented, or not yet submitted to be augmented.
     pub(in crate::loader::assemble) remaining: usize,
     pub(in crate::loader::assemble) buffers: B,
 }
@@ -24,7 +24,7 @@ impl<B> PendingBatch<B> {
         PendingBatch { start, samples, failures: Vec::new(), remaining, buffers }
     }
 
-    /// Adds the `index`-th sample, and returns the place of its pixels.
+    /// Adds the sample with this batch index, and returns the location of its pixels.
     pub(in crate::loader::assemble) fn add<P>(&mut self, index: usize, sample: Finished<P>) -> P {
         let Finished { id, label, params, pixels } = sample;
         self.samples[index] = Some(Finished { id, label, params, pixels: () });
@@ -40,7 +40,7 @@ impl<B> PendingBatch<B> {
         pipeline.sample_elements() * self.samples.len() as u64
     }
 
-    /// The finished batch. `store` says which of the buffers hold its images.
+    /// The finished batch. `store` selects the buffer that holds its images.
     pub(in crate::loader::assemble) fn finish(
         mut self,
         pipeline: &Pipeline,
@@ -72,7 +72,7 @@ impl<B> PendingBatch<B> {
     }
 }
 
-/// Ends the run once too large a share of the samples has failed. Batches are counted in order, so that every run with the
+/// Ends the run once too large a share of the samples has failed. Batches are counted in order, so every run with the
 /// same seed ends at the same batch.
 #[derive(Debug, Default)]
 pub(in crate::loader::assemble) struct FailureBudget {
@@ -80,7 +80,7 @@ pub(in crate::loader::assemble) struct FailureBudget {
     failed: u64,
 }
 
-/// The fewest samples by which the share is judged: one bad file among the first two is not half of the data set.
+/// The fewest samples from which the share is computed: one bad file among the first two is not half of the data set.
 const MIN_SAMPLES: u64 = 100;
 
 impl FailureBudget {

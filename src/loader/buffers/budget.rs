@@ -1,19 +1,19 @@
-//! The declared memory: what a run takes, and how many output buffers there may be.
+//! The declared memory: the bytes of a run, and the largest number of output buffers.
 
 use crate::error::{ErrorKind, Result};
 
-/// Where the memory goes.
+/// The loader's memory budget, and the bytes that its parts need.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::loader) struct Budget {
     pub(in crate::loader) limit: u64,
-    /// Slots, workspace: of one run.
+    /// Bytes of one run's slots and workspace.
     fixed: u64,
     output: u64,
     outputs: usize,
 }
 
 impl Budget {
-    /// For runs with `outputs` output buffers of `output` bytes and `fixed` bytes of slots and workspace.
+    /// A budget for runs with `outputs` output buffers of `output` bytes and `fixed` bytes of slots and workspace.
     ///
     /// # Errors
     /// `ErrorKind::DoesNotFit` if not even one run fits.
@@ -23,23 +23,23 @@ impl Budget {
         Ok(budget)
     }
 
-    /// For buffers that are counted elsewhere.
+    /// A budget for buffers whose memory is counted elsewhere.
     pub(in crate::loader) fn unlimited(output: u64) -> Budget {
         Budget { limit: u64::MAX, fixed: 0, output, outputs: 0 }
     }
 
-    /// What one run takes.
+    /// Bytes of one run.
     pub(in crate::loader) fn of_a_run(&self) -> u64 {
         self.fixed.saturating_add(self.output.saturating_mul(self.outputs as u64))
     }
 
-    /// Output buffers that there may be while `runs` are under way.
+    /// The most output buffers while `runs` are under way.
     pub(in crate::loader) fn most(&self, runs: usize) -> usize {
         let rest = self.limit.saturating_sub(self.fixed.saturating_mul(runs.max(1) as u64));
         (rest / self.output.max(1)).min(1 << 20) as usize
     }
 
-    /// Whether `runs` with `base` output buffers each may be under way beside each other.
+    /// An error if the budget has no room for `runs` at once, each with `base` output buffers.
     pub(in crate::loader) fn check(&self, runs: usize, base: usize) -> Result<()> {
         let a_run = self.output.saturating_mul(base as u64).saturating_add(self.fixed);
         let needed = a_run.saturating_mul(runs as u64);
@@ -47,11 +47,11 @@ impl Budget {
             return Ok(());
         }
         let (what, setting) = if runs == 1 {
-            ("the line", "memory_budget, or lower batch_size, queue_depth, views or the output size")
+            ("a run of the loader", "batch_size, queue_depth, views or the output size, or raise memory_budget")
         } else {
-            ("one more run of the loader", "memory_budget, or end the runs that are under way first")
+            ("one more run of the loader", "batch_size or queue_depth, raise memory_budget, or end other runs first")
         };
-        Err(ErrorKind::DoesNotFit { what, needed, limit: self.limit, whose: "the memory_budget", setting }.into())
+        Err(ErrorKind::DoesNotFit { what, needed, limit: self.limit, whose: "memory_budget", setting }.into())
     }
 }
 

@@ -1,14 +1,15 @@
-//! Output buffers in host memory, split into a chunk for each job, so that workers fill them in parallel, and joined again.
+//! Output buffers in host memory. Each is split into one chunk for each job, so that workers fill it in parallel, and
+//! joined again.
 //!
-//! `bytes::BytesMut` splits one allocation into owned parts and joins neighbours without a copy: disjoint writing
+//! `bytes::BytesMut` splits one allocation into owned parts and joins neighbours without a copy: disjoint writes
 //! without a lock and without `unsafe`.
 
 use bytes::BytesMut;
 
-/// Vector loads and `bytemuck` casts want aligned batches; a cache line is enough for all of them.
+/// Vector loads and `bytemuck` casts need aligned batches; a cache line is enough for all of them.
 const ALIGNMENT: usize = 64;
 
-/// A batch's memory: the images first, then the rest.
+/// A batch's memory: the images first, then the rest of the allocation.
 #[derive(Debug)]
 pub(in crate::loader) struct HostBuffer {
     batch: BytesMut,
@@ -32,7 +33,7 @@ impl HostBuffer {
 
     /// Splits chunks of the given sizes off. `join` puts them back.
     ///
-    /// A run that was stopped within a batch has lost its chunks: the memory is then allocated again.
+    /// A run that was stopped within a batch has lost its chunks; the memory is then allocated again.
     pub(in crate::loader) fn split(&mut self, bytes: impl Iterator<Item = usize>) -> Vec<BytesMut> {
         if self.batch.len() + self.rest.len() < self.bytes {
             *self = HostBuffer::new(self.bytes);

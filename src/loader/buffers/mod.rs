@@ -1,4 +1,4 @@
-//! The memory of batches: the rings that it circulates in, host memory, and the budget.
+//! The memory of batches: rings of buffers, host memory, and the budget.
 
 mod budget;
 mod host;
@@ -10,11 +10,11 @@ pub(super) use ring::{BufferRing, Lease, ROUND, RunShare, StuckTimer};
 
 use std::sync::Arc;
 
-/// A run's shares of the rings of its executor.
+/// A run's shares of its executor's rings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunShares {
-    /// Of the batches that reach the caller.
+    /// Share of the ring of batches that reach the caller.
     pub(super) outputs: Arc<RunShare>,
-    /// Of the host memory whose content is copied to a GPU.
+    /// Share of the ring of host memory whose content is copied to a GPU.
     pub(super) host: Arc<RunShare>,
 }

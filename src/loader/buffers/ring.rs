@@ -1,10 +1,10 @@
-//! A ring of output buffers: the one way back in the pipeline.
+//! A ring of output buffers: the only way in which memory flows back through the pipeline.
 //!
-//! A buffer is in the pipeline, in the queue of ready batches, or held by the caller. Dropping the batch returns it. The ring
-//! grows only while the caller holds more than one batch, and only up to the memory budget.
+//! A buffer is in the pipeline, in the queue of ready batches, or held by the caller. Dropping the batch returns it.
+//! The ring grows only while the caller holds more than one batch, and only up to the memory budget.
 //!
-//! Concurrent runs share the ring. Each may have `base` buffers in its pipeline and no more, and the ring grows by as many for
-//! each run: a run whose batches nobody takes leaves the others their buffers.
+//! Concurrent runs share the ring. Each may have at most `base` buffers in its pipeline, and the ring grows by that
+//! number for each run: a run whose batches nobody takes leaves the other runs their buffers.
 
 use super::budget::Budget;
 use crate::error::{ErrorKind, Result};
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the caller may wait with every buffer in its own hands before that is called an error.
+/// The time for which the caller may wait while it holds every buffer, before that becomes an error.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A ring of buffers.
 #[derive(Debug)]
 pub(in crate::loader) struct BufferRing<T> {
-    /// Unbounded, so that returning a buffer never blocks; it holds `most` buffers at the most.
+    /// Unbounded, so that returning a buffer never blocks; holds at most `most` buffers.
     returns: (Sender<T>, Receiver<T>),
-    /// Buffers that exist and belong to the ring.
+    /// Buffers that belong to the ring, wherever they are.
     made: AtomicUsize,
-    /// Buffers in batches that the caller has.
+    /// Buffers in batches that the caller holds.
     held: AtomicUsize,
     /// Runs under way.
     runs: AtomicUsize,
@@ -39,9 +39,9 @@ pub(in crate::loader) const ROUND: Duration = Duration::from_millis(10);
 pub(in crate::loader) struct RunShare {
     /// Buffers that the caller does not have yet.
     in_pipeline: AtomicUsize,
-    /// The caller waits in `next`.
+    /// True while the caller waits in `next`.
     pub(in crate::loader) waiting: AtomicBool,
-    /// Gets a message when a buffer has left the pipeline: there may be room for another one.
+    /// Gets a message when a buffer has left the pipeline, because there may now be room for another one.
     left: (Sender<()>, Receiver<()>),
 }
 
@@ -94,7 +94,7 @@ impl<T> Lease<T> {
         self.share.leave_pipeline();
     }
 
-    /// Takes the buffer out of the ring for good.
+    /// Takes the buffer out of the ring.
     pub(in crate::loader) fn into_inner(mut self) -> T {
         self.ring.made.fetch_sub(1, Ordering::SeqCst);
         self.buffer.take().expect("taken once: self is consumed")
@@ -104,7 +104,7 @@ impl<T> Lease<T> {
 impl<T> Drop for Lease<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            // Both ends live in the ring, so this cannot fail.
+            // Both ends of the channel live in the ring, so sending cannot fail.
             let _ = self.ring.returns.0.send(buffer);
         }
         if self.held {
@@ -115,12 +115,12 @@ impl<T> Drop for Lease<T> {
     }
 }
 
-/// Measures for how long no buffer can come back.
+/// Measures how long no buffer has been able to come back.
 #[derive(Debug, Default)]
 pub(in crate::loader) struct StuckTimer(Option<Instant>);
 
 impl<T> BufferRing<T> {
-    /// A ring of `base` buffers for each run that may grow within `budget`.
+    /// A ring with `base` buffers for each run, which may grow within `budget`.
     pub(in crate::loader) fn new(base: usize, budget: Budget) -> Arc<Self> {
         Arc::new(BufferRing {
             returns: unbounded(),
@@ -132,21 +132,21 @@ impl<T> BufferRing<T> {
         })
     }
 
-    /// A run begins; an error if the budget has no room for it.
+    /// Begins a run; an error if the budget has no room for it.
     pub(in crate::loader) fn enter(&self) -> Result<()> {
         let runs = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
         if let Err(error) = self.budget.check(runs, self.base) {
             self.leave();
             return Err(error);
         }
-        // Buffers that the ring had grown by make room for the run's slots.
+        // Surplus buffers, from when the ring had grown, make room for the run's slots.
         while self.made.load(Ordering::SeqCst) > self.budget.most(runs) && self.returns.1.try_recv().is_ok() {
             self.made.fetch_sub(1, Ordering::SeqCst);
         }
         Ok(())
     }
 
-    /// A run has ended.
+    /// Ends a run.
     pub(in crate::loader) fn leave(&self) {
         self.runs.fetch_sub(1, Ordering::SeqCst);
     }
@@ -162,17 +162,17 @@ impl<T> BufferRing<T> {
         Lease { buffer: Some(buffer), ring: Arc::clone(self), share: Arc::clone(share), held: false }
     }
 
-    /// True if the run has all the buffers that it may have before its caller takes a batch.
+    /// True if the run has all buffers that it may have before its caller takes a batch.
     pub(in crate::loader) fn is_full(&self, share: &RunShare) -> bool {
         share.in_pipeline.load(Ordering::SeqCst) >= self.base
     }
 
-    /// Buffers that may exist now.
+    /// The most buffers that may exist now.
     fn most(&self) -> usize {
         self.budget.most(self.runs.load(Ordering::SeqCst))
     }
 
-    /// A free buffer, or a new one where the ring may grow.
+    /// A free buffer, or a new one if the ring may grow.
     pub(in crate::loader) fn try_take(
         self: &Arc<Self>,
         share: &Arc<RunShare>,
@@ -231,7 +231,7 @@ impl<T> BufferRing<T> {
         }
     }
 
-    /// An error once the caller has waited too long although the run has no buffer left and none may be made.
+    /// An error once the caller has waited too long while it holds all of the run's buffers and the ring may not grow.
     pub(in crate::loader) fn check(&self, share: &RunShare, stuck: &mut StuckTimer) -> Result<()> {
         let idle = share.waiting.load(Ordering::SeqCst) && share.in_pipeline.load(Ordering::SeqCst) == 0;
         if !idle || self.made.load(Ordering::SeqCst) < self.most() {
@@ -245,13 +245,13 @@ impl<T> BufferRing<T> {
         Err(ErrorKind::OutputsHeld { held, budget: self.budget.limit }.into())
     }
 
-    /// Buffers that come back, for whoever waits for several things at once, [`RunShare::left`] among them; never any while
-    /// the run is full.
+    /// Receives buffers that come back, for a thread that also waits for other channels, such as [`RunShare::left`];
+    /// receives nothing while the run is full.
     pub(in crate::loader) fn returns(&self, share: &RunShare) -> Receiver<T> {
         if self.is_full(share) { never() } else { self.returns.1.clone() }
     }
 
-    /// Puts back what came from `returns`, where `try_take` finds it.
+    /// Puts a buffer from `returns` back, for `try_take` to find.
     pub(in crate::loader) fn put_back(&self, buffer: T) {
         let _ = self.returns.0.send(buffer);
     }

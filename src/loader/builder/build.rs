@@ -35,7 +35,10 @@ impl DataLoaderBuilder {
             return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.queue_depth)));
         }
         if self.slot_bytes < REGION_BYTES {
-            return Err(Error::argument("slot_bytes", format!("{}; {REGION_BYTES} at least", self.slot_bytes)));
+            return Err(Error::argument(
+                "slot_bytes",
+                format!("{} is too small; {REGION_BYTES} or more work", self.slot_bytes),
+            ));
         }
         if self.decode.max_pixels == 0 {
             return Err(Error::argument("max_pixels", "0 refuses every image"));
@@ -44,13 +47,14 @@ impl DataLoaderBuilder {
             return Err(Error::argument("max_decode_bytes", "0 refuses every image"));
         }
         if self.scaled_decode && self.cache != Cache::Off {
-            let reason = "not together with scaled_decode(true): what is kept serves every crop, so it has full size";
+            let reason =
+                "does not work with scaled_decode(true), because cached pixels serve every crop and need the full size";
             return Err(Error::argument("cache", reason));
         }
         check_views(self.views)?;
         match self.on_error {
             OnError::Skip { max_share } if !(0.0..=1.0).contains(&max_share) => {
-                Err(Error::argument("on_error", format!("max_share = {max_share} is no share; 0 to 1 work")))
+                Err(Error::argument("on_error", format!("max_share = {max_share} is not a share; 0 to 1 work")))
             }
             _ => Ok(()),
         }
@@ -80,7 +84,7 @@ impl DataLoaderBuilder {
             let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
             return Err(Error::argument("transforms", reason));
         };
-        // In floats, in case u64 overflows: 2^22 pixels a side, 2^64 images.
+        // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
         let images = self.batch_size as f64 * self.views as f64;
         let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
         let batch_bytes =
@@ -134,7 +138,7 @@ impl DataLoaderBuilder {
         }
     }
 
-    /// The cache is in host memory where the CPU executor augments.
+    /// The memory of the cache: host memory if the CPU executor augments.
     fn cache_memory(&self, backend: &Backend) -> Option<CacheMemory> {
         match (self.cache, self.executor(backend)) {
             (Cache::Off, _) => None,
@@ -144,7 +148,7 @@ impl DataLoaderBuilder {
     }
 
     fn execution(&self, backend: &Backend, split: &Split, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
-        // One is filled, `queue_depth` are ready, one is with the caller.
+        // One buffer is being filled, `queue_depth` are ready, one is with the caller.
         let base = self.queue_depth + 2;
         let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
         match (backend, self.execute) {
@@ -188,7 +192,7 @@ impl DataLoaderBuilder {
         let plan = &plan;
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
         let binding = gpu.caps().max_binding_bytes;
-        // An image that the CPU executor finishes takes four floats a pixel; the views of a sample are in one slot.
+        // An image that the CPU executor finishes takes four floats a pixel; all views of a sample are in one slot.
         let a_sample =
             if self.views == 1 { a_float_image } else { self.views as u64 * a_float_image.max(REGION_BYTES) };
         let slot_bytes = self.slot_bytes.max(a_sample).next_multiple_of(256);
@@ -202,7 +206,7 @@ impl DataLoaderBuilder {
                 what: "a slot",
                 needed: slot_bytes,
                 limit: binding,
-                whose: "what a binding of this adapter holds",
+                whose: "a binding of this adapter",
                 setting,
             }
             .into());
@@ -222,8 +226,8 @@ impl DataLoaderBuilder {
     }
 }
 
-/// Allocates the memory of the first run under error scopes, before any thread: what the GPU cannot hold is an error of
-/// `build`.
+/// Allocates the memory of the first run under error scopes, before any thread starts: memory that the GPU does not
+/// have becomes an error of `build`.
 fn allocate(pipeline: &Pipeline) -> Result<()> {
     match &pipeline.execution {
         Execution::Cpu(executor) => {
@@ -239,14 +243,15 @@ fn allocate(pipeline: &Pipeline) -> Result<()> {
     Ok(())
 }
 
-/// All are made here, so that no epoch makes one. The system provides the memory when it is first written.
+/// Makes all buffers of a run at once, so that no epoch makes one. The system provides the memory when it is first
+/// written.
 fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<BufferRing<HostBuffer>> {
     let outputs = BufferRing::new(base, budget);
     (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize)));
     outputs
 }
 
-/// Whether the data set holds pixels in memory, and those of the first sample are few.
+/// True if the data set holds pixels in memory, and those of the first sample are few.
 fn is_small_in_memory(dataset: &dyn Dataset) -> bool {
     let mut buffer = Vec::new();
     let small =

@@ -14,14 +14,14 @@ pub(in crate::loader) struct DeviceCache {
     pages: Mutex<Pages>,
 }
 
-/// A cached sample, and the range of a page that its pixels are in.
+/// A cached sample, and the range of a page with its pixels.
 #[derive(Debug)]
 pub(in crate::loader) struct DeviceEntry {
     pub(in crate::loader) sample: CachedSample,
     pub(in crate::loader) range: PageRange,
 }
 
-/// The right to insert a sample, with a range of a page set aside. Dropping it gives the range back.
+/// The right to insert a sample, with a range of a page reserved for it. Dropping it returns the range.
 #[derive(Debug)]
 pub(in crate::loader) struct DeviceReservation {
     cache: Arc<DeviceCache>,
@@ -32,7 +32,8 @@ pub(in crate::loader) struct DeviceReservation {
 }
 
 impl DeviceEntry {
-    /// The pixels for the shaders of a stage: stage 0 counts words, later ones four floats.
+    /// The location of the pixels for the shaders of a stage: stage 0 counts words, later stages count units of four
+    /// floats.
     pub(in crate::loader) fn pixels_at(&self, stage: usize) -> PixelsAt {
         let CachedPixels { region, float, .. } = self.sample.pixels;
         let unit = if stage == 0 { 4 } else { 16 };
@@ -41,13 +42,13 @@ impl DeviceEntry {
 }
 
 impl DeviceCache {
-    /// For `len` samples.
+    /// A cache for `len` samples.
     pub(in crate::loader) fn new(gpu: &Gpu, len: usize, budget: u64) -> Arc<Self> {
         Arc::new(DeviceCache { table: Table::new(len), pages: Mutex::new(Pages::new(gpu, len, budget)) })
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
-        // Nothing is left half-done while the lock is held.
+        // No panic can leave the pages half changed, so a poisoned lock is used on.
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,7 +71,7 @@ impl DeviceCache {
         Some(DeviceReservation { cache: Arc::clone(self), index, sample, range, inserted: false })
     }
 
-    /// The pages, by their numbers.
+    /// The pages, in the order of their numbers.
     pub(in crate::loader) fn all_pages(&self) -> Vec<Page> {
         self.pages().all().to_vec()
     }
@@ -89,7 +90,7 @@ impl DeviceReservation {
         &self.range
     }
 
-    /// Inserts the sample once the copy of its pixels is submitted: later submissions find them.
+    /// Inserts the sample once the copy of its pixels is submitted, so that later submissions find the pixels.
     pub(in crate::loader) fn insert(mut self) {
         let entry = DeviceEntry { sample: self.sample.clone(), range: self.range.clone() };
         self.cache.table.insert(self.index, entry);

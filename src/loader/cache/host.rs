@@ -28,17 +28,17 @@ enum Data {
     Floats(Box<[f32]>),
 }
 
-/// The right to insert a sample, whose bytes are set aside. Dropping it gives them back.
+/// The right to insert a sample, with its bytes reserved. Dropping it returns them.
 #[derive(Debug)]
 pub(in crate::loader) struct HostReservation<'a> {
     cache: &'a HostCache,
     index: usize,
-    /// `None` once it is inserted.
+    /// `None` once the sample is inserted.
     sample: Option<CachedSample>,
 }
 
 impl HostEntry {
-    /// Bytes of its pixels.
+    /// Bytes of the sample's pixels.
     pub(in crate::loader) fn bytes(&self) -> u64 {
         self.sample.bytes(PIXEL)
     }
@@ -54,7 +54,7 @@ impl HostEntry {
 }
 
 impl HostCache {
-    /// For `len` samples.
+    /// A cache for `len` samples.
     pub(in crate::loader) fn new(len: usize, budget: u64) -> Self {
         HostCache { table: Table::new(len), bytes: AtomicU64::new(0), budget }
     }

@@ -1,7 +1,7 @@
 //! The samples that a loader caches between epochs, so that each is read and decoded once.
 //!
-//! A sample is stored as `plan/split.rs` says: the pixels of the source, or the result of the plan's prefix. A sample for
-//! which there is no room is streamed as if there were no cache, in the same batches.
+//! A sample is stored as `plan/split.rs` says: the pixels of the source, or the result of the plan's prefix. A sample
+//! for which there is no room is streamed as if there were no cache, in the same batches.
 
 mod device;
 mod host;
@@ -15,8 +15,8 @@ use crate::plan::route::CachedPixels;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Whether and where a loader keeps its samples once they are decoded; see
-/// [`DataLoaderBuilder::cache`](crate::DataLoaderBuilder::cache).
+/// The storage of decoded samples between epochs; [`DataLoaderBuilder::cache`](crate::DataLoaderBuilder::cache) has the
+/// details.
 ///
 /// ```
 /// use gpufeed::Cache;
@@ -31,10 +31,10 @@ pub enum Cache {
     /// Every epoch reads and decodes every sample.
     #[default]
     Off,
-    /// In host memory, up to so many bytes.
+    /// In host memory, up to this number of bytes.
     Host(u64),
-    /// In GPU memory, up to so many bytes, in buffers of up to a binding's size: batches of cached samples are dispatched
-    /// without workers. In host memory where the CPU executor augments.
+    /// In GPU memory, up to this number of bytes, in buffers of up to a binding's size: cached samples are dispatched
+    /// without workers. In host memory if the CPU executor augments.
     Device(u64),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct CachedSample {
     pub(super) label: Label,
 }
 
-/// Room for a sample in the cache, and the right to insert it. Dropping it gives the room back.
+/// Room for a sample in the cache, and the right to insert it. Dropping it returns the room.
 #[derive(Debug)]
 pub(super) enum Reservation<'a> {
     Host(HostReservation<'a>),
@@ -63,7 +63,7 @@ pub(super) enum Reservation<'a> {
 }
 
 impl CacheStore {
-    /// True if the sample is neither cached nor about to be.
+    /// True if the sample is neither cached nor reserved.
     pub(super) fn lacks(&self, index: usize) -> bool {
         match self {
             CacheStore::Off => false,
@@ -80,7 +80,7 @@ impl CacheStore {
         }
     }
 
-    /// `None` where the sample is cached or about to be, or where there is no room.
+    /// Reserves room for a sample; `None` if the sample is cached or reserved, or if there is no room.
     pub(super) fn reserve(&self, index: usize, sample: CachedSample) -> Option<Reservation<'_>> {
         match self {
             CacheStore::Off => None,
@@ -89,7 +89,7 @@ impl CacheStore {
         }
     }
 
-    /// The memory that it is in, for people, and its budget in bytes.
+    /// The memory of the cache, for people, and its budget in bytes.
     pub(super) fn memory(&self) -> (&'static str, u64) {
         match self {
             CacheStore::Off => ("nowhere", 0),
@@ -98,7 +98,7 @@ impl CacheStore {
         }
     }
 
-    /// Cached samples, and their bytes.
+    /// The number of cached samples, and their bytes.
     pub(super) fn usage(&self) -> (u64, u64) {
         match self {
             CacheStore::Off => (0, 0),
@@ -109,7 +109,7 @@ impl CacheStore {
 }
 
 impl CachedSample {
-    /// Bytes of its pixels: 16 a pixel where these are floats, else `byte_pixel`.
+    /// Bytes of the sample's pixels: 16 a pixel for floats, else `byte_pixel`.
     fn bytes(&self, byte_pixel: u64) -> u64 {
         let CachedPixels { region, float, .. } = self.pixels;
         u64::from(region.width) * u64::from(region.height) * if float { 16 } else { byte_pixel }

@@ -24,12 +24,12 @@ impl<T> Table<T> {
         self.entries.get(index)?.get().map(|entry| &**entry)
     }
 
-    /// True if the entry is neither inserted nor reserved. Another thread may reserve it in the next moment.
+    /// True if the entry is neither inserted nor reserved. Another thread may reserve it at the next moment.
     pub(super) fn lacks(&self, index: usize) -> bool {
         self.reserved.get(index).is_some_and(|reserved| !reserved.load(Relaxed))
     }
 
-    /// True for the one caller that may insert the entry; it calls `release` if it does not insert it.
+    /// True for the one caller that may insert the entry; it calls `release` if it gives up.
     pub(super) fn reserve(&self, index: usize) -> bool {
         self.reserved.get(index).is_some_and(|reserved| !reserved.swap(true, Relaxed))
     }
@@ -44,7 +44,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Entries that are inserted.
+    /// The number of inserted entries.
     pub(super) fn inserted(&self) -> u64 {
         self.inserted.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The CPU executor: the workers augment, into host memory.
+//! The CPU executor: the workers augment into host memory.
 
 use super::ExecutorBuffers;
 use crate::error::Result;
@@ -70,7 +70,7 @@ impl CpuExecutor {
         shares: &RunShares,
         stop: &AtomicBool,
     ) -> Result<Option<Lease<HostBuffer>>> {
-        // Where batches are copied up, those in host memory never reach the caller.
+        // Batches that are copied up never reach the caller in host memory.
         let share = if self.copy_up.is_some() { &shares.host } else { &shares.outputs };
         self.host.take(share, stop, || Ok(HostBuffer::new(batch_bytes as usize)))
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(in crate::loader) struct GpuExecutor {
     pub(in crate::loader) kernels: Kernels,
     pub(in crate::loader) outputs: Arc<BufferRing<Target>>,
-    /// Staging slots and working memory between runs.
+    /// Staging slots and workspace between runs.
     pub(in crate::loader) resources: (Sender<Resources>, Receiver<Resources>),
     pub(in crate::loader) slots: usize,
     pub(in crate::loader) slot_bytes: u64,
@@ -47,7 +47,7 @@ impl GpuExecutor {
         self.kernels.plan().stages().len()
     }
 
-    /// Slots and working memory of an earlier run, or new ones, for `images` images in a slot.
+    /// Slots and workspace of an earlier run, or new ones, for `images` images in a slot.
     pub(in crate::loader) fn take_resources(&self, images: usize) -> Result<Resources> {
         if let Ok(resources) = self.resources.1.try_recv() {
             return Ok(resources);

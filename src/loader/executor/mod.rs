@@ -11,12 +11,12 @@ use crate::gpu::Gpu;
 
 /// The buffers of an executor, between and during runs.
 pub(super) trait ExecutorBuffers {
-    /// The device, if there is one.
+    /// The device, if the executor uses one.
     fn gpu(&self) -> Option<&Gpu>;
-    /// A run begins; an error if there is no memory for it.
+    /// Begins a run; an error if there is no memory for it.
     fn enter(&self) -> Result<()>;
-    /// A run has ended.
+    /// Ends a run.
     fn leave(&self);
-    /// The executor, for people.
+    /// A description of the executor, for people.
     fn describe(&self) -> String;
 }

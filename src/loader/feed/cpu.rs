@@ -1,4 +1,5 @@
-//! Batches for the CPU executor: neighbouring small samples are one job, as handing them out one by one would be felt.
+//! Batches for the CPU executor. Neighbouring small samples share a job, because the cost of handing out each of them
+//! would be noticeable.
 
 use super::{Feeder, SMALL};
 use crate::error::Result;
@@ -32,7 +33,7 @@ impl Feeder<'_, CpuMessage> {
         Ok(Some(groups.into_iter().zip(chunks).map(job).collect()))
     }
 
-    /// Neighbouring positions of one job, by the index of the first.
+    /// Groups neighbouring positions into jobs, by the batch index of their first position.
     fn groups(&self, positions: Vec<Position>) -> Vec<(usize, Vec<Position>)> {
         let mut groups: Vec<(usize, Vec<Position>)> = Vec::new();
         // Every worker gets several jobs of a batch.
@@ -53,7 +54,7 @@ impl Feeder<'_, CpuMessage> {
         groups
     }
 
-    /// True if a worker takes so little time for the sample that handing it out would be felt.
+    /// True if a worker needs so little time for the sample that the cost of handing it out would be noticeable.
     fn is_small(&self, index: usize) -> bool {
         let small_in_memory = self.pipeline.small_in_memory;
         match &self.pipeline.cache {

@@ -1,4 +1,4 @@
-//! Batches for the GPU executor: each sample is a job, but for those in the GPU's cache. These take no worker: their
+//! Batches for the GPU executor: each sample is a job, except those in the GPU's cache. These need no worker: their
 //! parameters are made here, and the batch is announced with them.
 
 use super::Feeder;
@@ -16,11 +16,11 @@ use crate::transforms::Key;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Cached samples of a batch, and positions that take a worker; each with its index in the batch.
+/// Cached samples of a batch, and positions that need a worker; each with its batch index.
 type Divided = (Vec<(usize, Finished<InPage>)>, Vec<(usize, Position)>);
 
 impl Feeder<'_, GpuMessage> {
-    /// Announces a batch with its cached samples, and makes a job of each other one; `None` once the run has ended.
+    /// Announces a batch with its cached samples, and makes a job of every other sample; `None` once the run has ended.
     pub(in crate::loader) fn announce_positions(
         &mut self,
         executor: &GpuExecutor,
@@ -69,7 +69,7 @@ impl Feeder<'_, GpuMessage> {
             ahead.draw(&keys);
             for (&(index, position, entry), first) in some.iter().zip((0..).step_by(pipeline.views)) {
                 let views = first..first + pipeline.views;
-                // A panic is an operator's, as in a worker.
+                // A panic comes from an operator, as in a worker.
                 let sample =
                     catch_unwind(AssertUnwindSafe(|| in_page(pipeline, executor, entry, &keys, views.clone(), ahead)));
                 let sample = sample.map_err(|payload| {
@@ -83,7 +83,7 @@ impl Feeder<'_, GpuMessage> {
                 }
             }
         }
-        // Jobs are in the order of the batch, those of cached samples that take a worker after all among them.
+        // Jobs are in the order of the batch, including those of cached samples that need a worker after all.
         others.sort_by_key(|(index, _)| *index);
         let images = cached.len() * pipeline.views;
         self.clock.spent(Stage::Params, images as u64);
@@ -93,7 +93,7 @@ impl Feeder<'_, GpuMessage> {
     }
 }
 
-/// A sample in the GPU's cache with its programs; `None` where it takes a worker.
+/// A sample in the GPU's cache with its programs; `None` if it needs a worker.
 fn in_page(
     pipeline: &Pipeline,
     executor: &GpuExecutor,

@@ -1,6 +1,7 @@
 //! The feeder thread: announces each batch to the batch thread, and divides it into jobs for the workers.
 //!
-//! `cpu.rs` groups small samples into chunks. `gpu.rs` gives each sample a job of its own, but for those in the GPU's cache.
+//! `cpu.rs` groups small samples into chunks. `gpu.rs` gives each sample a job of its own, except those in the GPU's
+//! cache.
 
 mod cpu;
 mod gpu;
@@ -16,7 +17,7 @@ use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// The most bytes of a small sample. A larger one is a job of its own: 64 of these are a quarter of a megabyte.
+/// The most bytes of a small sample. A larger one is a job of its own: 64 small ones are a quarter of a megabyte.
 pub(super) const SMALL: u64 = 4 << 10;
 
 /// The feeder thread's view of the run.
@@ -24,8 +25,8 @@ pub(super) struct Feeder<'a, M> {
     pub(super) pipeline: &'a Pipeline,
     pub(super) shares: &'a RunShares,
     pub(super) inbox: &'a Sender<M>,
-    /// Takes one for each batch that is announced and not yet finished. Where samples are in GPU memory nothing else holds
-    /// the feeder back.
+    /// Bounded: has one entry for each announced batch that is not finished. It alone limits the feeder's lead over
+    /// batches whose samples are all in GPU memory.
     pub(super) announced: &'a Sender<()>,
     pub(super) stop: &'a AtomicBool,
     pub(super) clock: Clock<'a>,
@@ -46,8 +47,8 @@ impl<'a, M> Feeder<'a, M> {
         Feeder { pipeline, shares, inbox, announced, stop, clock, ahead, order: 0 }
     }
 
-    /// Feeds from `state` to epoch `end`, or until the run stops. `announce` announces a batch to the batch thread and divides
-    /// it into jobs; it returns `None` once the run has ended.
+    /// Feeds from `state` to epoch `end`, or until the run stops. `announce` announces a batch to the batch thread and
+    /// divides it into jobs; it returns `None` once the run has ended.
     pub(super) fn run<J>(
         mut self,
         (state, end): (State, u64),
@@ -79,7 +80,7 @@ impl<'a, M> Feeder<'a, M> {
         Ok(())
     }
 
-    /// Sends a message to the batch thread; `false` if it is gone.
+    /// Sends a message to the batch thread; `false` if that thread has ended.
     fn send(&self, message: M) -> bool {
         self.clock.blocked(|| self.inbox.send(message).is_ok())
     }

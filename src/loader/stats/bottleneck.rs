@@ -1,26 +1,26 @@
-//! Which resource limits the line, and what a change would bring.
+//! The resource that limits the pipeline, and the gain that a change is predicted to bring.
 //!
 //! The operational law: a resource that is in use for a share U of the time could do 1 / U of the present rate, and the
-//! line goes as fast as the least of them. So the one in use all the time limits. The queues must agree: full in front
-//! of it, empty behind it. Where nothing is in use all the time, or the queues say otherwise, the answer is
-//! "unexplained". The method follows Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
+//! pipeline runs at the rate of its slowest resource. So the resource that is in use all the time is the limit. The
+//! queues must agree: full before it, empty after it. If no resource is in use all the time, or the queues disagree,
+//! the answer is "unexplained". The method follows Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
 
 use super::{GpuClock, Stage, Stats};
 use std::fmt;
 use std::time::Duration;
 
-/// A rate within this share of a resource's capacity is limited by it.
+/// A rate within this share of a resource's capacity is limited by that resource.
 const SATURATED: f64 = 0.9;
 /// A queue that is fuller than this is full.
 const FULL: f64 = 0.8;
 /// A queue that is emptier than this is empty.
 const EMPTY: f64 = 0.2;
-/// A line that waits less than this share of the time for the GPU finds it idle.
+/// A pipeline that waits less than this share of the time for the GPU finds the GPU idle.
 const NOTICED: f64 = 0.1;
-/// The system counts idle time in hundredths of a second: for a shorter time the share is too inexact.
+/// The system counts idle time in hundredths of a second: over a shorter time the share is too inexact.
 const COUNTED: Duration = Duration::from_millis(200);
 
-/// What a line can be limited by.
+/// A resource that can limit a pipeline.
 ///
 /// ```
 /// assert_eq!(gpufeed::Resource::Consumer.to_string(), "the consumer");
@@ -28,11 +28,11 @@ const COUNTED: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Resource {
-    /// Waiting for samples: the disk, the network, or a data set that takes its time.
+    /// Waiting for samples: the disk, the network, or a data set that takes time to return them.
     Disk,
-    /// The cores, or the workers that may use them: decoding, and augmenting where the CPU does it.
+    /// The cores, or the workers that may use them: decoding, and augmenting on the CPU executor.
     Cpu,
-    /// The one thread that fills and submits slots, or copies batches up.
+    /// The batch thread, which fills and submits slots, or copies batches to the GPU.
     Upload,
     /// The GPU's passes.
     Gpu,
@@ -52,7 +52,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What [`Stats::bottleneck`] found; prints itself as one sentence.
+/// The result of [`Stats::bottleneck`]; prints itself as one sentence.
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -66,17 +66,17 @@ impl fmt::Display for Resource {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bottleneck {
-    /// The resource that limits; `None` where the signs disagree, or nothing has run.
+    /// The resource that limits; `None` if the numbers disagree, or nothing has run.
     pub resource: Option<Resource>,
-    /// What it was seen by, or why there is no answer.
+    /// The evidence for the resource, or the reason for which there is no answer.
     pub reason: String,
-    /// Of each resource, the share of its capacity in use; a resource could do 1 / share of the present rate.
+    /// The share of each resource's capacity that is in use, 0 to 1; a resource could do 1 / share of the present rate.
     pub utilisation: Vec<(Resource, f64)>,
-    /// The single change that would bring most, as far as these numbers tell.
+    /// The single change with the largest predicted gain, if one is predicted to gain more than 2 %.
     pub change: Option<Change>,
 }
 
-/// A change, and what it is predicted to bring.
+/// A change, and its predicted gain.
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -88,9 +88,9 @@ pub struct Bottleneck {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Change {
-    /// What to change.
+    /// The change, in words.
     pub what: String,
-    /// Relative: 0.94 is 94 % more images a second.
+    /// The relative gain: 0.94 is 94 % more images a second.
     pub gain: f64,
 }
 
@@ -107,20 +107,20 @@ impl fmt::Display for Bottleneck {
     }
 }
 
-/// The line's numbers as shares of the time it ran.
+/// The statistics as shares of the time during which runs were under way.
 struct Shares {
     seconds: f64,
     workers: f64,
     cores: f64,
-    /// Of the workers' time: waiting for samples, and all their work together.
+    /// Shares of the workers' time: waiting for samples, and all work (waiting for samples included).
     waiting: f64,
     working: f64,
     blocked: f64,
-    /// Of one core.
+    /// CPU time of the process, in cores.
     cpu: f64,
-    /// Cores that no process uses.
+    /// Idle cores: no process uses them.
     idle: f64,
-    /// Cores that this process uses or can have.
+    /// Cores that this process uses or could use.
     usable: f64,
     upload: f64,
     gpu: f64,
@@ -138,12 +138,12 @@ impl Shares {
         let pool = stats.pool("workers");
         let submitting = share(stats.pool("upload").busy);
         let waited = share(stats.gpu.waited);
-        // A GPU that is waited for works all the time that the line does not spend on finding work for it.
+        // A GPU that makes the pipeline wait works all the time, except while the pipeline prepares work for it.
         let by_waits = if waited >= NOTICED { waited + submitting } else { waited };
         let (gpu, upload, by_timestamps) = match stats.gpu.clock {
             GpuClock::Timestamps => {
                 let by_clock = share(stats.gpu.busy);
-                // Timestamps know passes alone: what the line waits for beside them is the copy of its slots.
+                // Timestamps measure passes alone: the rest of the wait is for the copies of slots.
                 if by_clock < 0.5 * by_waits {
                     (by_clock, submitting.max(by_waits), true)
                 } else {
@@ -154,8 +154,8 @@ impl Shares {
         };
         let consumer = (1.0 - stats.data_stall()).max(0.0);
         let mut cpu = share(stats.cpu);
-        // A thread that waits for a queue spins before it sleeps, which is no work. Where nobody else is at work, the line's
-        // own times say how much there is.
+        // A thread that waits for a queue spins before it sleeps, which is CPU time without work. If neither GPU nor
+        // caller is at work, the busy times of the threads bound it.
         if stats.gpu.clock == GpuClock::None && consumer < NOTICED {
             cpu = cpu.min(stats.pools.iter().map(|pool| share(pool.busy)).sum());
         }
@@ -163,11 +163,11 @@ impl Shares {
         let (waiting, working) = (share(waits_of_reading(stats)) / workers, share(pool.busy) / workers);
         let mut idle = (cores - cpu).max(0.0);
         if let Some(time) = stats.idle.filter(|_| stats.watched >= COUNTED) {
-            // Those that this process spins on are its own.
+            // Cores on which this process spins are available to it.
             let spinning = share(stats.cpu) - cpu;
             idle = idle.min(time.as_secs_f64() / stats.watched.as_secs_f64() + spinning);
         }
-        // Who waits for samples needs a core for moments, and gets it from whoever is there.
+        // A thread that waits for samples needs a core only for moments, which it gets even if all cores are busy.
         let usable = if waiting > 0.5 * working { cores } else { cpu + idle };
         Shares {
             seconds,
@@ -188,7 +188,7 @@ impl Shares {
         }
     }
 
-    /// The share of its capacity that each resource has in use.
+    /// The share of each resource's capacity that is in use.
     fn utilisation(&self) -> Vec<(Resource, f64)> {
         vec![
             (Resource::Disk, self.waiting),
@@ -199,19 +199,48 @@ impl Shares {
         ]
     }
 
-    /// How many times the present rate there would be with so many workers, whose work takes so much of what it takes now.
+    /// The predicted rate, relative to the present one, with `workers` workers whose work takes `work` times as long.
     fn rate(&self, workers: f64, work: f64) -> f64 {
         let others = [self.upload, self.gpu, self.consumer].map(|share| 1.0 / share.max(1e-6));
-        // Workers wait for samples beside each other, but compute only on cores.
+        // Workers wait for samples at the same time, but compute only on cores.
         let cpu = self.usable / self.cpu.max(1e-6);
-        // What a saturated pool still waits for at its borders, it will wait for again.
+        // A saturated pool still waits now and then; it will wait as much with other numbers of workers.
         let working = if self.working >= SATURATED { 1.0 } else { self.working };
         let pool = workers / (self.workers * working * work).max(1e-6);
         others.into_iter().fold(cpu.min(pool), f64::min)
     }
+
+    /// The relative rate that the other resources would allow, and the one of them that would limit.
+    fn rate_without(&self, own: Resource) -> (f64, Resource) {
+        let others = self.utilisation().into_iter().filter(|(other, _)| *other != own);
+        let (next, share) = others.fold((Resource::Consumer, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+        (1.0 / share.max(0.01), next)
+    }
+
+    fn disk_limits(&self) -> (String, Option<Change>) {
+        let reason = format!(
+            "{} spent {} of the time waiting for samples",
+            plural(self.workers, "worker"),
+            percent(self.waiting)
+        );
+        let one_more = self.rate(self.workers + 1.0, 1.0);
+        // A setting is better advice than a purchase, as long as there is a core for it.
+        if self.usable - self.cpu >= 0.5 && one_more > 1.02 {
+            (reason, change(format!("workers({:.0}), whose waits overlap", self.workers + 1.0), one_more))
+        } else {
+            let cached = self.rate(self.workers, 1.0 - self.waiting / self.working.max(1e-9));
+            (reason, change("samples that are there at once (page cache, a faster disk)".to_owned(), cached))
+        }
+    }
 }
 
-/// The time that reading takes off the core, beyond what every stage takes because there are more threads than cores.
+/// A change to the relative rate `rate`, if it gains more than 2 %.
+fn change(what: String, rate: f64) -> Option<Change> {
+    Some(Change { what, gain: rate - 1.0 }).filter(|change| change.gain > 0.02)
+}
+
+/// The time that reading spends off the core, beyond the stretch that all stages have if there are more threads than
+/// cores.
 fn waits_of_reading(stats: &Stats) -> Duration {
     let stretched = |stages: &[Stage]| {
         let (mut busy, mut cpu) = (0.0, 0.0);
@@ -223,7 +252,7 @@ fn waits_of_reading(stats: &Stats) -> Duration {
     };
     let read = stats.stage(Stage::Read);
     if read.cpu.is_none() {
-        // No image of this while was sampled: what the workers do off the core is taken for reading.
+        // No image of this period was sampled: all time that the workers spend off the core counts as reading.
         return stats.pool("workers").busy.saturating_sub(stats.cpu).min(read.busy);
     }
     let on_core = read.cpu.unwrap_or(read.busy).mul_f64(stretched(&[Stage::Decode, Stage::Augment, Stage::Copy]));
@@ -239,9 +268,9 @@ fn plural(number: f64, what: &str) -> String {
 }
 
 impl Stats {
-    /// Which resource limits the line, how far the others are from it, and the single change that would bring most.
+    /// Finds the resource that limits the pipeline, the shares of the others, and the change that would gain most.
     ///
-    /// Look at a second or more of steady work: `loader.stats().since(&earlier)` leaves the start of a run out.
+    /// Use it on a second or more of steady work: `loader.stats().since(&earlier)` leaves out the start of a run.
     pub fn bottleneck(&self) -> Bottleneck {
         let shares = Shares::new(self);
         let utilisation = shares.utilisation();
@@ -250,7 +279,7 @@ impl Stats {
         if self.images == 0 || shares.seconds < 1e-6 {
             return unexplained("nothing has run yet".to_owned());
         }
-        // Workers wait for samples and compute in turn: neither alone fills their time.
+        // Workers wait for samples and compute in turn, so neither alone fills their time.
         let pool = shares.working.max(shares.cpu / shares.cores).min(1.0);
         let pooled = if shares.waiting > 0.5 * shares.working { Resource::Disk } else { Resource::Cpu };
         let candidates = [
@@ -259,7 +288,7 @@ impl Stats {
             (Resource::Upload, shares.upload),
             (pooled, pool),
         ];
-        // A full resource blocks what is in front of it, so of two that are full the later one limits.
+        // A full resource blocks the ones before it, so of two that are full the later one limits.
         let largest = candidates.iter().map(|(_, share)| *share).fold(0.0, f64::max);
         let Some((resource, share)) = candidates.into_iter().find(|(_, share)| *share >= SATURATED.max(largest - 0.05))
         else {
@@ -270,32 +299,33 @@ impl Stats {
         if let Err(reason) = self.queues_agree(resource, &shares) {
             return unexplained(format!("{resource} is in use {} of the time, but {reason}", percent(share)));
         }
-        let (reason, change) = self.found(resource, &shares);
+        let (reason, change) = self.explain_limit(resource, &shares);
         Bottleneck { resource: Some(resource), reason, utilisation, change }
     }
 
-    /// What another number of workers is predicted to bring: 0.94 is 94 % more images a second. `None` where the line is
+    /// The predicted gain of another number of workers: 0.94 is 94 % more images a second. `None` if the bottleneck is
     /// unexplained.
     ///
-    /// It counts on every core doing what one does now, and on no core that other processes keep busy (as far as
-    /// [`idle`](Self::idle) tells); see [`gain_of_workers_at`](Self::gain_of_workers_at).
+    /// The prediction assumes that every core does as much as one does now, and counts only cores that other processes
+    /// leave idle (as far as [`idle`](Self::idle) tells). [`gain_of_workers_at`](Self::gain_of_workers_at) predicts for
+    /// slower cores.
     pub fn gain_of_workers(&self, workers: usize) -> Option<f64> {
         self.gain_of_workers_at(workers, 1.0)
     }
 
-    /// The same where a core does `core_speed` of what it does now when so many are at work: virtual cores that share a
-    /// real one, clocks that fall, memory that is shared. `gpufeed bench` measures it: 0.85 to 1 on the machine of
-    /// `benches/LOG.md`.
+    /// The predicted gain of another number of workers, if a core then does `core_speed` times as much as now: virtual
+    /// cores share a real one, clocks fall, memory is shared. `gpufeed bench` measures `core_speed`: 0.85 to 1 on the
+    /// machine of `benches/LOG.md`.
     pub fn gain_of_workers_at(&self, workers: usize, core_speed: f64) -> Option<f64> {
         self.bottleneck().resource?;
         let shares = Shares::new(self);
         let of_work = shares.waiting / shares.working.max(1e-9);
-        // Waits for samples are not the cores'.
+        // Waits for samples do not depend on the speed of a core.
         let work = of_work + (1.0 - of_work) / core_speed.max(1e-6);
         Some(Shares { usable: shares.usable * core_speed, ..shares }.rate(workers as f64, work) - 1.0)
     }
 
-    /// Full queues in front of what limits, empty ones behind it.
+    /// An error unless the queues before the limiting resource are full and those after it are empty.
     fn queues_agree(&self, resource: Resource, shares: &Shares) -> Result<(), String> {
         let ready = || format!("batches wait for the caller (the queue is {} full)", percent(shares.ready));
         match resource {
@@ -305,7 +335,7 @@ impl Stats {
             Resource::Consumer => Ok(()),
             _ if shares.ready > EMPTY => Err(ready()),
             Resource::Upload | Resource::Gpu if shares.blocked < EMPTY && shares.cpu < SATURATED * shares.cores => {
-                // Behind the CPU executor the workers run out of memory to fill instead.
+                // On the CPU executor the workers run out of memory to fill instead of being blocked.
                 let starved = self.pool("workers").starved.as_secs_f64() / (shares.seconds * shares.workers);
                 if starved < EMPTY { Err("the workers in front of it do not wait".to_owned()) } else { Ok(()) }
             }
@@ -316,84 +346,56 @@ impl Stats {
         }
     }
 
-    fn found(&self, resource: Resource, shares: &Shares) -> (String, Option<Change>) {
-        let Shares { workers, cores, .. } = *shares;
-        let change =
-            |what: String, rate: f64| Some(Change { what, gain: rate - 1.0 }).filter(|change| change.gain > 0.02);
-        let one_more = shares.rate(workers + 1.0, 1.0);
-        let unbounded = |own: Resource| {
-            let others = shares.utilisation().into_iter().filter(|(other, _)| *other != own);
-            let (next, share) = others.fold((Resource::Consumer, 0.0), |a, b| if b.1 > a.1 { b } else { a });
-            (1.0 / share.max(0.01), next)
-        };
+    /// The evidence that `resource` limits, and the change that would gain most.
+    fn explain_limit(&self, resource: Resource, shares: &Shares) -> (String, Option<Change>) {
         match resource {
-            Resource::Disk => {
-                let cached = shares.rate(workers, 1.0 - shares.waiting / shares.working.max(1e-9));
-                let reason = format!(
-                    "{} spent {} of the time waiting for samples",
-                    plural(workers, "worker"),
-                    percent(shares.waiting)
-                );
-                // A setting before a purchase, as long as there is a core for it.
-                if shares.usable - shares.cpu >= 0.5 && one_more > 1.02 {
-                    (reason, change(format!("workers({:.0}), whose waits overlap", workers + 1.0), one_more))
-                } else {
-                    (reason, change("samples that are there at once (page cache, a faster disk)".to_owned(), cached))
-                }
-            }
-            Resource::Cpu => {
-                let decode = self.stage(Stage::Decode).busy.as_secs_f64();
-                let augment = self.stage(Stage::Augment).busy.as_secs_f64();
-                let what = if augment > decode { "augmenting" } else { "decoding" };
-                let of_work = decode.max(augment) / self.pool("workers").busy.as_secs_f64().max(1e-9);
-                let busy = format!("{} busy {}", plural(workers, "worker"), percent(shares.working));
-                let taken = (cores - shares.cpu - shares.idle).max(0.0);
-                let taken = if taken < 0.05 { String::new() } else { format!(", {taken:.1} busy otherwise") };
-                let reason = format!(
-                    "{busy}, {} of that {what}, {:.1} of {} idle{taken}",
-                    percent(of_work),
-                    shares.idle,
-                    plural(cores, "core")
-                );
-                if shares.idle >= 0.5 && one_more > 1.02 {
-                    (reason, change(format!("workers({:.0})", workers + 1.0), one_more))
-                } else {
-                    let more = Shares { usable: shares.usable + 1.0, ..*shares };
-                    (reason, change("one more core and worker".to_owned(), more.rate(workers + 1.0, 1.0)))
-                }
-            }
+            Resource::Disk => shares.disk_limits(),
+            Resource::Cpu => self.cpu_limits(shares),
             Resource::Upload => {
-                let (rate, next) = unbounded(resource);
+                let (rate, next) = shares.rate_without(resource);
                 let reason = format!("it is in use {} of the time", percent(shares.upload));
-                (
-                    reason,
-                    change(
-                        format!("fewer bytes (DType::F16 or U8, smaller regions), until {next} limits, at most"),
-                        rate,
-                    ),
-                )
+                let what = format!("fewer bytes (DType::F16 or U8, smaller regions), until {next} limits, at most");
+                (reason, change(what, rate))
             }
             Resource::Gpu => {
-                let (rate, next) = unbounded(resource);
-                let clock = if shares.by_timestamps { "by its timestamps" } else { "by the line's waits" };
+                let (rate, next) = shares.rate_without(resource);
+                let clock = if shares.by_timestamps { "by its timestamps" } else { "by the pipeline's waits" };
                 let reason = format!("it is busy {} of the time, {clock}", percent(shares.gpu));
-                (
-                    reason,
-                    change(
-                        format!("fewer steps, a smaller output or a faster GPU, until {next} limits, at most"),
-                        rate,
-                    ),
-                )
+                let what = format!("fewer steps, a smaller output or a faster GPU, until {next} limits, at most");
+                (reason, change(what, rate))
             }
             Resource::Consumer => {
-                let (rate, _) = unbounded(resource);
+                let (rate, _) = shares.rate_without(resource);
                 let could = rate * self.images_per_second();
                 let reason = format!(
-                    "it waits for batches only {} of the time; the line could give {could:.0} images/s",
+                    "it waits for batches only {} of the time; the pipeline could deliver {could:.0} images/s",
                     percent(self.data_stall())
                 );
                 (reason, None)
             }
+        }
+    }
+
+    fn cpu_limits(&self, shares: &Shares) -> (String, Option<Change>) {
+        let decode = self.stage(Stage::Decode).busy.as_secs_f64();
+        let augment = self.stage(Stage::Augment).busy.as_secs_f64();
+        let what = if augment > decode { "augmenting" } else { "decoding" };
+        let of_work = decode.max(augment) / self.pool("workers").busy.as_secs_f64().max(1e-9);
+        let busy = format!("{} busy {}", plural(shares.workers, "worker"), percent(shares.working));
+        let taken = (shares.cores - shares.cpu - shares.idle).max(0.0);
+        let taken = if taken < 0.05 { String::new() } else { format!(", {taken:.1} busy otherwise") };
+        let reason = format!(
+            "{busy}, {} of that {what}, {:.1} of {} idle{taken}",
+            percent(of_work),
+            shares.idle,
+            plural(shares.cores, "core")
+        );
+        let one_more = shares.rate(shares.workers + 1.0, 1.0);
+        if shares.idle >= 0.5 && one_more > 1.02 {
+            (reason, change(format!("workers({:.0})", shares.workers + 1.0), one_more))
+        } else {
+            let more = Shares { usable: shares.usable + 1.0, ..*shares };
+            (reason, change("one more core and worker".to_owned(), more.rate(shares.workers + 1.0, 1.0)))
         }
     }
 }

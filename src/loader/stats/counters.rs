@@ -1,4 +1,4 @@
-//! The counters of a loader, always on: a lane for each thread, and what they sum up to.
+//! The counters of a loader, always on: a lane for each thread, and their sums.
 
 use super::idle::idle;
 use super::lane::{Clock, Delays, Lane};
@@ -11,12 +11,12 @@ use crate::gpu::timing::Times;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// See the module.
+/// The counters of a loader, shared by all its runs.
 #[derive(Debug)]
 pub(in crate::loader) struct Counters {
     workers: Box<[Lane]>,
     feed: Lane,
-    upload: Lane,
+    batch_thread: Lane,
     consumer: Lane,
     delays: Delays,
     images: AtomicU64,
@@ -28,28 +28,28 @@ pub(in crate::loader) struct Counters {
     cache_hits: AtomicU64,
     latency: Histogram,
     running: Running,
-    /// When the loader was built, and how long the cores had been idle by then.
+    /// The time at which the loader was built, and the idle time of the cores until then.
     start: (Instant, Option<Duration>),
     pub(in crate::loader) gpu: Times,
 }
 
-/// How many jobs and batches the queues of a run hold.
+/// The capacities of a run's queues of jobs and batches.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::loader) struct Capacities {
     pub(in crate::loader) jobs: usize,
     pub(in crate::loader) inbox: usize,
     pub(in crate::loader) ready: usize,
-    /// Batches between their announcement and the queue of ready ones.
+    /// Announced batches that are not yet in the queue of ready ones.
     pub(in crate::loader) announced: usize,
 }
 
 impl Counters {
-    /// For runs of so many workers.
+    /// Counters for runs of `workers` workers.
     pub(in crate::loader) fn new(workers: usize) -> Self {
         Counters {
             workers: (0..workers).map(|_| Lane::default()).collect(),
             feed: Lane::default(),
-            upload: Lane::default(),
+            batch_thread: Lane::default(),
             consumer: Lane::default(),
             delays: Delays::default(),
             images: AtomicU64::new(0),
@@ -74,15 +74,15 @@ impl Counters {
         Clock::new(&self.feed, &self.delays)
     }
 
-    pub(in crate::loader) fn upload(&self) -> Clock<'_> {
-        Clock::new(&self.upload, &self.delays)
+    pub(in crate::loader) fn batch_thread(&self) -> Clock<'_> {
+        Clock::new(&self.batch_thread, &self.delays)
     }
 
     pub(in crate::loader) fn consumer(&self) -> &Lane {
         &self.consumer
     }
 
-    /// The caller is gone for longer, by so many images.
+    /// Delays the consumer, by its delay for `images` images.
     pub(in crate::loader) fn delay_consumer(&self, images: usize) {
         self.delays.pass(Stage::Consume, images as u64);
     }
@@ -91,12 +91,12 @@ impl Counters {
         self.delays.set(stage, time);
     }
 
-    /// A sample is finished, with so many outputs.
+    /// Counts a finished sample of `views` images.
     pub(in crate::loader) fn images(&self, views: usize) {
         self.images.fetch_add(views as u64, Relaxed);
     }
 
-    /// A batch is ready, so long after it was announced.
+    /// Counts a batch that became ready `time` after it was announced.
     pub(in crate::loader) fn ready(&self, time: Duration) {
         self.latency.add(time);
     }
@@ -136,8 +136,8 @@ impl Counters {
     }
 
     pub(in crate::loader) fn read(&self, capacities: Capacities) -> Stats {
-        // The feeder draws for samples that lie in GPU memory.
-        let lanes = || self.workers.iter().chain([&self.feed, &self.upload, &self.consumer]);
+        // The feeder makes the parameters of samples that are in GPU memory.
+        let lanes = || self.workers.iter().chain([&self.feed, &self.batch_thread, &self.consumer]);
         let stages: Vec<StageStats> = Stage::ALL.map(|stage| stage_stats(stage, lanes())).into();
         let (running, cpu) = self.running.read();
         let bytes = |stage: Stage| stages[stage as usize].bytes;
@@ -161,17 +161,17 @@ impl Counters {
             pools: vec![
                 pool("feed", &[&self.feed]),
                 pool("workers", &self.workers.iter().collect::<Vec<_>>()),
-                pool("upload", &[&self.upload]),
-                // Its own time between two batches is work, as far as the line can tell.
+                pool("upload", &[&self.batch_thread]),
+                // The caller's time between two batches counts as work.
                 pool("consumer", &[&self.consumer]),
             ],
             queues: vec![
                 queue("jobs", capacities.jobs, self.workers.iter()),
-                queue("inbox", capacities.inbox, [&self.upload]),
+                queue("inbox", capacities.inbox, [&self.batch_thread]),
                 queue("ready", capacities.ready, [&self.consumer]),
             ],
             latency: self.latency.read(),
-            gpu: GpuTime::new(&self.gpu, self.upload.waits().for_gpu),
+            gpu: GpuTime::new(&self.gpu, self.batch_thread.waits().for_gpu),
             stages,
         }
     }
@@ -182,7 +182,7 @@ fn stage_stats<'a>(stage: Stage, lanes: impl Iterator<Item = &'a Lane>) -> Stage
     for lane in lanes {
         let counts = &lane.stages[stage as usize];
         let busy = counts.busy.load(Relaxed);
-        // Images that were not divided are taken to be like those that were, what lies between them included.
+        // Images that were not divided count as similar to divided ones, including the time between images.
         let divided =
             lane.other.load(Relaxed) + lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
         let share = busy as f64 / divided.max(1) as f64;

@@ -1,11 +1,13 @@
-//! How long the machine's cores had nothing to do. A core that another process keeps busy is not one that waits for this one.
+//! The idle time of the machine's cores. It tells cores that other processes use from cores that this process could
+//! use.
 
 use std::time::Duration;
 
 /// Linux counts in hundredths of a second, whatever the kernel's own clock.
 const TICK_MS: u64 = 10;
 
-/// Since the machine started, summed up over its cores; waits for disks are among it. `None` where the system does not say.
+/// The idle time since the machine started, summed over its cores, waits for disks included. `None` if the system does
+/// not count it.
 pub(super) fn idle() -> Option<Duration> {
     if cfg!(target_os = "linux") { idle_of(&std::fs::read_to_string("/proc/stat").ok()?) } else { None }
 }

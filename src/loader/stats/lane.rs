@@ -1,8 +1,8 @@
-//! What one thread of the line counts, and the clock that it counts with.
+//! The counters of one thread, and the clock that fills them.
 //!
-//! Every thread writes to a lane of its own, on cache lines of its own, and reads the clock once where one section ends
-//! and the next begins: 46 ns a section on the machine of `benches/LOG.md`. Images so small that this would be felt are
-//! divided into stages one in eight; the other seven are timed as a whole.
+//! Every thread writes to its own lane, on cache lines of its own, and reads the clock once where one section ends and
+//! the next begins: 46 ns a section on the machine of `benches/LOG.md`. That would be noticeable for very small images,
+//! so one in eight of them is divided into stages; the other seven are timed as a whole.
 
 use super::stage::{STAGES, Stage};
 use cpu_time::ThreadTime;
@@ -12,25 +12,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Of so many images (of short ones, eight times as many) one is measured on the thread's own CPU clock too, which takes a
-/// system call.
+/// One image in this number (of short ones, in eight times this number) is also measured on the thread's own CPU clock,
+/// which takes a system call.
 const SAMPLED: u32 = 32;
-/// Of so many short images one is divided into stages: five clock readings are 1 % of 14 µs.
+/// One short image in this number is divided into stages: five clock readings are 1 % of 14 µs.
 pub(super) const DIVIDED: u32 = 8;
-/// A shorter image is a short one.
+/// An image that takes less time is a short one.
 pub(super) const SHORT: Duration = Duration::from_micros(50);
 
-/// The counters of a thread; runs beside each other share them.
+/// The counters of a thread; concurrent runs share them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(in crate::loader) struct Lane {
     pub(super) stages: [Counts; STAGES],
-    /// At work on images that were not divided into stages.
+    /// Time at work on images that were not divided into stages.
     pub(super) undivided: AtomicU64,
-    /// At work on what is no stage.
+    /// Time at work outside any stage.
     pub(super) other: AtomicU64,
     waits: Mutex<Waits>,
-    /// How often the queue that it takes from was looked at, and what was in it, summed.
+    /// The number of times that the thread looked at the queue that it receives from, and the sum of the lengths that
+    /// it found.
     pub(super) looks: AtomicU64,
     pub(super) found: AtomicU64,
 }
@@ -43,15 +44,15 @@ enum Wait {
     Gpu,
 }
 
-/// The time that a thread has waited. Behind a lock instead of atomics: otherwise a reader could count a wait that is just
-/// ending twice, or miss it. The lock costs 20 ns, only where a thread waits anyway.
+/// The time that a thread has waited. It needs a lock: with atomics a reader could count a wait twice or miss it at
+/// the moment when it ends. The lock costs 20 ns, only when a thread waits anyway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
     pub(super) starved: Duration,
     pub(super) blocked: Duration,
-    /// The part of `blocked` that it waited for the GPU.
+    /// The part of `blocked` in which it waited for the GPU.
     pub(super) for_gpu: Duration,
-    /// Waits that have not ended, and when they began.
+    /// Waits that have not ended, and the times at which they began.
     under_way: Vec<(Wait, Instant)>,
 }
 
@@ -68,7 +69,7 @@ impl Waits {
     }
 }
 
-/// Of one stage.
+/// The counters of one stage.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) items: AtomicU64,
@@ -101,8 +102,8 @@ impl Lane {
         change(&mut self.waits.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Until now: a wait that has not ended counts as far as it has come. Without that a wait of a second would belong, as a
-    /// whole, to the tenth of a second in which it ends.
+    /// The waits until now, including the elapsed part of a wait that has not ended. Otherwise all of a wait of one
+    /// second would count for the tenth of a second in which it ends.
     pub(super) fn waits(&self) -> Waits {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (wait, began) in std::mem::take(&mut waits.under_way) {
@@ -111,14 +112,14 @@ impl Lane {
         waits
     }
 
-    /// What was in the queue that this thread takes from.
+    /// Counts a look at the queue that this thread receives from, which had `found` entries.
     pub(in crate::loader) fn look(&self, found: usize) {
         self.looks.fetch_add(1, Relaxed);
         self.found.fetch_add(found as u64, Relaxed);
     }
 }
 
-/// Times added on purpose, for every image of a stage.
+/// Delays that [`DataLoader::delay`](crate::DataLoader::delay) adds, for every image of a stage.
 #[derive(Debug, Default)]
 pub(super) struct Delays([AtomicU64; STAGES]);
 
@@ -127,7 +128,7 @@ impl Delays {
         self.0[stage as usize].store(nanoseconds(time), Relaxed);
     }
 
-    /// A disk and a consumer leave their core to others while they take their time; the rest is work.
+    /// Reading and the consumer sleep, as a disk and a caller leave the core to others; the other stages compute.
     pub(super) fn pass(&self, stage: Stage, items: u64) {
         let time = Duration::from_nanos(self.0[stage as usize].load(Relaxed).saturating_mul(items));
         if time.is_zero() {
@@ -151,9 +152,9 @@ pub(in crate::loader) struct Clock<'a> {
     last: Cell<Instant>,
     stage: Cell<Stage>,
     items: Cell<u32>,
-    /// Whether the present image is divided into stages.
+    /// True if the present image is divided into stages.
     divided: Cell<bool>,
-    /// What the last divided image took.
+    /// The time that the last divided image took.
     pub(super) image: Cell<Duration>,
     /// The thread's CPU time when the last section ended, for a sampled image.
     cpu: Cell<Option<ThreadTime>>,
@@ -168,7 +169,7 @@ impl<'a> Clock<'a> {
             stage: Cell::new(Stage::Read),
             items: Cell::new(0),
             divided: Cell::new(true),
-            // Long, until one is known.
+            // The first image counts as long.
             image: Cell::new(SHORT),
             cpu: Cell::new(None),
         }
@@ -179,12 +180,12 @@ impl<'a> Clock<'a> {
         now.duration_since(self.last.replace(now))
     }
 
-    /// A new image.
+    /// Begins a new image.
     pub(in crate::loader) fn item(&self) {
         let number = self.items.replace(self.items.get().wrapping_add(1));
         let long = self.image.get() >= SHORT;
         if long || number.is_multiple_of(DIVIDED) {
-            // What lies between two images: handing one on may wake another thread.
+            // The time between two images is outside any stage: handing an image on may wake another thread.
             if self.divided.replace(true) {
                 self.other()
             } else {
@@ -198,24 +199,24 @@ impl<'a> Clock<'a> {
         self.cpu.set(if sampled { ThreadTime::try_now().ok() } else { None });
     }
 
-    /// What has passed since the last section was work on images that are not divided.
+    /// Counts the time since the last section as work on undivided images.
     fn undivided(&self) {
         self.lane.undivided.fetch_add(nanoseconds(self.lap()), Relaxed);
     }
 
-    /// Before a wait: ends what is not divided.
+    /// Ends an undivided section before a wait.
     fn before(&self) {
         if !self.divided.get() {
             self.undivided();
         }
     }
 
-    /// The stage that is under way, or was the last.
+    /// The current stage, or the last one.
     pub(in crate::loader) fn stage(&self) -> Stage {
         self.stage.get()
     }
 
-    /// The work on a sample of so many images.
+    /// Runs and times the work of `stage` on a sample of `images` images.
     pub(in crate::loader) fn work<T>(&self, stage: Stage, images: usize, work: impl FnOnce() -> T) -> T {
         self.stage.set(stage);
         let result = {
@@ -243,35 +244,36 @@ impl<'a> Clock<'a> {
         result
     }
 
-    /// What has passed since the last section was work of `stage` on so many images.
+    /// Counts the time since the last section as work of `stage` on `items` images.
     pub(in crate::loader) fn spent(&self, stage: Stage, items: u64) {
         self.delays.pass(stage, items);
         self.lane.busy(stage, items, self.lap());
     }
 
-    /// The same, but for the time that the GPU's work took on this thread.
+    /// Counts the time since the last section as work of `stage`, except `gpu`, the time in which this thread computed
+    /// the GPU's work.
     pub(in crate::loader) fn spent_with_gpu(&self, stage: Stage, items: u64, gpu: Duration) {
         self.delays.pass(stage, items);
         self.lane.busy(stage, items, self.lap().saturating_sub(gpu));
         self.lane.change(|waits| waits.add(Wait::Gpu, gpu));
     }
 
-    /// What has passed since the last section was work, but not of a stage.
+    /// Counts the time since the last section as work outside any stage.
     pub(in crate::loader) fn other(&self) {
         self.lane.other.fetch_add(nanoseconds(self.lap()), Relaxed);
     }
 
-    /// Bytes that a stage has moved.
+    /// Counts bytes that a stage has moved.
     pub(in crate::loader) fn bytes(&self, stage: Stage, bytes: u64) {
         self.lane.bytes(stage, bytes);
     }
 
-    /// What was in the queue that this thread takes from.
+    /// Counts a look at the queue that this thread receives from, which had `found` entries.
     pub(in crate::loader) fn look(&self, found: usize) {
         self.lane.look(found);
     }
 
-    /// The next of a queue. Only a wait is timed: what is there at once belongs to the section that follows.
+    /// Receives from a queue. Only a wait is timed: an entry that is there at once belongs to the section that follows.
     pub(in crate::loader) fn receive<T>(&self, queue: &Receiver<T>) -> Result<T, RecvError> {
         self.look(queue.len());
         match queue.try_recv() {
@@ -281,7 +283,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Puts something into a queue. Only a wait for room is timed.
+    /// Sends to a queue. Only a wait for room is timed.
     pub(in crate::loader) fn send<T>(&self, queue: &Sender<T>, next: T) -> Result<(), SendError<T>> {
         match queue.try_send(next) {
             Ok(()) => Ok(()),
@@ -302,7 +304,7 @@ impl<'a> Clock<'a> {
         self.wait(Wait::Room, wait)
     }
 
-    /// Waits for the GPU to finish something.
+    /// Waits for the GPU.
     pub(in crate::loader) fn waited_for_gpu<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.wait(Wait::Gpu, wait)
     }
@@ -312,7 +314,7 @@ impl<'a> Clock<'a> {
         self.lane.change(|waits| waits.under_way.push(under_way));
         let result = wait();
         self.lane.change(|waits| {
-            // Runs beside each other share the lane: one of equal waits may go.
+            // Concurrent runs share the lane: any one of several equal waits may be removed.
             if let Some(place) = waits.under_way.iter().position(|other| *other == under_way) {
                 waits.under_way.swap_remove(place);
             }
@@ -334,8 +336,8 @@ mod tests {
         }
     }
 
-    /// The workers' stages and pool after images of which decoding takes `time`, and augmenting three times as long; and the
-    /// time that all of it took.
+    /// The workers' stages and pool after images whose decoding takes `time` and whose augmenting takes three times as
+    /// long; and the total time of the work.
     fn worked(time: Duration, images: u64) -> ([StageStats; 2], Duration, Duration) {
         let counters = Counters::new(1);
         let start = Instant::now();
@@ -354,7 +356,7 @@ mod tests {
 
     #[test]
     fn no_time_is_lost_and_every_image_is_counted() {
-        // Divided each, and one in eight.
+        // Long images are all divided, short ones one in eight.
         for time in [Duration::from_micros(20), Duration::from_micros(2)] {
             let ([decode, augment], busy, all) = worked(time, 2000);
             assert_eq!((decode.items, augment.items), (2000, 2000));
@@ -377,7 +379,7 @@ mod tests {
         });
         let after = blocked();
         assert!(during - before >= time && after >= during, "{before:?} {during:?} {after:?}");
-        // Ended, and not counted once more.
+        // The wait has ended, and is not counted again.
         std::thread::sleep(time);
         assert_eq!(blocked(), after);
     }

@@ -1,4 +1,4 @@
-//! How long batches take, as a histogram of atomics: eight buckets for each power of two.
+//! The latency of batches, as a histogram of atomics: eight buckets for each power of two.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Histogram {
     }
 }
 
-/// The bucket of a duration: below 8 microseconds one each, then by the three bits behind the leading one.
+/// The bucket of a duration: below 8 microseconds one each, then by the three bits after the leading one.
 fn bucket(time: Duration) -> usize {
     let micros = time.as_micros().clamp(1, u128::from(u64::MAX)) as u64;
     let power = micros.ilog2() as usize;
@@ -35,14 +35,14 @@ fn bucket(time: Duration) -> usize {
     number.min(BUCKETS - 1)
 }
 
-/// The first duration beyond a bucket.
+/// The upper edge of a bucket.
 fn edge(number: usize) -> Duration {
     let micros = if number < 8 { number as u64 + 1 } else { (8 + (number as u64 & 7) + 1) << (number / 8 - 1) };
     Duration::from_micros(micros)
 }
 
-/// From a batch's announcement to its arrival in the queue of ready batches. Percentiles are upper edges of buckets, at
-/// most 12.5 % and a microsecond too large.
+/// The latency of batches, from the announcement of a batch to its arrival in the queue of ready batches. Percentiles
+/// are upper edges of buckets, at most 12.5 % and a microsecond too large.
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -53,17 +53,17 @@ fn edge(number: usize) -> Duration {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// Batches.
+    /// The number of batches.
     pub batches: u64,
-    /// Half of them took no longer.
+    /// The median: half of the batches took no longer.
     pub p50: Duration,
-    /// 90 % of them took no longer.
+    /// The 90th percentile.
     pub p90: Duration,
-    /// 99 % of them took no longer.
+    /// The 99th percentile.
     pub p99: Duration,
-    /// None took longer.
+    /// The longest latency.
     pub max: Duration,
-    /// Upper edges, and the batches between one edge and the next; empty buckets are left out.
+    /// Upper edges of buckets, with the number of batches in each; empty buckets are left out.
     pub histogram: Vec<(Duration, u64)>,
 }
 
@@ -83,7 +83,7 @@ impl Latency {
         Latency { batches, p50, p90, p99, max, histogram }
     }
 
-    /// What came after `earlier`.
+    /// The latencies of batches after `earlier`.
     pub(super) fn since(&self, earlier: &Latency) -> Latency {
         let before = |edge: Duration| earlier.histogram.iter().find(|(other, _)| *other == edge).map_or(0, |(_, n)| *n);
         let rest = self.histogram.iter().map(|(edge, count)| (*edge, count.saturating_sub(before(*edge))));

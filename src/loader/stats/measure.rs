@@ -10,9 +10,9 @@ pub fn sections(time: Duration) -> f64 {
     if time < SHORT { 5.0 / f64::from(DIVIDED) } else { 5.0 }
 }
 
-/// Time to record one image that takes `time`, as a worker does on the CPU backend: all its sections around work that
-/// takes none, the bytes, the queues' lengths, and every 32nd image on the thread's CPU clock too. No queue is waited
-/// for, as in a line that its workers limit.
+/// Time to record one image that takes `time`, as a worker does on the CPU backend: all its sections around empty work,
+/// the bytes, the queues' lengths, and every 32nd image on the thread's CPU clock too. No queue makes it wait, as in a
+/// pipeline that its workers limit.
 pub fn recording(images: u32, time: Duration) -> Duration {
     let counters = Counters::new(1);
     let clock = counters.worker(0);

@@ -1,4 +1,4 @@
-//! Where the time goes: counters that are always on, and what they say.
+//! Statistics: counters that are always on, and the conclusions from them.
 
 mod bottleneck;
 mod counters;
@@ -19,9 +19,9 @@ use crate::gpu::timing::Times;
 use std::fmt;
 use std::time::Duration;
 
-/// What a loader has done since it was built, or between two looks at it ([`since`](Self::since)).
+/// The work of a loader since it was built, or between two snapshots ([`since`](Self::since)).
 ///
-/// Times are sums over threads. Runs beside each other are summed up too, so rates are those of one run.
+/// Times are sums over threads. Concurrent runs are summed up too, so rates are those of one run.
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -45,45 +45,45 @@ pub struct Stats {
     pub batches: u64,
     /// Samples that failed and were replaced.
     pub failed: u64,
-    /// Images that the CPU executor finished on the GPU backend, whatever the slots' size: those that read more than 16
-    /// MiB of source pixels, have an intermediate above 64 MiB, or are reduced so much that a thread would loop 60,000
-    /// times.
+    /// Images that the CPU executor finished on the GPU backend, whatever the size of the slots: those that read more
+    /// than 16 MiB of source pixels, have an intermediate above 64 MiB, or are downscaled so much that a shader thread
+    /// would loop 60,000 times.
     pub cpu_fallback: u64,
-    /// Files that were decoded from inside by their seek index; the others of an epoch after the first were read whole,
-    /// or are no JPEGs.
+    /// Files of which only a region was decoded, by their seek index. After the first epoch, the other files were read
+    /// whole, or are not JPEGs.
     pub index_hits: u64,
-    /// Files that another decoder than the JPEG engine has decoded: other formats, and progressive or CMYK JPEGs.
+    /// Files decoded by another decoder than the JPEG engine: other formats, and progressive or CMYK JPEGs.
     pub other_decoders: u64,
-    /// Samples that came from the [cache](crate::Cache), unread and undecoded.
+    /// Samples that came from the [cache](crate::Cache), without reading or decoding.
     pub cache_hits: u64,
-    /// Bytes of the samples, as the data set gave them.
+    /// Bytes of the samples, as the data set returned them.
     pub bytes_read: u64,
-    /// Bytes that went where the GPU reads them: source pixels where it augments, finished batches where the CPU does.
+    /// Bytes copied for the GPU: source pixels if it augments, finished batches if the CPU executor does.
     pub bytes_uploaded: u64,
     /// Bytes of the batches that the caller received.
     pub bytes_written: u64,
-    /// Time during which runs were under way.
+    /// Time in which runs were under way.
     pub running: Duration,
-    /// CPU time of the whole process in that time: the caller's and the graphics driver's threads too.
+    /// CPU time of the whole process in that time, including the threads of the caller and of the graphics driver.
     pub cpu: Duration,
-    /// Time in which the machine's cores had nothing to do, summed up over them, since the loader was built or between the
-    /// two looks; waits for disks are among it. `None` where the system does not say: Linux does.
+    /// Idle time of the machine's cores, summed over them, since the loader was built or between the two snapshots;
+    /// includes waits for disks. `None` if the system does not count it: Linux does.
     pub idle: Option<Duration>,
-    /// Wall time of the same.
+    /// Wall time of the same period.
     watched: Duration,
-    /// What each stage took, in the order of the line.
+    /// The times of each stage, in the order of the pipeline.
     pub stages: Vec<StageStats>,
-    /// How the threads' time divides: `feed`, `workers`, `upload`, `consumer`.
+    /// The times of the threads' pools: `feed`, `workers`, `upload` (the batch thread), `consumer`.
     pub pools: Vec<PoolStats>,
-    /// How full the queues were: `jobs`, `inbox`, `ready`.
+    /// The occupancy of the queues: `jobs`, `inbox`, `ready`.
     pub queues: Vec<QueueStats>,
-    /// How long batches took.
+    /// The latency of batches.
     pub latency: Latency,
-    /// What the GPU took.
+    /// The time of the GPU.
     pub gpu: GpuTime,
 }
 
-/// A stage's part in [`Stats`].
+/// One stage, in [`Stats`].
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -95,22 +95,23 @@ pub struct Stats {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StageStats {
-    /// Which.
+    /// The stage.
     pub stage: Stage,
-    /// Images; the attempts that failed count, too.
+    /// Images, failed attempts included.
     pub items: u64,
-    /// Time that it took, waits for its own disk or core included. Of images shorter than 50 µs one in eight is divided into
-    /// stages, and the others are taken to be like it.
+    /// Time of the stage, including waits for its own disk or core. Of images shorter than 50 µs one in eight is
+    /// divided into stages, and the others count as similar to it.
     pub busy: Duration,
-    /// Of that, time on a core: estimated from one image of 32, of short ones one of 256; `None` without such an image.
+    /// The part of `busy` on a core: estimated from one image in 32, of short images one in 256; `None` without such an
+    /// image.
     pub cpu: Option<Duration>,
-    /// Bytes that it gave.
+    /// Bytes that the stage has moved.
     pub bytes: u64,
-    /// Nanoseconds of the sampled images: all, and on a core.
+    /// Nanoseconds of the sampled images: in total, and on a core.
     sampled: (u64, u64),
 }
 
-/// Threads that do the same, in [`Stats`].
+/// A pool of threads with the same task, in [`Stats`].
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -122,41 +123,42 @@ pub struct StageStats {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// `feed`, `workers`, `upload` or `consumer`.
+    /// `feed`, `workers`, `upload` (the batch thread) or `consumer`.
     pub name: &'static str,
-    /// How many there are.
+    /// Number of threads.
     pub threads: usize,
-    /// At work.
+    /// Time at work.
     pub busy: Duration,
-    /// Waiting for something to do.
+    /// Time waiting for input.
     pub starved: Duration,
-    /// Waiting until what comes next has room.
+    /// Time waiting until the next stage has room.
     pub blocked: Duration,
 }
 
-/// A queue's part in [`Stats`].
+/// A queue, in [`Stats`].
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
 /// for queue in &loader.stats().queues {
-///     println!("{}: {:.0} % of {} places taken", queue.name, 100.0 * queue.occupancy, queue.capacity);
+///     println!("{}: {:.0} % of {} entries filled", queue.name, 100.0 * queue.occupancy, queue.capacity);
 /// }
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// `jobs` (to the workers), `inbox` (to the thread that assembles), `ready` (to the caller).
+    /// `jobs` (to the workers), `inbox` (to the batch thread), `ready` (to the caller).
     pub name: &'static str,
-    /// Its places.
+    /// The most entries that it can hold.
     pub capacity: usize,
-    /// Share of them that was taken when its reader came to take one, on average; of `inbox`, when it came to wait.
+    /// The average share of the capacity, 0 to 1, that was filled when the reader came to take an entry; for `inbox`,
+    /// when the reader came to wait.
     pub occupancy: f64,
     looks: u64,
     found: u64,
 }
 
-/// What the GPU took for the passes of a loader.
+/// The time of the GPU for the passes of a loader.
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -170,20 +172,20 @@ pub struct QueueStats {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct GpuTime {
-    /// Where `busy` comes from.
+    /// The source of `busy`.
     pub clock: GpuClock,
-    /// Of all passes by timestamps; else the time that the line waited for the GPU, which is less than it took.
+    /// The time of all passes by timestamps; else the time that the pipeline waited for the GPU, which is less.
     pub busy: Duration,
-    /// The line's waits for the GPU, whatever the clock.
+    /// The time that the pipeline waited for the GPU, whatever the clock.
     pub waited: Duration,
-    /// By timestamps; empty without.
+    /// The passes, by timestamps; empty without them.
     pub passes: Vec<PassTime>,
-    /// The same, whether they are to be trusted or not.
+    /// The passes by timestamps, also if these cannot be trusted.
     sums: Vec<PassTime>,
     submissions: [u64; 3],
 }
 
-/// How the GPU's time was measured.
+/// The clock by which the GPU's time was measured.
 ///
 /// ```
 /// assert_eq!(gpufeed::GpuClock::default(), gpufeed::GpuClock::None);
@@ -194,9 +196,9 @@ pub enum GpuClock {
     /// No GPU has worked.
     #[default]
     None,
-    /// The device's own timestamps at the borders of passes.
+    /// The device's own timestamps, at the beginning and the end of passes.
     Timestamps,
-    /// Wall time that the line waited: the device has no timestamps, or gave some that cannot be.
+    /// Wall time that the pipeline waited: the device has no timestamps, or impossible ones.
     Waits,
 }
 
@@ -204,11 +206,11 @@ pub enum GpuClock {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PassTime {
-    /// The pass, as the plan prints it.
+    /// The name of the pass, as the plan prints it.
     pub name: String,
-    /// Of its timed dispatches.
+    /// The time of its timed dispatches.
     pub time: Duration,
-    /// How many those are.
+    /// The number of timed dispatches.
     pub count: u64,
 }
 
@@ -254,17 +256,18 @@ impl GpuTime {
     fn new(times: &Times, waited: Duration) -> Self {
         let mut gpu = GpuTime { waited, submissions: times.submissions(), ..GpuTime::default() };
         gpu.sums = times.passes().into_iter().map(|(name, time, count)| PassTime { name, time, count }).collect();
-        gpu.judge();
+        gpu.choose_clock();
         gpu
     }
 
-    /// Sums up, or falls back on the waits.
-    fn judge(&mut self) {
+    /// Chooses the clock, and sums up by it.
+    fn choose_clock(&mut self) {
         let [all, timed, impossible] = self.submissions;
         self.busy = self.waited;
         self.clock = match (all, timed) {
             (0, _) if self.waited.is_zero() => GpuClock::None,
-            // One of a hundred may be torn by a driver's reset of its clock; more than that is a clock not to be trusted.
+            // A driver that resets its clock may spoil one in a hundred; a clock with more impossible times cannot be
+            // trusted.
             (_, 1..) if 100 * impossible <= timed => GpuClock::Timestamps,
             _ => GpuClock::Waits,
         };
@@ -290,7 +293,7 @@ impl GpuTime {
             submissions: std::array::from_fn(|i| self.submissions[i].saturating_sub(earlier.submissions[i])),
             ..GpuTime::default()
         };
-        gpu.judge();
+        gpu.choose_clock();
         gpu
     }
 }
@@ -301,22 +304,22 @@ fn each<T: Clone>(now: &[T], then: &[T], since: fn(&T, &T) -> T) -> Vec<T> {
 }
 
 impl Stats {
-    /// Images a second while runs were under way.
+    /// Images a second, in the time in which runs were under way.
     pub fn images_per_second(&self) -> f64 {
         self.images as f64 / self.running.as_secs_f64().max(1e-9)
     }
 
-    /// Of the whole process, the graphics driver's threads included.
+    /// CPU time of the whole process for an image, in seconds; includes the threads of the graphics driver.
     pub fn cpu_seconds_per_image(&self) -> f64 {
         self.cpu.as_secs_f64() / self.images.max(1) as f64
     }
 
-    /// Share of the time that the caller waited for batches.
+    /// The share of the time that the caller waited for batches, 0 to 1.
     pub fn data_stall(&self) -> f64 {
         (self.pool("consumer").starved.as_secs_f64() / self.running.as_secs_f64().max(1e-9)).min(1.0)
     }
 
-    /// What was done between `earlier` and this.
+    /// The work between `earlier` and this.
     pub fn since(&self, earlier: &Stats) -> Stats {
         let less = |now: u64, then: u64| now.saturating_sub(then);
         Stats {
@@ -336,7 +339,7 @@ impl Stats {
             cpu: self.cpu.saturating_sub(earlier.cpu),
             idle: self.idle.map(|idle| idle.saturating_sub(earlier.idle.unwrap_or_default())),
             watched: self.watched.saturating_sub(earlier.watched),
-            // Nothing was done before a default one.
+            // A default snapshot, without stages, is one before all work.
             stages: each(&self.stages, &earlier.stages, StageStats::since),
             pools: each(&self.pools, &earlier.pools, PoolStats::since),
             queues: each(&self.queues, &earlier.queues, QueueStats::since),

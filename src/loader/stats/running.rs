@@ -1,19 +1,20 @@
-//! How long runs have been under way, and what the process has computed in that time; also while one is.
+//! The time in which runs were under way, and the CPU time of the process in it; also readable during a run.
 
 use cpu_time::ProcessTime;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// Nanoseconds. Two runs that begin or end in the same instant may be counted a little wrong: these are statistics.
+/// Times are in nanoseconds. Two runs that begin or end at the same instant may be counted slightly wrong, which is
+/// good enough for statistics.
 #[derive(Debug)]
 pub(super) struct Running {
     base: Instant,
     active: AtomicU64,
-    /// Wall time of the runs that have ended, each counted.
+    /// Wall time of the runs that have ended, summed over runs.
     ended: AtomicU64,
-    /// The sum of the moments at which the active runs began.
+    /// The sum of the times at which the active runs began.
     began: AtomicU64,
-    /// CPU time while a run was active, and the process's clock when the first of the active ones began.
+    /// CPU time while a run was active, and the process's CPU clock when the first of the active runs began.
     cpu: AtomicU64,
     cpu_began: AtomicU64,
 }
@@ -26,7 +27,7 @@ impl Default for Running {
     }
 }
 
-/// Of the process: every thread's, the graphics driver's too.
+/// CPU time of all threads of the process, including the graphics driver's.
 fn process() -> u64 {
     ProcessTime::try_now().map_or(0, |time| time.as_duration().as_nanos() as u64)
 }
@@ -43,7 +44,7 @@ impl Running {
         }
     }
 
-    /// Ends a run that took so long.
+    /// Ends a run that took `time`.
     pub(super) fn end(&self, time: Duration) {
         let time = time.as_nanos() as u64;
         if self.active.fetch_sub(1, SeqCst) == 1 {
@@ -53,7 +54,7 @@ impl Running {
         self.ended.fetch_add(time, SeqCst);
     }
 
-    /// Wall time of all runs together, and CPU time.
+    /// Wall time, summed over runs, and CPU time.
     pub(super) fn read(&self) -> (Duration, Duration) {
         let active = self.active.load(SeqCst);
         let under_way = active.saturating_mul(self.now()).saturating_sub(self.began.load(SeqCst));

@@ -22,7 +22,7 @@ pub enum Stage {
     Copy,
     /// The thread that assembles batches: recording and submitting GPU work, or copying finished batches to the GPU.
     Submit,
-    /// The caller: what it does between two batches.
+    /// The caller: its own work between two batches.
     Consume,
 }
 
@@ -32,7 +32,7 @@ impl Stage {
     pub(super) const ALL: [Stage; STAGES] =
         [Stage::Read, Stage::Params, Stage::Decode, Stage::Augment, Stage::Copy, Stage::Submit, Stage::Consume];
 
-    /// As errors, spans and tables name it.
+    /// The stage's name in errors, spans and tables.
     pub(in crate::loader) fn name(self) -> &'static str {
         match self {
             Stage::Read => "read",
@@ -45,7 +45,7 @@ impl Stage {
         }
     }
 
-    /// Entered while the stage works; nothing where nobody listens.
+    /// A span for the duration of the stage; free if no subscriber listens.
     pub(super) fn span(self) -> tracing::Span {
         match self {
             Stage::Read => tracing::trace_span!("read"),

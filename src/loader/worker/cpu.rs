@@ -1,4 +1,5 @@
-//! A worker's jobs on the CPU executor: the samples of neighbouring positions, augmented into a chunk of the batch's memory.
+//! A worker's jobs on the CPU executor: the samples of neighbouring positions, augmented into a chunk of the batch's
+//! memory.
 
 use super::job::SampleJob;
 use super::{SampleWriter, Stopped, Unfinished, Worker};
@@ -13,7 +14,7 @@ struct ImageWriter<'a> {
     out: &'a mut [u8],
 }
 
-/// Does a job.
+/// Runs one job.
 pub(in crate::loader) fn work(
     worker: &Worker<'_, CpuMessage>,
     job: ChunkJob,

@@ -1,4 +1,4 @@
-//! The pixels of a sample: decoded, gathered from memory, or from the cache.
+//! The pixels of a sample: decoded, gathered from memory, or taken from the cache.
 
 use super::job::Content;
 use crate::dataset::PixelFormat;
@@ -10,7 +10,7 @@ use crate::loader::scratch::Gathered;
 use crate::pixels::{PixelsRef, widen_bytes, widen_floats};
 use crate::plan::split::Executor;
 
-/// The pixels of a region, from the region's first pixel on.
+/// The pixels of a region; the region's first pixel comes first.
 pub(in crate::loader) fn pixels<'a>(
     pipeline: &Pipeline,
     content: &Content<'a>,
@@ -27,7 +27,7 @@ pub(in crate::loader) fn pixels<'a>(
             Ok(PixelsRef::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
         }
         Content::Pixels(pixels) => {
-            // Room for the whole image, whatever the region: the next region of this image may be larger.
+            // Reserves room for the whole image: its next region may be larger than this one.
             let whole = 4 * pixels.width() as usize * pixels.height() as usize;
             let Gathered { bytes, floats } = gathered;
             match pixels.format() {
@@ -38,7 +38,7 @@ pub(in crate::loader) fn pixels<'a>(
                     Ok(PixelsRef::Floats { data: floats, stride })
                 }
                 PixelFormat::Rgb8 => Ok(pixels.in_place(region)),
-                // The GPU reads four channels.
+                // The GPU reads four channels, the CPU executor reads gray in place.
                 PixelFormat::R8 if pipeline.split.executor() == Executor::Cpu => Ok(pixels.in_place(region)),
                 PixelFormat::R8 | PixelFormat::Rgba8 => {
                     bytes.clear();

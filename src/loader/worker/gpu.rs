@@ -17,18 +17,18 @@ use crate::plan::program::Program;
 use crate::plan::route::View;
 use crossbeam_channel::bounded;
 
-/// Images begin at multiples of this in a slot: whole `vec4<f32>`s, and mapped ranges need 8.
+/// Images begin at multiples of this in a slot: whole `vec4<f32>`s. Mapped ranges need multiples of 8.
 const IMAGE_ALIGNMENT: u64 = 16;
 
-/// Asks for room in a slot, waits for it, and copies a sample's pixels into it.
+/// Requests room in a slot, waits for it, and copies a sample's pixels into it.
 struct SlotWriter<'a> {
     gpu: &'a GpuExecutor,
     batch: u64,
-    /// The number of the sample for its first request; `None` for those that follow after a failure.
+    /// The number of the sample for its first request; `None` for repeated requests after a failure.
     order: Option<u64>,
 }
 
-/// Does a job.
+/// Runs one job.
 pub(in crate::loader) fn work(
     gpu: &GpuExecutor,
     worker: &Worker<'_, GpuMessage>,
@@ -44,8 +44,8 @@ pub(in crate::loader) fn work(
 impl SampleWriter<GpuMessage> for SlotWriter<'_> {
     type Written = InSlot;
 
-    /// All views begin at the same pixels. Where these are inserted in the cache, they are copied once; else each view's
-    /// region is copied.
+    /// Writes a sample. All views begin at the same pixels: these are copied once if they are inserted in the cache,
+    /// else each view's region is copied.
     fn write(
         &mut self,
         worker: &Worker<'_, GpuMessage>,
@@ -61,7 +61,7 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
             _ => job.route.views.iter().map(|view| slot_bytes(view, float)).sum(),
         };
         let (reply, grant) = bounded(1);
-        // The size is known before decoding, so that the grant is usually here when the pixels are.
+        // The size is known before decoding, so the grant has usually arrived when the pixels are decoded.
         worker.send(GpuMessage::Request(SlotRequest { order: self.order.take(), batch: self.batch, bytes, reply }))?;
         let decoded = worker.decode(job, decoder, gathered);
         let grant = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
@@ -106,25 +106,25 @@ fn slot_bytes(view: &View, float: bool) -> u64 {
     bytes.next_multiple_of(IMAGE_ALIGNMENT)
 }
 
-/// Copies pixels to a granted range, image after image.
+/// Copies pixels to a granted range, one image after the other.
 struct SlotCopy<'a, 'b> {
     worker: &'a Worker<'b, GpuMessage>,
     grant: Grant,
-    /// Bytes of the range that are written.
+    /// Bytes of the range that are written so far.
     used: u64,
-    /// The place of each view's pixels, and its program.
+    /// The location of each view's pixels, and its program.
     views: Vec<(PixelsAt, Program)>,
 }
 
 impl SlotCopy<'_, '_> {
-    /// The same pixels for all views.
+    /// Copies the pixels once for all views.
     fn once(&mut self, pixels: PixelsRef<'_>, region: Rect, views: &[View]) -> Result<(), Stopped> {
         let at = self.copy(pixels, (region.width, region.height), views.len())?;
         self.views.extend(views.iter().map(|view| (at, view.program.clone().relative_to(region))));
         Ok(())
     }
 
-    /// A view's pixels, or its result where the CPU executor finishes it.
+    /// Copies a view's pixels, or its result if the CPU executor finishes it.
     fn view(
         &mut self,
         view: &View,
@@ -196,7 +196,7 @@ fn copy_rows(
     Ok(())
 }
 
-/// RGB8 to RGBA8, a block of pixels at a time.
+/// RGB8 to RGBA8, one block of pixels at a time.
 fn widen(row: &[u8], offset: usize, range: &mut OpenRange) {
     const PIXELS: usize = 128;
     let mut block = [255; 4 * PIXELS];

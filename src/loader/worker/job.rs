@@ -14,7 +14,7 @@ use crate::transforms::{Key, Params};
 #[derive(Debug)]
 pub(super) struct SampleJob<'a> {
     pub(super) content: Content<'a>,
-    /// Of each view.
+    /// The parameters of each view.
     pub(super) params: Vec<Params>,
     pub(super) route: Route,
     attempt: Attempt,
@@ -33,19 +33,20 @@ pub(in crate::loader) enum Content<'a> {
     Cached(&'a HostEntry),
 }
 
-/// The ways to decode a sample, in the order in which they are tried.
+/// The attempts to decode a sample, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
-    /// All pixels that the cache stores. They are more than the views read, so that damage outside of these can fail it.
+    /// All pixels that the cache stores. They can be more than the views read, so damage outside the views' region can
+    /// make this attempt fail.
     Insert,
-    /// At a smaller scale, which a decoder may reject after it has read the headers.
+    /// A smaller scale, which a decoder may reject after it has read the headers.
     Scaled,
     /// The pixels that the views read, at full size.
     Full,
 }
 
 impl<'a> Content<'a> {
-    /// The content of a sample of the data set: reads the header of an encoded one.
+    /// The content of a sample of the data set; reads the header of an encoded one.
     pub(in crate::loader) fn new(pipeline: &Pipeline, data: &SampleData<'a>) -> Result<Content<'a>> {
         let (content, channels) = match *data {
             SampleData::Encoded(bytes) => {
@@ -54,7 +55,7 @@ impl<'a> Content<'a> {
             SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
         };
         if pipeline.plan().input_channels() == 1 && channels != 1 {
-            let reason = format!("{channels} channels where the data set promises 1 (Dataset::channels)");
+            let reason = format!("the image has {channels} channels, but the data set promises 1 (Dataset::channels)");
             return Err(Error::argument("channels", reason));
         }
         Ok(content)
@@ -76,8 +77,8 @@ impl<'a> Content<'a> {
 }
 
 impl<'a> SampleJob<'a> {
-    /// Makes the parameters of every view, and chooses the first attempt: the job, and room in the cache where the route
-    /// inserts the sample there.
+    /// Makes the parameters of every view, and chooses the first attempt. Returns the job, and room in the cache if the
+    /// route inserts the sample there.
     pub(super) fn new(
         pipeline: &'a Pipeline,
         sample: &ReadSample<'a>,
@@ -125,8 +126,8 @@ impl<'a> SampleJob<'a> {
         Ok(SampleJob { content, params, route, attempt: Attempt::Full })
     }
 
-    /// The next attempt after this one has failed; `None` where the sample cannot be decoded in another way. The pixels that an epoch
-    /// reads decide whether a sample fails, not those that are stored.
+    /// The next attempt after this one has failed; `None` if none is left. The pixels that an epoch reads decide
+    /// whether a sample fails; those that are only stored do not.
     pub(super) fn retry(self, pipeline: &Pipeline) -> Result<Option<SampleJob<'a>>> {
         let SampleJob { mut content, mut params, attempt, route: failed, .. } = self;
         if attempt == Attempt::Full {

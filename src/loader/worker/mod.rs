@@ -1,7 +1,7 @@
 //! A worker thread: takes jobs; reads, decodes and, on the CPU executor, augments their samples.
 //!
-//! `read.rs` reads a sample, `job.rs` makes its parameters and chooses its route, `decode.rs` decodes it, `cpu.rs` and `gpu.rs`
-//! write it into its batch. A sample that fails is replaced here.
+//! `read.rs` reads a sample, `job.rs` makes its parameters and chooses its route, `decode.rs` decodes it, `cpu.rs` and
+//! `gpu.rs` write it into its batch. Failed samples are replaced here.
 
 mod cpu;
 mod decode;
@@ -35,16 +35,16 @@ use read::ReadSample;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The most samples that are tried for one position before the run ends: a data set that fails so often is broken.
+/// The most candidates for one position before the run ends: a data set that fails this often is broken.
 const MAX_CANDIDATES: u64 = 16;
 
-/// The run has ended: a worker returns without an error of its own.
+/// The run has ended: a worker returns, without an error of its own.
 #[derive(Debug)]
 pub(super) struct Stopped;
 
 /// The reason why a sample is not finished.
 enum Unfinished {
-    /// Its own error.
+    /// The sample has failed with this error.
     Failed(Error),
     /// The run has ended.
     Stopped,
@@ -62,9 +62,9 @@ impl From<Stopped> for Unfinished {
     }
 }
 
-/// Writes the pixels of a sample to its place in a batch; each executor has its own.
+/// Writes the pixels of a sample into its batch; each executor has its own.
 trait SampleWriter<M> {
-    /// The place of the pixels, as the assembler finds it.
+    /// The location of the written pixels, for the batch thread.
     type Written;
 
     fn write(
@@ -80,11 +80,11 @@ trait SampleWriter<M> {
 pub(super) struct Worker<'a, M> {
     pub(super) pipeline: &'a Pipeline,
     inbox: &'a Sender<M>,
-    /// Also knows the stage, for the report of a panic.
+    /// Also knows the current stage, for the report of a panic.
     pub(super) clock: Clock<'a>,
 }
 
-/// Works until there is no job, the run stops, or a channel has closed. `work` does a job.
+/// Works until there are no more jobs, the run stops, or a channel has closed. `work` runs one job.
 pub(super) fn run<J, M>(
     (pipeline, number): (&Pipeline, usize),
     (jobs, inbox): (&Receiver<J>, &Sender<M>),
@@ -106,7 +106,7 @@ impl<M: From<Error>> Worker<'_, M> {
         self.clock.send(self.inbox, message).map_err(|_| Stopped)
     }
 
-    /// Finishes the sample of a position of the epoch, the `index`-th of its batch, or one that replaces it.
+    /// Finishes the sample with this position and batch index, or one that replaces it.
     fn position<W: SampleWriter<M>>(
         &self,
         (epoch, position): (u64, &Position),
@@ -123,7 +123,7 @@ impl<M: From<Error>> Worker<'_, M> {
                 Ok(Ok(finished)) => return Ok(finished),
                 Ok(Err(Unfinished::Stopped)) => return Err(Stopped),
                 Ok(Err(Unfinished::Failed(error))) => error,
-                // A panic of the data set or of an operator may have left either in any state, so the run ends.
+                // A panic may have left the data set or an operator in any state, so the run ends.
                 Err(payload) => {
                     let error = Error::panic(self.clock.stage().name(), payload.as_ref());
                     return Err(self.end_run(sample, &key, error));
@@ -147,7 +147,7 @@ impl<M: From<Error>> Worker<'_, M> {
         self.send(M::from(error)).err().unwrap_or(Stopped)
     }
 
-    /// One sample, from the data set to its place in the batch.
+    /// Takes one sample from the data set to its batch.
     fn sample<W: SampleWriter<M>>(
         &self,
         index: usize,
@@ -177,7 +177,7 @@ impl<M: From<Error>> Worker<'_, M> {
         Ok(Finished { id: key.sample, label: sample.label, params: job.params, pixels: written })
     }
 
-    /// The pixels of a job, decoded as far as its route says.
+    /// The pixels of a job, decoded as its route says.
     fn decode<'s>(
         &self,
         job: &SampleJob<'s>,

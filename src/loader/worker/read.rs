@@ -1,4 +1,4 @@
-//! A sample as the data set or the cache has it.
+//! A sample as it comes from the data set or the cache.
 
 use crate::dataset::{Dataset, Label, SampleData};
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub(super) enum ReadData<'a> {
 }
 
 impl<'a> ReadSample<'a> {
-    /// The sample from the cache in host memory, or from the data set, which may read a file into `file`.
+    /// Reads the sample from the cache in host memory, or from the data set, which may read a file into `file`.
     pub(super) fn read(pipeline: &'a Pipeline, index: usize, file: &'a mut Vec<u8>) -> Result<ReadSample<'a>> {
         if let Some(entry) = pipeline.cache.in_host_memory(index) {
             pipeline.stats.cache_hits(1);
@@ -30,7 +30,7 @@ impl<'a> ReadSample<'a> {
         Ok(ReadSample { index, label: sample.label, data: ReadData::Dataset(sample.data) })
     }
 
-    /// Bytes that the data set handed out.
+    /// Bytes that the data set returned.
     pub(super) fn bytes(&self) -> u64 {
         match self.data {
             ReadData::Dataset(data) => data.len() as u64,

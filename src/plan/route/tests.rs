@@ -4,7 +4,7 @@ use crate::transforms::*;
 
 const SOURCE: (u32, u32) = (64, 48);
 
-/// A list whose prefix is `resize`, and the parameters of two views.
+/// A split whose prefix is `resize`, and the parameters of two views.
 fn split(
     resize: Interpolation,
     executor: Executor,
@@ -40,7 +40,7 @@ fn without_a_cache_a_sample_reads_what_its_views_show() {
         assert_eq!(route.views.iter().map(|view| view.region).collect::<Vec<_>>(), regions);
         assert_eq!(route.read, hull(&route.views));
         assert!(route.read.width < 64 && regions[0] != regions[1]);
-        // Nothing is inserted where there is no cache.
+        // Nothing is inserted without a cache.
         let insert = split.route(&params, INSERT).unwrap();
         assert!(insert.to_cache.is_none() && insert.read == route.read);
     }
@@ -90,7 +90,7 @@ fn the_gpu_copies_its_own_intermediate() {
     let cached = route.to_cache.as_ref().unwrap().cached;
     assert_eq!(cached, CachedPixels { region: rect(53, 40), float: true, from_floats: false });
     assert!(route.views.iter().all(|view| view.region == route.read && view.program.stages.len() == 2));
-    // A streamed sample runs on the same kernels, and computes no more of the prefix than it shows.
+    // A streamed sample runs on the same kernels, and computes only the visible part of the prefix.
     let streamed = split.route(&params, BYTES).unwrap();
     assert!(streamed.views.iter().all(|view| view.program.stages.len() == 2 && view.region.width < 64));
     assert!(streamed.views.iter().all(|view| view.program.stages[0].sampling.size() == (20, 20)));
@@ -107,7 +107,7 @@ fn exact_bytes_are_made_for_the_cache_alone_on_the_host_and_for_all_on_the_gpu()
     let route = device.route(&params, INSERT).unwrap();
     assert!(route.to_cache.as_ref().unwrap().prefix.is_none());
     assert_eq!(route.views_begin(), (rect(53, 40), false));
-    // Floats stay floats.
+    // Float pixels are stored as floats.
     let floats = host.route(&params, Origin::Insert { float: true }).unwrap().to_cache.unwrap();
     assert!(floats.cached.float && floats.cached.from_floats && floats.prefix.unwrap().float);
 }
@@ -158,7 +158,7 @@ fn an_image_for_the_cpu_is_neither_run_nor_cached_on_the_gpu() {
             let route = split.route(&params, origin).unwrap();
             assert_eq!((route.views[0].cpu_fallback, route.to_cache.is_some()), (falls_back, false));
         }
-        // The undivided program, whatever stages the kernels have.
+        // The program is undivided, whatever the stages of the kernels.
         assert_eq!(split.route(&params, BYTES).unwrap().views[0].program.stages.len(), 1);
     }
 }

@@ -7,12 +7,12 @@ fn split(list: &[Transform], executor: Executor, cache: CacheMemory, in_bytes: b
     Split::new(plan, executor, Some(cache), in_bytes)
 }
 
-/// On the CPU executor.
+/// The split for the CPU executor, with a cache in host memory.
 fn on_cpu(list: &[Transform], in_bytes: bool) -> Split {
     split(list, Executor::Cpu, CacheMemory::Host, in_bytes)
 }
 
-/// The first stage of every epoch, and the number of stages.
+/// The first stage that every epoch runs, and the number of stages.
 fn stages(list: &[Transform], in_bytes: bool) -> (usize, usize) {
     let split = on_cpu(list, in_bytes);
     match &split.boundary {
@@ -53,7 +53,7 @@ fn where_a_list_is_divided() {
         (&after_gray, bytes, (2, 3)),
         (&early, floats, (2, 3)),
         (&early, bytes, (0, 2)),
-        // An exact result leaves the plan as it is, unless all of it is rounded.
+        // An exact result does not divide the plan, unless everything is rounded.
         (&[nearest(), crop()], floats, (0, 1)),
         (&[nearest(), crop()], bytes, (1, 2)),
     ] {
@@ -70,12 +70,12 @@ fn executor_and_memory_decide_on_the_form() {
     for (list, executor, memory, expected) in [
         (&list, Executor::Cpu, Host, Some(Stored::Floats)),
         (&list, Executor::Gpu, Device, Some(Stored::Floats)),
-        // A GPU's floats stay on the GPU.
+        // Floats of a GPU are not stored in host memory.
         (&list, Executor::Gpu, Host, None),
         (&nearest, Executor::Cpu, Host, Some(Stored::Exact)),
         (&nearest, Executor::Gpu, Host, Some(Stored::Exact)),
         (&nearest, Executor::Gpu, Device, Some(Stored::Exact)),
-        // An output that is too large to be an intermediate.
+        // The output is too large for an intermediate.
         (&large, Executor::Gpu, Device, None),
         (&large, Executor::Cpu, Host, Some(Stored::Floats)),
     ] {
@@ -109,7 +109,7 @@ fn what_bytes_hold_exactly() {
         (vec![pad(-0.0), nearest(), crop()], None),
         (vec![pad(f32::from_bits(1.0_f32.to_bits() + 1)), nearest(), crop()], None),
         (vec![Pad::new(2).padding_mode(PaddingMode::Reflect).into(), nearest(), crop()], Some(&["Pad", "Resize"])),
-        // A border that a crop after the prefix would have to divide.
+        // A border that a crop after the prefix would divide.
         (vec![nearest(), Pad::new(2).into(), crop()], None),
         (vec![nearest(), Grayscale::new(3).into(), center(), crop()], None),
         (vec![nearest(), Resize::new(30).into(), crop()], None),
@@ -138,7 +138,7 @@ fn a_suffix_runs_along_the_stages_of_the_undivided_plan() {
     let random: Transform = RandomApply::new(0.5, [Resize::new((30, 30))]).into();
     for (list, size, idle) in [
         (vec![nearest(), RandomCrop::new(20).into()], (53, 40), 0),
-        // Nothing else joins the stage of the prefix.
+        // No transform after the prefix joins its stage.
         (vec![nearest(), random, RandomCrop::new(20).into()], (53, 40), 1),
         (vec![exact(), nearest(), RandomResizedCrop::new(16).into()], (53, 40), 1),
         (vec![Resize::new((8, 9)).interpolation(Interpolation::Nearest).into()], (9, 8), 0),

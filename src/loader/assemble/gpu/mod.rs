@@ -1,8 +1,8 @@
-//! The batch thread on the GPU executor: grants ranges of mapped slots in batch order, and turns each full slot into one
-//! submission (copy, then the plan's passes).
+//! The batch thread on the GPU executor: grants ranges of mapped slots in batch order, and turns each full slot into
+//! one submission (copy, then the plan's passes).
 //!
-//! One thread, one loop: it receives messages, grants what it can, and waits for whatever is missing, which is a message, a
-//! buffer that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow or huge sample
+//! One thread, one loop: it receives messages, grants what it can, and waits for the next event: a message, a buffer
+//! that the caller returns, or the GPU. It never waits for a worker while it could grant, so a slow or huge sample
 //! delays its own batch and nothing else.
 
 mod cached;
@@ -30,20 +30,20 @@ use std::sync::atomic::Ordering;
 struct GpuBuffers {
     /// `None` until a ring buffer is free: batches take them in order.
     target: Option<Lease<Target>>,
-    /// Samples with a range of a slot, or in the cache.
+    /// Samples that have a range of a slot or are in the cache.
     granted: usize,
-    /// Samples in the cache that are not submitted.
+    /// Cached samples that are not yet submitted.
     cached: Vec<(usize, Finished<InPage>)>,
 }
 
-/// Assembles batches until the workers are gone, the caller is, or an error ends the run.
+/// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
 pub(in crate::loader) fn run(executor: &GpuExecutor, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
     let images = thread.pipeline.slot_samples() * thread.pipeline.views;
     let mut resources = executor.take_resources(images)?;
     let result = GpuRun::new(executor, &thread, &mut resources).run();
-    // Another run may take the slots: no worker may hold a range of them any more.
+    // Another run may take the slots, so no worker may still hold a range of them.
     drop(thread);
-    // After an error a slot may be unmapped, or half of a submission recorded: the next run makes new ones.
+    // After an error a slot may be unmapped, or a submission half recorded: the next run makes new ones.
     result.inspect(|()| executor.return_resources(resources))
 }
 
@@ -79,7 +79,7 @@ impl<'a> GpuRun<'a> {
             thread,
             pipeline,
             resources,
-            clock: pipeline.stats.upload(),
+            clock: pipeline.stats.batch_thread(),
             batches: BTreeMap::new(),
             slots: Slots::default(),
             failure_budget: FailureBudget::default(),
@@ -87,10 +87,10 @@ impl<'a> GpuRun<'a> {
         }
     }
 
-    /// Works until the workers are gone, the caller is, or an error ends the run.
+    /// Works until the workers have ended, the caller has gone, or an error ends the run.
     fn run(mut self) -> Result<()> {
         let result = self.serve();
-        // Slots that are being filled stay mapped; their ranges are dropped when the workers have ended.
+        // Slots that are being filled stay mapped; their ranges are dropped once the workers have ended.
         for slot in self.slots.open() {
             self.resources.staging.give_back(slot);
         }
@@ -148,14 +148,14 @@ impl<'a> GpuRun<'a> {
         }
     }
 
-    /// Waits for an output buffer. Ends with a message that arrives meanwhile, or with the end of all messages.
+    /// Waits for an output buffer. Also ends when a message arrives, or when no more messages can come.
     fn wait_for_output(&self, messages: &Receiver<GpuMessage>) -> ControlFlow<Option<GpuMessage>> {
         let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
         select! {
             recv(messages) -> message => ControlFlow::Break(message.ok()),
             recv(outputs.returns(share)) -> buffer => {
                 if let Ok(buffer) = buffer {
-                    // The next round takes it from the ring.
+                    // The next round takes the buffer from the ring.
                     outputs.put_back(buffer);
                 }
                 ControlFlow::Continue(())
@@ -185,8 +185,8 @@ impl<'a> GpuRun<'a> {
         Ok(())
     }
 
-    /// True if the batch has its output buffer; takes one if one is free. Earlier batches come first: a later batch could take
-    /// the last buffer while the caller waits for an earlier one.
+    /// True if the batch has its output buffer; takes one if one is free. Earlier batches come first: a later batch
+    /// could take the last buffer while the caller waits for an earlier one.
     fn has_output(&mut self, batch: u64) -> Result<bool> {
         let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
         let (kernels, bytes) = (&self.executor.kernels, self.pipeline.batch_bytes());
@@ -199,7 +199,7 @@ impl<'a> GpuRun<'a> {
         Ok(self.batches.contains_key(&batch))
     }
 
-    /// Hands complete batches on, in order; `false` once the caller is gone.
+    /// Hands complete batches on, in order; `false` once the caller has gone.
     fn deliver(&mut self) -> Result<bool> {
         while let Some(entry) = self.batches.first_entry().filter(|entry| entry.get().remaining == 0) {
             let mut pending = entry.remove();

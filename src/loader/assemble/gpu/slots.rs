@@ -9,13 +9,13 @@ use crate::loader::stats::Stage;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// The slots that are being filled, and the requests for them.
+/// The slots that are being filled, and the requests for ranges of them.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     filling: Vec<FillingSlot>,
     /// Requests by the number of the sample in this run.
     pending: BTreeMap<u64, SlotRequest>,
-    /// Further requests for positions whose sample has failed.
+    /// Repeated requests, for positions whose sample has failed.
     repeated: VecDeque<SlotRequest>,
     next_order: u64,
 }
@@ -23,13 +23,13 @@ pub(super) struct Slots {
 #[derive(Debug)]
 struct FillingSlot {
     slot: usize,
-    /// Bytes that are granted.
+    /// Granted bytes.
     used: u64,
-    /// Ranges that workers still write.
+    /// Ranges that workers are still writing.
     outstanding: usize,
-    /// The samples in it: their batch, and their index there.
+    /// The samples in the slot: their batch, and their batch index.
     samples: Vec<(u64, usize, InSlot)>,
-    /// No further range is granted.
+    /// True once no further range is granted.
     sealed: bool,
 }
 
@@ -49,7 +49,7 @@ impl Slots {
         }
     }
 
-    /// Adds the `index`-th sample of a batch, which a worker has written.
+    /// Adds a sample that a worker has written, with its batch index.
     pub(super) fn stage(&mut self, batch: u64, index: usize, sample: InSlot) {
         if let Some(filling) = self.filling.iter_mut().find(|filling| filling.slot == sample.slot) {
             filling.outstanding -= 1;
@@ -61,7 +61,7 @@ impl Slots {
         self.filling.iter_mut().for_each(|filling| filling.sealed = true);
     }
 
-    /// True if no worker writes into a slot, so that only the GPU can bring one back.
+    /// True if no worker writes into a slot, so that only the GPU can return one.
     pub(super) fn are_idle(&self) -> bool {
         self.filling.iter().all(|filling| filling.outstanding == 0)
     }
@@ -71,7 +71,7 @@ impl Slots {
         self.filling.iter().map(|filling| filling.slot)
     }
 
-    /// The next request to grant. A position whose sample has failed belongs to a batch that is due before any other.
+    /// The next request to grant. A repeated request comes first: its batch is due before any other.
     fn next(&self) -> Option<&SlotRequest> {
         self.repeated.front().or_else(|| self.pending.get(&self.next_order))
     }
@@ -105,17 +105,18 @@ impl GpuRun<'_> {
             filling.outstanding += 1;
             if let Some(pending) = self.batches.get_mut(&batch) {
                 pending.buffers.granted += usize::from(request.order.is_some());
-                // The last sample of a batch (or its replacement) seals the slot: the batch need not wait for the next one.
+                // The last sample of a batch (or its replacement) seals the slot: the batch need not wait for the next
+                // one.
                 filling.sealed |= pending.buffers.granted == pending.start.samples;
             }
             if request.reply.send(grant).is_err() {
-                // The worker has ended; so does the run.
+                // The worker has ended, because the run is ending.
                 filling.outstanding -= 1;
             }
         }
     }
 
-    /// The slot with room for `bytes`. Seals one that has no room.
+    /// A slot with room for `bytes`. Seals slots that have no room.
     fn open_slot(&mut self, bytes: u64) -> Result<Option<usize>> {
         let filling = &mut self.slots.filling;
         let max_samples = self.pipeline.slot_samples();
@@ -132,14 +133,14 @@ impl GpuRun<'_> {
         Ok(Some(filling.len() - 1))
     }
 
-    /// Submits every sealed slot that no worker writes.
+    /// Submits every sealed slot into which no worker writes.
     pub(super) fn submit_full(&mut self) -> Result<()> {
         let is_full = |filling: &FillingSlot| filling.sealed && filling.outstanding == 0;
         while let Some(at) = self.slots.filling.iter().position(is_full) {
             let filling = self.slots.filling.swap_remove(at);
             let images = (filling.samples.len() * self.pipeline.views) as u64;
             let bytes = if images > 0 { filling.used } else { 0 };
-            // The messages and grants since the last submission count as well.
+            // The span counts the messages and grants since the last submission as well.
             let _span = tracing::trace_span!("submit", images, bytes).entered();
             let computing = self.submit(filling)?;
             self.clock.spent_with_gpu(Stage::Submit, images, computing);
@@ -148,8 +149,8 @@ impl GpuRun<'_> {
         Ok(())
     }
 
-    /// Makes one submission of one slot: the copy, the passes of each batch in it, and what completes a batch. Returns how long
-    /// the driver computed on this thread.
+    /// Makes one submission of one slot: the copy, the passes of each batch in the slot, and the packing of complete
+    /// batches. Returns how long the driver computed on this thread.
     fn submit(&mut self, filling: FillingSlot) -> Result<Duration> {
         let FillingSlot { slot, used, mut samples, .. } = filling;
         if samples.is_empty() {
@@ -174,7 +175,7 @@ impl GpuRun<'_> {
             let mut items = Vec::with_capacity(of_batch.len() * self.pipeline.views);
             for (_, index, InSlot { views, reservation, .. }) in of_batch {
                 let range = reservation.as_ref().map(|reservation| reservation.range());
-                // All views begin at the same pixels: they are copied with the first.
+                // All views begin at the same pixels, so only the first view copies them to the cache.
                 let mut to_cache =
                     range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
                 let images = (index * self.pipeline.views..).zip(views);

@@ -1,9 +1,9 @@
-//! Lines made up of numbers, with known answers.
+//! Pipelines made up of numbers, with known answers.
 
 use super::*;
 use crate::loader::stats::{GpuTime, PoolStats, QueueStats, StageStats};
 
-/// What a line of the model does in 10 s.
+/// A model of a pipeline that runs for 10 s.
 struct Model {
     workers: usize,
     cores: usize,
@@ -19,7 +19,7 @@ const FREE: Model =
     Model { workers: 1, cores: 2, wait: 0.0, work: 0.001, upload: 0.00001, gpu: 0.00001, consume: 0.00001 };
 
 impl Model {
-    /// The rate that the slowest allows.
+    /// The rate that the slowest resource allows.
     fn rate(&self) -> f64 {
         let pool = self.workers as f64 / (self.wait + self.work);
         let cores = self.cores as f64 / (self.work + self.upload);
@@ -31,7 +31,7 @@ impl Model {
         let images = self.rate() * seconds;
         let time = |per_image: f64| Duration::from_secs_f64(per_image * images);
         let ns = |per_image: f64| (1e9 * per_image) as u64;
-        // More threads than cores stretch what is computed.
+        // Having more threads than cores stretches computing time.
         let stretch =
             if self.wait == 0.0 && self.workers > self.cores { self.workers as f64 / self.cores as f64 } else { 1.0 };
         let stage = |stage, wait: f64, cpu: f64| {
@@ -96,7 +96,7 @@ fn predictions_are_what_the_model_then_gives() {
     let models = [
         Model { work: 0.01, ..FREE },
         Model { work: 0.01, cores: 16, workers: 3, ..FREE },
-        // The GPU is next, soon.
+        // The GPU becomes the limit soon.
         Model { work: 0.01, gpu: 0.008, ..FREE },
         Model { wait: 0.01, ..FREE },
         Model { wait: 0.01, workers: 7, ..FREE },
@@ -127,7 +127,7 @@ fn slower_cores_slow_what_is_computed_and_not_what_is_waited_for() {
     near(gain(Model { work: 0.01, ..FREE }, 1.0), 1.0);
     near(gain(Model { work: 0.01, ..FREE }, 0.8), 0.6);
     near(gain(Model { wait: 0.01, work: 0.0001, ..FREE }, 0.8), 1.0);
-    // Two workers on two cores: a third one brings what slower cores then take.
+    // Two workers on two cores: a third one gains only what slower cores leave.
     let full = Model { work: 0.01, workers: 2, ..FREE };
     near(full.stats().gain_of_workers_at(3, 0.9).unwrap(), -0.1);
 }
@@ -136,11 +136,11 @@ fn slower_cores_slow_what_is_computed_and_not_what_is_waited_for() {
 fn threads_that_spin_at_their_queues_are_no_work() {
     let mut stats = Model { work: 0.01, gpu: 1e-9, ..FREE }.stats();
     stats.gpu = GpuTime::default();
-    // One worker works; those that wait spin on the other core.
+    // One worker works; the waiting ones spin on the other core.
     stats.cpu = stats.running.mul_f64(1.95);
     let gain = stats.gain_of_workers(2).unwrap();
     assert!((gain - 1.0).abs() < 0.03, "{gain}");
-    // Where the caller works, the second core may be its.
+    // If the caller works, the second core may be busy with its work.
     stats.pools[2].starved = stats.running.mul_f64(0.5);
     let gain = stats.gain_of_workers(2).unwrap();
     assert!(gain < 0.1, "{gain}");
@@ -149,7 +149,7 @@ fn threads_that_spin_at_their_queues_are_no_work() {
 #[test]
 fn copies_are_the_uploads_and_not_the_gpus() {
     let mut stats = Model { upload: 0.0035, gpu: 0.003, ..FREE }.stats();
-    // The passes take a third of the time, the line waits for two thirds.
+    // The passes take a third of the time, the pipeline waits for two thirds.
     stats.gpu.waited = stats.running.mul_f64(0.64);
     stats.pools[1].busy = stats.running.mul_f64(0.32);
     stats.gpu.busy = stats.running.mul_f64(0.30);
@@ -186,7 +186,7 @@ fn no_more_workers_than_cores_help() {
 fn a_cached_data_set_is_proposed_where_cores_are_busy_too() {
     let model = Model { wait: 0.006, work: 0.005, workers: 4, cores: 2, ..FREE };
     let change = limit(&model).1.change.unwrap();
-    // Four workers already keep both cores busy nine tenths of the time: little is left for a fifth, or a disk.
+    // Four workers already use both cores nine tenths of the time: a fifth worker, or a disk, gains little.
     assert!(change.what.contains("page cache") && change.gain < 0.12, "{change:?}");
 }
 
@@ -198,7 +198,7 @@ fn unexplained_where_signs_disagree() {
     assert_eq!((found.resource, found.change.is_none()), (None, true), "{found}");
     assert!(found.reason.contains("batches wait for the caller"), "{found}");
 
-    // Half of everyone's time is nobody's.
+    // All threads are idle for half of the time.
     let mut stats = Model { work: 0.01, ..FREE }.stats();
     stats.pools.iter_mut().for_each(|pool| pool.starved += stats.running);
     stats.running *= 2;
@@ -213,14 +213,14 @@ fn waits_stand_in_for_timestamps() {
     let waited = stats.running.mul_f64(0.97);
     stats.gpu = GpuTime { clock: GpuClock::Waits, busy: waited, waited, ..GpuTime::default() };
     assert_eq!(stats.bottleneck().resource, Some(Resource::Gpu));
-    // A wait here and there is no limit.
+    // Occasional waits are not a limit.
     let mut stats = Model { work: 0.01, ..FREE }.stats();
     let waited = stats.running.mul_f64(0.02);
     stats.gpu = GpuTime { clock: GpuClock::Waits, busy: waited, waited, ..GpuTime::default() };
     assert_eq!(stats.bottleneck().resource, Some(Resource::Cpu));
 }
 
-/// A line that has a worker and two cores, of which others keep so many busy.
+/// A pipeline with one worker on two cores, of which other processes use `busy`.
 fn beside_others(busy: f64) -> Stats {
     let mut stats = Model { work: 0.01, ..FREE }.stats();
     stats.watched = stats.running;
@@ -240,7 +240,7 @@ fn cores_that_others_use_are_not_idle() {
     let free = beside_others(0.0).bottleneck();
     assert!(free.reason.ends_with("1.0 of 2 cores idle"), "{free}");
     assert!(free.change.as_ref().is_some_and(|change| change.what == "workers(2)" && change.gain > 0.9), "{free}");
-    // Where the system does not say, every core that this process does not use is taken for an idle one.
+    // If the system does not count idle time, every core that this process does not use counts as idle.
     let unknown = Model { work: 0.01, ..FREE }.stats().bottleneck();
     assert_eq!((unknown.change, unknown.reason), (free.change, free.reason));
 }
@@ -257,10 +257,10 @@ fn idle_time_is_that_between_two_looks() {
     late.pools
         .iter_mut()
         .for_each(|pool| (pool.busy, pool.blocked, pool.starved) = (2 * pool.busy, 2 * pool.blocked, 2 * pool.starved));
-    // Nothing was idle in the second half.
+    // No core was idle in the second half.
     let between = late.since(&early);
     assert_eq!((between.idle, between.watched), (Some(Duration::ZERO), early.watched));
-    // A moment is too short for the system's clock.
+    // The period is too short for the system's clock.
     let mut moment = beside_others(1.0);
     moment.watched = Duration::from_millis(50);
     assert!(moment.gain_of_workers(2).unwrap() > 0.9);
