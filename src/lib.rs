@@ -85,6 +85,7 @@
 //! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have the
 //! names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the differences.
 
+mod atomic_file;
 mod backend;
 mod color;
 mod cpu;
@@ -98,14 +99,13 @@ pub mod internals;
 mod loader;
 mod pixels;
 pub mod plan;
-mod positioned;
 mod processor;
+mod quote;
 mod random;
+mod read_at;
 pub mod recipe;
 mod regular_file;
-mod replace;
 pub mod sampler;
-mod shown;
 pub mod transforms;
 
 pub use backend::{ADAPTER_VARIABLE, Backend};
