@@ -38,7 +38,7 @@ pub enum SampleData<'a> {
 }
 
 impl SampleData<'_> {
-    /// Returns the bytes of the file or of the pixels.
+    /// Returns the length of the file or of the pixels in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             SampleData::Encoded(bytes) => bytes.len(),

@@ -60,7 +60,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Returns the bytes of memory in use, without small tables.
+    /// Returns the allocated memory in bytes, without small tables.
     ///
     /// ```
     /// assert_eq!(gpufeed::decode::Scratch::default().bytes(), 0);
@@ -233,8 +233,8 @@ pub(crate) fn decode_indexed<'a>(
     Ok((decoded, path))
 }
 
-/// Decodes with a JPEG's seek index, or builds one. If the engine decodes the file, the last part of the result is
-/// `Some`.
+/// Decodes with a JPEG's seek index, or builds one. The index in the result is
+/// `Some` if it was built.
 fn seeking<'a>(
     bytes: &[u8],
     probe: &Probe,

@@ -144,7 +144,7 @@ mod tests {
     fn empty_scans_by_the_thousand_are_refused() {
         let error = refused(&file(0xC2, 64, 20_000, 0));
         assert!(error.contains("more than 500 scans"), "{error}");
-        // The longest file that is accepted.
+        // 500 scans are still accepted.
         assert_eq!(check(&file(0xC2, 8, 500, 0)), Ok(Work { scans: 500, blocks: 500 }));
         assert!(check(&file(0xC2, 8, 501, 0)).is_err());
     }

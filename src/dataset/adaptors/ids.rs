@@ -13,7 +13,7 @@ const ATTEMPTS: u64 = 1000;
 /// `None` if there are too many. Equal ids count as one.
 pub(super) fn stride(ids: impl Iterator<Item = u64> + Clone, times: u64) -> Option<u64> {
     (0..ATTEMPTS).find_map(|attempt| {
-        // Divided by `factor`, an id of repetition r is r larger: repetitions stay apart if ids are `times` apart.
+        // Multiplied by `factor`, an id of repetition r is r larger: repetitions stay apart if ids are `times` apart.
         let factor = GOLDEN.wrapping_mul(2 * attempt + 1);
         let mut starts: Vec<u64> = ids.clone().map(|id| id.wrapping_mul(factor)).collect();
         starts.sort_unstable();

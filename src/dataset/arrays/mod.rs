@@ -76,7 +76,7 @@ impl Arrays {
         };
         let side = |size: usize, name: &str| match u32::try_from(size) {
             Ok(side @ 1..) => Ok(side),
-            _ => Err(Error::argument("shape", format!("{name} {size} in {shape:?}, but it is 1 to {}", u32::MAX))),
+            _ => Err(Error::argument("shape", format!("{name} {size} in {shape:?}, but it must be 1 to {}", u32::MAX))),
         };
         let (height, width) = (side(height, "height")?, side(width, "width")?);
         Ok(Arrays {
@@ -217,7 +217,7 @@ impl Arrays {
         &self.bytes
     }
 
-    /// Returns the bytes of one image.
+    /// Returns the size of one image in bytes.
     pub fn image_bytes(&self) -> usize {
         // Cannot overflow: `nhwc` has compared the product with the length of the bytes. Without images it may, hence
         // saturating.

@@ -32,7 +32,7 @@ impl ArrayValues {
         ArrayValues { bytes: bytes.into(), float: true }
     }
 
-    /// Returns the bytes of a value.
+    /// Returns the size of a value in bytes.
     pub(super) fn size(&self) -> usize {
         if self.float { 4 } else { 1 }
     }

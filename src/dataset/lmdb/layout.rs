@@ -49,7 +49,7 @@ impl LmdbLayout {
     pub(super) fn of(value: &[u8]) -> Result<LmdbLayout, &'static str> {
         let [plain, after_class] = [0, 4].map(|at| value.get(at..).and_then(ImageFormat::recognise));
         match (plain, after_class) {
-            // The first bytes of a bitmap or PNM could be a class; those of the other formats are too large for one.
+            // The first bytes of a bitmap or PNM could be a class.
             (Some(format), _) if !matches!(format, ImageFormat::Bmp | ImageFormat::Pnm) => Ok(LmdbLayout::Image),
             (_, Some(_)) => Ok(LmdbLayout::ClassAndImage),
             (Some(_), None) => Ok(LmdbLayout::Image),

@@ -56,7 +56,7 @@ impl Header {
         }
     }
 
-    /// Returns the bytes of all values; `None` if the number overflows.
+    /// Returns the size of all values in bytes; `None` if the number overflows.
     pub(super) fn bytes(&self) -> Option<u64> {
         let size = self.shape.iter().try_fold(self.size, |size, &side| size.checked_mul(side))?;
         u64::try_from(size).ok()

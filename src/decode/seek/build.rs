@@ -43,8 +43,8 @@ pub struct IndexSummary {
     pub without: usize,
     /// True if `progress` ended the work before the last sample.
     pub stopped: bool,
-    /// Number of records removed by [`SeekIndexes::prune`]; `None` if pruning was not asked for, or not all samples
-    /// could be read.
+    /// Number of records removed by [`SeekIndexes::prune`]; `None` if pruning was not asked for, or not all samples were
+    /// read.
     pub pruned: Option<u64>,
     /// Samples that could not be read or are not images: their names and the reasons.
     pub failed: Vec<(String, String)>,
