@@ -55,7 +55,7 @@ impl Probe {
     /// use gpufeed::decode::{self, DecodeOptions};
     ///
     /// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
-    /// Two pixels, as stored and as RGBA.
+    /// // Two pixels, as stored and as RGBA.
     /// assert_eq!(decode::probe(&bitmap, &DecodeOptions::default())?.decode_bytes(), 2 * 3 + 2 * 4);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```

@@ -17,7 +17,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 ///
 /// let wgsl = "fn lift(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> { return color + parameters.x; }";
 /// let lift = CustomColor::new("lift", wgsl, |color, parameters| color.map(|value| value + parameters[0]));
-/// With probability 0.8, changes by up to a tenth, up or down.
+/// // With probability 0.8, changes by up to a tenth, up or down.
 /// let lift = lift.draw(|numbers| {
 ///     let amount = numbers.uniform(0.0, 0.1) as f32;
 ///     let amount = if numbers.below(2) == 0 { amount } else { -amount };

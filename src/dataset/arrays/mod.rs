@@ -25,7 +25,7 @@ pub use values::ArrayValues;
 /// assert_eq!((images.len(), images.width(), images.height()), (2, 4, 3));
 /// assert_eq!(images.read(1, &mut Vec::new())?.label, Label::Class(1));
 ///
-/// In torch's layout, channels first, with floats; two targets for each image.
+/// // In torch's layout, channels first, with floats; two targets for each image.
 /// let tensors = Arrays::nchw([2, 3, 4, 4], vec![0.5f32; 2 * 3 * 4 * 4])?.with_targets(vec![0.0, 1.0, 1.0, 0.0])?;
 /// assert_eq!(tensors.read(1, &mut Vec::new())?.label, Label::from(vec![1.0, 0.0]));
 /// # Ok::<(), gpufeed::Error>(())

@@ -36,12 +36,12 @@ use crate::regular_file;
 /// # };
 /// # std::fs::write(&images, npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 3)}", &[1, 2, 3, 4, 5, 6]))?;
 /// # std::fs::write(&path, npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,)}", &[7, 0, 8, 0]))?;
-/// Two gray images of 3x1 pixels, and their classes, written by `numpy.save`.
+/// // Two gray images of 3x1 pixels, and their classes, written by `numpy.save`.
 /// let data = Numpy::new().npy(&images, Some(&path))?;
 /// assert_eq!((data.len(), data.channels(), data.width()), (2, 1, 3));
 /// assert_eq!(data.read(1, &mut Vec::new())?.label, Label::Class(8));
 ///
-/// Archives: Numpy::open("mnist.npz"), or by the names of the arrays in it.
+/// // Archives: Numpy::open("mnist.npz"), or by the names of the arrays in it.
 /// let missing = Numpy::new().npz("mnist.npz", "x_train", Some("y_train"));
 /// assert!(missing.is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
