@@ -1,6 +1,6 @@
 //! The crate's only error type: a boxed, non-exhaustive kind with numbers, paths and settings.
 
-use crate::shown::{Shown, ShownLines};
+use crate::quote::{Shown, ShownLines};
 use std::any::Any;
 use std::path::PathBuf;
 

@@ -2,20 +2,20 @@
 
 pub use gpufeed_jpeg::{Rect, Scale};
 
-/// Where the pixels of an image decoded at a [`Scale`] lie in the full image.
+/// The size and position of an image decoded at a [`Scale`], relative to the full image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scaled {
-    /// Full pixels on the side of one: 1, 2, 4 or 8.
+    /// Side of a decoded pixel in full pixels: 1, 2, 4 or 8.
     pub(crate) divisor: u32,
     /// Columns and rows of the oriented result.
     pub(crate) size: (u32, u32),
-    /// Columns and rows by which its first pixel reaches beyond the full image, 0 to 7. In the file it is always the
-    /// last one that may do so, but orientation can turn an axis.
+    /// Columns and rows by which its first pixel reaches beyond the full image, 0 to 7. In the file only the last pixel
+    /// can reach beyond, but orientation can reverse an axis.
     pub(crate) before: (u32, u32),
 }
 
 impl Scaled {
-    /// For an oriented image of `size` whose columns and rows are stored `backwards` or not.
+    /// Makes it for an oriented image of `size`; `backwards` is true for each axis that is stored in reverse.
     pub(crate) fn new(size: (u32, u32), backwards: (bool, bool), scale: Scale) -> Self {
         let divisor = scale.divisor();
         let beyond = |back: bool, scaled: u32, full: u32| if back { scaled * divisor - full } else { 0 };

@@ -1,18 +1,18 @@
-//! Parts of the library that other members of its workspace use: gpufeed-burn, the command, the benches, the
-//! fixtures of tests, and the fuzz targets. They come without promise.
+//! Parts of the library for other members of its workspace: gpufeed-burn, the command, the benches, the fixtures of
+//! tests, and the fuzz targets. They may change at any time.
 
+pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::Native;
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, attached, run_checked};
 pub use crate::loader::stats::measure::{recording, sections};
-pub use crate::replace::{folder_of, replace};
-pub use crate::shown::{Shown, ShownLines};
+pub use crate::quote::{Shown, ShownLines};
 
 pub mod regular_file {
     pub use crate::regular_file::{open, read, read_to_string};
 }
 
-/// The shaders that plans can ask for, for the tests that see all of them.
+/// The shaders of all possible plans, for the tests that check all of them.
 pub mod shaders {
     use crate::color::Step;
     pub use crate::color::{ColorStep, STEPS};
@@ -28,17 +28,18 @@ pub mod shaders {
         pub const HUE: u32 = crate::color::opcode::HUE;
     }
 
-    /// The passes of a plan: their names, and the facts that their texts are made of.
+    /// Returns the passes of a plan: their names, and the facts that generate their texts.
     pub fn passes(plan: &Plan) -> Vec<(String, Variant)> {
         plan.pass_list().into_iter().map(|pass: Pass| (pass.to_string(), plan.variant(pass))).collect()
     }
 
-    /// The plan whose kernels run for samples that a loader has cached in floats.
+    /// Returns the plan whose kernels run for samples cached as floats.
     pub fn cached(plan: &Plan) -> Plan {
         Split::new(plan.clone(), Executor::Gpu, Some(CacheMemory::Device), false).executed().0
     }
 
-    /// The structs that Rust writes for a pass of so many colour steps: names, bytes, and whether they come in arrays.
+    /// Returns the structs that Rust writes for a pass of `steps` colour steps: names, bytes, and true for structs in
+    /// arrays.
     pub fn structs(steps: u32) -> [(&'static str, usize, bool); 3] {
         [("Axis", size_of::<Axis>(), false), ("Step", size_of::<Step>(), true), ("Image", Image::bytes(steps), true)]
     }

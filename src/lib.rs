@@ -86,6 +86,7 @@
 //! the names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the
 //! differences.
 
+mod atomic_file;
 mod backend;
 mod color;
 mod cpu;
@@ -99,14 +100,13 @@ pub mod internals;
 mod loader;
 mod pixels;
 pub mod plan;
-mod positioned;
 mod processor;
+mod quote;
 mod random;
+mod read_at;
 pub mod recipe;
 mod regular_file;
-mod replace;
 pub mod sampler;
-mod shown;
 pub mod transforms;
 
 pub use backend::{ADAPTER_VARIABLE, Backend};

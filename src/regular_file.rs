@@ -1,5 +1,5 @@
-//! Data files are regular files. Whatever else has the name of one is refused before it is read: a FIFO waits for its
-//! writer, and a device may never end.
+//! Opens and reads data files, which must be regular files. Anything else is refused before it is read: a FIFO waits
+//! for its writer, and a device may never end.
 
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The reason of the error for a path to something other than a regular file.
+/// Reason of an error for a path that is not a regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is {0}, not a regular file")]
 struct NotRegular(&'static str);
 
-/// Opens a regular file, or a link to one, to be read, without waiting for anything, and returns its metadata, too.
+/// Opens a regular file, or a link to one, for reading, without waiting. Returns its metadata too.
 ///
 /// # Errors
 /// Returns the system's error; [`IsADirectory`](io::ErrorKind::IsADirectory) or
@@ -22,7 +22,7 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let kind = match &opened {
         Ok((_, metadata)) if metadata.is_file() => return opened,
         Ok((_, metadata)) => metadata.file_type(),
-        // Some kinds cannot be opened at all, for a reason that does not tell: a socket has "no such device".
+        // Some kinds cannot be opened, for a misleading reason: a socket has "no such device".
         Err(_) => match std::fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => metadata.file_type(),
             _ => return opened,
@@ -35,7 +35,7 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
 /// Reads a whole regular file.
 ///
 /// # Errors
-/// Those of [`open`], and the system's.
+/// The errors of [`open`], and the system's.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.0.read_to_end(&mut bytes)?;
@@ -45,7 +45,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads a whole regular file of text.
 ///
 /// # Errors
-/// Those of [`open`]; the system's; [`InvalidData`](io::ErrorKind::InvalidData) if the text is not UTF-8.
+/// The errors of [`open`]; the system's; [`InvalidData`](io::ErrorKind::InvalidData) if the text is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.0.read_to_string(&mut text)?;
@@ -57,12 +57,12 @@ pub(crate) fn is_refused(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|reason| reason.is::<NotRegular>())
 }
 
-/// Reads the whole regular file at `path` into the start of `buffer`, which grows to the largest and stays so long: its
-/// old bytes need not be cleared.
+/// Reads the whole regular file at `path` into the start of `buffer`, which grows to the largest file and stays that
+/// long, so that its old bytes need not be cleared.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] as [`open`], or for want of memory; [`ErrorKind::FileTooLarge`] for a file of more than
-/// `max_file_bytes`, also where it grows beyond them while it is read.
+/// [`ErrorKind::Io`] as for [`open`], or if there is not enough memory; [`ErrorKind::FileTooLarge`] for a file of more
+/// than `max_file_bytes`, also if it grows beyond them while it is read.
 pub(crate) fn read_image<'a>(path: &Path, max_file_bytes: u64, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
     let failed = |source| Error::io(path, source);
     let too_large = |bytes| {
@@ -73,7 +73,7 @@ pub(crate) fn read_image<'a>(path: &Path, max_file_bytes: u64, buffer: &'a mut V
     if metadata.len() > max_file_bytes {
         return too_large(metadata.len());
     }
-    // One byte more than there should be: the file may grow.
+    // One byte more than its length detects a file that grows.
     let mut length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).saturating_add(1);
     let mut filled = 0;
     lengthen(buffer, length, filled).map_err(failed)?;
@@ -95,20 +95,20 @@ pub(crate) fn read_image<'a>(path: &Path, max_file_bytes: u64, buffer: &'a mut V
     }
 }
 
-/// Makes `buffer` at least `length` bytes long, of which the first `kept` stay as they are.
+/// Makes `buffer` at least `length` bytes long, and preserves its first `preserved` bytes.
 ///
 /// # Errors
-/// [`OutOfMemory`](io::ErrorKind::OutOfMemory); the length comes from a file.
-pub(crate) fn lengthen(buffer: &mut Vec<u8>, length: usize, kept: usize) -> io::Result<()> {
+/// [`OutOfMemory`](io::ErrorKind::OutOfMemory), since the length comes from a file.
+pub(crate) fn lengthen(buffer: &mut Vec<u8>, length: usize, preserved: usize) -> io::Result<()> {
     if buffer.len() < length {
-        buffer.truncate(kept);
-        buffer.try_reserve(length - kept)?;
+        buffer.truncate(preserved);
+        buffer.try_reserve(length - preserved)?;
         buffer.resize(length, 0);
     }
     Ok(())
 }
 
-/// A FIFO without a writer opens at once, and a terminal does not become the process's own.
+/// Opens a file with flags that open a FIFO without waiting for a writer, and do not make a terminal the process's own.
 #[cfg(unix)]
 fn without_waiting(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!((missing.kind(), is_refused(&missing)), (io::ErrorKind::NotFound, false));
     }
 
-    /// The length that the system gives of a file below /proc is 0, whatever it holds.
+    /// The system reports length 0 for every file below /proc.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_file_that_is_longer_than_it_was_is_read_to_its_end_or_its_limit() {

@@ -1,4 +1,4 @@
-//! Which data set a path names.
+//! Detection of a data set's format by its path.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::Lmdb;
 use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
 use crate::error::Result;
 
-/// How the samples at a path are stored, as its name and the names of its files tell.
+/// Format of a data set, detected by its path's name and the names of its files.
 ///
 /// | path | is |
 /// |---|---|
@@ -20,9 +20,9 @@ use crate::error::Result;
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |
 ///
-/// Folders whose names begin with a dot say nothing. As the files of Fashion-MNIST and KMNIST are called as MNIST's,
-/// classes of [`Idx`](Self::Idx) have names only where the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as
-/// torchvision does.
+/// Folders whose names begin with a dot are ignored. Fashion-MNIST and KMNIST name their files as MNIST does. So
+/// classes of [`Idx`](Self::Idx) have names only if the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as
+/// torchvision calls it.
 ///
 /// ```
 /// use gpufeed::dataset::Format;
@@ -37,21 +37,21 @@ pub enum Format {
     Folder,
     /// Images without classes: [`ImageFolder::flat`].
     Images,
-    /// [`ImageList`].
+    /// A list of files: [`ImageList`].
     List,
-    /// [`Numpy`].
+    /// NumPy arrays: [`Numpy`].
     Numpy,
-    /// [`TarShards`].
+    /// Tar shards: [`TarShards`].
     Tar,
-    /// [`Lmdb`](super::Lmdb).
+    /// An LMDB database: [`Lmdb`](super::Lmdb).
     Lmdb,
-    /// MNIST and its like: [`Idx`].
+    /// MNIST and data sets in its format: [`Idx`].
     Idx,
-    /// [`Cifar`].
+    /// CIFAR-10 or CIFAR-100: [`Cifar`].
     Cifar,
 }
 
-/// What [`open`] has found.
+/// Result of [`open`].
 ///
 /// ```no_run
 /// let opened = gpufeed::dataset::open("MNIST")?;
@@ -59,10 +59,10 @@ pub enum Format {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub struct Opened {
-    /// All samples, or those to train on.
+    /// All samples, or the training split.
     pub train: Box<dyn Dataset>,
-    /// Those to test with, of a data set that comes in two (MNIST, CIFAR, an `.npz` that says `train` and `test`) and
-    /// has them there.
+    /// The test split, if the data set comes in two (MNIST, CIFAR, an `.npz` with `train` and `test`) and the path has
+    /// its files.
     pub test: Option<Box<dyn Dataset>>,
 }
 
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Opens the data set at a path, in whatever [`Format`].
+/// Opens the data set at a path, in any [`Format`].
 ///
 /// ```
 /// use gpufeed::dataset;
@@ -88,14 +88,14 @@ impl std::fmt::Debug for Opened {
 ///
 /// # Errors
 ///
-/// Those of the format's type.
+/// The errors of the format's type.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     let path = path.as_ref();
     Format::detect(path).open(path)
 }
 
 impl Format {
-    /// By names alone: nothing is read but the lists of folders.
+    /// Detects the format by names alone: lists folders, and reads no file.
     pub fn detect(path: impl AsRef<Path>) -> Format {
         let path = path.as_ref();
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
@@ -106,7 +106,7 @@ impl Format {
             Some("npy" | "npz") if !path.is_dir() => return Format::Numpy,
             _ => {}
         }
-        // What `gpufeed pack` has not finished is no folder of images: opening it says so.
+        // An unfinished result of `gpufeed pack` is not an image folder: opening it as LMDB explains that.
         if ["data.mdb", ".data.mdb.part"].iter().any(|file| path.join(file).is_file()) {
             return Format::Lmdb;
         }
@@ -132,7 +132,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Those of [`open`].
+    /// The errors of [`open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Opened> {
         fn whole(data: impl Dataset + 'static) -> Opened {
             Opened { train: Box::new(data), test: None }
@@ -185,7 +185,7 @@ mod tests {
             assert_eq!(Format::detect(at(folder)), format, "{folder}");
         }
         assert_eq!(Format::detect(at("no-{0..3}.tar")), Format::Tar);
-        // What is not there is no folder of images: the error says so.
+        // A missing path is not taken for an image folder, and the error names it.
         assert!(open(at("nothing")).unwrap_err().to_string().contains("nothing"));
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(detect("images", &["1.jpg", ".thumbnails/1.png", ".git/HEAD"]), Format::Images);
         assert_eq!(detect("shards", &["1.tar", ".git/HEAD"]), Format::Tar);
         assert_eq!(detect("hidden", &["1.jpg", ".1.tar"]), Format::Images);
-        // The images are those that show.
+        // Only visible images count.
         assert_eq!(open(root.path().join("images")).unwrap().train.len(), 1);
     }
 
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// So many images of 1x1 pixels, all of class `label`, in the files of a part.
+    /// Writes the files of a part: `count` images of 1x1 pixels, all of class `label`.
     fn idx(folder: &Path, stem: &str, count: u8, label: u8) {
         let images = [&[0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 1, 0, 0, 0, 1][..], &vec![9; count.into()]].concat();
         let labels = [&[0, 0, 8, 1, 0, 0, 0, count][..], &vec![label; count.into()]].concat();
@@ -268,16 +268,16 @@ mod tests {
         }
         let opened = open(root.path()).unwrap();
         assert_eq!((opened.train.len(), opened.test.is_some()), (5, false));
-        // That of another data set is none of it.
+        // The second part of another data set does not count.
         fs::create_dir(root.path().join("cifar-100-binary")).unwrap();
         fs::write(root.path().join("cifar-100-binary/test.bin"), [&[0][..], &image(5)].concat()).unwrap();
         assert!(open(root.path()).unwrap().test.is_none());
         fs::write(root.path().join("test_batch.bin"), image(5)).unwrap();
         assert_eq!(open(root.path()).unwrap().test.map(|test| test.len()), Some(1));
-        // One that is there and damaged is not passed over.
+        // A damaged second part is an error.
         fs::write(root.path().join("test_batch.bin"), b"cut short").unwrap();
         assert!(open(root.path()).is_err());
-        // Nor one of which a file is missing.
+        // A second part of which a file is missing is an error.
         let mnist = tempfile::tempdir().unwrap();
         idx(mnist.path(), "train", 2, 1);
         idx(mnist.path(), "t10k", 1, 1);

@@ -10,12 +10,12 @@ pub(super) enum Labels {
     #[default]
     None,
     Classes(Vec<u32>),
-    /// Each shared, so that handing one out allocates nothing.
+    /// Shared, so that returning one allocates nothing.
     Multi(Vec<Arc<[f32]>>),
 }
 
 impl Labels {
-    /// The label of sample `index`.
+    /// Returns the label of sample `index`.
     pub(super) fn get(&self, index: usize) -> Label {
         let label = match self {
             Labels::None => None,

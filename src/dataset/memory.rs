@@ -1,4 +1,4 @@
-//! A data set that lies in memory.
+//! A data set in memory.
 
 use bytes::Bytes;
 
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 
 /// Samples held in memory: encoded files, pixels, or both.
 ///
-/// All samples have the same number of channels, fixed by the first one pushed: 1 if that is
-/// [`PixelFormat::R8`] or one-channel [`PixelFormat::F32`], else 3. Encoded files count as 3, gray ones
-/// too: what they hold is known only when they are decoded. Sample `i` is the `i`-th one pushed.
+/// All samples have the same number of channels as the first one: 1 for [`PixelFormat::R8`] or one-channel
+/// [`PixelFormat::F32`], else 3. Encoded files count as 3, gray ones too, because they are not decoded here. Sample `i`
+/// is the `i`-th one pushed.
 ///
 /// ```
 /// use gpufeed::{Dataset, InMemory, Label, PixelFormat};
@@ -40,7 +40,7 @@ struct Entry {
     label: Label,
 }
 
-/// Of pixels; encoded entries have none.
+/// Size and format of pixels; encoded entries have none.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     width: u32,
@@ -55,20 +55,20 @@ impl Entry {
 }
 
 impl InMemory {
-    /// A data set without samples or class names.
+    /// Makes a data set without samples or class names.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the classes that [`Label::Class`] counts; none by default.
+    /// Names the classes of [`Label::Class`]. By default they have no names.
     #[must_use]
     pub fn with_classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.classes = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Adds a whole image file. A `Vec<u8>` or [`Bytes`] is moved in, not copied; whether it can be
-    /// decoded shows when it is read.
+    /// Adds a whole image file. A `Vec<u8>` or [`Bytes`] is moved in, not copied. The file is not decoded: a damaged
+    /// one is an error when a loader decodes it.
     ///
     /// # Errors
     ///
@@ -77,13 +77,13 @@ impl InMemory {
         self.push(Entry { bytes: bytes.into(), shape: None, label })
     }
 
-    /// Adds `height` rows of `width` pixels, stored as [`PixelFormat`] says. A `Vec<u8>` or [`Bytes`]
-    /// is moved in, not copied.
+    /// Adds `height` rows of `width` pixels in the given [`PixelFormat`]. A `Vec<u8>` or [`Bytes`] is moved in, not
+    /// copied.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if [`Pixels::new`] refuses the bytes, or if
-    /// the samples so far have another number of channels.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the bytes do not fit ([`Pixels::new`]), or if the samples
+    /// so far have another number of channels.
     pub fn push_pixels(
         &mut self,
         width: u32,
@@ -147,7 +147,7 @@ impl Dataset for InMemory {
     }
 }
 
-/// Encoded files with their labels.
+/// Collects encoded files with their labels.
 impl<B: Into<Bytes>> FromIterator<(B, Label)> for InMemory {
     fn from_iter<I: IntoIterator<Item = (B, Label)>>(files: I) -> Self {
         let entry = |(bytes, label): (B, Label)| Entry { bytes: bytes.into(), shape: None, label };

@@ -1,11 +1,11 @@
-//! Where samples come from: the [`Dataset`] trait, what it hands out, and data sets.
+//! Sources of samples: the [`Dataset`] trait, the types it returns, and data sets.
 //!
 //! | type | reads |
 //! |---|---|
 //! | [`ImageFolder`] | a folder of class folders, or of images without classes |
 //! | [`ImageList`] | a CSV or JSON-lines file of paths and labels |
 //! | [`InMemory`] | encoded files or pixels of any size, in memory |
-//! | [`Arrays`] | one array of equally large images, in memory |
+//! | [`Arrays`] | one array of images of one size, in memory |
 //! | [`Idx`] | MNIST's files, as `Arrays` |
 //! | [`Cifar`] | CIFAR-10's and CIFAR-100's files, as `Arrays` |
 //! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
@@ -14,7 +14,8 @@
 //!
 //! `gpufeed pack` writes the last two. [`open`] takes a path in any of these formats.
 //!
-//! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make one data set of others: see the methods of [`Dataset`].
+//! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make data sets of others; the methods of [`Dataset`] create
+//! them.
 
 mod adaptors;
 mod arrays;
@@ -36,7 +37,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::shown;
 
 pub use crate::pixels::{PixelFormat, Pixels};
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
@@ -56,8 +56,8 @@ pub use sample::{Label, Sample, SampleData};
 pub use tar::UNFINISHED;
 pub use tar::{ShardIndexes, TarShards, TarShardsBuilder};
 
-/// The most bytes that one encoded image may have, unless the data set's builder has another `max_file_bytes`: 1 GiB, as
-/// much as an uncompressed bitmap of the default `max_pixels` takes.
+/// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default
+/// `max_pixels`. The data sets' builders set another limit with `max_file_bytes`.
 ///
 /// ```
 /// use gpufeed::ImageFolder;
@@ -68,7 +68,7 @@ pub use tar::{ShardIndexes, TarShards, TarShardsBuilder};
 /// ```
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// Which part of a data set that comes in two.
+/// A part of a data set that comes in two.
 ///
 /// ```
 /// use gpufeed::dataset::Split;
@@ -77,21 +77,21 @@ pub const MAX_FILE_BYTES: u64 = 1 << 30;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// What to train on.
+    /// The samples to train on.
     Train,
-    /// What to test with.
+    /// The samples to test with.
     Test,
 }
 
 /// A collection of samples that many threads read by index.
 ///
-/// A data set knows nothing of batches, order or decoding: it hands out one sample's bytes and label.
-/// Its length must not change while a loader uses it.
+/// A data set has no batches, no order and no decoding: it returns one sample's bytes and label. Its length must not
+/// change while a loader uses it.
 ///
 /// ```
 /// use gpufeed::{Dataset, Label, PixelFormat, Pixels, Result, Sample, SampleData};
 ///
-/// /// Gray ramps, made on the spot.
+/// /// Gray ramps, computed when they are read.
 /// struct Ramps;
 ///
 /// impl Dataset for Ramps {
@@ -120,71 +120,70 @@ pub enum Split {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub trait Dataset: Send + Sync {
-    /// How many samples there are; indices run from 0 to `len() - 1`.
+    /// Returns the number of samples; indices run from 0 to `len() - 1`.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns true if there are no samples.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Reads sample `index`.
     ///
-    /// What has to be read from somewhere goes into `buffer`, whose old content is discarded. Each
-    /// worker passes the same buffer again and again, so that once it has grown to the largest file
-    /// nothing is allocated. A data set that already holds the bytes returns them and leaves `buffer`
-    /// alone.
+    /// Data that has to be fetched goes into `buffer`, whose old content is discarded. Each worker passes the same
+    /// buffer again, so that nothing is allocated once it has grown to the largest file. A data set that already holds
+    /// the bytes returns them and leaves `buffer` unchanged.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the sample from being read, usually [`ErrorKind::Io`](crate::ErrorKind::Io);
-    /// the data sets of this crate return [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an
-    /// `index` out of range.
+    /// Any error that prevents reading the sample, usually [`ErrorKind::Io`](crate::ErrorKind::Io). The data sets of
+    /// this crate return [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an `index` out of range.
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>>;
 
-    /// The name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as files and archives
-    /// have it, so it may hold characters that a terminal would obey; errors that name a sample escape these.
+    /// Returns the name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as in the
+    /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
 
-    /// The sample's stable identity, which keys its random draws: by default its index.
+    /// Returns the sample's stable identity, which keys its random numbers; its index by default.
     ///
-    /// Override it when samples can be added or removed without the others changing their draws. Two samples that may
-    /// come in one epoch have different ids.
+    /// Override it if samples may be added or removed and the others should keep their random numbers. Two samples that
+    /// may come in one epoch must have different ids.
     fn id(&self, index: usize) -> u64 {
         index as u64
     }
 
-    /// Channels of the batches made from this data set: 3 by default, or 1.
+    /// Returns the channels of the batches made from this data set: 3 by default, or 1.
     ///
     /// With 1, every sample is [`PixelFormat::R8`] or one-channel [`PixelFormat::F32`].
     fn channels(&self) -> u32 {
         3
     }
 
-    /// Names of the classes: [`Label::Class`] is an index into them. Empty by default.
+    /// Returns the names of the classes: [`Label::Class`] is an index into them. Empty by default.
     fn classes(&self) -> &[String] {
         &[]
     }
 
-    /// Whether `read` hands out memory that the data set holds anyway, so that a cache need not keep a copy. `false` by
-    /// default.
+    /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. `false` by default.
     fn is_in_memory(&self) -> bool {
         false
     }
 
-    /// The folder beside whose files a loader keeps what it has learnt of them:
-    /// [`SeekIndexes`](crate::decode::SeekIndexes). `None` by default.
+    /// Returns the folder in which a loader stores its seek indexes ([`SeekIndexes`](crate::decode::SeekIndexes)).
+    /// `None` by default.
     fn folder(&self) -> Option<&Path> {
         None
     }
 
-    /// How likely each sample is, in relation to the others, where an epoch draws samples instead of having each once; one
-    /// weight a sample. `None` by default. [`with_weights`](Self::with_weights) sets it.
+    /// Returns one weight per sample, the probability of each relative to the others. With weights, an epoch chooses
+    /// samples at random instead of having each once. `None` by default; [`with_weights`](Self::with_weights) sets
+    /// them.
     fn weights(&self) -> Option<&[f64]> {
         None
     }
 
-    /// The samples of this data set, then those of `other`. [`Concat::new`] takes any number.
+    /// Joins the samples of this data set and, after them, those of `other`. [`Concat::new`] joins any number of data
+    /// sets.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label};
@@ -197,7 +196,7 @@ pub trait Dataset: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Concat::new`].
+    /// The errors of [`Concat::new`].
     fn concat<D: Dataset + 'static>(self, other: D) -> Result<Concat>
     where
         Self: Sized + 'static,
@@ -205,7 +204,7 @@ pub trait Dataset: Send + Sync {
         Concat::new([Box::new(self) as Box<dyn Dataset>, Box::new(other)])
     }
 
-    /// The samples at `indices`, in that order; an index may come several times.
+    /// Selects the samples at `indices`, in that order; an index may come several times.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label};
@@ -218,7 +217,7 @@ pub trait Dataset: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Subset::new`].
+    /// The errors of [`Subset::new`].
     fn subset(self, indices: impl IntoIterator<Item = usize>) -> Result<Subset<Self>>
     where
         Self: Sized,
@@ -226,11 +225,11 @@ pub trait Dataset: Send + Sync {
         Subset::new(self, indices)
     }
 
-    /// Two parts without a common sample: the first has `fraction` of the samples, rounded to the nearest number
-    /// (halves up), the second has the others.
+    /// Splits the samples into two parts at random: the first has `fraction` of the samples, rounded to the nearest
+    /// number (halves up), the second has the others.
     ///
-    /// Which samples those are depends on `seed`, `fraction` and the length alone, on every platform. Both parts keep the
-    /// order of the data set, unlike torch's `random_split`.
+    /// The split depends on `seed`, `fraction` and the length alone, and is the same on every platform. Both parts keep
+    /// the order of the data set, unlike torch's `random_split`.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label};
@@ -251,9 +250,9 @@ pub trait Dataset: Send + Sync {
         adaptors::split(self, fraction, seed)
     }
 
-    /// Samples come as often as their weights say: each place of an epoch draws one of all, independently, as torch's
-    /// `WeightedRandomSampler` with replacement does, whether the loader shuffles or not. An epoch still has as many
-    /// places as there are samples.
+    /// Sets the probabilities of samples, relative to each other: each position of an epoch chooses one of all samples,
+    /// independently, like torch's `WeightedRandomSampler` with replacement, with and without shuffling. An epoch still
+    /// has as many positions as there are samples.
     ///
     /// ```
     /// use gpufeed::{Backend, DataLoader, Dataset, InMemory, Label, PixelFormat};
@@ -271,7 +270,7 @@ pub trait Dataset: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Weighted::new`].
+    /// The errors of [`Weighted::new`].
     fn with_weights(self, weights: impl Into<Vec<f64>>) -> Result<Weighted<Self>>
     where
         Self: Sized,
@@ -279,8 +278,8 @@ pub trait Dataset: Send + Sync {
         Weighted::new(self, weights)
     }
 
-    /// All samples, `times` times over: an epoch of `times` epochs, in which each repetition of a sample draws numbers
-    /// of its own.
+    /// Repeats all samples `times` times: an epoch then has the length of `times` epochs, and each repetition of a
+    /// sample has its own random numbers.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label};
@@ -294,7 +293,7 @@ pub trait Dataset: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of [`Repeat::new`].
+    /// The errors of [`Repeat::new`].
     fn repeat(self, times: usize) -> Result<Repeat<Self>>
     where
         Self: Sized,
@@ -352,7 +351,7 @@ macro_rules! forward {
 forward!(Arc<D>);
 forward!(Box<D>);
 
-/// The error for an index that the data set does not have.
+/// Returns the error for an index that is out of range.
 fn out_of_range(index: usize, len: usize) -> Error {
     Error::argument("index", format!("{index} is not below the data set's length, {len}"))
 }
@@ -361,7 +360,7 @@ fn out_of_range(index: usize, len: usize) -> Error {
 mod tests {
     use super::*;
 
-    /// Overrides every method, so that a forgotten one shows as a default.
+    /// Overrides every method: a method that is not forwarded returns its default, which the test notices.
     struct Odd {
         classes: Vec<String>,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Pixels;
 
-/// One sample as a [`Dataset`](super::Dataset) hands it out: its data, still encoded or as pixels, and its label.
+/// A sample as a [`Dataset`](super::Dataset) returns it: its image, encoded or as pixels, and its label.
 ///
 /// ```
 /// use gpufeed::{Label, Sample, SampleData};
@@ -16,7 +16,7 @@ use super::Pixels;
 pub struct Sample<'a> {
     /// The image.
     pub data: SampleData<'a>,
-    /// What it shows.
+    /// The label.
     pub label: Label,
 }
 
@@ -31,14 +31,14 @@ pub struct Sample<'a> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum SampleData<'a> {
-    /// A whole image file, of a format that is recognised from the bytes.
+    /// A whole image file; its format is detected from the bytes.
     Encoded(&'a [u8]),
     /// Pixels that need no decoding.
     Pixels(Pixels<'a>),
 }
 
 impl SampleData<'_> {
-    /// Bytes of the file or of the pixels.
+    /// Returns the length of the file or of the pixels in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             SampleData::Encoded(bytes) => bytes.len(),
@@ -47,7 +47,7 @@ impl SampleData<'_> {
     }
 }
 
-/// What a sample shows. Cheap to clone.
+/// A sample's label. Cheap to clone.
 ///
 /// ```
 /// use gpufeed::Label;
@@ -58,7 +58,7 @@ impl SampleData<'_> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Label {
-    /// Nothing: unlabelled data.
+    /// No label.
     #[default]
     None,
     /// A class, by its index.

@@ -27,17 +27,17 @@ impl Files for &dyn Dataset {
 }
 
 impl SeekIndexes {
-    /// Builds the indexes that are missing of all samples of `dataset`, on so many threads, and writes the file: every
-    /// two seconds, and at the end. Nothing that is in the file is lost, and other processes may write to it meanwhile.
-    /// `progress` is called with the number of samples that are done; where it returns `false` the work ends early, and
-    /// what is built is written.
+    /// Builds the missing indexes of all samples of `dataset` with the given number of threads, and writes the file
+    /// every two seconds and at the end. Indexes in the file stay, and other processes may write to it at the same
+    /// time. `progress` receives the number of finished samples; if it returns `false`, the work ends early, and the
+    /// indexes built so far are written.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no file to write, as for `Memory` and `Off`, or
-    /// `Beside` where the data set has no folder, and for 0 threads; [`ErrorKind::Io`](crate::ErrorKind::Io) if the
-    /// file cannot be written, or is something else: before any sample is read where that can be known;
-    /// [`ErrorKind::Panic`](crate::ErrorKind::Panic) if the data set or `progress` panics, after what was built is
-    /// written. Samples that fail are no error, but listed.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for 0 threads, or if there is no file to write: with
+    /// `Memory` and `Off`, or with `Beside` for a data set without a folder. [`ErrorKind::Io`](crate::ErrorKind::Io) if
+    /// the file cannot be written or is of another kind, before any sample is read where possible.
+    /// [`ErrorKind::Panic`](crate::ErrorKind::Panic) if the data set or `progress` panics, after the indexes built so
+    /// far are written. Samples that fail are listed in the summary instead.
     pub fn build(
         &self,
         dataset: &dyn Dataset,
@@ -47,10 +47,10 @@ impl SeekIndexes {
         self.go_through(&dataset, threads, None, progress)
     }
 
-    /// As [`build`](Self::build), and then removes every record from the file that belongs to none of the samples:
-    /// those of files that were replaced or deleted, which stay otherwise. It is not for a file that other data sets
-    /// share, whose records would go, too. Nothing is removed if the work has ended early or a sample could not be
-    /// read.
+    /// Builds as [`build`](Self::build) does, and then removes every record that belongs to none of the samples:
+    /// records of files that were replaced or deleted, which stay otherwise. Don't use it for a file that several data
+    /// sets share, since it removes the records of the others. It removes nothing if the work has ended early or a
+    /// sample could not be read.
     ///
     /// ```no_run
     /// use gpufeed::ImageFolder;
@@ -62,7 +62,7 @@ impl SeekIndexes {
     /// ```
     ///
     /// # Errors
-    /// Those of [`build`](Self::build).
+    /// The errors of [`build`](Self::build).
     pub fn prune(
         &self,
         dataset: &dyn Dataset,

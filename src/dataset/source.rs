@@ -8,29 +8,29 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::{Error, Result};
 use crate::regular_file;
 
-/// Deflate makes at most this many bytes of one.
+/// Most bytes that Deflate makes of one.
 const MOST_PER_BYTE: u64 = 1032;
 
-/// A file's bytes, unpacked, and how far they have been read.
+/// A file's unpacked bytes, and the position of the next one.
 pub(super) struct Source<'a> {
     path: PathBuf,
-    /// The archive's member, where it is one.
+    /// The member's name, if the source is a member of an archive.
     member: Option<String>,
     reader: Box<dyn Read + 'a>,
     offset: u64,
-    /// The length where it is known; else the most that can be.
+    /// The unpacked length, or its upper bound.
     length: Length,
 }
 
 #[derive(Clone, Copy)]
 enum Length {
     Exactly(u64),
-    /// Of a packed file.
+    /// Upper bound, for a packed file.
     AtMost(u64),
 }
 
 impl<'a> Source<'a> {
-    /// Opens `path`; unpacks it if it begins as gzip does.
+    /// Opens `path`; unpacks it if it begins like a gzip file.
     pub(super) fn open(path: &Path) -> Result<Source<'static>> {
         let io = |source| Error::io(path, source);
         let (mut file, metadata) = regular_file::open(path).map_err(io)?;
@@ -48,40 +48,41 @@ impl<'a> Source<'a> {
         Ok(Source { path: path.to_owned(), member: None, reader, offset: 0, length })
     }
 
-    /// A member of the archive at `path`, of which `packed` bytes are in the file.
+    /// Reads a member of the archive at `path`, which takes `packed` bytes of the archive.
     pub(super) fn member(path: &Path, name: &str, reader: impl Read + 'a, packed: u64) -> Self {
         let length = Length::AtMost(packed.saturating_mul(MOST_PER_BYTE));
         Source { path: path.to_owned(), member: Some(name.to_owned()), reader: Box::new(reader), offset: 0, length }
     }
 
-    /// How far it has been read.
+    /// Returns the number of bytes read so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// An error about the byte at `offset`.
+    /// Returns an error about the byte at `offset`.
     pub(super) fn error_at(&self, offset: u64, reason: impl Into<String>) -> Error {
         let packed = if matches!(self.length, Length::AtMost(_)) { " (unpacked)" } else { "" };
-        let place = match &self.member {
+        let position = match &self.member {
             Some(member) => format!("{member}, byte {offset}{packed}"),
             None => format!("byte {offset}{packed}"),
         };
-        Error::data_file(&self.path, place, reason)
+        Error::data_file(&self.path, position, reason)
     }
 
-    /// An error about what comes next.
+    /// Returns an error about the next byte.
     pub(super) fn error(&self, reason: impl Into<String>) -> Error {
         self.error_at(self.offset, reason)
     }
 
-    /// The next bytes, as part of `what`.
+    /// Reads the next `N` bytes. Errors name them as part of `what`.
     pub(super) fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(&self.bytes(N as u64, what)?);
         Ok(bytes)
     }
 
-    /// The next `count` bytes, as part of `what`. Memory grows as they come, never by `count` alone.
+    /// Reads the next `count` bytes. Errors name them as part of `what`. Memory grows with the bytes read, since
+    /// `count` may be wrong.
     pub(super) fn bytes(&mut self, count: u64, what: &str) -> Result<Vec<u8>> {
         let left = match self.length {
             Length::Exactly(length) | Length::AtMost(length) => length.saturating_sub(self.offset),
@@ -96,7 +97,7 @@ impl<'a> Source<'a> {
         }
         let mut bytes = Vec::new();
         if matches!(self.length, Length::Exactly(_)) {
-            let no_memory = |_| self.error(short("there is not so much memory".to_owned()));
+            let no_memory = |_| self.error(short("there is not enough memory".to_owned()));
             usize::try_from(count)
                 .ok()
                 .and_then(|count| bytes.try_reserve_exact(count).ok())
@@ -116,7 +117,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The rest of the file, which has to be `count` bytes, all of them `what`.
+    /// Reads the rest of the file, which has to be exactly `count` bytes.
     pub(super) fn rest(&mut self, count: u64, what: &str) -> Result<Vec<u8>> {
         if let Length::Exactly(length) = self.length
             && self.offset.checked_add(count) != Some(length)
@@ -129,7 +130,7 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// Everything that is left, at most `limit` bytes.
+    /// Reads the rest of the file, which may have at most `limit` bytes.
     pub(super) fn all(&mut self, limit: u64, what: &str) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = self.reader.by_ref().take(limit).read_to_end(&mut bytes);
@@ -139,7 +140,7 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// An error unless the file ends here. Checks the checksum of a packed one.
+    /// Returns an error unless the file ends here. Checks the checksum of a packed one.
     fn end(&mut self, what: &str) -> Result<()> {
         let mut more = Vec::new();
         match self.reader.by_ref().take(1).read_to_end(&mut more) {
@@ -149,7 +150,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What a reader's error means.
+    /// Converts an error of the reader.
     fn failed(&self, source: io::Error) -> Error {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         match source.kind() {

@@ -1,17 +1,17 @@
-//! The decoder of a loader: its settings, and its seek indexes.
+//! The decoder of a loader: its settings and its seek indexes.
 
 use super::seek::{self, Saver, SeekStore};
 use super::{DecodeOptions, DecodePath, Decoded, Probe, SeekIndexes, can_scale, decode_indexed};
 use crate::error::Result;
 use crate::geometry::{Rect, Scale};
-use crate::shown::Shown;
+use crate::quote::Shown;
 use std::path::Path;
 
 /// Decodes a loader's samples. Its threads share it; each has a [`DecoderScratch`].
 #[derive(Debug)]
 pub(crate) struct Decoder {
     options: DecodeOptions,
-    /// `None` where no seek indexes are wanted.
+    /// `None` if seek indexes are off.
     seek: Option<Saver>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct DecoderScratch {
 }
 
 impl DecoderScratch {
-    /// Makes room for whatever `other` has room for.
+    /// Reserves as much memory as `other` has.
     pub(crate) fn reserve_like(&mut self, other: &DecoderScratch) {
         self.decode.reserve_like(&other.decode);
         self.seek.reserve_like(&other.seek);
@@ -31,7 +31,7 @@ impl DecoderScratch {
 }
 
 impl Decoder {
-    /// `folder` is that of the data set; `seek_memory` bounds the seek indexes that are in memory.
+    /// Makes a decoder. `folder` is the data set's folder; `seek_memory` limits the memory of seek indexes in bytes.
     pub(crate) fn new(
         options: DecodeOptions,
         seek_indexes: &SeekIndexes,
@@ -41,23 +41,24 @@ impl Decoder {
         Decoder { options, seek: SeekStore::open(seek_indexes, folder, seek_memory).map(Saver::new) }
     }
 
-    /// The header of a file.
+    /// Reads the header of a file.
     ///
     /// # Errors
-    /// As [`probe`](super::probe).
+    /// The errors of [`probe`](super::probe).
     pub(crate) fn probe(&self, file: &[u8]) -> Result<Probe> {
         super::probe(file, &self.options)
     }
 
-    /// True if [`decode`](Self::decode) can decode the file at another scale than [`Scale::Full`].
+    /// Returns true if [`decode`](Self::decode) can decode the file at another scale than [`Scale::Full`].
     pub(crate) fn can_scale(&self, file: &[u8], probe: &Probe) -> bool {
         can_scale(file, probe, &self.options)
     }
 
-    /// The pixels of a region, in the coordinates of the image at `scale`, and how they were decoded.
+    /// Decodes a region, in the coordinates of the image at `scale`. Returns its pixels, and how they were decoded.
     ///
     /// # Errors
-    /// As [`decode`](super::decode), and for each file that cannot be decoded at another scale than [`Scale::Full`].
+    /// The errors of [`decode`](super::decode), and one for each file that cannot be decoded at another scale than
+    /// [`Scale::Full`].
     pub(crate) fn decode<'a>(
         &self,
         file: &[u8],
@@ -70,28 +71,28 @@ impl Decoder {
         decode_indexed(file, probe, (region, scale), &self.options, (store, seek), decode)
     }
 
-    /// At the start of a run: reads the seek indexes that others have saved.
+    /// Reads the seek indexes that other processes have saved, at the start of a run.
     pub(crate) fn begin_run(&self) {
         if let Some(seek) = &self.seek {
             seek.store().refresh();
         }
     }
 
-    /// Between two epochs of a run: saves new seek indexes in the background.
+    /// Saves new seek indexes in the background, between two epochs of a run.
     pub(crate) fn between_epochs(&self) {
         if let Some(seek) = &self.seek {
             seek.between_epochs();
         }
     }
 
-    /// At the end of a run: saves new seek indexes, also after a run that ended within an epoch.
+    /// Saves new seek indexes at the end of a run, also if it ended within an epoch.
     pub(crate) fn end_run(&self) {
         if let Some(seek) = &self.seek {
             seek.after_run();
         }
     }
 
-    /// The place of the seek indexes, for people.
+    /// Describes where the seek indexes are stored.
     pub(crate) fn seek_indexes(&self) -> String {
         match self.seek.as_ref().map(|seek| seek.store().path()) {
             None => "none".to_owned(),

@@ -1,10 +1,11 @@
-//! Every format but JPEG and PNG, through the `image` crate; of PNG the header. The whole image is decoded; the region alone is converted.
+//! Decodes all formats except JPEG and PNG with the `image` crate. Decodes the whole image, and converts only the
+//! region. Reads the header of PNG files too.
 //!
 //! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are
-//! looked up. 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, NaN being 0. Here
-//! Pillow differs: it clips single-channel 16-bit and float images to 0..=255 instead of scaling them. And it turns a
-//! TIFF as tag 274 says even where EXIF is to be ignored; here `Orientation::Ignore` means every format. The crate
-//! refuses some TIFFs that Pillow reads: palettes, gray with alpha, single-channel floats.
+//! looked up. 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, with 0 for NaN.
+//! Pillow differs in three things: it clips single-channel 16-bit and float images to 0..=255 instead of scaling them;
+//! it always turns a TIFF as tag 274 says, while `Orientation::Ignore` means every format here; and it reads some TIFFs
+//! that the crate refuses: palettes, gray with alpha, single-channel floats.
 
 use std::io::{Cursor, ErrorKind as Io};
 
@@ -18,7 +19,7 @@ use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
 
-/// Bytes of the widest pixel, four floats.
+/// Bytes of the widest pixel: four floats.
 const WIDEST: u64 = 16;
 
 fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageDecoder> {
@@ -38,23 +39,23 @@ fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageD
     reader.into_decoder().map_err(|error| refused(format, &error))
 }
 
-/// Size and orientation as the image's own header has them.
+/// Reads size and orientation from the image's header.
 pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
     let mut decoder = open(bytes, format, METADATA as u64)?;
     let size = decoder.dimensions();
-    // Broken metadata must not cost the image.
+    // Broken metadata is ignored, since the image can still be decoded.
     let orientation = decoder.orientation().map_or(1, |orientation| orientation.to_exif());
     Ok(Header { size, orientation, cost: cost(&decoder, bytes, format) })
 }
 
-/// Returns the memory that decoding the image takes; the table is in `memory.rs`.
+/// Returns the memory that decoding the image takes; `memory.rs` has the table.
 fn cost(decoder: &impl ImageDecoder, bytes: &[u8], format: ImageFormat) -> Cost {
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
     let whole = decoder.total_bytes();
     match format {
         ImageFormat::Png => png::cost(bytes, (width, height), decoder.color_type().bytes_per_pixel()),
-        // Lossy WebP is decoded in whole blocks, at the image's edge, too.
+        // Lossy WebP is decoded in whole blocks, which can reach beyond the image.
         ImageFormat::WebP => {
             let blocks = u64::from(width).next_multiple_of(16) * u64::from(height).next_multiple_of(16);
             let own = match (bytes.get(12..16), bytes.get(20)) {
@@ -63,18 +64,18 @@ fn cost(decoder: &impl ImageDecoder, bytes: &[u8], format: ImageFormat) -> Cost 
                 (Some(b"VP8X"), _) => blocks * 7,
                 _ => pixels * 5,
             };
-            Cost { kept: whole, passing: own.saturating_add(bytes.len() as u64) }
+            Cost { resident: whole, transient: own.saturating_add(bytes.len() as u64) }
         }
         ImageFormat::Tiff => {
             let stored = pixels.saturating_mul(decoder.original_color_type().bits_per_pixel().into()) / 8;
-            Cost { kept: whole, passing: stored.max(whole) }
+            Cost { resident: whole, transient: stored.max(whole) }
         }
-        ImageFormat::Gif => Cost { kept: whole, passing: whole },
-        ImageFormat::Jpeg | ImageFormat::Bmp | ImageFormat::Pnm => Cost { kept: whole, passing: 0 },
+        ImageFormat::Gif => Cost { resident: whole, transient: whole },
+        ImageFormat::Jpeg | ImageFormat::Bmp | ImageFormat::Pnm => Cost { resident: whole, transient: 0 },
     }
 }
 
-/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+/// Decodes `stored`, a region of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
 pub(super) fn decode(
     bytes: &[u8],
     format: ImageFormat,
@@ -86,22 +87,22 @@ pub(super) fn decode(
     let pixels = u64::from(size.0) * u64::from(size.1);
     let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(METADATA as u64))?;
     if decoder.dimensions() != size {
-        return Err(broken(format, format!("declares another size than the {}x{} it was probed with", size.0, size.1)));
+        return Err(broken(format, format!("declares another size than the {}x{} of its probe", size.0, size.1)));
     }
     let color = decoder.color_type();
     let length =
         usize::try_from(decoder.total_bytes()).map_err(|_| broken(format, "does not fit this machine's memory"))?;
     try_grow(&mut scratch.raw, length)?;
-    // Whatever the region: the next one of this image may be larger.
+    // Grown to the whole image, since the next region may be larger.
     try_grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize)?;
-    cost(&decoder, bytes, format).try_passing()?;
+    cost(&decoder, bytes, format).try_transient()?;
     let raw = &mut scratch.raw[..length];
     let fill = options.truncated == Truncated::Fill;
     if fill {
-        raw.fill(0); // what the stream lacks is black
+        raw.fill(0); // missing pixels are black
     }
     if let Err(error) = decoder.read_image(raw) {
-        // Samples wider than a byte may still be in file order after an error, so only bytes are kept.
+        // After an error, samples wider than a byte may still be in file order, so only bytes are used.
         let bytewise = color.bytes_per_pixel() == color.channel_count();
         if !(fill && bytewise && ends_early(&error)) {
             return Err(refused(format, &error));
@@ -133,7 +134,7 @@ pub(super) fn decode(
     Ok(Placed { offset: 0, stride: row })
 }
 
-/// A decoded image and the part of it that is wanted.
+/// A decoded image and the region to convert.
 struct Source<'a> {
     raw: &'a [u8],
     width: usize,
@@ -141,7 +142,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Converts the region, pixels of `N` bytes, to gapless RGBA.
+    /// Converts the region, pixels of `N` bytes, to RGBA without gaps.
     fn convert<const N: usize>(&self, target: &mut [u8], pixel: impl Fn(&[u8; N]) -> [u8; 3]) {
         let columns = self.region.width as usize;
         let (left, top) = (self.region.left as usize, self.region.top as usize);
@@ -152,12 +153,12 @@ impl Source<'_> {
     }
 }
 
-/// The high byte of a 16-bit sample in this machine's byte order.
+/// Returns the high byte of a 16-bit sample in this machine's byte order.
 fn high(sample: [u8; 2]) -> u8 {
     (u16::from_ne_bytes(sample) >> 8) as u8
 }
 
-/// A float sample as a byte; the cast takes NaN to 0.
+/// Converts a float sample to a byte; the cast makes NaN 0.
 fn float(sample: [u8; 4]) -> u8 {
     (f32::from_ne_bytes(sample).clamp(0.0, 1.0) * 255.0).round() as u8
 }
@@ -166,9 +167,9 @@ fn refused(format: ImageFormat, error: &image::ImageError) -> Error {
     if ends_early(error) { truncated(format, error.to_string()) } else { broken(format, error.to_string()) }
 }
 
-/// Whether the error is that the bytes ran out.
+/// Returns true if the error means that the bytes ended too early.
 fn ends_early(error: &image::ImageError) -> bool {
-    // An I/O error is not its own source, hence the separate first step.
+    // An I/O error is not its own source, so the first step is separate.
     let mut cause: Option<&(dyn std::error::Error + 'static)> = match error {
         image::ImageError::IoError(io) => Some(io),
         other => Some(other),

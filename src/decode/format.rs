@@ -1,6 +1,6 @@
-//! The formats, by the first bytes of a file.
+//! Image formats, detected by the first bytes of a file.
 
-/// A recognised format.
+/// The format of an image file.
 ///
 /// ```
 /// use gpufeed::decode::{self, DecodeOptions, ImageFormat};
@@ -15,20 +15,20 @@ pub enum ImageFormat {
     Jpeg,
     /// PNG.
     Png,
-    /// WebP; of an animation the first frame.
+    /// WebP; the first frame of an animation.
     WebP,
-    /// GIF; of an animation the first frame.
+    /// GIF; the first frame of an animation.
     Gif,
     /// Windows bitmap.
     Bmp,
-    /// TIFF; of several images the first.
+    /// TIFF; the first of several images.
     Tiff,
     /// Portable anymap: PBM, PGM, PPM, in text or binary, and PAM.
     Pnm,
 }
 
 impl ImageFormat {
-    /// The format's name in messages.
+    /// Returns the format's name in messages.
     ///
     /// ```
     /// assert_eq!(gpufeed::decode::ImageFormat::Jpeg.name(), "JPEG");
@@ -45,7 +45,7 @@ impl ImageFormat {
         }
     }
 
-    /// The format by its first bytes, 12 at the most; `None` for all that is not decoded here.
+    /// Detects the format by the first 12 bytes or fewer; `None` for formats that are not supported.
     ///
     /// ```
     /// use gpufeed::decode::ImageFormat;

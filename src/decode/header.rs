@@ -1,14 +1,14 @@
-//! The facts that the header of a file of any format gives.
+//! The header of a file of any format.
 
 use super::memory::Cost;
 
-/// Size and orientation as stored.
+/// Size and orientation as stored, and the cost of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Columns and rows, unchecked.
     pub(super) size: (u32, u32),
     /// EXIF orientation, 1..=8.
     pub(super) orientation: u8,
-    /// Memory that decoding takes beside its pixels.
+    /// Memory for decoding, without the decoded pixels.
     pub(super) cost: Cost,
 }

@@ -1,8 +1,9 @@
-//! The memory that decoding takes, worked out from an image's header before any of it is allocated.
+//! The memory that decoding takes, computed from an image's header before any of it is allocated.
 //!
-//! Bytes of a pixel, for all of an image (a region takes no more). Every image has 4 in RGBA, and 4 again where EXIF turns it.
+//! Bytes per pixel of the whole image (a region takes no more). Every image takes 4 for RGBA, and 4 again if EXIF turns
+//! it.
 //!
-//! | format | beside them |
+//! | format | in addition |
 //! |---|---|
 //! | JPEG, sequential | 1.5 (4:2:0) to 3 (4:4:4): its planes |
 //! | JPEG, progressive | 3 to 6: its coefficients; 4 more for CMYK |
@@ -12,33 +13,35 @@
 //! | BMP, PNM | 1 to 8: the image as stored |
 //! | TIFF | 2 to 32: the image as stored, twice |
 //!
-//! Metadata, which no size bounds, may take 64 MiB more ([`METADATA`]).
+//! Metadata has no limit in the header; it may take 64 MiB more ([`METADATA`]).
 
 use super::format::ImageFormat;
 use super::{DecodeOptions, PIXEL};
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes of a decoder from which on it is tried whether there are so many: it would end the process if there are not.
+/// Decoder memory from which a trial allocation checks that the system has it. A failed allocation inside a decoder
+/// would end the process.
 const LARGE: u64 = 16 << 20;
 
 /// Bytes that a decoder may allocate besides the image: palettes, profiles, metadata, windows.
 pub(super) const METADATA: usize = 64 << 20;
 
-/// Bytes that decoding takes beside the pixels that it gives.
+/// Bytes that decoding takes besides the decoded pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// They stay in `Scratch`.
-    pub(super) kept: u64,
-    /// The decoder allocates them by itself, and frees them.
-    pub(super) passing: u64,
+    /// Bytes that stay allocated in `Scratch`.
+    pub(super) resident: u64,
+    /// Bytes that the decoder allocates and frees.
+    pub(super) transient: u64,
 }
 
 impl Cost {
-    /// All bytes for an image of `size` = (columns, rows), with its pixels in RGBA, and again if they are turned.
+    /// Returns all bytes for an image of `size` = (columns, rows), with its pixels in RGBA, and again if they are
+    /// turned.
     pub(super) fn all(self, size: (u32, u32), turned: bool) -> u64 {
         let copies = if turned { 2 } else { 1 };
         let pixels = u64::from(size.0) * u64::from(size.1);
-        pixels.saturating_mul(PIXEL as u64 * copies).saturating_add(self.kept).saturating_add(self.passing)
+        pixels.saturating_mul(PIXEL as u64 * copies).saturating_add(self.resident).saturating_add(self.transient)
     }
 
     /// # Errors
@@ -59,36 +62,36 @@ impl Cost {
         Ok(())
     }
 
-    /// Checks that there is memory for what the decoder will allocate by itself: a failure there would end the process.
-    /// Another thread may take the memory meanwhile.
+    /// Checks that the system has the memory which the decoder will allocate: a failure inside the decoder would end
+    /// the process. Another thread may still take the memory first.
     ///
     /// # Errors
     /// [`ErrorKind::NoMemory`].
-    pub(super) fn try_passing(self) -> Result<()> {
-        if self.passing >= LARGE {
+    pub(super) fn try_transient(self) -> Result<()> {
+        if self.transient >= LARGE {
             let mut trial = Vec::<u8>::new();
-            let there = usize::try_from(self.passing).is_ok_and(|bytes| trial.try_reserve_exact(bytes).is_ok());
-            // Without this the compiler removes the allocation, as nothing uses it.
+            let there = usize::try_from(self.transient).is_ok_and(|bytes| trial.try_reserve_exact(bytes).is_ok());
+            // Without this the compiler removes the unused allocation.
             std::hint::black_box(&trial);
             if !there {
-                return Err(no_memory(self.passing));
+                return Err(no_memory(self.transient));
             }
         }
         Ok(())
     }
 }
 
-/// Returns the memory that a JPEG takes.
+/// Returns the memory that decoding a JPEG takes.
 pub(super) fn jpeg(header: &gpufeed_jpeg::Header<'_>) -> Cost {
     let inks = if header.components == 4 { 4 * u64::from(header.width) * u64::from(header.height) } else { 0 };
     match header.progressive {
-        true => Cost { kept: inks, passing: 2 * header.samples },
-        false => Cost { kept: inks.max(header.samples), passing: 0 },
+        true => Cost { resident: inks, transient: 2 * header.samples },
+        false => Cost { resident: inks.max(header.samples), transient: 0 },
     }
 }
 
-/// Makes `buffer` at least `length` bytes long. The old memory goes first and the new one comes zeroed from the system, so
-/// a hostile header reserves pages but touches none.
+/// Makes `buffer` at least `length` bytes long. Frees the old memory first, and takes zeroed memory from the system: a
+/// hostile header reserves pages, but touches none.
 ///
 /// # Errors
 /// [`ErrorKind::NoMemory`]; the buffer is then empty.
@@ -113,15 +116,15 @@ mod tests {
             let length = 8 + components.len() as u8;
             let frame = [0xFF, 0xD8, 0xFF, marker, 0, length, 8, 0, 50, 0, 100, factors.len() as u8];
             let file = [&frame[..], &components].concat();
-            let Cost { kept, passing } = jpeg(&gpufeed_jpeg::Header::read(&file).unwrap());
-            (kept / 64, passing / 64)
+            let Cost { resident, transient } = jpeg(&gpufeed_jpeg::Header::read(&file).unwrap());
+            (resident / 64, transient / 64)
         };
         // 4:2:0: 7 x 4 MCUs of 6 blocks; 4:4:4: 13 x 7 of 3.
         assert_eq!(cost(&[0x22, 0x11, 0x11], false), (7 * 4 * 6, 0));
         assert_eq!(cost(&[0x11, 0x11, 0x11], false), (13 * 7 * 3, 0));
         assert_eq!(cost(&[0x22, 0x11, 0x11], true), (0, 2 * 7 * 4 * 6));
         assert_eq!(cost(&[0x11; 4], true), (4 * 5000 / 64, 2 * 13 * 7 * 4));
-        assert_eq!(Cost { kept: 7, passing: 8 }.all(size, true), 8 * 5000 + 15);
+        assert_eq!(Cost { resident: 7, transient: 8 }.all(size, true), 8 * 5000 + 15);
     }
 
     #[test]
@@ -132,7 +135,7 @@ mod tests {
         assert!(buffer.is_empty());
         try_grow(&mut buffer, 100).unwrap();
         assert_eq!(buffer, [0; 100]);
-        assert!(Cost { kept: 0, passing: 1 << 62 }.try_passing().is_err());
-        assert!(Cost { kept: 1 << 62, passing: 1 << 20 }.try_passing().is_ok());
+        assert!(Cost { resident: 0, transient: 1 << 62 }.try_transient().is_err());
+        assert!(Cost { resident: 1 << 62, transient: 1 << 20 }.try_transient().is_ok());
     }
 }

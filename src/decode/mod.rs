@@ -1,9 +1,9 @@
-//! Bytes to pixels: what an encoded image is ([`probe`]), and the pixels of one of its regions ([`decode`]).
+//! Decoding: reads an image's header ([`probe`]), and decodes one of its regions ([`decode`]).
 //!
-//! Formats are recognised by content, never by a file's name. The result is always RGBA8 with 255 in the alpha byte:
-//! what Pillow's `Image.convert("RGB")`, torchvision's default loader, makes of the same file, in whole words. JPEG
-//! goes through our own engine (the crate `gpufeed-jpeg`) and, of other kinds than that knows, through `zune-jpeg` (`zune.rs`), PNG
-//! through the `png` crate (`png.rs`), everything else through the `image` crate (`fallback.rs`).
+//! Formats are detected by content, never by a file's name. Decoded pixels are RGBA8 with 255 as alpha, so that each is
+//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (`fallback.rs` lists the
+//! exceptions). The crate `gpufeed-jpeg` decodes JPEG, and `zune-jpeg` the kinds of JPEG that it does not support
+//! (`zune.rs`); the `png` crate decodes PNG (`png.rs`), and the `image` crate all other formats (`fallback.rs`).
 
 mod decoder;
 mod fallback;
@@ -29,7 +29,7 @@ use crate::{Error, ErrorKind, Result};
 pub use crate::geometry::{Rect, Scale};
 pub(crate) use decoder::{Decoder, DecoderScratch};
 pub use format::ImageFormat;
-#[doc(hidden)] // `gpufeed doctor` tells cut files from damaged ones
+#[doc(hidden)] // for `gpufeed doctor`, which tells cut files from damaged ones
 pub use gpufeed_jpeg::has_end as jpeg_has_end;
 use memory::try_grow;
 pub use options::{DecodeOptions, Orientation, Truncated};
@@ -39,28 +39,28 @@ pub use seek::{IndexSummary, SeekIndex, SeekIndexes};
 /// Bytes of one decoded pixel: red, green, blue, 255.
 const PIXEL: usize = 4;
 
-/// One worker's reusable memory. It grows to the largest image seen and stays there, so that decoding JPEGs
-/// allocates nothing of an image's size; for those that `zune-jpeg` decodes, that allocates a few rows per image, and the
+/// One worker's reusable memory. It grows to the largest image and stays allocated, so that decoding JPEGs allocates
+/// nothing of an image's size. For JPEGs that `zune-jpeg` decodes, that crate allocates a few rows per image, and the
 /// coefficients of progressive files.
 ///
 /// ```
-/// let scratch = gpufeed::decode::Scratch::default(); // one a thread, lent to every `decode`
+/// let scratch = gpufeed::decode::Scratch::default(); // one per thread, passed to every `decode`
 /// # let _ = scratch;
 /// ```
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// What a decoder wrote if that was not RGBA.
+    /// Output of a decoder that does not write RGBA.
     raw: Vec<u8>,
     /// RGBA in the stored orientation: the whole image, or the region alone.
     stored: Vec<u8>,
     /// RGBA of the region, turned.
     oriented: Vec<u8>,
-    /// The JPEG engine's.
+    /// Memory of the JPEG engine.
     jpeg: gpufeed_jpeg::Decoder,
 }
 
 impl Scratch {
-    /// Bytes of memory that it has grown to, tables aside.
+    /// Returns the allocated memory in bytes, without small tables.
     ///
     /// ```
     /// assert_eq!(gpufeed::decode::Scratch::default().bytes(), 0);
@@ -83,16 +83,16 @@ impl Scratch {
     }
 }
 
-/// How a seek index takes part in decoding.
+/// The use of a seek index in decoding.
 #[derive(Clone, Copy, Default)]
 struct Seek<'a> {
     /// The file's index, if there is one.
     index: Option<&'a gpufeed_jpeg::SeekIndex>,
-    /// True to build the index if there is none. The scan is then read to its end.
+    /// True to build the index if there is none, which reads the scan to its end.
     build: bool,
 }
 
-/// The pixels of a region.
+/// The decoded pixels of a region.
 ///
 /// ```
 /// use gpufeed::decode::{self, DecodeOptions, Rect, Scratch};
@@ -112,27 +112,28 @@ struct Seek<'a> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded<'a> {
-    /// RGBA8, alpha always 255, from the region's first pixel to its last; between its rows lie pixels of no interest.
+    /// RGBA8, with 255 as alpha, from the region's first pixel to its last. Pixels between its rows are undefined.
     pub pixels: &'a [u8],
     /// Bytes from a row's first pixel to the next row's, at least 4 × width.
     pub stride: usize,
 }
 
-/// Where a decoder left the stored region inside `Scratch::stored`: bytes before it, and bytes per row.
+/// Position of the region in `Scratch::stored`: bytes before it, and bytes per row.
 #[derive(Clone, Copy)]
 struct Placed {
     offset: usize,
     stride: usize,
 }
 
-/// Decodes the pixels of `region`, in oriented coordinates, of the image that `probe` described.
+/// Decodes `region`, in oriented coordinates, of the image that `probe` describes.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Argument`] if the region is empty or reaches outside the image; [`ErrorKind::TooManyPixels`],
-/// [`ErrorKind::TooMuchMemory`], [`ErrorKind::NoMemory`] if the system has less (where it is the decoder's own allocation, as far as a trial tells),
-/// [`ErrorKind::TruncatedImage`] and [`ErrorKind::Decode`] for what is wrong with the bytes. A decoder's panic is
-/// [`ErrorKind::Decode`] too (the process's panic hook still sees it). `scratch` stays usable whatever happens.
+/// [`ErrorKind::Argument`] if the region is empty or reaches outside the image; [`ErrorKind::TooManyPixels`];
+/// [`ErrorKind::TooMuchMemory`]; [`ErrorKind::NoMemory`] if the system has less memory (for the decoder's own memory a
+/// trial allocation checks this); [`ErrorKind::TruncatedImage`] and [`ErrorKind::Decode`] for damaged bytes. A
+/// decoder's panic is an [`ErrorKind::Decode`] too, and still runs the process's panic hook. `scratch` stays usable
+/// after every error.
 pub fn decode<'a>(
     bytes: &[u8],
     probe: &Probe,
@@ -144,12 +145,12 @@ pub fn decode<'a>(
     seeking(bytes, probe, wanted, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
 }
 
-/// [`decode`] with the file's seek index, by which a region is decoded from inside the file. Pixels are the same with
-/// and without. An index of another file is not used.
+/// Decodes as [`decode`] does, using the file's seek index to start inside the file. Returns the same pixels as without
+/// one. An index of another file is ignored.
 ///
 /// # Errors
 ///
-/// Those of [`decode`].
+/// The errors of [`decode`].
 pub fn decode_with<'a>(
     bytes: &[u8],
     probe: &Probe,
@@ -158,49 +159,50 @@ pub fn decode_with<'a>(
     index: Option<&SeekIndex>,
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
-    // The whole image has to be read from its start anyway.
+    // An index cannot help here: the whole image is read from its start.
     let index = index.filter(|_| (region.width, region.height) != (probe.width, probe.height));
     let seek = Seek { index: index.and_then(|index| index.of(bytes)), build: false };
     seeking(bytes, probe, (region, Scale::Full), options, seek, scratch).map(|(decoded, _)| decoded)
 }
 
-/// The index of a JPEG; `None` for a file that cannot have one.
+/// Builds the index of a JPEG; returns `None` for a file that cannot have one.
 fn build_index(
     bytes: &[u8],
     probe: &Probe,
     options: &DecodeOptions,
     scratch: &mut Scratch,
 ) -> Result<Option<gpufeed_jpeg::SeekIndex>> {
-    // The scan is read to its end, but of the pixels as good as none.
+    // Building an index reads the whole scan; a region of one pixel avoids the rest of the work.
     let corner = Rect { left: 0, top: 0, width: 1, height: 1 };
     let seek = Seek { index: None, build: true };
     seeking(bytes, probe, (corner, Scale::Full), options, seek, scratch).map(|(_, (_, built))| built)
 }
 
-/// The way in which a file was decoded.
+/// How a file was decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecodePath {
-    /// Its seek index was used.
+    /// With its seek index.
     Indexed,
-    /// Decoded from its start by the engine.
+    /// From its start, by the JPEG engine.
     FromStart,
-    /// It is of a kind that the engine leaves to another decoder, or not a JPEG.
+    /// By another decoder: a kind of JPEG that the engine does not support, or another format.
     Other,
 }
 
-/// Whether [`decode_indexed`] would decode an image at another scale than [`Scale::Full`], by what its headers say: it
-/// has to be a JPEG for our own engine.
+/// Returns true if [`decode_indexed`] can decode an image at another scale than [`Scale::Full`], judged by its headers:
+/// it has to be a JPEG that our own engine supports.
 pub(crate) fn can_scale(bytes: &[u8], probe: &Probe, options: &DecodeOptions) -> bool {
     let request = Request::new(probe.stored).fill(options.truncated == Truncated::Fill);
     probe.format == ImageFormat::Jpeg && gpufeed_jpeg::check(bytes, &request).is_ok()
 }
 
-/// [`decode`] at a scale, in whose coordinates the region is, with the seek indexes of `store`, which gets those that
-/// were missing.
+/// Decodes a region at a scale, in that scale's coordinates, with the seek indexes of `store`. Adds a missing index to
+/// `store`.
 ///
 /// # Errors
 ///
-/// As [`decode`]; at another scale than [`Scale::Full`] for every file that our own JPEG engine declines, too.
+/// The errors of [`decode`]; at another scale than [`Scale::Full`] also one for every file that our own JPEG engine
+/// does not support.
 pub(crate) fn decode_indexed<'a>(
     bytes: &[u8],
     probe: &Probe,
@@ -209,7 +211,7 @@ pub(crate) fn decode_indexed<'a>(
     (store, found): (Option<&seek::SeekStore>, &mut seek::SeekScratch),
     scratch: &'a mut Scratch,
 ) -> Result<(Decoded<'a>, DecodePath)> {
-    // The whole image has to be read from its start anyway.
+    // An index cannot help here: the whole image is read from its start.
     let store = store.filter(|_| (region.width, region.height) != scale.size((probe.width, probe.height)));
     let (Some(store), ImageFormat::Jpeg) = (store, probe.format) else {
         let (decoded, (path, _)) = seeking(bytes, probe, (region, scale), options, Seek::default(), scratch)?;
@@ -220,18 +222,19 @@ pub(crate) fn decode_indexed<'a>(
     let usable = known && found.index.read(&found.record).is_some();
     let seek = Seek { index: usable.then_some(&found.index), build: !known };
     let (decoded, (path, built)) = seeking(bytes, probe, (region, scale), options, seek, scratch)?;
-    // An empty record is that of a file that cannot have an index.
+    // An empty record means that the file cannot have an index.
     if known && path != DecodePath::Indexed && !found.record.is_empty() {
         store.report_unfit();
     }
     if !known {
-        // Of a file that cannot have one the record is empty: no later epoch tries again.
+        // A file that cannot have an index gets an empty record, so that no later epoch tries again.
         store.put(key, built.map_or(Vec::new(), |index| index.to_bytes()));
     }
     Ok((decoded, path))
 }
 
-/// [`decode`] with a JPEG's seek index, or building one: the last part of the result, where the engine decodes the file.
+/// Decodes with a JPEG's seek index, or builds one. The index in the result is
+/// `Some` if it was built.
 fn seeking<'a>(
     bytes: &[u8],
     probe: &Probe,
@@ -242,7 +245,7 @@ fn seeking<'a>(
 ) -> Result<(Decoded<'a>, (DecodePath, Option<gpufeed_jpeg::SeekIndex>))> {
     let (across, down) = scale.size((probe.width, probe.height));
     if !region.is_inside((across, down)) {
-        let reason = format!("{region:?} must be a part of the image's {across}x{down} pixels");
+        let reason = format!("{region:?} must be within the image's {across}x{down} pixels");
         return Err(Error::argument("region", reason));
     }
     let (width, height) = probe.stored;
@@ -263,7 +266,7 @@ fn seeking<'a>(
                     Ok((placed, (path, outcome.index)))
                 }
                 Err(Unsupported(reason)) if scale.is_full() => {
-                    probe.cost.try_passing()?;
+                    probe.cost.try_transient()?;
                     zune::decode(bytes, reason, probe.stored, stored, options, scratch)
                         .map(|placed| (placed, (DecodePath::Other, None)))
                 }
@@ -273,7 +276,7 @@ fn seeking<'a>(
             }
         }
         ImageFormat::Png => {
-            probe.cost.try_passing()?;
+            probe.cost.try_transient()?;
             png::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, (DecodePath::Other, None)))
         }
         _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch)
@@ -287,27 +290,28 @@ fn seeking<'a>(
         return Ok((Decoded { pixels, stride: placed.stride }, index));
     }
     let length = row * region.height as usize;
-    // Whatever the region: the next one of this image may be larger.
+    // Grown to the whole image, since the next region may be larger.
     try_grow(&mut scratch.oriented, PIXEL * width as usize * height as usize)?;
     let source = &scratch.stored[placed.offset..];
     orientation::turn(probe.orientation, source, placed.stride, stored, &mut scratch.oriented[..length]);
     Ok((Decoded { pixels: &scratch.oriented[..length], stride: row }, index))
 }
 
-/// Runs a third-party decoder; its panic becomes an error, for hostile files must not end a run.
+/// Runs a third-party decoder. Its panic becomes an error, so that a hostile file cannot end a run.
 ///
-/// Unwind safety: all that `work` can leave half-written is scratch memory, and every decode overwrites what it returns.
+/// Unwind safety: `work` can leave only scratch memory half-written, and every decode overwrites the scratch memory
+/// that it returns.
 fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|panic| Err(broken(format, format!("the decoder panicked: {}", panic_text(panic.as_ref())))))
 }
 
-/// An [`ErrorKind::Decode`].
+/// Makes an [`ErrorKind::Decode`].
 fn broken(format: ImageFormat, reason: impl Into<String>) -> Error {
     ErrorKind::Decode { format: format.name(), reason: reason.into() }.into()
 }
 
-/// An [`ErrorKind::TruncatedImage`].
+/// Makes an [`ErrorKind::TruncatedImage`].
 fn truncated(format: ImageFormat, reason: impl Into<String>) -> Error {
     ErrorKind::TruncatedImage { format: format.name(), reason: reason.into() }.into()
 }

@@ -5,7 +5,7 @@ use super::format::ImageFormat;
 use crate::{ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// The use made of the orientation that EXIF data declares.
+/// Use of the orientation in EXIF data.
 ///
 /// ```
 /// use gpufeed::decode::Orientation;
@@ -15,18 +15,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Orientation {
-    /// Turn and mirror the image as its EXIF data says.
+    /// Turns and mirrors the image as its EXIF data says.
     #[default]
     Apply,
-    /// Leave the image as it is stored, as torchvision's default loader does.
+    /// Leaves the image as stored, like torchvision's default loader.
     Ignore,
 }
 
-/// The fate of an image whose data ends, or becomes undecodable, before its last pixel.
+/// Handling of an image whose data ends, or becomes undecodable, before its last pixel.
 ///
-/// With either, a region of a JPEG has the pixels that the whole image has there, whatever the region, and with a seek
-/// index or without. A JPEG is damaged for [`Error`](Self::Error) if its end is missing or if what the *region* needs of
-/// its data cannot be decoded: damage after the region is not noticed, nor is damage that leaves valid codes.
+/// With either setting, every region of a JPEG has the pixels that the whole image has there, with and without a seek
+/// index. With [`Error`](Self::Error) a JPEG is refused if its end is missing or if the data that the *region* needs
+/// cannot be decoded. Damage after the region is not noticed, nor is damage that leaves valid codes.
 ///
 /// ```
 /// use gpufeed::decode::Truncated;
@@ -36,15 +36,15 @@ pub enum Orientation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truncated {
-    /// Refuse it: [`ErrorKind::TruncatedImage`].
+    /// Refuses it: [`ErrorKind::TruncatedImage`].
     #[default]
     Error,
-    /// Keep what there is. The rest is gray (128) in a JPEG and black in other formats; a file whose header is cut is
-    /// still refused, and so is a JPEG of more than 2,048 pixels for each of its bytes.
+    /// Uses the pixels that can be decoded. The rest is gray (128) in a JPEG and black in other formats. A file with an
+    /// incomplete header is still refused, and so is a JPEG of more than 2,048 pixels for each of its bytes.
     ///
-    /// An 8-bit sequential JPEG of one or three components has libjpeg-turbo's pixels, bit for bit: what comes after an
-    /// undecodable code is read on as far as it can be. Of progressive and four-component JPEGs there is what was decoded
-    /// before the damage.
+    /// An 8-bit sequential JPEG of one or three components has libjpeg-turbo's pixels, bit for bit: after an
+    /// undecodable code, reading continues as far as it can. Progressive and four-component JPEGs have the pixels
+    /// decoded before the damage.
     Fill,
 }
 
@@ -61,15 +61,16 @@ pub enum Truncated {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DecodeOptions {
-    /// Most pixels (width × height) a header may declare; 2²⁸ by default, 1 GiB when decoded.
+    /// Most pixels (width × height) that a header may declare. Default: 2²⁸, which take 1 GiB when decoded.
     pub max_pixels: u64,
-    /// Most bytes of memory that the decoding of one image may take, for its pixels in RGBA and all that its decoder holds
-    /// beside them; 3 GiB by default: 12 bytes for each of the default `max_pixels`, which is enough for images of 8 bits
-    /// a sample. [`Probe::decode_bytes`](super::Probe::decode_bytes) has an image's number. Each worker decodes one image at a time.
+    /// Most bytes of memory for decoding one image: its pixels in RGBA and the decoder's own memory. Default: 3 GiB, 12
+    /// bytes for each of the default `max_pixels`, which suffices for images of 8 bits a sample.
+    /// [`Probe::decode_bytes`](super::Probe::decode_bytes) returns an image's number. Each worker decodes one image at
+    /// a time.
     pub max_decode_bytes: u64,
-    /// The use made of EXIF orientation.
+    /// Use of the EXIF orientation. Default: [`Orientation::Apply`].
     pub exif: Orientation,
-    /// The fate of incomplete images.
+    /// Handling of incomplete images. Default: [`Truncated::Error`].
     pub truncated: Truncated,
 }
 

@@ -1,8 +1,8 @@
 //! EXIF orientation: reading the tag, mapping regions back to the stored image, and turning pixels.
 //!
-//! The eight values are those of the TIFF 6.0 tag 274 that EXIF takes over: 1 as stored, 2 mirrored left-right,
-//! 3 turned by 180°, 4 mirrored top-bottom, 5 transposed, 6 to be turned 90° clockwise, 7 transposed along the other
-//! diagonal, 8 to be turned 90° counter-clockwise.
+//! The eight values are those of tag 274 of TIFF 6.0, which EXIF shares: 1 as stored, 2 mirrored left-right, 3 turned
+//! by 180°, 4 mirrored top-bottom, 5 transposed, 6 to be turned 90° clockwise, 7 transposed along the other diagonal, 8
+//! to be turned 90° counter-clockwise.
 
 use super::PIXEL;
 use crate::geometry::Rect;
@@ -10,8 +10,8 @@ use crate::geometry::Rect;
 /// The tag's number.
 const TAG: u16 = 274;
 
-/// The orientation, 1..=8, that a TIFF structure (EXIF data without its "Exif\0\0") declares in its first directory; 1
-/// where there is none, or none that makes sense.
+/// Returns the orientation, 1..=8, in the first directory of a TIFF structure (EXIF data without its "Exif\0\0"); 1 if
+/// there is none or an invalid one.
 pub(super) fn from_tiff(tiff: &[u8]) -> u8 {
     find(tiff).filter(|value| (1..=8).contains(value)).unwrap_or(1)
 }
@@ -48,17 +48,17 @@ fn find(tiff: &[u8]) -> Option<u8> {
     None
 }
 
-/// Whether the oriented image's width is the stored image's height.
+/// Returns true if the oriented image's width is the stored image's height.
 pub(super) fn swaps_axes(orientation: u8) -> bool {
     orientation >= 5
 }
 
-/// Whether a step along the oriented image's (columns, rows) goes backwards in the stored image.
+/// Returns true for each axis, (columns, rows), along which the oriented image runs backwards in the stored image.
 pub(super) fn backwards(orientation: u8) -> (bool, bool) {
     (matches!(orientation, 2 | 3 | 6 | 7), matches!(orientation, 3 | 4 | 7 | 8))
 }
 
-/// The part of a stored image of `(width, height)` pixels that becomes `region` once oriented.
+/// Returns the region of a stored image of `(width, height)` pixels that becomes `region` when oriented.
 pub(super) fn stored_region(orientation: u8, region: Rect, (width, height): (u32, u32)) -> Rect {
     let (columns_back, rows_back) = backwards(orientation);
     let swapped = swaps_axes(orientation);
@@ -72,8 +72,8 @@ pub(super) fn stored_region(orientation: u8, region: Rect, (width, height): (u32
     }
 }
 
-/// Writes the stored pixels of `stored`, whose first row starts `source` and whose rows are `stride` bytes apart,
-/// oriented and without gaps into `target`, which they fill exactly. Only the rectangle's size is used.
+/// Orients the pixels of `stored` and writes them without gaps into `target`, which they fill exactly. Its first row
+/// starts `source`, and its rows are `stride` bytes apart. Only the size of `stored` is used.
 pub(super) fn turn(orientation: u8, source: &[u8], stride: usize, stored: Rect, target: &mut [u8]) {
     let (width, height) = (stored.width as usize, stored.height as usize);
     let (columns_back, rows_back) = backwards(orientation);
@@ -88,16 +88,17 @@ pub(super) fn turn(orientation: u8, source: &[u8], stride: usize, stored: Rect, 
         }
         return;
     }
-    // A stored row becomes a target column. Bands of stored rows keep the target lines being written in cache.
+    // A stored row becomes a target column. Bands of stored rows let the target rows being written stay in the CPU's
+    // cache.
     const BAND: usize = 16;
     for first in (0..height).step_by(BAND) {
         for step in 0..width {
             let x = if rows_back { width - 1 - step } else { step };
-            let line = &mut target[step * height..][..height];
+            let row = &mut target[step * height..][..height];
             for y in first..(first + BAND).min(height) {
                 let column = if columns_back { height - 1 - y } else { y };
                 let at = y * stride + x * PIXEL;
-                line[column].copy_from_slice(&source[at..at + PIXEL]);
+                row[column].copy_from_slice(&source[at..at + PIXEL]);
             }
         }
     }
@@ -107,7 +108,7 @@ pub(super) fn turn(orientation: u8, source: &[u8], stride: usize, stored: Rect, 
 mod tests {
     use super::*;
 
-    /// Oriented (x, y) to stored coordinates, from the definition of the eight values.
+    /// Maps oriented (x, y) to stored coordinates by the definition of the eight values.
     fn stored_of(orientation: u8, x: u32, y: u32, (w, h): (u32, u32)) -> (u32, u32) {
         match orientation {
             2 => (w - 1 - x, y),

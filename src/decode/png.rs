@@ -1,5 +1,5 @@
-//! PNG, row by row: of the whole image no more is held than its region in RGBA, whatever its depth. The rows of interlaced
-//! files come in seven passes, so these are decoded whole.
+//! Decodes PNG row by row: only the region's RGBA is in memory, at any bit depth. The rows of interlaced files come in
+//! seven passes, so these are decoded whole.
 
 use std::io::{Cursor, ErrorKind as Io};
 
@@ -12,21 +12,21 @@ use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
 
-/// Rows that the crate holds at most: what it has unpacked and not given out yet.
+/// Most rows that the crate holds at a time: unpacked, but not returned yet.
 const ROWS: u64 = 8;
-/// The crate's windows and its state.
+/// Memory of the crate's windows and its state.
 const WINDOWS: u64 = 512 << 10;
 
-/// Returns the memory that the file takes by its header (IHDR), with `pixel` bytes for an unpacked pixel.
+/// Returns the memory for the file by its header (IHDR), with `pixel` bytes for an unpacked pixel.
 pub(super) fn cost(bytes: &[u8], size: (u32, u32), pixel: u8) -> Cost {
     let row = u64::from(size.0) * u64::from(pixel);
-    // The interlace method is the last of the header's bytes, after the signature, the chunk's length and its name.
+    // The interlace method is the last byte of the header, which follows the signature and the chunk's length and name.
     let interlaced = bytes.get(28).is_some_and(|&method| method != 0);
     let rows = if interlaced { u64::from(size.1) } else { 1 };
-    Cost { kept: row.saturating_mul(rows), passing: ROWS * (row + 1) + WINDOWS }
+    Cost { resident: row.saturating_mul(rows), transient: ROWS * (row + 1) + WINDOWS }
 }
 
-/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+/// Decodes `stored`, a region of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
 pub(super) fn decode(
     bytes: &[u8],
     size: (u32, u32),
@@ -36,13 +36,13 @@ pub(super) fn decode(
 ) -> Result<Placed> {
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: METADATA });
     decoder.set_transformations(Transformations::EXPAND);
-    // None of it is used here.
+    // Text is not used here.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(|error| refused(&error))?;
     let info = reader.info();
     if info.size() != size {
-        let reason = format!("declares another size than the {}x{} it was probed with", size.0, size.1);
+        let reason = format!("declares another size than the {}x{} of its probe", size.0, size.1);
         return Err(broken(ImageFormat::Png, reason));
     }
     if info.frame_control.is_some_and(|frame| (frame.width, frame.height) != size) {
@@ -65,7 +65,7 @@ pub(super) fn decode(
     };
     let pixel = color.samples() * depth as usize / 8;
     let row = size.0 as usize * pixel;
-    // Whatever the region: the next one of this image may be larger.
+    // Grown to the whole image, since the next region may be larger.
     try_grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize)?;
     let wanted = stored.left as usize * pixel..(stored.left + stored.width) as usize * pixel;
     let stride = stored.width as usize * PIXEL;
@@ -78,7 +78,7 @@ pub(super) fn decode(
         try_grow(&mut scratch.raw, length)?;
         let raw = &mut scratch.raw[..length];
         if fill {
-            raw.fill(0); // what the stream lacks is black
+            raw.fill(0); // missing pixels are black
         }
         reader.next_frame(raw).map(drop).or_else(ended)?;
         let rows = raw.chunks_exact(row).skip(stored.top as usize);
@@ -96,7 +96,7 @@ pub(super) fn decode(
     Ok(Placed { offset: 0, stride })
 }
 
-/// Which part of each row is wanted, and from which row on.
+/// The wanted columns of each row, and the first wanted row.
 struct Region {
     top: usize,
     /// Bytes of a row.
@@ -106,22 +106,22 @@ struct Region {
 }
 
 impl Region {
-    /// Reads all rows, as damage after the region counts, too, and converts those of the region.
+    /// Reads all rows, because damage after the region counts too, and converts those of the region.
     ///
     /// # Errors
-    /// The decoder's, and the row that it was at.
+    /// The decoder's error, and the number of the row.
     fn rows(
         &self,
         reader: &mut Reader<Cursor<&[u8]>>,
-        line: &mut [u8],
+        row: &mut [u8],
         target: &mut [u8],
     ) -> Result<(), (DecodingError, usize)> {
         let mut number = 0;
-        // After the last row this looks at how the data end.
-        while reader.read_row(line).map_err(|error| (error, number))?.is_some() {
+        // After the last row this checks the end of the data.
+        while reader.read_row(row).map_err(|error| (error, number))?.is_some() {
             let to = number.checked_sub(self.top).and_then(|row| target.chunks_exact_mut(self.stride).nth(row));
             if let Some(to) = to {
-                (self.convert)(&line[self.wanted.clone()], to);
+                (self.convert)(&row[self.wanted.clone()], to);
             }
             number += 1;
         }
@@ -134,7 +134,7 @@ fn refused(error: &DecodingError) -> Error {
     if ends_early(error) { truncated(ImageFormat::Png, reason) } else { broken(ImageFormat::Png, reason) }
 }
 
-/// Returns true if the error is that the bytes ran out.
+/// Returns true if the error means that the bytes ended too early.
 fn ends_early(error: &DecodingError) -> bool {
     matches!(error, DecodingError::IoError(io) if io.kind() == Io::UnexpectedEof)
 }

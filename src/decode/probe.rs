@@ -1,4 +1,4 @@
-//! What an encoded image declares about itself: format, size, orientation. No pixel is decoded.
+//! Reads an image's header: format, size, orientation. Decodes no pixels.
 
 use super::format::ImageFormat;
 use super::header::Header;
@@ -7,7 +7,7 @@ use super::{DecodeOptions, Orientation, broken, fallback, guarded, orientation, 
 use crate::geometry::{Scale, Scaled};
 use crate::{ErrorKind, Result};
 
-/// What [`probe`] found.
+/// Result of [`probe`].
 ///
 /// ```
 /// use gpufeed::decode::{self, DecodeOptions};
@@ -19,7 +19,7 @@ use crate::{ErrorKind, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The format, recognised by content.
+    /// The format, detected by content.
     pub format: ImageFormat,
     /// Columns of the oriented image, at least 1.
     pub width: u32,
@@ -29,13 +29,13 @@ pub struct Probe {
     pub(super) orientation: u8,
     /// Columns and rows as stored.
     pub(super) stored: (u32, u32),
-    /// Memory that decoding takes beside its pixels.
+    /// Memory for decoding, without the decoded pixels.
     pub(super) cost: Cost,
 }
 
 impl Probe {
-    /// The EXIF orientation that [`decode`](super::decode) applies, 1..=8; 1 is as stored, and what
-    /// [`Orientation::Ignore`] makes of every image.
+    /// Returns the EXIF orientation that [`decode`](super::decode) applies, 1..=8; 1 is as stored, and always with
+    /// [`Orientation::Ignore`].
     ///
     /// ```
     /// use gpufeed::decode::{self, DecodeOptions};
@@ -48,14 +48,14 @@ impl Probe {
         self.orientation
     }
 
-    /// Bytes of memory that decoding all of the image takes at its busiest: its pixels in RGBA, again where EXIF turns
-    /// them, and what the decoder holds of it; worked out from the header. Metadata may take up to 64 MiB more.
+    /// Returns the peak bytes of memory for decoding the whole image, computed from the header: its pixels in RGBA,
+    /// again if EXIF turns them, and the decoder's own memory. Metadata may take up to 64 MiB more.
     ///
     /// ```
     /// use gpufeed::decode::{self, DecodeOptions};
     ///
     /// let bitmap = [b"P6 2 1 255\n".as_slice(), &[255, 0, 0, 0, 0, 255]].concat();
-    /// // Two pixels, as they are stored and as RGBA.
+    /// // Two pixels, as stored and as RGBA.
     /// assert_eq!(decode::probe(&bitmap, &DecodeOptions::default())?.decode_bytes(), 2 * 3 + 2 * 4);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
@@ -69,13 +69,13 @@ impl Probe {
         self.cost.check(self.format, self.stored, self.orientation != 1, options)
     }
 
-    /// The image as it is when decoded at `scale`.
+    /// Returns the image's size when decoded at `scale`.
     pub(crate) fn scaled(&self, scale: Scale) -> Scaled {
         Scaled::new((self.width, self.height), orientation::backwards(self.orientation), scale)
     }
 }
 
-/// Reads the header of an encoded image. Nothing of the image's size is allocated, for a JPEG nothing at all.
+/// Reads the header of an encoded image. Allocates nothing of the image's size, and nothing at all for a JPEG.
 ///
 /// # Errors
 ///

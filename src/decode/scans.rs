@@ -1,23 +1,24 @@
-//! How much a JPEG asks of zune-jpeg, by its markers alone: scans, and the blocks that they go over. Progressive files
-//! can go over a large image hundreds of times for a few bytes a scan, so both are bounded before anything is decoded.
+//! The work that a JPEG asks of zune-jpeg, computed from its markers: scans, and the blocks that they cover. A
+//! progressive file can cover a large image hundreds of times with a few bytes a scan, so both numbers are limited
+//! before decoding starts.
 
 use gpufeed_jpeg::Segments;
 
 /// Most scans of a file. libjpeg's script for progressive files has ten; libjpeg-turbo's fuzzers stop at 500, too.
 pub(super) const MAX_SCANS: usize = 500;
-/// Most blocks of 8×8 samples, each counted once for each scan that goes over it, for a byte of file. A white picture
-/// has 21 by libjpeg's script, a photograph less than 2.
+/// Most blocks of 8×8 samples per byte of the file, counting a block once for each scan that covers it. A white picture
+/// has 21 with libjpeg's script, a photograph fewer than 2.
 pub(super) const BLOCKS_PER_BYTE: u64 = 256;
 
 /// The work of decoding a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) scans: usize,
-    /// Blocks of all scans together.
+    /// Blocks of all scans in total.
     pub(super) blocks: u64,
 }
 
-/// A frame header: size, components as (identifier, factors across and down), whether it is sequential.
+/// A frame header: size, components as (identifier, horizontal and vertical sampling factor), and true for sequential.
 struct Frame {
     size: (u64, u64),
     components: Vec<(u8, u64, u64)>,
@@ -33,7 +34,7 @@ impl Frame {
         Some(Frame { size, components, sequential: marker != 0xC2 })
     }
 
-    /// Blocks of a scan of the components with these identifiers.
+    /// Returns the blocks of a scan of the components with these identifiers.
     fn blocks(&self, ids: &[u8]) -> u64 {
         let most = |of: fn(&(u8, u64, u64)) -> u64| self.components.iter().map(of).max().unwrap_or(1).max(1);
         let (across, down) = (most(|component| component.1), most(|component| component.2));
@@ -49,7 +50,7 @@ impl Frame {
     }
 }
 
-/// The work of a file, if it is within bounds and of a kind that zune-jpeg decodes rightly.
+/// Returns the work of a file if it is within the limits and of a kind that zune-jpeg decodes correctly.
 ///
 /// # Errors
 /// The reason for refusing it.
@@ -66,7 +67,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<Work, String> {
                 }
                 frame = Frame::read(marker, payload);
             }
-            // Decoders do not agree on what follows these, so more scans might hide there.
+            // Decoders disagree on the data after these, which might hide more scans.
             0x02..=0xBF => return Err(format!("a reserved marker, FF {marker:02X}")),
             0xDA => {
                 let (Some(frame), Some((&count, rest))) = (&frame, payload.split_first()) else {
@@ -74,8 +75,8 @@ pub(super) fn check(bytes: &[u8]) -> Result<Work, String> {
                 };
                 let ids: Vec<u8> = rest.as_chunks::<2>().0.iter().take(count.into()).map(|&[id, _]| id).collect();
                 if frame.sequential && ids.len() < frame.components.len() {
-                    // zune-jpeg takes every component for one of full size there.
-                    return Err("sequential, with components in scans of their own".to_owned());
+                    // zune-jpeg would assume that every component has full size.
+                    return Err("sequential, with separate scans for its components".to_owned());
                 }
                 work.scans += 1;
                 work.blocks += frame.blocks(&ids);
@@ -86,7 +87,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<Work, String> {
                     let Work { scans, blocks } = work;
                     let length = bytes.len();
                     return Err(format!(
-                        "its first {scans} scans go over {blocks} blocks of 8x8 samples: more than {BLOCKS_PER_BYTE} for \
+                        "its first {scans} scans cover {blocks} blocks of 8x8 samples: more than {BLOCKS_PER_BYTE} for \
                          each of its {length} bytes"
                     ));
                 }
@@ -109,7 +110,7 @@ mod tests {
         [&[0xFF, marker, 0, payload.len() as u8 + 2], payload].concat()
     }
 
-    /// A file of three components that are scanned in turns, each scan of so many bytes of data.
+    /// Makes a file of three components that are scanned in turns, with `data` bytes in each scan.
     fn file(marker: u8, side: u16, scans: usize, data: usize) -> Vec<u8> {
         let [high, low] = side.to_be_bytes();
         let mut file = vec![0xFF, 0xD8];
@@ -126,7 +127,7 @@ mod tests {
         file
     }
 
-    /// Returns the error of the public API for the file, which is the same with each policy.
+    /// Returns the error of the public API for the file, which must be the same with each policy.
     fn refused(file: &[u8]) -> String {
         let errors = [Truncated::Error, Truncated::Fill].map(|truncated| {
             let options = DecodeOptions { truncated, ..DecodeOptions::default() };
@@ -143,7 +144,7 @@ mod tests {
     fn empty_scans_by_the_thousand_are_refused() {
         let error = refused(&file(0xC2, 64, 20_000, 0));
         assert!(error.contains("more than 500 scans"), "{error}");
-        // The last that is let through.
+        // 500 scans are still accepted.
         assert_eq!(check(&file(0xC2, 8, 500, 0)), Ok(Work { scans: 500, blocks: 500 }));
         assert!(check(&file(0xC2, 8, 501, 0)).is_err());
     }
@@ -154,14 +155,14 @@ mod tests {
         let bomb = file(0xC2, 8000, 300, 124);
         let error = refused(&bomb);
         assert!(error.contains("blocks of 8x8 samples"), "{error}");
-        // As many scans of enough bytes.
+        // A file with as many scans and enough bytes in each is accepted.
         let work = check(&file(0xC2, 8000, 300, 4000)).unwrap();
         assert_eq!(work, Work { scans: 300, blocks: 300 * 1_000_000 });
     }
 
     #[test]
     fn sequential_components_apart_are_not_for_zune() {
-        assert!(check(&file(0xC0, 64, 3, 30)).unwrap_err().contains("scans of their own"));
+        assert!(check(&file(0xC0, 64, 3, 30)).unwrap_err().contains("separate scans"));
     }
 
     #[test]

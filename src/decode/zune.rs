@@ -1,8 +1,8 @@
-//! JPEG through `zune-jpeg`, for kinds that our own engine does not know: progressive files and those of four
-//! components. The whole image is decoded, and only the region is converted where conversion is ours.
+//! Decodes JPEGs that our own engine does not support with `zune-jpeg`: progressive files and those of four components.
+//! Decodes the whole image. Where the conversion to RGBA is ours, converts only the region.
 //!
-//! Not for damaged files of the engine's own kinds, nor for sequential ones with components in scans of their own:
-//! zune-jpeg gives those in other colours than libjpeg-turbo does.
+//! Damaged files of kinds that the engine supports do not come here, nor do sequential ones with separate scans for
+//! their components: zune-jpeg decodes those to other colours than libjpeg-turbo.
 //!
 //! | components | as stored | route |
 //! |---|---|---|
@@ -24,8 +24,8 @@ use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, scans, tru
 use crate::geometry::Rect;
 use crate::{Error, Result};
 
-/// Decodes `stored`, a part of the `size` = (columns, rows) of the stored image, into `scratch.stored`. `declined` says
-/// why our own engine does not.
+/// Decodes `stored`, a region of the `size` = (columns, rows) of the stored image, into `scratch.stored`. `declined` is
+/// the reason why our own engine does not decode the file.
 pub(super) fn decode(
     bytes: &[u8],
     declined: &str,
@@ -35,59 +35,65 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Placed> {
     let fill = options.truncated == Truncated::Fill;
-    let (width, height) = (size.0 as usize, size.1 as usize);
     scans::check(bytes).map_err(|reason| {
         let reason = if reason == declined { reason } else { format!("{reason} ({declined})") };
         broken(ImageFormat::Jpeg, reason)
     })?;
+    let size = (size.0 as usize, size.1 as usize);
+    let mut decoder = open(bytes, size)?;
+    let planes = Planes::of(&decoder)?;
+    decoder.set_options(lenient().set_strict_mode(!fill).jpeg_set_out_colorspace(planes.as_written()));
+    if planes == Planes::Rgba {
+        decode_rgba(&mut decoder, size, stored, fill, scratch)
+    } else {
+        decode_planes(&mut decoder, planes, size, stored, scratch)
+    }
+}
 
-    // Headers are read leniently (stray bytes between segments are common), scans strictly unless they may be filled:
-    // in strict mode zune reports what it would otherwise paint gray. `max_pixels` is checked by our own probe.
-    let lenient = DecoderOptions::default()
+type Decoder<'a> = JpegDecoder<ZCursor<&'a [u8]>>;
+
+/// Options for headers, which are read leniently because stray bytes between segments are common. Scans are read
+/// strictly unless they may be filled: in strict mode zune reports errors that it would otherwise paint gray.
+/// `max_pixels` is checked by our own probe.
+fn lenient() -> DecoderOptions {
+    DecoderOptions::default()
         .set_strict_mode(false)
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX))
         .jpeg_set_max_scans(scans::MAX_SCANS)
-        .jpeg_set_out_colorspace(ColorSpace::RGBA);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), lenient);
-    decoder.decode_headers().map_err(|error| refused(&error))?;
-    if decoder.dimensions() != Some((width, height)) {
-        return Err(broken(
-            ImageFormat::Jpeg,
-            format!("declares another size than the {width}x{height} it was probed with"),
-        ));
-    }
-    let components = decoder.info().map_or(0, |info| info.components);
-    let planes = match (components, decoder.input_colorspace()) {
-        (1, _) => Planes::Rgba,
-        // zune notes "CMYK" for Adobe's transform 0, which means RGB where there are three components.
-        (3, Some(ColorSpace::RGB | ColorSpace::CMYK)) => Planes::Rgb,
-        (3, _) => Planes::Rgba,
-        (4, Some(ColorSpace::YCCK)) => Planes::Ycck,
-        (4, Some(ColorSpace::CMYK)) => Planes::Cmyk,
-        (n, _) => {
-            return Err(broken(ImageFormat::Jpeg, format!("{n} components in an unknown colour space")));
-        }
-    };
-    decoder.set_options(lenient.set_strict_mode(!fill).jpeg_set_out_colorspace(planes.as_written()));
+        .jpeg_set_out_colorspace(ColorSpace::RGBA)
+}
 
-    let target = if planes == Planes::Rgba { &mut scratch.stored } else { &mut scratch.raw };
-    let written = width * height * planes.as_written().num_components();
-    try_grow(target, written)?;
-    let target = &mut target[..written];
-    if fill || planes != Planes::Rgba {
+/// Reads the headers, and checks them against the probe's `size` = (columns, rows).
+fn open(bytes: &[u8], size: (usize, usize)) -> Result<Decoder<'_>> {
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), lenient());
+    decoder.decode_headers().map_err(|error| refused(&error))?;
+    if decoder.dimensions() != Some(size) {
+        let (width, height) = size;
+        let reason = format!("declares another size than the {width}x{height} of its probe");
+        return Err(broken(ImageFormat::Jpeg, reason));
+    }
+    Ok(decoder)
+}
+
+/// Decodes an image that zune can convert to RGBA. The region stays where zune has written it.
+fn decode_rgba(
+    decoder: &mut Decoder<'_>,
+    (width, height): (usize, usize),
+    stored: Rect,
+    fill: bool,
+    scratch: &mut Scratch,
+) -> Result<Placed> {
+    let written = width * height * PIXEL;
+    try_grow(&mut scratch.stored, written)?;
+    let target = &mut scratch.stored[..written];
+    if fill {
         target.fill(128); // rows that zune leaves out must not show the previous image
     }
-    // zune writes rows in order and 128 in every byte of those it gives up on, alpha included: the last alpha tells.
-    target[written - 1] = if planes == Planes::Rgba { 0 } else { 128 };
+    // zune writes rows in order, and 128 in every byte of missing ones, alpha included: the last alpha shows whether
+    // the image is complete.
+    target[written - 1] = 0;
     decoder.decode_into(target).map_err(|error| scan_refused(&error))?;
-
-    if planes != Planes::Rgba {
-        let row = stored.width as usize * PIXEL;
-        try_grow(&mut scratch.stored, PIXEL * width * height)?;
-        convert(planes, &scratch.raw, width, stored, &mut scratch.stored[..row * stored.height as usize]);
-        return Ok(Placed { offset: 0, stride: row });
-    }
     let placed = Placed { offset: (stored.top as usize * width + stored.left as usize) * PIXEL, stride: width * PIXEL };
     if target[written - 1] != 255 {
         if !fill {
@@ -101,7 +107,26 @@ pub(super) fn decode(
     Ok(placed)
 }
 
-/// zune's error about headers as ours.
+/// Decodes an image whose planes zune cannot convert to RGBA, then converts the region.
+fn decode_planes(
+    decoder: &mut Decoder<'_>,
+    planes: Planes,
+    (width, height): (usize, usize),
+    stored: Rect,
+    scratch: &mut Scratch,
+) -> Result<Placed> {
+    let written = width * height * planes.as_written().num_components();
+    try_grow(&mut scratch.raw, written)?;
+    let raw = &mut scratch.raw[..written];
+    raw.fill(128); // rows that zune leaves out must not show the previous image
+    decoder.decode_into(raw).map_err(|error| scan_refused(&error))?;
+    let row = stored.width as usize * PIXEL;
+    try_grow(&mut scratch.stored, PIXEL * width * height)?;
+    convert(planes, raw, width, stored, &mut scratch.stored[..row * stored.height as usize]);
+    Ok(Placed { offset: 0, stride: row })
+}
+
+/// Converts zune's error about headers.
 fn refused(error: &DecodeErrors) -> Error {
     match error {
         DecodeErrors::ExhaustedData | DecodeErrors::IoErrors(_) => truncated(ImageFormat::Jpeg, error.to_string()),
@@ -109,8 +134,8 @@ fn refused(error: &DecodeErrors) -> Error {
     }
 }
 
-/// zune's error about a scan as ours: what `Truncated::Fill` gets past is a truncation. zune words a code that no
-/// Huffman table holds as a format error.
+/// Converts zune's error about a scan: errors that `Truncated::Fill` tolerates are truncations. For zune, a code that
+/// is in no Huffman table is a format error.
 fn scan_refused(error: &DecodeErrors) -> Error {
     match error {
         DecodeErrors::Format(reason) => truncated(ImageFormat::Jpeg, reason.as_str()),
@@ -119,7 +144,7 @@ fn scan_refused(error: &DecodeErrors) -> Error {
     }
 }
 
-/// What zune is asked to write.
+/// The planes that zune writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Planes {
     Rgba,
@@ -129,6 +154,19 @@ enum Planes {
 }
 
 impl Planes {
+    fn of(decoder: &Decoder<'_>) -> Result<Planes> {
+        let components = decoder.info().map_or(0, |info| info.components);
+        match (components, decoder.input_colorspace()) {
+            (1, _) => Ok(Planes::Rgba),
+            // For Adobe's transform 0 zune reports "CMYK", which means RGB if there are three components.
+            (3, Some(ColorSpace::RGB | ColorSpace::CMYK)) => Ok(Planes::Rgb),
+            (3, _) => Ok(Planes::Rgba),
+            (4, Some(ColorSpace::YCCK)) => Ok(Planes::Ycck),
+            (4, Some(ColorSpace::CMYK)) => Ok(Planes::Cmyk),
+            (n, _) => Err(broken(ImageFormat::Jpeg, format!("{n} components in an unknown colour space"))),
+        }
+    }
+
     fn as_written(self) -> ColorSpace {
         match self {
             Planes::Rgba => ColorSpace::RGBA,
@@ -139,7 +177,7 @@ impl Planes {
     }
 }
 
-/// Converts `region` of `raw`, an image of `width` columns, to gapless RGBA.
+/// Converts `region` of `raw`, an image of `width` columns, to RGBA without gaps.
 fn convert(planes: Planes, raw: &[u8], width: usize, region: Rect, target: &mut [u8]) {
     let bytes = planes.as_written().num_components();
     let columns = region.width as usize;
@@ -161,9 +199,9 @@ fn convert(planes: Planes, raw: &[u8], width: usize, region: Rect, target: &mut 
     }
 }
 
-/// Pillow's way from a four-component JPEG to RGB, which torchvision's default loader shares: the samples are taken to
-/// be inverted, as Adobe writes them (with or without Adobe's marker), and r = k − (255 − c)·k / 255, the division
-/// rounded; g and b likewise.
+/// Converts a pixel of a four-component JPEG to RGB like Pillow, and so like torchvision's default loader. It assumes
+/// inverted samples, as Adobe writes them (with or without Adobe's marker): r = k − (255 − c)·k / 255, with a rounded
+/// division; g and b likewise.
 fn cmyk_to_rgba(c: u8, m: u8, y: u8, k: u8) -> [u8; 4] {
     let one = |ink: u8| {
         let product = u32::from(255 - ink) * u32::from(k) + 128;
@@ -172,8 +210,8 @@ fn cmyk_to_rgba(c: u8, m: u8, y: u8, k: u8) -> [u8; 4] {
     [one(c), one(m), one(y), 255]
 }
 
-/// JFIF's YCbCr → RGB: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y + 1.772 cb, with cb and cr around
-/// 128, in 16-bit fixed point, rounded and clamped.
+/// Converts a pixel from YCbCr to RGB with JFIF's formula: r = y + 1.402 cr, g = y − 0.344136 cb − 0.714136 cr, b = y +
+/// 1.772 cb, with cb and cr around 128, in 16-bit fixed point, rounded and clamped.
 fn ycc_to_rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
     let (y, cb, cr) = (i32::from(y) << 16, i32::from(cb) - 128, i32::from(cr) - 128);
     let byte = |value: i32| ((value + (1 << 15)) >> 16).clamp(0, 255) as u8;

@@ -1,12 +1,12 @@
-//! The numbers of many images at once: `lanes.rs` for each random operator of a list.
+//! The random numbers of many images at once, made with `lanes.rs` for each random operator of a list.
 
 use super::key::Key;
 use super::lanes::{Block, LANES, first_blocks};
 
-/// The first numbers of each random operator of a list, for as many keys as were asked for.
+/// The first random numbers of each random operator of a list, for a number of keys.
 #[derive(Debug)]
 pub(crate) struct Ahead {
-    /// The operators', in the order of the list.
+    /// The paths of the operators, in the order of the list.
     paths: Vec<u64>,
     keys: usize,
     /// By operator, in groups of keys.
@@ -14,12 +14,12 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// For the operators at these paths, and no key yet.
+    /// Makes a table for the operators at these paths, without keys.
     pub(crate) fn new(paths: Vec<u64>) -> Self {
         Ahead { paths, keys: 0, blocks: Vec::new() }
     }
 
-    /// Draws for `keys`, in place of those before.
+    /// Makes the numbers for `keys`, replacing earlier ones.
     pub(crate) fn draw(&mut self, keys: &[Key]) {
         self.keys = keys.len();
         self.blocks.clear();
@@ -32,7 +32,7 @@ impl Ahead {
         }
     }
 
-    /// The first numbers of the operator at `path` for the `image`-th key.
+    /// Returns the first numbers of the operator at `path` for the key at index `image`.
     pub(crate) fn first(&self, path: u64, image: usize) -> Option<&Block> {
         let operator = self.paths.iter().position(|&own| own == path)?;
         let of_operator = self.keys.div_ceil(LANES) * operator;
@@ -51,7 +51,7 @@ mod tests {
         let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
         let list: [Transform; 6] = [
             Pad::new(4).into(),
-            // One try in three fits: some images need more numbers than there are ahead.
+            // One try in three fits, so some images need more numbers than the table has.
             RandomResizedCrop::new(16).scale(0.6, 1.0).ratio(1.5, 2.1).into(),
             RandomApply::new(0.5, [Transform::from(jitter), RandomGrayscale::new(0.5).into()]).into(),
             RandomHorizontalFlip::new(0.5).into(),
@@ -73,7 +73,7 @@ mod tests {
             }
             assert!(ahead.first(ahead.paths[0], images).is_none());
         }
-        // They are what is drawn from: turned over, each operator's change some image.
+        // Proves that the table is used: reversing each operator's numbers changes some image.
         let keys: Vec<Key> = (0..40).map(|sample| Key { sample, ..Key::default() }).collect();
         for operator in 0..ahead.paths.len() {
             ahead.draw(&keys);

@@ -1,13 +1,13 @@
 //! The key of a sample's random numbers, and the paths of operators.
 //!
 //! Every number is a function of (seed, epoch, sample, occurrence, view, operator's path), so workers, shards, queues
-//! and restarts change nothing. The generator is ChaCha8 (`rand_chacha`): the first five make its 32-byte key, the path
-//! its stream.
+//! and restarts have no effect. The generator is ChaCha8 (`rand_chacha`): the first five make its 32-byte key, and the
+//! path is its stream.
 
 use super::Numbers;
 use serde::{Deserialize, Serialize};
 
-/// The numbers that decide a sample's random numbers.
+/// The identity of a sample, of which its random numbers are a function.
 ///
 /// ```
 /// use gpufeed::transforms::Key;
@@ -21,16 +21,16 @@ pub struct Key {
     pub seed: u64,
     /// The epoch.
     pub epoch: u64,
-    /// The sample's id (`Dataset::id`).
+    /// The sample's id ([`Dataset::id`](crate::Dataset::id)).
     pub sample: u64,
-    /// 0 when the sample comes for the first time in the epoch, 1 for the second, …
+    /// 0 for the sample's first occurrence in the epoch, 1 for the second, …
     pub occurrence: u32,
-    /// Which of several outputs of one decode.
+    /// Index of the view, 0 unless a sample has several.
     pub view: u32,
 }
 
 impl Key {
-    /// The 32 bytes that key the generator.
+    /// Returns the 32 bytes that key the generator.
     pub(super) fn bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[0..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -41,15 +41,16 @@ impl Key {
         bytes
     }
 
-    /// The generator of the operator at `path`.
+    /// Returns the generator of the operator at `path`.
     pub(crate) fn numbers(&self, path: u64) -> Numbers {
         Numbers::new(self.bytes(), path)
     }
 }
 
-/// The path of the `i`-th operator of the list of the operator at `path`; 0 is the plan's own list.
+/// Returns the path of the `i`-th operator of a list. `path` is that of the operator which has the list; 0 is the
+/// plan's own list.
 ///
-/// Base 256 digits, each ≥ 1: distinct paths have distinct streams (Plan::compile checks width and depth).
+/// Digits of base 256, each ≥ 1: distinct paths have distinct streams (Plan::compile checks width and depth).
 pub(crate) fn child(path: u64, i: usize) -> u64 {
     path * 256 + i as u64 + 1
 }
@@ -58,7 +59,8 @@ pub(crate) fn child(path: u64, i: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// Worked out by a second implementation of ChaCha8, in Python, that gives the published vector of `random/`, too.
+    /// Computed by a second implementation of ChaCha8, in Python, which also reproduces the published vector of
+    /// `random/`.
     #[test]
     fn numbers_are_the_same_on_every_platform() {
         let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };

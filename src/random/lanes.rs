@@ -1,14 +1,14 @@
-//! The first integers of one stream under many keys: what the images of a batch draw for one operator, in vectors
-//! across the images.
+//! Computes the first integers of one stream under many keys: the random numbers of one operator for the images of a
+//! batch, in vectors across the images.
 //!
-//! `rand_chacha` makes four blocks at a time of *one* key, of which most operators use a few integers. Here the lanes
-//! are keys, each of which gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a
-//! variant of Salsa20" (2008), with 8 rounds, a counter and a stream of 64 bits each, as `rand_chacha` has them: a test
-//! compares both.
+//! `rand_chacha` makes four blocks at a time of *one* key, although most operators need a few integers. Here each lane
+//! is a key, and gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a variant of
+//! Salsa20" (2008), with 8 rounds, a counter and a stream of 64 bits each, as in `rand_chacha`: a test compares both.
 
 use multiversion::multiversion;
 
-/// Keys at once. With 8 the compiler unrolls the loops over lanes before it vectorises, and a block takes 1.7 times as long.
+/// Keys at once. With 8 the compiler unrolls the loops over lanes before it vectorises, and a block takes 1.7 times as
+/// long.
 pub(crate) const LANES: usize = 16;
 
 /// The first integers of a stream.
@@ -16,11 +16,11 @@ pub(crate) type Block = [u64; 8];
 
 type Lanes = [u32; LANES];
 
-/// The integers with which stream `stream` begins under each key.
+/// Returns the first integers of stream `stream` under each key.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn first_blocks(keys: &[[u8; 32]; LANES], stream: u64) -> [Block; LANES] {
     let mut start = [[0; LANES]; 16];
-    // "expand 32-byte k"
+    // The ASCII text "expand 32-byte k".
     for (word, constant) in start.iter_mut().zip([0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]) {
         *word = [constant; LANES];
     }
@@ -52,7 +52,7 @@ pub(crate) fn first_blocks(keys: &[[u8; 32]; LANES], stream: u64) -> [Block; LAN
     blocks
 }
 
-// Four words have that index at once.
+// `i` indexes four words at once.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn quarter(state: &mut [Lanes; 16], [a, b, c, d]: [usize; 4]) {

@@ -1,5 +1,5 @@
-//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `lanes.rs` where many images draw at
-//! once), and our own formulas from its integers to numbers.
+//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `lanes.rs` for many images at once), and
+//! our own formulas from its integers to numbers.
 
 pub(crate) mod ahead;
 pub(crate) mod key;
@@ -9,15 +9,15 @@ use lanes::Block;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Random numbers for one operator and one image: a function of seed, epoch, sample and the operator's place in the list,
-/// the same on every platform.
+/// Random numbers for one operator and one image: a function of the seed, the epoch, the sample and the operator's
+/// position in the list, the same on every platform.
 ///
 /// ```
 /// use gpufeed::transforms::CustomColor;
 ///
 /// let wgsl = "fn lift(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32> { return color + parameters.x; }";
 /// let lift = CustomColor::new("lift", wgsl, |color, parameters| color.map(|value| value + parameters[0]));
-/// // With probability 0.8, by up to a tenth, up or down.
+/// // With probability 0.8, changes by up to a tenth, up or down.
 /// let lift = lift.draw(|numbers| {
 ///     let amount = numbers.uniform(0.0, 0.1) as f32;
 ///     let amount = if numbers.below(2) == 0 { amount } else { -amount };
@@ -28,71 +28,71 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub struct Numbers {
     key: [u8; 32],
     stream: u64,
-    /// The stream's first integers, where they are there already.
+    /// The stream's first integers, if they are already computed.
     first: Option<Block>,
-    /// How many of them were drawn.
-    params: usize,
-    /// What goes on behind them; made when it is needed.
+    /// Number of integers taken so far.
+    taken: usize,
+    /// Generator of the integers after those; created when needed.
     generator: Option<ChaCha8Rng>,
 }
 
 impl Numbers {
-    /// Stream `stream` under `key`, from its start.
+    /// Starts stream `stream` under `key`.
     pub(crate) fn new(key: [u8; 32], stream: u64) -> Self {
-        Numbers { key, stream, first: None, params: 0, generator: None }
+        Numbers { key, stream, first: None, taken: 0, generator: None }
     }
 
-    /// The same, of which the first integers are there already.
+    /// Adds the stream's first integers, already computed.
     pub(crate) fn with_first(self, first: Block) -> Self {
         Numbers { first: Some(first), ..self }
     }
 
     fn next(&mut self) -> u64 {
-        if let Some(&number) = self.first.as_ref().and_then(|first| first.get(self.params)) {
-            self.params += 1;
+        if let Some(&number) = self.first.as_ref().and_then(|first| first.get(self.taken)) {
+            self.taken += 1;
             return number;
         }
         let generator = self.generator.get_or_insert_with(|| {
             let mut generator = ChaCha8Rng::from_seed(self.key);
             generator.set_stream(self.stream);
-            // In words of 32 bits.
-            generator.set_word_pos(2 * self.params as u128);
+            // Counts words of 32 bits.
+            generator.set_word_pos(2 * self.taken as u128);
             generator
         });
         generator.next_u64()
     }
 
-    /// Uniform in \[0, 1): the top 53 bits of 64, the usual conversion to a double.
+    /// Returns a number uniform in \[0, 1): the top 53 bits of 64, the usual conversion to a double.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in \[low, high), up to rounding: that can give `high` itself.
+    /// Returns a number uniform in \[low, high). Rounding can return `high` itself.
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// A whole number, uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
+    /// Returns a whole number uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         below(bound, || self.next())
     }
 
-    /// True with probability `p`, as torchvision decides: applied unless `rand() >= p`.
+    /// Returns true with probability `p`, decided like torchvision: unless `rand() >= p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 }
 
-/// An unbiased integer below `bound`, which is not 0, from uniform 64-bit ones.
+/// Returns an unbiased integer below `bound`, which is not 0, from uniform 64-bit integers.
 ///
-/// D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019), arXiv 1805.10941:
-/// `r * bound / 2^64`, rounded down, where `r` is drawn again while `r * bound mod 2^64` is less than
-/// `2^64 mod bound`. That leaves each result equally many `r`.
+/// D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019), arXiv 1805.10941: `r * bound /
+/// 2^64`, rounded down. `r` is rejected while `r * bound mod 2^64` is less than `2^64 mod bound`, which leaves the same
+/// number of `r` for each result.
 pub(crate) fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
     loop {
         let product = u128::from(draw()) * u128::from(bound);
         let low = product as u64;
-        // 2^64 mod bound is less than bound: this spares the division nearly always.
+        // 2^64 mod bound is less than bound: this comparison avoids nearly every division.
         if low >= bound || low >= bound.wrapping_neg() % bound {
             return (product >> 64) as u64;
         }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(published, lanes::first_blocks(&[[0; 32]; lanes::LANES], 0)[3][..4]);
     }
 
-    /// How often each rest of a division by 3 came, of 30,000.
+    /// Counts the remainders of 30,000 numbers divided by 3.
     fn rests(mut draw: impl FnMut() -> u64) -> [u32; 3] {
         let mut counts = [0; 3];
         (0..30_000).for_each(|_| counts[(draw() % 3) as usize] += 1);
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn integers_below_a_bound_near_2_to_the_64_are_unbiased() {
-        // Of 2^64 numbers, 3 · 2^62 get results of their own; the rest would give the multiples of 3 twice.
+        // 3 · 2^62 of the 2^64 numbers have their own results; the others would make multiples of 3 twice as likely.
         let bound = 3 << 62;
         let mut numbers = Numbers::new([7; 32], 0);
         let near = |count: u32, expected: f64| (f64::from(count) - expected).abs() < 5.0 * expected.sqrt();
         let fair = rests(|| numbers.below(bound));
         assert!(fair.iter().all(|&count| near(count, 10_000.0)), "{fair:?}");
-        // The twin, which draws once: a half and two quarters.
+        // A biased generator without rejection: a half and two quarters.
         let biased = rests(|| ((u128::from(numbers.next()) * u128::from(bound)) >> 64) as u64);
         assert!(near(biased[0], 15_000.0) && !near(biased[0], 10_000.0), "{biased:?}");
     }
@@ -147,7 +147,7 @@ mod tests {
     fn the_least_and_the_greatest_integer_can_come() {
         for bound in [1, 2, 3, 255, 1 << 63, u64::MAX] {
             assert_eq!(below(bound, || u64::MAX), bound - 1);
-            // 0 may be drawn again; half a step further is kept.
+            // 0 may be rejected; a number half a step larger is accepted.
             let mut draws = [0, 1 + u64::MAX / bound / 2].into_iter().cycle();
             assert_eq!(below(bound, || draws.next().unwrap_or_default()), 0, "{bound}");
         }

@@ -1,4 +1,4 @@
-//! The recipes that come with the crate: a TOML file each, and the same lists as functions.
+//! Built-in recipes: each as a TOML file, and its list of transforms as a function.
 
 use super::{Recipe, from_toml};
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::transforms::{
     RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
 };
 
-/// The training recipe of torchvision's ImageNet models: RandomResizedCrop(224), flip, Normalize.
+/// Returns the training recipe of torchvision's ImageNet models: RandomResizedCrop(224), flip, Normalize.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::imagenet_train().len(), 3);
@@ -16,7 +16,7 @@ pub fn imagenet_train() -> Vec<Transform> {
     vec![RandomResizedCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into(), Normalize::IMAGENET.into()]
 }
 
-/// As [`imagenet_train`], with ColorJitter(0.4, 0.4, 0.4, 0.1) and RandomGrayscale(0.2).
+/// Returns [`imagenet_train`] with ColorJitter(0.4, 0.4, 0.4, 0.1) and RandomGrayscale(0.2).
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::imagenet_train_jitter().len(), 5);
@@ -31,7 +31,7 @@ pub fn imagenet_train_jitter() -> Vec<Transform> {
     ]
 }
 
-/// The evaluation recipe of torchvision's ImageNet models: Resize(256), CenterCrop(224), Normalize.
+/// Returns the evaluation recipe of torchvision's ImageNet models: Resize(256), CenterCrop(224), Normalize.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::imagenet_eval().len(), 3);
@@ -40,7 +40,7 @@ pub fn imagenet_eval() -> Vec<Transform> {
     vec![Resize::new(256).into(), CenterCrop::new(224).into(), Normalize::IMAGENET.into()]
 }
 
-/// `resize-crop-256`: Resize(384×384), RandomCrop(256), flip, ColorJitter(0.2, 0.2) for one image in five.
+/// Returns `resize-crop-256`: Resize(384×384), RandomCrop(256), flip, ColorJitter(0.2, 0.2) for one image in five.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::resize_crop_256().len(), 4);
@@ -54,7 +54,7 @@ pub fn resize_crop_256() -> Vec<Transform> {
     ]
 }
 
-/// `resize-crop-224`: Resize(384×384), RandomCrop(224), flip, ColorJitter(0.2, 0.2).
+/// Returns `resize-crop-224`: Resize(384×384), RandomCrop(224), flip, ColorJitter(0.2, 0.2).
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::resize_crop().len(), 4);
@@ -65,7 +65,7 @@ pub fn resize_crop() -> Vec<Transform> {
     list
 }
 
-/// Resize(224×224), both flips, ColorJitter(0.3, 0.3, 0.3, 0.1), RandomGrayscale(0.1), Normalize.
+/// Returns Resize(224×224), both flips, ColorJitter(0.3, 0.3, 0.3, 0.1), RandomGrayscale(0.1), Normalize.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::resize_jitter_gray().len(), 6);
@@ -81,7 +81,7 @@ pub fn resize_jitter_gray() -> Vec<Transform> {
     ]
 }
 
-/// RandomCrop(224), flip, ColorJitter(0.2, 0.2), for images that are decoded and resized already.
+/// Returns RandomCrop(224), flip, ColorJitter(0.2, 0.2), for images that are already decoded and resized.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::augment_only().len(), 3);
@@ -94,7 +94,8 @@ pub fn augment_only() -> Vec<Transform> {
     ]
 }
 
-/// CenterCrop(512): pads smaller images with black, and cuts larger ones, because a batch's images have one size.
+/// Returns CenterCrop(512): pads smaller images with black, and crops larger ones, because all images of a batch have
+/// one size.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::decode_only().len(), 1);
@@ -103,7 +104,7 @@ pub fn decode_only() -> Vec<Transform> {
     vec![CenterCrop::new(512).into()]
 }
 
-/// The usual recipe for CIFAR-10: RandomCrop(32, padding 4), flip, Normalize.
+/// Returns the usual recipe for CIFAR-10: RandomCrop(32, padding 4), flip, Normalize.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::cifar_train().len(), 3);
@@ -116,7 +117,7 @@ pub fn cifar_train() -> Vec<Transform> {
     ]
 }
 
-/// For MNIST: RandomCrop(28, padding 2), one channel, Normalize.
+/// Returns a recipe for MNIST: RandomCrop(28, padding 2), one channel, Normalize.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::mnist_train().len(), 3);
@@ -129,8 +130,8 @@ pub fn mnist_train() -> Vec<Transform> {
     ]
 }
 
-/// The list of `two-views`: SimCLR's crops and colours, without its blur. The recipe draws it twice for each sample; with
-/// this list alone, say so by [`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views).
+/// Returns the list of `two-views`: SimCLR's crops and colours, without its blur. The recipe has two views of each
+/// sample. To use this list alone, set them with [`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views).
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::two_views().len(), 5);
@@ -147,7 +148,7 @@ pub fn two_views() -> Vec<Transform> {
     ]
 }
 
-/// Each as its file has it.
+/// The text of each recipe's file.
 const FILES: [(&str, &str); 11] = [
     ("imagenet-train", include_str!("imagenet-train.toml")),
     ("imagenet-train-jitter", include_str!("imagenet-train-jitter.toml")),
@@ -162,7 +163,7 @@ const FILES: [(&str, &str); 11] = [
     ("two-views", include_str!("two-views.toml")),
 ];
 
-/// Names of the recipes that [`named`] knows.
+/// Names of the built-in recipes, for [`named`].
 pub const NAMES: [&str; 11] = {
     let mut names = [""; 11];
     let mut i = 0;
@@ -173,7 +174,7 @@ pub const NAMES: [&str; 11] = {
     names
 };
 
-/// A recipe by its name.
+/// Returns a built-in recipe.
 ///
 /// ```
 /// assert!(gpufeed::recipe::named("imagenet-train").is_ok());
@@ -181,10 +182,10 @@ pub const NAMES: [&str; 11] = {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the names that there are.
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for another name; the error lists the names.
 pub fn named(name: &str) -> Result<Recipe> {
     match FILES.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => from_toml(text),
-        None => Err(Error::argument("recipe", format!("\"{name}\" is none of {}", NAMES.join(", ")))),
+        None => Err(Error::argument("recipe", format!("\"{name}\" is not one of {}", NAMES.join(", ")))),
     }
 }

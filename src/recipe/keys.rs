@@ -1,9 +1,9 @@
-//! The values that each key of a `[[transform]]` table takes, for errors about values of a wrong type. The operators
-//! themselves check values of the right type.
+//! The values that each key of a `[[transform]]` table accepts, for errors about values of a wrong type. The operators
+//! check values of the right type.
 
 use crate::transforms::params::MAX_SIDE;
 
-/// The values that work for `key` of the operator `transform`.
+/// Describes the values that work for `key` of the operator `transform`.
 pub(super) fn works(transform: &str, key: &str) -> Option<String> {
     let text = match (transform, key) {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),

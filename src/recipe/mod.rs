@@ -14,11 +14,11 @@ use crate::plan::Output;
 use crate::transforms::Transform;
 use serde::Serialize;
 
-/// The most views of a sample: a batch of 64 samples is then 4,096 images.
+/// Most views of a sample: a batch of 64 samples then has 4,096 images.
 pub(crate) const MOST_VIEWS: usize = 64;
 
-/// What is done to every image, and how batches lie in memory: what a TOML file says, and what
-/// [`DataLoaderBuilder::recipe`](crate::DataLoaderBuilder::recipe) takes.
+/// A list of transforms and the layout of batches, from a TOML file or in Rust, for
+/// [`DataLoaderBuilder::recipe`](crate::DataLoaderBuilder::recipe).
 ///
 /// ```
 /// use gpufeed::recipe::{self, Recipe};
@@ -32,15 +32,15 @@ pub(crate) const MOST_VIEWS: usize = 64;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// Its name; empty if it has none.
+    /// Its name; may be empty.
     pub name: String,
-    /// What it is for; may be empty.
+    /// Its purpose; may be empty.
     pub description: String,
     /// The operators, in the order in which they apply.
     pub transforms: Vec<Transform>,
-    /// Layout and type of the batches; `None` leaves the loader's.
+    /// Layout and type of the batches; `None` leaves the loader's settings.
     pub output: Option<Output>,
-    /// Images that a batch has of each sample, each with random numbers of its own; 1 to 64, 1 by default.
+    /// Views of each sample: images with their own random numbers in the same batch. 1 to 64; default: 1.
     pub views: usize,
 }
 
@@ -86,7 +86,7 @@ impl From<&Recipe> for Recipe {
     }
 }
 
-/// A recipe as it is written; reading has its own type, which knows where each key stands.
+/// A recipe for writing; reading uses another type, which has the positions of keys.
 #[derive(Serialize)]
 struct File<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -100,7 +100,7 @@ struct File<'a> {
     transform: &'a [Transform],
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_one(views: &usize) -> bool {
     *views == 1
 }
@@ -109,17 +109,17 @@ impl Recipe {
     /// Checks every argument.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and what would work.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.
     pub fn validate(&self) -> Result<()> {
         check_views(self.views)?;
         self.transforms.iter().try_for_each(Transform::validate)
     }
 
-    /// Writes it as TOML that [`from_toml`] reads.
+    /// Writes the recipe as TOML, which [`from_toml`] reads.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for what TOML cannot hold: a
-    /// [`CustomColor`](crate::transforms::CustomColor).
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a [`CustomColor`](crate::transforms::CustomColor), which
+    /// TOML cannot represent.
     pub fn to_toml(&self) -> Result<String> {
         let Recipe { name, description, transforms, output, views } = self;
         let file = File { name, description, views: *views, output: *output, transform: transforms };
@@ -135,18 +135,18 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
     }
 }
 
-/// Reads a recipe from TOML: one `[[transform]]` table an operator, with torchvision's names, arguments and defaults.
+/// Reads a recipe from TOML: one `[[transform]]` table per operator, with torchvision's names, arguments and defaults.
 ///
 /// ```
 /// let recipe = gpufeed::recipe::from_toml(
 ///     r#"
-///     name = "mine"                # optional, as all up to the transforms
-///     description = "What it is for"
-///     views = 2                    # images of each sample; 1 by default
+///     name = "mine"                # optional, like all keys above the transforms
+///     description = "Its purpose"
+///     views = 2                    # views of each sample; 1 by default
 ///
 ///     [output]
-///     layout = "Nhwc"              # Nchw by default
-///     dtype = "U8"                 # F32 by default; F16
+///     layout = "Nhwc"              # or Nchw, the default
+///     dtype = "U8"                 # or F16, or F32, the default
 ///
 ///     [[transform]]
 ///     type = "RandomResizedCrop"
@@ -165,17 +165,17 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 /// assert_eq!((recipe.transforms.len(), recipe.views), (2, 2));
 ///
 /// let error = gpufeed::recipe::from_toml("[[transform]]\ntype = \"RandomGrayscale\"\np = 2\n").unwrap_err();
-/// assert_eq!(error.to_string(), "recipe: line 3, RandomGrayscale: p: 2 is no probability; 0 to 1 work");
+/// assert_eq!(error.to_string(), "recipe: line 3, RandomGrayscale: p: 2 is not a probability; 0 to 1 work");
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the line, the key, what is wrong with it and what works.
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the line, the key, the problem and the values that work.
 pub fn from_toml(text: &str) -> Result<Recipe> {
     read::read(text)
 }
 
-/// Writes a recipe, or a list of transforms, as TOML that [`from_toml`] reads.
+/// Writes a recipe, or a list of transforms, as TOML, which [`from_toml`] reads.
 ///
 /// ```
 /// use gpufeed::recipe;
@@ -186,12 +186,12 @@ pub fn from_toml(text: &str) -> Result<Recipe> {
 /// ```
 ///
 /// # Errors
-/// As [`Recipe::to_toml`].
+/// The errors of [`Recipe::to_toml`].
 pub fn to_toml(recipe: impl Into<Recipe>) -> Result<String> {
     recipe.into().to_toml()
 }
 
-/// A recipe by its name, or from a TOML file by its path: what the command's `--recipe` takes.
+/// Returns a built-in recipe by its name, or reads a TOML file by its path: the argument of the command's `--recipe`.
 ///
 /// ```
 /// assert!(gpufeed::recipe::load("imagenet-train").is_ok());
@@ -200,7 +200,7 @@ pub fn to_toml(recipe: impl Into<Recipe>) -> Result<String> {
 /// ```
 ///
 /// # Errors
-/// As [`named`] and [`from_toml`]; [`ErrorKind::Io`](crate::ErrorKind::Io) if there is no such file.
+/// The errors of [`named`] and [`from_toml`]; [`ErrorKind::Io`](crate::ErrorKind::Io) if there is no such file.
 pub fn load(name_or_file: &str) -> Result<Recipe> {
     let path = std::path::Path::new(name_or_file);
     let is_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));

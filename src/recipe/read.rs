@@ -1,5 +1,5 @@
-//! TOML to a recipe. Errors name the line, the operator, the key and what works: serde alone knows neither lines nor keys
-//! inside a list of operators.
+//! Reads a recipe from TOML. Errors name the line, the operator, the key and the values that work. serde alone reports
+//! neither lines nor keys inside a list of operators.
 
 use super::{Recipe, check_views, keys};
 use crate::error::{Error, ErrorKind, Result};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The file, its operators not yet read.
+/// The file with its operators as unread tables.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -24,8 +24,8 @@ struct File {
 
 pub(super) fn read(text: &str) -> Result<Recipe> {
     let syntax = |error: toml::de::Error| {
-        let place = error.span().map_or(1, |span| line(text, span.start));
-        Error::argument("recipe", format!("line {place}: {}", on_one_line(error.message())))
+        let position = error.span().map_or(1, |span| line(text, span.start));
+        Error::argument("recipe", format!("line {position}: {}", on_one_line(error.message())))
     };
     let file: File = toml::from_str(text).map_err(syntax)?;
     let views = file.views.map_or(Ok::<usize, Error>(1), |views| {
@@ -34,36 +34,36 @@ pub(super) fn read(text: &str) -> Result<Recipe> {
         let number = views.get_ref().as_integer().and_then(|number| usize::try_from(number).ok());
         let works = format!("1 to {} work", super::MOST_VIEWS);
         let number =
-            number.ok_or_else(|| reason(format!("views: {} is no number of images; {works}", views.get_ref())))?;
+            number.ok_or_else(|| reason(format!("views: {} is not a number of images; {works}", views.get_ref())))?;
         check_views(number).map_err(|error| reason(error.to_string()))?;
         Ok(number)
     })?;
-    let places = DeTable::parse(text).map_err(syntax)?;
-    let places = field(places.get_ref(), "transform").and_then(|list| list.get_ref().as_array());
+    let positions = DeTable::parse(text).map_err(syntax)?;
+    let positions = field(positions.get_ref(), "transform").and_then(|list| list.get_ref().as_array());
     let mut transforms = Vec::with_capacity(file.transform.len());
     for (i, table) in file.transform.iter().enumerate() {
-        let place = places.and_then(|list| list.get(i));
-        let read = transform(text, table, place);
+        let position = positions.and_then(|list| list.get(i));
+        let read = transform(text, table, position);
         transforms.push(read.map_err(|reason| Error::argument("recipe", on_one_line(&reason)))?);
     }
     let File { name, description, output, .. } = file;
     Ok(Recipe { name, description, transforms, output, views })
 }
 
-/// One operator; those inside of it first, so that the error is about the innermost.
-fn transform(text: &str, table: &toml::Table, place: Option<&Spanned<DeValue<'_>>>) -> Result<Transform, String> {
-    let keys = place.and_then(|place| place.get_ref().as_table());
+/// Reads one operator. Reads operators inside it first, so that the error is about the innermost one.
+fn transform(text: &str, table: &toml::Table, position: Option<&Spanned<DeValue<'_>>>) -> Result<Transform, String> {
+    let keys = position.and_then(|position| position.get_ref().as_table());
     if let Some(toml::Value::Array(list)) = table.get("transforms") {
-        let places = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
+        let positions = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
         for (i, nested) in list.iter().enumerate() {
             if let toml::Value::Table(nested) = nested {
-                transform(text, nested, places.and_then(|places| places.get(i)))?;
+                transform(text, nested, positions.and_then(|positions| positions.get(i)))?;
             }
         }
     }
     let start = |key: Option<&str>| {
         let of_key = key.and_then(|key| keys?.keys().find(|known| known.get_ref() == key)).map(Spanned::span);
-        of_key.or_else(|| place.map(Spanned::span)).map_or(1, |span| line(text, span.start))
+        of_key.or_else(|| position.map(Spanned::span)).map_or(1, |span| line(text, span.start))
     };
     let name = table.get("type").and_then(toml::Value::as_str);
     let operator = name.map(|name| format!(", {name}")).unwrap_or_default();
@@ -95,9 +95,10 @@ fn transform(text: &str, table: &toml::Table, place: Option<&Spanned<DeValue<'_>
     }
 }
 
-/// The key that the error is about: serde reads the keys in their order, so it is the first whose arrival gives this error.
+/// Returns the key that the error is about. serde reads the keys in order, so it is the first one with which this error
+/// appears.
 fn culprit<'a>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
-    // Reported at the end, and about none that is there.
+    // serde reports missing keys last, and the error is about none of the given keys.
     if message.starts_with("missing field") {
         return None;
     }
@@ -111,7 +112,7 @@ fn culprit<'a>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
     .map(String::as_str)
 }
 
-/// TOML's messages have several lines, and an error is one.
+/// Joins the lines of TOML's messages, since an error has one line.
 fn on_one_line(message: &str) -> String {
     message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
@@ -120,7 +121,7 @@ fn field<'a, 'i>(table: &'a DeTable<'i>, name: &str) -> Option<&'a Spanned<DeVal
     table.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)
 }
 
-/// The line, from 1, of byte `at`.
+/// Returns the line, counted from 1, of byte `at`.
 fn line(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }

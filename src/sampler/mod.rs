@@ -1,13 +1,12 @@
-//! Which samples a batch holds: shuffled, sharded, cut into batches, resumable. Pure: no thread, no file.
+//! Chooses the samples of each batch: shuffled, sharded, divided into batches, resumable. Uses no threads and no files.
 //!
-//! An epoch is one order of all samples, the same for every shard: positions 0, 1, 2, ... Shard `rank` of
-//! `world` takes the positions `rank`, `rank + world`, `rank + 2 * world`, ..., `batch_size` at a time. Where a
-//! shard has to be filled up, the positions simply go on after the last sample, and position `p` is
-//! sample `order[p % len]` for the `p / len`-th time. So all shards have equally many samples and batches,
-//! and no two of them ever have the same sample for the same time.
+//! An epoch is one order of all samples, the same for every shard: positions 0, 1, 2, ... Shard `rank` of `world` takes
+//! the positions `rank`, `rank + world`, `rank + 2 * world`, ..., `batch_size` at a time. If a shard has to be filled
+//! up, the positions continue after the last sample: position `p` is sample `order[p % len]` for the `p / len`-th time.
+//! So all shards have the same number of samples and batches, and no two of them have the same occurrence of a sample.
 //!
-//! With [weights](Sampler::weights) the epoch's order is drawn instead, with replacement: some samples come several
-//! times, others not at all. Everything else is the same.
+//! With [weights](Sampler::weights) the epoch's order is chosen with replacement instead: some samples come several
+//! times, others never. Everything else is the same.
 //!
 //! ```
 //! use gpufeed::{LastBatch, Sampler};
@@ -37,7 +36,7 @@ pub use order::{EpochOrder, Position};
 pub(crate) use shuffle::shuffled;
 pub(crate) use weights::check_weights;
 
-/// What becomes of samples that fill no whole batch.
+/// Handling of samples that do not fill a whole batch.
 ///
 /// ```
 /// use gpufeed::{LastBatch, Sampler};
@@ -56,17 +55,17 @@ pub(crate) use weights::check_weights;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LastBatch {
-    /// The last batch is smaller. Shards are still made equally long: the last samples of some are
+    /// The last batch is smaller. Shards still have the same length: the last samples of some are
     /// [padding](Position::padding).
     #[default]
     Partial,
-    /// They are left out of the epoch; another shuffle leaves out others.
+    /// These samples are left out of the epoch; another shuffle leaves out others.
     Drop,
     /// The last batch is filled up with [padding](Position::padding): samples from the epoch's start.
     Pad,
 }
 
-/// Where a run stands: the next batch due. Serialise it into a checkpoint.
+/// Position of a run: its next batch. Serialise it into a checkpoint.
 ///
 /// `batch` counts within a shard, so it holds for the same number of samples, `batch_size`, `world` and
 /// [`LastBatch`].
@@ -120,11 +119,11 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::EmptyDataset`] if `len` is 0, [`ErrorKind::Argument`] if `batch_size` is 0 or so
-    /// large that positions in the epoch cannot be counted.
+    /// [`ErrorKind::EmptyDataset`] if `len` is 0; [`ErrorKind::Argument`] if `batch_size` is 0 or so large that the
+    /// number of positions overflows.
     pub fn new(len: usize, batch_size: usize) -> Result<Self> {
         if len == 0 {
-            let hint = "there is nothing to make a batch of".to_owned();
+            let hint = "a batch needs samples".to_owned();
             return Err(ErrorKind::EmptyDataset { what: "data set".to_owned(), hint }.into());
         }
         if batch_size == 0 {
@@ -134,19 +133,20 @@ impl Sampler {
         Sampler { len, batch_size, shuffle: false, seed: 0, rank: 0, world: 1, last_batch, weights: None }.checked()
     }
 
-    /// Whether each epoch has its own random order. Default: `false`, the order of the data set.
+    /// Gives each epoch its own random order. Default: `false`, the order of the data set.
     #[must_use]
     pub fn shuffle(self, shuffle: bool) -> Self {
         Sampler { shuffle, ..self }
     }
 
-    /// The seed of the random orders. Default: 0.
+    /// Sets the seed of the random orders. Default: 0.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Sampler { seed, ..self }
     }
 
-    /// Takes every `world`-th sample, beginning with the `rank`-th of the epoch. Default: 0 of 1, all.
+    /// Takes every `world`-th sample, beginning with the `rank`-th of the epoch. Default: rank 0 of world 1, all
+    /// samples.
     ///
     /// The order of the epoch does not depend on it.
     ///
@@ -162,7 +162,7 @@ impl Sampler {
         Sampler { rank, world, ..self }.checked()
     }
 
-    /// What becomes of samples that fill no whole batch. Default: [`LastBatch::Partial`].
+    /// Sets the handling of samples that do not fill a whole batch. Default: [`LastBatch::Partial`].
     ///
     /// # Errors
     ///
@@ -171,9 +171,9 @@ impl Sampler {
         Sampler { last_batch, ..self }.checked()
     }
 
-    /// Draws the sample at each position by weight, with replacement, whether shuffled or not: an epoch still has as
-    /// many positions as there are samples. Each position's draw depends on the seed, the epoch and the position alone.
-    /// Default: none, each sample once.
+    /// Chooses the sample at each position by weight, with replacement, with and without shuffling. An epoch still has
+    /// as many positions as there are samples. The choice depends on the seed, the epoch and the position alone.
+    /// Default: no weights, each sample once.
     ///
     /// ```
     /// use gpufeed::Sampler;
@@ -185,22 +185,22 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`] if there are not as many weights as samples, if one of them is negative, infinite or not
-    /// a number, if all are 0, or if there are more than 2^32 - 1 positions.
+    /// [`ErrorKind::Argument`] unless there is one weight for each sample, all weights are finite and at least 0, and
+    /// one is above 0; or if there are more than 2^32 - 1 positions.
     pub fn weights(self, weights: &[f64]) -> Result<Self> {
         let weights = Some(Weights::new(weights, self.len)?);
         Sampler { weights, ..self }.checked()
     }
 
-    /// A sample at random, as the weights say: what stands in for one that failed.
+    /// Chooses a random sample by weight, as the replacement of a failed one.
     pub(crate) fn draw(&self, numbers: &mut Numbers) -> usize {
         match &self.weights {
-            Some(weights) => weights.draw(numbers),
+            Some(weights) => weights.choose(numbers),
             None => numbers.below(self.len as u64) as usize,
         }
     }
 
-    /// Batches in an epoch of this shard: at least 1, and as many as of every other shard.
+    /// Returns the number of batches in an epoch of this shard: at least 1, and the same for every shard.
     pub fn batches(&self) -> usize {
         match self.last_batch {
             LastBatch::Drop => self.len / self.world / self.batch_size,
@@ -208,8 +208,8 @@ impl Sampler {
         }
     }
 
-    /// The order of epoch `epoch`. Shuffled, it takes 4 bytes a sample and some 10 ms a million; with weights 12 bytes, and
-    /// several times as long.
+    /// Returns the order of epoch `epoch`. Shuffling takes 4 bytes a sample and some 10 ms a million; weights take 12
+    /// bytes and several times as long.
     pub fn epoch(&self, epoch: u64) -> EpochOrder {
         EpochOrder::new(self.clone(), epoch)
     }
@@ -219,7 +219,7 @@ impl Sampler {
         self.len.div_ceil(self.world)
     }
 
-    /// Slots of an epoch of this shard: all batches together.
+    /// Positions of an epoch of this shard: those of all batches.
     fn positions(&self) -> usize {
         match self.last_batch {
             LastBatch::Partial => self.shard_len(),
@@ -229,16 +229,16 @@ impl Sampler {
 
     fn checked(self) -> Result<Self> {
         let &Sampler { len, batch_size, world, .. } = &self;
-        // A bound on every position, padding included, and on how often a sample can occur.
+        // Upper bound of every position, padding included, and of every sample's occurrences.
         let positions =
             batch_size.checked_add(1).and_then(|most| most.checked_mul(world)).and_then(|most| most.checked_add(len));
         if positions.is_none_or(|positions| positions / len > u32::MAX as usize) {
-            let reason = format!("{batch_size} in world {world} is too much for {len} samples");
+            let reason = format!("{batch_size} in world {world} is too large for {len} samples");
             return Err(Error::argument("batch_size", reason));
         }
-        // A sample can be drawn at every position.
+        // With weights, one sample can come at every position.
         if self.weights.is_some() && positions.is_none_or(|positions| positions > u32::MAX as usize) {
-            let reason = format!("{batch_size} in world {world} is too much for {len} samples with weights");
+            let reason = format!("{batch_size} in world {world} is too large for {len} samples with weights");
             return Err(Error::argument("batch_size", reason));
         }
         if self.batches() == 0 {

@@ -1,4 +1,4 @@
-//! The order of one epoch, cut into batches.
+//! The order of one epoch, divided into batches.
 
 use super::Sampler;
 use super::shuffle::permutation;
@@ -22,19 +22,19 @@ use super::weights::WeightedOrder;
 pub struct Position {
     /// The sample's index in the data set.
     pub index: usize,
-    /// How often the epoch has had this sample before: 0, or more for padding and for samples that are drawn by
+    /// Occurrences of this sample earlier in the epoch: 0, or more for padding and for samples chosen by
     /// [weight](super::Sampler::weights).
     pub occurrence: u32,
-    /// The number of the position in the epoch's order before sharding, the same for any number of shards.
-    /// Padding comes after all samples, from position `len` on.
+    /// Index of the position in the epoch's order before sharding, the same for any number of shards. Padding comes
+    /// after all samples, from position `len` on.
     pub global: u64,
-    /// Whether it only fills up a batch or a shard with a sample that the epoch has elsewhere.
+    /// True for a repeated sample that only fills up a batch or a shard.
     pub padding: bool,
 }
 
 /// The order of one epoch for one shard, from [`Sampler::epoch`].
 ///
-/// Every batch can be asked for directly: resuming costs nothing.
+/// Every batch is directly accessible, so resuming costs nothing.
 ///
 /// ```
 /// use gpufeed::Sampler;
@@ -51,7 +51,7 @@ pub struct EpochOrder {
     order: Order,
 }
 
-/// Sample at each position. Indices take 4 bytes where that is enough.
+/// The sample at each position, in 4 bytes where possible.
 #[derive(Clone, Debug)]
 enum Order {
     Sequential,
@@ -74,37 +74,37 @@ impl EpochOrder {
         EpochOrder { sampler, epoch, order }
     }
 
-    /// The number of the epoch.
+    /// Returns the number of the epoch.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Batches in it, as [`Sampler::batches`] says.
+    /// Returns the number of batches, as [`Sampler::batches`] does.
     pub fn batches(&self) -> usize {
         self.sampler.batches()
     }
 
-    /// The positions of batch `batch` in order; its `len()` is the batch's size, and skipping to a position with
-    /// `nth` takes one step. None from [`batches`](Self::batches) on.
+    /// Returns the positions of batch `batch` in order; the iterator's `len()` is the batch's size, and its `nth` takes
+    /// one step. Empty from batch [`batches`](Self::batches) on.
     pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Position> + Clone + '_ {
         let &Sampler { batch_size, rank, world, .. } = &self.sampler;
         let end = self.sampler.positions();
         let first = batch.saturating_mul(batch_size).min(end);
         let last = first.saturating_add(batch_size).min(end);
-        (first..last).map(move |place| self.at(rank + place * world))
+        (first..last).map(move |index| self.at(rank + index * world))
     }
 
     fn at(&self, position: usize) -> Position {
         let len = self.sampler.len;
-        let (round, place) = (position / len, position % len);
-        // No cast loses anything: Sampler::checked bounds positions, rounds and occurrences.
+        let (round, within) = (position / len, position % len);
+        // No cast truncates: Sampler::checked limits positions, rounds and occurrences.
         let (index, occurrence) = match &self.order {
-            Order::Sequential => (place, round as u32),
-            Order::Narrow(order) => (order[place] as usize, round as u32),
-            Order::Wide(order) => (order[place] as usize, round as u32),
+            Order::Sequential => (within, round as u32),
+            Order::Narrow(order) => (order[within] as usize, round as u32),
+            Order::Wide(order) => (order[within] as usize, round as u32),
             Order::Weighted(order) => {
-                let index = order.indices[place] as usize;
-                (index, order.occurrences[place] + round as u32 * order.counts[index])
+                let index = order.indices[within] as usize;
+                (index, order.occurrences[within] + round as u32 * order.counts[index])
             }
         };
         Position { index, occurrence, global: position as u64, padding: round > 0 }
@@ -145,7 +145,7 @@ mod tests {
         let occurrences: Vec<u32> = positions(sampler.clone(), 0).iter().map(|position| position.occurrence).collect();
         assert_eq!(indices(sampler.clone(), 0), [0, 1, 2, 0, 1, 2, 0, 1]);
         assert_eq!(occurrences, [0, 0, 0, 1, 1, 1, 2, 2]);
-        // More shards than samples: the last ones have padding alone.
+        // With more shards than samples, the last shards have only padding.
         assert!(positions(sampler.shard(3, 4).unwrap(), 0).iter().all(|position| position.padding));
     }
 
@@ -176,7 +176,7 @@ mod tests {
         assert!(!orders.contains(&indices(sampler.shuffle(false), 0)));
     }
 
-    /// Whether the shards together are what the module promises; `Err` says what is not.
+    /// Checks that the shards together are as the module's documentation says; `Err` describes the difference.
     fn check_union(shards: &[Vec<Position>], len: usize, last: LastBatch) -> Result<(), String> {
         let all: Vec<Position> = shards.iter().flatten().copied().collect();
         let distinct: HashSet<_> = all.iter().map(|position| (position.index, position.occurrence)).collect();
@@ -193,7 +193,7 @@ mod tests {
         }
         match all.iter().all(|position| position.padding == (position.occurrence > 0)) {
             true => Ok(()),
-            false => Err("padding that is no repeat".into()),
+            false => Err("padding that is not a repeat".into()),
         }
     }
 
@@ -225,8 +225,8 @@ mod tests {
                 let shard = sampler.clone().shard(rank, world).unwrap().last_batch(last).unwrap();
                 let (order, all) = (shard.epoch(8), positions(shard.clone(), 8));
                 assert_eq!(order.batch(1).collect::<Vec<_>>(), all[3..all.len().min(6)], "resumed");
-                for (place, position) in all.iter().enumerate() {
-                    assert_eq!(position.global as usize, rank + place * world);
+                for (i, position) in all.iter().enumerate() {
+                    assert_eq!(position.global as usize, rank + i * world);
                     assert_eq!(position.padding, position.global >= 23);
                     assert!(weights[position.index] > 0.0);
                     match whole.get(position.global as usize) {
@@ -249,7 +249,7 @@ mod tests {
         let all = positions(sampler, 0);
         let distinct: HashSet<_> = all.iter().map(|position| (position.index, position.occurrence)).collect();
         assert_eq!((all.len(), distinct.len()), (20, 20));
-        // None is left out: the n-th time of a sample is its n-th place.
+        // The n-th occurrence of a sample is at its n-th position, and none is left out.
         for index in [0, 2] {
             let times = all.iter().filter(|position| position.index == index).map(|position| position.occurrence);
             assert!(times.eq(0..all.iter().filter(|position| position.index == index).count() as u32));
@@ -286,13 +286,13 @@ mod tests {
                 };
                 let all = positions(shard, epoch);
                 prop_assert_eq!(all.len(), expected);
-                // Resumed at any batch: the rest of the same list.
+                // Resuming at any batch returns the rest of the same list.
                 for batch in 0..order.batches() {
                     let direct: Vec<Position> = order.batch(batch).collect();
                     prop_assert_eq!(Some(&direct[..]), all.chunks(batch_size).nth(batch));
                     prop_assert_eq!(order.batch(batch).nth(direct.len() - 1), direct.last().copied());
                 }
-                // The same permutation whatever the world.
+                // The permutation is the same for every world.
                 for position in &all {
                     let global = position.global as usize;
                     prop_assert_eq!(global % world, rank);

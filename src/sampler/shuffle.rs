@@ -1,30 +1,30 @@
-//! The random order of an epoch: the same on every platform, for ever.
+//! The random order of an epoch, frozen and the same on every platform.
 //!
-//! Fisher and Yates's shuffle (Durstenfeld's form: from the end, each place swaps with one at or before
-//! it), driven by ChaCha8 under a key made of seed and epoch. Rank and world are no part of the key, so
-//! that shards are slices of one order.
+//! This is Fisher and Yates's shuffle in Durstenfeld's form: from the end, each position swaps with one at or before
+//! it. ChaCha8 drives it, under a key made of seed and epoch. Rank and world are not part of the key, so that shards
+//! are slices of one order.
 
 use crate::random::Numbers;
 
-/// Keeps the shuffle's numbers apart from all others drawn with the same seed. Changing it, or anything
-/// else here, changes every user's order of samples.
+/// Domain of the shuffle's random numbers, which keeps them apart from others with the same seed. Changing it, or
+/// anything else here, changes every user's order of samples.
 const DOMAIN: [u8; 16] = *b"gpufeed.shuffle1";
 
-/// `values` in the random order of (`seed`, `epoch`).
+/// Returns `values` in the random order of (`seed`, `epoch`).
 pub(super) fn permutation<T>(values: Vec<T>, seed: u64, epoch: u64) -> Vec<T> {
     shuffled(values, &mut Numbers::new(key(seed, epoch), 0))
 }
 
-/// `values` in a random order.
+/// Returns `values` in a random order.
 pub(crate) fn shuffled<T>(mut values: Vec<T>, random: &mut Numbers) -> Vec<T> {
-    for place in (1..values.len()).rev() {
-        let other = random.below(place as u64 + 1);
-        values.swap(place, other as usize);
+    for position in (1..values.len()).rev() {
+        let other = random.below(position as u64 + 1);
+        values.swap(position, other as usize);
     }
     values
 }
 
-/// Key: seed, epoch (little endian), [`DOMAIN`]. Stream 0, from its start.
+/// Makes the key: seed, epoch (little endian), [`DOMAIN`]. The shuffle uses stream 0, from its start.
 fn key(seed: u64, epoch: u64) -> [u8; 32] {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -41,13 +41,13 @@ mod tests {
     use rand_chacha::rand_core::{Rng, SeedableRng};
     use std::collections::HashMap;
 
-    /// Chi-square of `counts` against equal shares.
+    /// Returns the chi-square of `counts` against equal shares.
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
         counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
     }
 
-    /// How often each of the 24 orders of four values came up in `epochs` shuffles.
+    /// Counts each of the 24 orders of four values in `epochs` shuffles.
     fn order_counts(epochs: u64, shuffle: impl Fn(u64) -> Vec<u8>) -> Vec<u32> {
         let mut counts = HashMap::new();
         for epoch in 0..epochs {
@@ -58,9 +58,9 @@ mod tests {
         counts
     }
 
-    /// Exceeded by chance once in 1000 with 23 degrees of freedom.
+    /// Limit for 23 degrees of freedom, exceeded by chance once in 1000.
     const LIMIT_23: f64 = 49.73;
-    /// The same with 2.
+    /// Limit for 2 degrees of freedom.
     const LIMIT_2: f64 = 13.82;
 
     #[test]
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn the_order_test_rejects_the_naive_shuffle() {
-        // Each place swaps with any place: 4^4 equally likely ways do not divide by 24.
+        // Each position swaps with any position: 4^4 equally likely outcomes cannot be divided by 24.
         let counts = order_counts(24_000, |epoch| {
             let mut random = Numbers::new(key(0, epoch), 0);
             let mut values = vec![0, 1, 2, 3];
-            for place in 0..4 {
-                values.swap(place, random.below(4) as usize);
+            for position in 0..4 {
+                values.swap(position, random.below(4) as usize);
             }
             values
         });
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn every_place_is_equally_likely_in_a_long_order() {
-        // Where sample 0 lands, in 24 equal parts of 1200 places.
+        // Counts the final position of sample 0, in 24 equal ranges of 1200 positions.
         let mut counts = vec![0; 24];
         for epoch in 0..2400 {
             let order = permutation((0..1200u32).collect(), 7, epoch);
-            let place = order.iter().position(|&value| value == 0).unwrap();
-            counts[place / 50] += 1;
+            let position = order.iter().position(|&value| value == 0).unwrap();
+            counts[position / 50] += 1;
         }
         assert!(chi_square(&counts) < LIMIT_23, "{counts:?}");
     }
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn draws_again_exactly_where_it_must() {
-        // 2^64 mod 3 = 1: of all r, only those with 3 r mod 2^64 = 0 are drawn again, that is r = 0.
+        // 2^64 mod 3 = 1: of all r, only those with 3 r mod 2^64 = 0 are rejected, that is r = 0.
         let mut draws = [0, 0, 1, u64::MAX].into_iter();
         assert_eq!(below(3, || draws.next().unwrap()), 0);
         assert_eq!(below(3, || draws.next().unwrap()), 2);
-        // A power of two divides 2^64: never.
+        // A power of two divides 2^64, so nothing is rejected.
         assert_eq!(below(1 << 40, || 0), 0);
         assert_eq!(below(1, || u64::MAX), 0);
     }
@@ -132,7 +132,7 @@ mod tests {
         assert!(narrow.iter().map(|&value| u64::from(value)).eq(wide));
     }
 
-    /// From a Python program that has its own ChaCha8.
+    /// Computed by a Python program with its own ChaCha8.
     #[test]
     fn known_answers() {
         assert_eq!(permutation((0..10).collect(), 42, 0), [8, 4, 1, 2, 0, 6, 3, 5, 9, 7]);

@@ -1,58 +1,58 @@
-//! Samples drawn by weight, with replacement: the same on every platform, for ever.
+//! Chooses samples by weight, with replacement; frozen and the same on every platform.
 //!
-//! Place `p` of an epoch takes the `p`-th number u of ChaCha8 under a key made of seed and epoch, and the first sample
-//! at which the sum of weights so far exceeds u times their total.
+//! Position `p` of an epoch takes the `p`-th number u of ChaCha8 under a key made of seed and epoch, and the first
+//! sample at which the sum of weights so far exceeds u times their total.
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::random::Numbers;
 
-/// Keeps these numbers apart from all others drawn with the same seed. Changing it, or anything else here, changes
-/// which samples every user of weights gets.
+/// Domain of these random numbers, which keeps them apart from others with the same seed. Changing it, or anything else
+/// here, changes the samples of every user of weights.
 const DOMAIN: [u8; 16] = *b"gpufeed.weights1";
 
-/// What samples are drawn from.
+/// The table for choosing samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weights {
-    /// The sums of the weights up to and with each sample, in relation to the greatest weight.
+    /// Sum of the weights up to and including each sample, divided by the greatest weight.
     sums: Arc<[f64]>,
-    /// The total cut into as many parts as there are samples: the first sample whose sum lies in each part or beyond
-    /// it. So a search has one part to look at, that is one sample on average.
+    /// The total is divided into as many parts as there are samples. For each part: the first sample whose sum is in
+    /// the part or beyond it. So a search looks at one part, which has one sample on average.
     starts: Arc<[u32]>,
-    /// From a sum to its part.
+    /// Factor from a sum to its part.
     scale: f64,
 }
 
-/// `check_weights` lets no NaN in.
+/// Weights are never NaN: `check_weights` refuses it.
 impl Eq for Weights {}
 
-/// The samples of an epoch, place by place.
+/// The samples of an epoch, by position.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedOrder {
     pub(super) indices: Vec<u32>,
-    /// How often the place's sample came before it.
+    /// Occurrences of the position's sample before it.
     pub(super) occurrences: Vec<u32>,
-    /// How often each sample comes in all.
+    /// Total occurrences of each sample.
     pub(super) counts: Vec<u32>,
 }
 
-/// The part of the total in which `sum` lies.
+/// Returns the part of the total that contains `sum`.
 fn part(sum: f64, scale: f64) -> usize {
     (sum * scale) as usize
 }
 
-/// An error unless `weights` can be drawn by: one for each of `len` samples, none negative, infinite or NaN, not all 0.
+/// Checks `weights`: one for each of `len` samples, none negative, infinite or NaN, not all 0.
 pub(crate) fn check_weights(weights: &[f64], len: usize) -> Result<()> {
     if weights.len() != len {
         return Err(Error::argument("weights", format!("{} for {len} samples; give one for each", weights.len())));
     }
     if let Some(sample) = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
-        let reason = format!("{} for sample {sample}, but a weight is a number from 0 up", weights[sample]);
+        let reason = format!("{} for sample {sample}, but a weight must be finite and at least 0", weights[sample]);
         return Err(Error::argument("weights", reason));
     }
     if len > 0 && weights.iter().all(|&weight| weight == 0.0) {
-        return Err(Error::argument("weights", "all are 0, so that no sample can come; one must be more"));
+        return Err(Error::argument("weights", "all are 0, so that no sample can come; set one above 0"));
     }
     Ok(())
 }
@@ -66,7 +66,8 @@ impl Weights {
                 format!("{len} samples, but at most {} can have weights", u32::MAX),
             ));
         }
-        // Against the greatest, so that sums can neither overflow nor be so small that u times their total rounds up to it.
+        // Relative to the greatest weight, sums cannot overflow, nor be so small that u times their total rounds up to
+        // it.
         let greatest = weights.iter().copied().fold(0.0, f64::max);
         let sums = weights.iter().scan(0.0, |sum, weight| {
             *sum += weight / greatest;
@@ -76,30 +77,30 @@ impl Weights {
         let scale = len as f64 / sums.last().copied().unwrap_or(1.0);
         let mut starts = Vec::with_capacity(len + 1);
         for (sample, sum) in (0u32..).zip(sums.iter()) {
-            // Rounding can make the last part one too many.
+            // Rounding can make the index of the last part too large by one.
             starts.resize(starts.len().max(part(*sum, scale).min(len - 1) + 1), sample);
         }
         Ok(Weights { sums, starts: starts.into(), scale })
     }
 
-    /// A sample, by its weight. Takes one 64-bit number.
-    pub(super) fn draw(&self, numbers: &mut Numbers) -> usize {
-        // `unit` is below 1 and the total at least 1, so that the point is below the total.
+    /// Chooses a sample by its weight, using one 64-bit number.
+    pub(super) fn choose(&self, numbers: &mut Numbers) -> usize {
+        // The point is below the total, since `unit` is below 1 and the total at least 1.
         self.beyond(numbers.unit() * self.sums.last().copied().unwrap_or_default())
     }
 
-    /// The first sample whose sum exceeds `point`. One of weight 0 adds nothing to the sum before it, and so is never
-    /// the first.
+    /// Returns the first sample whose sum exceeds `point`. A sample of weight 0 does not increase the sum, so it is
+    /// never the first.
     fn beyond(&self, point: f64) -> usize {
-        // Parts never decrease along the sums: the sample lies between the first one in the point's part and the first
-        // one in the next.
+        // Parts never decrease along the sums: the sample is between the first one of the point's part and the first
+        // one of the next part.
         let part = part(point, self.scale).min(self.starts.len().saturating_sub(1));
         let first = self.starts.get(part).map_or(0, |&first| first as usize);
         let last = self.starts.get(part + 1).map_or(self.sums.len(), |&last| last as usize + 1);
         first + self.sums[first..last].partition_point(|&sum| sum <= point)
     }
 
-    /// As many samples as there are weights.
+    /// Chooses as many samples as there are weights.
     pub(super) fn epoch(&self, seed: u64, epoch: u64) -> WeightedOrder {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -113,7 +114,7 @@ impl Weights {
             counts: vec![0; len],
         };
         for _ in 0..len {
-            let sample = self.draw(&mut numbers);
+            let sample = self.choose(&mut numbers);
             order.indices.push(sample as u32); // Weights::new lets no larger one in.
             order.occurrences.push(order.counts[sample]);
             order.counts[sample] += 1;
@@ -135,7 +136,7 @@ mod tests {
         counts
     }
 
-    /// Chi-square of `counts` against shares in relation to `weights`, of which none is 0.
+    /// Returns the chi-square of `counts` against shares proportional to `weights`, none of which is 0.
     fn chi_square(counts: &[u64], weights: &[f64]) -> f64 {
         let per_weight = counts.iter().sum::<u64>() as f64 / weights.iter().sum::<f64>();
         let term =
@@ -143,7 +144,7 @@ mod tests {
         counts.iter().zip(weights).map(term).sum()
     }
 
-    /// Exceeded by chance once in 1000 with 4 degrees of freedom.
+    /// Limit for 4 degrees of freedom, exceeded by chance once in 1000.
     const LIMIT_4: f64 = 18.47;
 
     #[test]
@@ -151,9 +152,9 @@ mod tests {
         let weights = [1.0, 2.0, 0.5, 4.0, 2.5];
         let counts = counts(&weights, 4000);
         assert!(chi_square(&counts, &weights) < LIMIT_4, "{counts:?}");
-        // The test rejects others: those of the samples' neighbours.
+        // The test rejects other weights: here those of the samples' neighbours.
         assert!(chi_square(&counts, &[2.0, 0.5, 4.0, 2.5, 1.0]) > LIMIT_4, "{counts:?}");
-        // The unit of the weights does not matter, nor their size.
+        // Only the weights' ratios matter, not their size.
         for factor in [1e-300, 1e300] {
             assert_eq!(super::tests::counts(&weights.map(|weight| weight * factor), 4000), counts);
         }
@@ -189,7 +190,7 @@ mod tests {
             let total = *table.sums.last().unwrap();
             let mut numbers = Numbers::new([3; 32], 0);
             let random = (0..2000).map(|_| numbers.unit() * total);
-            // At every sum, and just beside it, too.
+            // Tests every sum, and its two neighbouring numbers.
             let sums = table.sums.iter().flat_map(|&sum| [sum.next_down(), sum, sum.next_up()]);
             for point in random.chain(sums).chain([0.0]).filter(|point| (0.0..total).contains(point)) {
                 let expected = table.sums.partition_point(|&sum| sum <= point);
@@ -199,7 +200,7 @@ mod tests {
         }
     }
 
-    /// For ever: users compare runs by it.
+    /// Frozen: users compare runs by these samples.
     #[test]
     fn known_answers() {
         let table = Weights::new(&[1.0, 2.0, 3.0, 4.0, 0.0, 5.0, 6.0, 7.0], 8).unwrap();

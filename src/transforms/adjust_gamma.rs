@@ -5,11 +5,11 @@ use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// `gain * x ^ gamma`, each channel for itself: torchvision's `adjust_gamma`, a function there, with fixed arguments.
+/// Computes `gain * x ^ gamma` for each channel, with fixed arguments: torchvision's function `adjust_gamma`.
 ///
 /// A gamma above 1 makes shadows darker, one below 1 makes them lighter. As in torchvision, the result is clamped to
-/// \[0, 1\] unless the gain is 1, and 0 to the power of 0 is 1. Values below 0, which a bicubic resize may leave, count
-/// as 0; torchvision gives NaN for most of them.
+/// \[0, 1\] unless the gain is 1, and 0 to the power of 0 is 1. Values below 0, which a bicubic resize may produce,
+/// count as 0; torchvision returns NaN for most of them.
 ///
 /// ```
 /// use gpufeed::transforms::AdjustGamma;

@@ -4,7 +4,7 @@ use super::{CropSize, Effect, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
-/// Keeps the middle; smaller images are padded with black first: torchvision's `CenterCrop`.
+/// Crops to the middle. Smaller images are padded with black first: torchvision's `CenterCrop`.
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -21,19 +21,19 @@ pub struct CenterCrop {
 }
 
 impl CenterCrop {
-    /// A square (`224`) or `(height, width)`.
+    /// Makes a crop to a square (`224`) or to `(height, width)`.
     pub fn new(size: impl Into<CropSize>) -> Self {
         CenterCrop { size: size.into() }
     }
 }
 
-/// (before, after) that widens `side` to at least `target`; the odd pixel goes after.
+/// Returns (before, after), the padding that widens `side` to at least `target`; the odd pixel goes after.
 fn padding(side: u32, target: u32) -> (u32, u32) {
     let missing = target.saturating_sub(side);
     (missing / 2, missing.div_ceil(2))
 }
 
-/// Python's `int(round((side - target) / 2.0))`: halves go to the even number.
+/// Computes Python's `int(round((side - target) / 2.0))`: halves go to the even number.
 fn offset(side: u32, target: u32) -> u32 {
     (f64::from(side - target) / 2.0).round_ties_even() as u32
 }
@@ -48,7 +48,7 @@ impl Operator for CenterCrop {
 
     fn slots(&self, slots: &mut Slots) {
         let CropSize { height, width } = self.size;
-        // No border where the image is known to be large enough: what follows then fuses more.
+        // Images known to be large enough need no border, so that more of the following operators can be fused.
         let fits = slots.size.is_some_and(|(w, h)| w >= width && h >= height);
         let pad = Effect::Pad { mode: PaddingMode::Constant, fill: [0.0; 3] };
         slots.push(Self::NAME, if fits { Effect::Never } else { pad });

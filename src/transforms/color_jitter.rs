@@ -5,9 +5,9 @@ use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// How far one property may change: a value `v` or an explicit range.
+/// Range of a random change: a value `v` or an explicit range.
 ///
-/// A value means factors in `[max(0, 1 - v), 1 + v]`, for the hue turns in `[-v, v]`.
+/// A value means factors in `[max(0, 1 - v), 1 + v]`; for the hue, turns in `[-v, v]`.
 ///
 /// ```
 /// use gpufeed::transforms::{ColorJitter, Jitter};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Jitter {
-    /// A spread around no change.
+    /// A spread around the neutral factor.
     Value(f64),
     /// Least and greatest.
     Range(f64, f64),
@@ -43,7 +43,7 @@ impl From<(f64, f64)> for Jitter {
 }
 
 impl Jitter {
-    /// The range, or `None` where it is just the value that changes nothing.
+    /// Returns the range, or `None` if it contains only the neutral value.
     fn range(self, neutral: f64) -> Option<(f64, f64)> {
         let (low, high) = match self {
             Jitter::Value(v) if neutral == 1.0 => ((1.0 - v).max(0.0), 1.0 + v),
@@ -77,7 +77,7 @@ impl Jitter {
 
 /// Changes brightness, contrast, saturation and hue by random factors, in random order: torchvision's `ColorJitter`.
 ///
-/// Every image draws its own factors and its own order of the four.
+/// Every image has its own random factors, and its own random order of the four changes.
 ///
 /// ```
 /// use gpufeed::transforms::ColorJitter;
@@ -89,18 +89,18 @@ impl Jitter {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ColorJitter {
-    /// Factors ≥ 0; none by default.
+    /// Range of the factor, ≥ 0. Default: no change.
     pub brightness: Jitter,
-    /// Factors ≥ 0; none by default.
+    /// Range of the factor, ≥ 0. Default: no change.
     pub contrast: Jitter,
-    /// Factors ≥ 0; none by default.
+    /// Range of the factor, ≥ 0. Default: no change.
     pub saturation: Jitter,
-    /// Turns in \[-0.5, 0.5\]; none by default.
+    /// Range of the turns, in \[-0.5, 0.5\]. Default: no change.
     pub hue: Jitter,
 }
 
 impl ColorJitter {
-    /// Brightness, contrast, saturation and hue, each a value or a `(least, greatest)` range.
+    /// Takes brightness, contrast, saturation and hue, each a value or a `(least, greatest)` range.
     pub fn new(
         brightness: impl Into<Jitter>,
         contrast: impl Into<Jitter>,
@@ -138,7 +138,7 @@ impl Operator for ColorJitter {
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
-        // Fisher-Yates over the four, then the factors in fixed order, as torchvision draws them.
+        // Like torchvision: Fisher-Yates over the four, then the factors in fixed order.
         let mut order = [0usize, 1, 2, 3];
         for i in (1..4).rev() {
             order.swap(i, numbers.below(i as u64 + 1) as usize);
@@ -149,7 +149,7 @@ impl Operator for ColorJitter {
             let op = match which {
                 0 => Op::Brightness { factor },
                 1 => Op::Contrast { factor },
-                // One channel has neither saturation nor hue; torchvision returns it as it is.
+                // One channel has neither saturation nor hue; torchvision returns it unchanged.
                 _ if context.channels == 1 => continue,
                 2 => Op::Saturation { factor },
                 _ => Op::Hue { factor },

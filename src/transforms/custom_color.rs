@@ -5,13 +5,13 @@ use crate::error::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::sync::Arc;
 
-/// The native twin on a row of three planes: parameters, whether the image has one channel, the row.
+/// The native twin on a row of three planes. Arguments: parameters, true for one channel, the row.
 type Native = dyn Fn([f32; 4], bool, &mut [f32]) + Send + Sync;
-/// The parameters of one image; `None` leaves it as it is.
+/// Returns the parameters of one image; `None` leaves the image unchanged.
 type Draw = dyn Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync;
 
-/// A colour step of your own: a function in WGSL, and the same function in Rust. It is fused into the plan's passes like
-/// the built-in ones.
+/// A colour step of your own: a function in WGSL, and the same function in Rust. It is fused into the plan's passes
+/// like the built-in ones.
 ///
 /// ```
 /// use gpufeed::transforms::{CustomColor, Key, Normalize, Resize};
@@ -37,33 +37,34 @@ type Draw = dyn Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync;
 ///
 /// # The function
 ///
-/// It gets the colour of one pixel and the image's four parameters, and gives the new colour. It must depend on nothing
-/// else: gpufeed decides whether it runs before or after a crop or a flip. Colours are floats, in \[0, 1\] unless a bicubic
-/// `Resize` (which overshoots) or a `Normalize` comes before. What the function gives is neither clamped nor checked; the
-/// built-in steps clamp theirs to \[0, 1\].
+/// It receives the colour of one pixel and the image's four parameters, and returns the new colour. It must not depend
+/// on anything else: gpufeed decides whether it runs before or after a crop or a flip. Colours are floats, in \[0, 1\]
+/// unless a bicubic `Resize` (which overshoots) or a `Normalize` comes before. The result is neither clamped nor
+/// checked; the built-in steps clamp theirs to \[0, 1\].
 ///
-/// An image of one channel has it in all three places, and the first place of the result becomes the channel.
+/// For an image of one channel, all three components have its value, and the first component of the result becomes the
+/// channel.
 ///
 /// # The WGSL text
 ///
-/// It defines `fn name(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32>`, and may bring further functions, constants,
-/// structs and aliases, under names that need not differ from those of other snippets or of gpufeed. Variables outside
-/// functions, bindings, overrides, extensions, entry points, barriers and derivatives are refused. Loops should be short:
-/// a thread runs the function for many pixels, one after the other.
+/// It defines `fn name(color: vec3<f32>, parameters: vec4<f32>) -> vec3<f32>`, and may have further functions,
+/// constants, structs and aliases. Their names may equal those of other snippets or of gpufeed. Variables outside
+/// functions, bindings, overrides, extensions, entry points, barriers and derivatives are refused. Loops should be
+/// short: a thread runs the function for many pixels, one after the other.
 ///
 /// # The native twin
 ///
-/// The CPU executor calls it: on [`Backend::Cpu`](crate::Backend::Cpu), on software adapters unless told otherwise, and for
-/// images that are not for the GPU (`Stats::cpu_fallback`). gpufeed cannot know whether it computes what the WGSL does; compare a
-/// few images with [`Processor`](crate::Processor), as `examples/custom_transform.rs` does. The workers call it from several
-/// threads at once, for a pixel at a time. A panic in it, or in the closure that draws, ends the run with an error that
-/// names the sample.
+/// The CPU executor calls it: on [`Backend::Cpu`](crate::Backend::Cpu), on software adapters by default, and for images
+/// that the CPU finishes for the GPU (`Stats::cpu_fallback`). gpufeed cannot check that it computes the same as the
+/// WGSL; compare a few images with [`Processor`](crate::Processor), as `examples/custom_transform.rs` does. Several
+/// workers call it at once, for a pixel at a time. A panic in it, or in the closure of the parameters, ends the run
+/// with an error that names the sample.
 ///
 /// # Not data
 ///
-/// Two are equal if one is a clone of the other. Functions cannot be written down: a list with a `CustomColor` in it gives
-/// an error when it is serialised, and `"type": "CustomColor"` gives one when it is read. Add it to a list that was read
-/// with [`DataLoaderBuilder::transform`](crate::DataLoaderBuilder::transform).
+/// Two `CustomColor` are equal if one is a clone of the other. Functions cannot be serialised: serialising a list with
+/// a `CustomColor` is an error, and so is reading `"type": "CustomColor"`. Add it to a deserialised list with
+/// [`DataLoaderBuilder::transform`](crate::DataLoaderBuilder::transform).
 #[derive(Clone)]
 pub struct CustomColor {
     name: &'static str,
@@ -73,16 +74,18 @@ pub struct CustomColor {
 }
 
 impl CustomColor {
-    /// The function `name` of the text `wgsl`, and its `native` twin; applied to every image, with parameters 0.
+    /// Makes a colour step of the function `name` in the text `wgsl` and its `native` twin. It applies to every image,
+    /// with parameters 0.
     ///
-    /// Nothing is checked here: `DataLoaderBuilder::build` and [`Plan::compile`](crate::Plan::compile) check, on every
-    /// backend, and give [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) with naga's message and the line in `wgsl`.
+    /// Nothing is checked here: `DataLoaderBuilder::build` and [`Plan::compile`](crate::Plan::compile) check it, on
+    /// every backend, and return [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) with naga's message and the line in
+    /// `wgsl`.
     pub fn new(
         name: &'static str,
         wgsl: impl Into<Arc<str>>,
         native: impl Fn([f32; 3], [f32; 4]) -> [f32; 3] + Send + Sync + 'static,
     ) -> Self {
-        // A whole row behind one indirect call: the compiler sees the loop together with the function.
+        // One indirect call per row lets the compiler optimise the loop together with the function.
         let row = move |parameters: [f32; 4], one_channel: bool, planes: &mut [f32]| {
             let (red, rest) = planes.split_at_mut(planes.len() / 3);
             let (green, blue) = rest.split_at_mut(red.len());
@@ -94,10 +97,10 @@ impl CustomColor {
         CustomColor { name, wgsl: wgsl.into(), native: Arc::new(row), draw: Arc::new(|_| Some([0.0; 4])) }
     }
 
-    /// Draws the parameters of each image; `None` leaves the image as it is.
+    /// Sets a closure that makes the parameters of each image; `None` leaves the image unchanged.
     ///
-    /// Parameters must be finite. Take random numbers from the generator that is handed in, and from nowhere else: then
-    /// they depend on seed, epoch and sample alone, as those of every transform do.
+    /// Parameters must be finite. Take random numbers only from the given generator: then they depend on seed, epoch
+    /// and sample alone, like those of every transform.
     pub fn draw(self, draw: impl Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync + 'static) -> Self {
         CustomColor { draw: Arc::new(draw), ..self }
     }
@@ -131,8 +134,7 @@ impl Operator for CustomColor {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let Some(parameters) = (self.draw)(numbers) else { return Ok(()) };
         if parameters.iter().any(|parameter| !parameter.is_finite()) {
-            let reason =
-                format!("the closure given to CustomColor::draw drew {parameters:?}; parameters must be finite");
+            let reason = format!("the closure of CustomColor::draw returned {parameters:?}; parameters must be finite");
             return Err(context.error(self.name, reason));
         }
         context.emit(0, Op::Custom { parameters })
@@ -151,17 +153,17 @@ impl PartialEq for CustomColor {
     }
 }
 
-/// Always an error, which names the step.
+/// Always returns an error, which names the step.
 impl Serialize for CustomColor {
     fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-        let reason = "is a function in Rust and cannot be written; leave it out, and add it to the list that was read";
+        let reason = "is a function in Rust and cannot be written; leave it out, and add it after reading the list";
         Err(ser::Error::custom(format!("the custom colour step \"{}\" {reason}", self.name)))
     }
 }
 
-/// Always an error.
+/// Always returns an error.
 impl<'de> Deserialize<'de> for CustomColor {
     fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Err(de::Error::custom("CustomColor is a function in Rust and cannot be read; add it to the list that was read"))
+        Err(de::Error::custom("CustomColor is a function in Rust and cannot be read; add it after reading the list"))
     }
 }

@@ -4,7 +4,7 @@ use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// `0.2989 R + 0.587 G + 0.114 B` in one channel (the default) or three: torchvision's `Grayscale`.
+/// Converts to `0.2989 R + 0.587 G + 0.114 B`, in one channel (the default) or three: torchvision's `Grayscale`.
 ///
 /// ```
 /// use gpufeed::transforms::Grayscale;
@@ -21,7 +21,7 @@ pub struct Grayscale {
 }
 
 impl Grayscale {
-    /// 1 or 3 channels.
+    /// Takes the number of channels, 1 or 3.
     pub fn new(num_output_channels: u32) -> Self {
         Grayscale { num_output_channels }
     }

@@ -1,7 +1,7 @@
-//! The operators that users ask for: torchvision v2's, as plain serde data, one file each.
+//! The operators, torchvision v2's, as plain serde data: one file each.
 //!
-//! A [`Transform`] knows how to check its arguments, how to make the parameters for an image of a given size
-//! (never its pixels), and which concrete [`Op`]s it may emit. What the ops compute is `plan/`'s business.
+//! A [`Transform`] checks its arguments, makes the parameters for an image of a given size (without its pixels), and
+//! lists the concrete [`Op`]s that it may emit. `plan/` decides how the ops are computed.
 //!
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
@@ -59,26 +59,26 @@ use crate::error::Result;
 use params::Context;
 use serde::{Deserialize, Serialize};
 
-/// The questions that the planner and the workers ask every operator.
+/// The interface of every operator for the planner and the workers.
 pub(crate) trait Operator {
     /// The operator's name, as torchvision spells it.
     const NAME: &'static str;
-    /// True if it does the same to every image of a size, in every epoch.
+    /// True if it has the same effect on every image of a size, in every epoch.
     const FIXED: bool = false;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
     /// Lists every op that `make_params` may emit, in the order in which it emits those that move pixels.
     fn slots(&self, slots: &mut Slots);
-    /// Draws this image's numbers and emits its ops.
+    /// Makes this image's random numbers, and emits its ops.
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
 }
 
-/// The effect of one op on the image, as far as the planner must know it before any image is seen.
+/// The effect of one op on the image, as far as the planner must know it before it sees an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Known never to be emitted here; keeps the slot numbers of its operator.
+    /// Known never to be emitted here; it preserves the numbers of the operator's other slots.
     Never,
-    /// Keeps a rectangle.
+    /// Crops to a rectangle.
     Crop,
     /// Adds a border.
     Pad { mode: PaddingMode, fill: [f32; 3] },
@@ -86,9 +86,9 @@ pub(crate) enum Effect {
     Resize { interpolation: Interpolation, antialias: bool },
     /// Mirrors an axis.
     Flip,
-    /// Changes colours by the step of that [`opcode`].
+    /// Changes colours by the step with this [`opcode`].
     Color(u32),
-    /// Changes colours by the user's own function: the slot's `custom`.
+    /// Changes colours by the user's own function, the slot's `custom`.
     Custom,
     /// Changes the number of channels.
     Channels(u32),
@@ -97,7 +97,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    /// The opcodes of its colour steps, in order; [`opcode::CUSTOM`] stands for a user's own step.
+    /// Returns the opcodes of its colour steps, in order; [`opcode::CUSTOM`] stands for a user's own step.
     pub(crate) fn opcodes(self) -> impl Iterator<Item = u32> {
         let (first, second) = match self {
             Effect::Color(opcode) => (Some(opcode), None),
@@ -115,17 +115,17 @@ impl Effect {
 pub(crate) struct Slot {
     pub(crate) transform: &'static str,
     pub(crate) effect: Effect,
-    /// Inside a `RandomApply`: may be absent.
+    /// True inside a `RandomApply`: the op may be absent.
     pub(crate) optional: bool,
     /// The step of [`Effect::Custom`].
     pub(crate) custom: Option<CustomColor>,
 }
 
-/// The slots of a list, and the image size where it is known for certain.
+/// The slots of a list, and the image size if it is fixed.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     pub(crate) list: Vec<Slot>,
-    /// (width, height) after the last slot, where it is the same for every image.
+    /// (width, height) after the last slot, if it is the same for every image.
     pub(crate) size: Option<(u32, u32)>,
     optional: bool,
 }
@@ -165,7 +165,7 @@ macro_rules! transforms {
         })+
 
         impl Transform {
-            /// The operator's name, as torchvision spells it.
+            /// Returns the operator's name, as torchvision spells it.
             pub fn name(&self) -> &'static str {
                 match self { $(Transform::$name(_) => <$name as Operator>::NAME),+ }
             }
@@ -173,12 +173,12 @@ macro_rules! transforms {
             /// Checks the arguments.
             ///
             /// # Errors
-            /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and what would work.
+            /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.
             pub fn validate(&self) -> Result<()> {
                 match self { $(Transform::$name(t) => t.validate()),+ }
             }
 
-            /// Tells whether it does the same to every image of a size, in every epoch.
+            /// Returns true if it has the same effect on every image of a size, in every epoch.
             pub(crate) fn is_fixed(&self) -> bool {
                 match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
             }
@@ -283,7 +283,7 @@ impl CropSize {
     }
 }
 
-/// The paths of the operators that may draw.
+/// Collects the paths of the operators that may use random numbers.
 pub(crate) fn random_paths(transforms: &[Transform], path: u64, paths: &mut Vec<u64>) {
     for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| !transform.is_fixed()) {
         let own = crate::random::key::child(path, i);

@@ -4,7 +4,7 @@ use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// `(x - mean) / std` per channel: torchvision's `Normalize`.
+/// Computes `(x - mean) / std` per channel: torchvision's `Normalize`.
 ///
 /// ```
 /// use gpufeed::transforms::Normalize;
@@ -26,7 +26,7 @@ impl Normalize {
     /// The statistics of ImageNet, as every torchvision model expects them.
     pub const IMAGENET: Normalize = Normalize { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
 
-    /// From means and standard deviations in \[0, 1\] units.
+    /// Takes means and standard deviations, for values in \[0, 1\].
     pub const fn new(mean: [f32; 3], std: [f32; 3]) -> Self {
         Normalize { mean, std }
     }

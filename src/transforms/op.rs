@@ -1,10 +1,10 @@
-//! The concrete operations that transforms emit once their numbers are drawn.
+//! The concrete operations that transforms emit, with all their numbers.
 
 use super::Effect;
 use crate::color::opcode;
 use serde::{Deserialize, Serialize};
 
-/// How a resize reads between pixels: torchvision's `InterpolationMode`.
+/// The filter of a resize: torchvision's `InterpolationMode`.
 ///
 /// ```
 /// use gpufeed::transforms::{Interpolation, Resize};
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub enum Interpolation {
     /// Source pixel `floor(i · in/out)`, torch's (and OpenCV's) "nearest".
     Nearest,
-    /// Source pixel `floor((i + 0.5) · in/out)` in f32, torch's "nearest-exact". Pillow's nearest is this in f64, summed up
-    /// from pixel to pixel: where the middle of a new pixel lies on the border of two old ones, which in a resize from 64 to
-    /// 48 pixels is every third, either may take the other neighbour.
+    /// Source pixel `floor((i + 0.5) · in/out)` in f32, torch's "nearest-exact". Pillow's nearest is this in f64,
+    /// summed up from pixel to pixel. Where the middle of a new pixel is on the border of two old ones, as for every
+    /// third pixel of a resize from 64 to 48, Pillow may take the other neighbour.
     NearestExact,
     /// Two taps, or a triangle filter when antialiasing.
     #[default]
@@ -44,7 +44,7 @@ pub enum PaddingMode {
     /// Mirrored about the edge pixel, which is not repeated: `d c b | a b c d | c b a`. Wider pads than the image
     /// reflect again (as Pillow's and NumPy's do; torch's tensor path refuses them).
     Reflect,
-    /// Mirrored about the edge, which repeats the edge pixel: `b a | a b c d | d c`.
+    /// Mirrored about the edge, with the edge pixel repeated: `b a | a b c d | d c`.
     Symmetric,
 }
 
@@ -64,20 +64,21 @@ pub enum Erased {
     Color([f32; 3]),
     /// A standard normal number for every pixel and channel, up to ±5.3.
     ///
-    /// The bits are those of Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
-    /// SC 2011) under this key, with the counter (column, row, 0, 0) counted from the rectangle's corner: the first three
-    /// numbers are the three channels'. The upper 23 bits of each, k, stand for the probability (k + 1/2) / 2^23, whose
-    /// normal quantile is the value (M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2012).
+    /// The bits are those of Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2,
+    /// 3", SC 2011) under this key, with the counter (column, row, 0, 0) relative to the rectangle's corner; the first
+    /// three numbers belong to the three channels. The upper 23 bits k of each number stand for the probability (k +
+    /// 1/2) / 2^23, whose normal quantile is the value (M. Giles, "Approximating the erfinv function", GPU Computing
+    /// Gems 2, 2012).
     Noise {
         /// The generator's key.
         key: [u32; 2],
     },
 }
 
-/// One operation with its numbers: what a batch's drawn parameters consist of, and what [`Plan`](crate::Plan)'s replay
-/// takes.
+/// One operation with its numbers: the element of a batch's parameters, and the input of [`Plan`](crate::Plan)'s
+/// replay.
 ///
-/// Sizes and offsets are pixels of the image as it stands before the operation; colours are floats in \[0, 1\].
+/// Sizes and offsets are pixels of the image before the operation; colours are floats in \[0, 1\].
 ///
 /// ```
 /// use gpufeed::transforms::Op;
@@ -88,7 +89,7 @@ pub enum Erased {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Op {
-    /// Keeps a rectangle that lies inside the image.
+    /// Crops to a rectangle inside the image.
     Crop {
         /// First row.
         top: u32,
@@ -173,18 +174,18 @@ pub enum Op {
         /// 0 to 8.
         bits: u32,
     },
-    /// Output channel `c` is input channel `permutation[c]`, as torchvision's `permute_channels` computes it. One channel
-    /// stays as it is.
+    /// Output channel `c` is input channel `permutation[c]`, as torchvision's `permute_channels` computes it. One
+    /// channel stays unchanged.
     PermuteChannels {
         /// 0, 1 and 2 in any order.
         permutation: [u32; 3],
     },
-    /// The function of a [`CustomColor`](super::CustomColor); the slot says which.
+    /// The function of the [`CustomColor`](super::CustomColor) in the op's slot.
     Custom {
-        /// The numbers that its closure drew; finite.
+        /// The parameters from its closure; finite.
         parameters: [f32; 4],
     },
-    /// Writes over a rectangle that lies inside the image.
+    /// Overwrites a rectangle inside the image.
     Erase {
         /// First row.
         top: u32,
@@ -207,7 +208,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Its effect, as far as the planner must know it.
+    /// Returns its effect, as far as the planner must know it.
     pub(crate) fn effect(&self) -> Effect {
         match *self {
             Op::Crop { .. } => Effect::Crop,
@@ -231,7 +232,7 @@ impl Op {
         }
     }
 
-    /// (width, height) after this op.
+    /// Returns (width, height) after this op.
     pub(crate) fn size_after(&self, (w, h): (u32, u32)) -> (u32, u32) {
         match *self {
             Op::Crop { height, width, .. } | Op::Resize { height, width, .. } => (width, height),

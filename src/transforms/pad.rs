@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Padding {
-    /// The same on every side.
+    /// One width for every side.
     All(u32),
     /// Left and right, top and bottom.
     Pair([u32; 2]),
@@ -25,7 +25,7 @@ pub enum Padding {
 }
 
 impl Padding {
-    /// Left, top, right, bottom.
+    /// Returns the widths: left, top, right, bottom.
     pub fn sides(self) -> [u32; 4] {
         match self {
             Padding::All(all) => [all; 4],
@@ -80,13 +80,13 @@ pub struct Pad {
     /// The border's colour in \[0, 1\], for the constant mode; black by default.
     #[serde(default)]
     pub fill: [f32; 3],
-    /// What the border shows; `Constant` by default.
+    /// The pixels of the border; `Constant` by default.
     #[serde(default)]
     pub padding_mode: PaddingMode,
 }
 
 impl Pad {
-    /// A black border.
+    /// Makes a black border.
     pub fn new(padding: impl Into<Padding>) -> Self {
         Pad { padding: padding.into(), fill: [0.0; 3], padding_mode: PaddingMode::Constant }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The parameters of one image: every operation with its numbers.
 ///
 /// A batch has them for each image ([`Batch::params`](crate::Batch::params)), and
-/// [`DataLoader::replay`](crate::DataLoader::replay) makes the image again from them.
+/// [`DataLoader::replay`](crate::DataLoader::replay) recomputes the image from them.
 ///
 /// ```
 /// use gpufeed::transforms::{Key, Op, RandomHorizontalFlip};
@@ -23,18 +23,18 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// The source image's width, EXIF orientation applied.
+    /// Width of the source image, with EXIF orientation applied.
     pub width: u32,
-    /// The source image's height, EXIF orientation applied.
+    /// Height of the source image, with EXIF orientation applied.
     pub height: u32,
-    /// The ops in the order in which they apply, at full size whatever the scale.
+    /// The ops in order. Their numbers are for the full size, also at another scale.
     pub ops: Vec<ParamsOp>,
-    /// The size at which the image was decoded for the batch. The ops do not depend on it.
+    /// The scale at which the image was decoded for the batch. The ops do not depend on it.
     #[serde(default, skip_serializing_if = "Scale::is_full")]
     pub scale: Scale,
 }
 
-/// An operation with its numbers, and the slot of the plan that it fills.
+/// An operation with its numbers, and its op slot in the plan.
 ///
 /// ```
 /// use gpufeed::transforms::{ParamsOp, Op};
@@ -44,13 +44,13 @@ pub struct Params {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParamsOp {
-    /// Which of the plan's possible ops this is.
+    /// Index of the op slot in the plan.
     pub slot: u16,
     /// The op with its numbers.
     pub op: Op,
 }
 
-/// The state while the parameters of one image are made: its size so far, its ops so far, the operator's path.
+/// The state in which the parameters of one image are made: its size so far, its ops so far, the operator's path.
 pub(crate) struct Context<'a> {
     key: Key,
     path: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// `ahead` holds random numbers made beforehand, and the index of this image among those that they are for.
+    /// `ahead` holds random numbers made in advance, and the index of this image among their images.
     pub(crate) fn new(
         key: Key,
         (width, height): (u32, u32),
@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Emits this transform's `slot`-th op and follows the image's size.
+    /// Emits this transform's `slot`-th op, and updates the image's size.
     pub(crate) fn emit(&mut self, slot: u16, op: Op) -> Result<()> {
         (self.width, self.height) = op.size_after((self.width, self.height));
         if self.width > MAX_SIDE || self.height > MAX_SIDE {
@@ -95,8 +95,8 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Makes the parameters of a list: the i-th transform has its own stream of random numbers, and the slots after those
-    /// of the transforms before it.
+    /// Makes the parameters of a list. The i-th transform has its own stream of random numbers, and its slots come
+    /// after those of the transforms before it.
     pub(crate) fn make_params_of_list(&mut self, transforms: &[super::Transform], first_slots: &[u16]) -> Result<()> {
         let (path, base) = (self.path, self.base);
         for (i, (transform, first)) in transforms.iter().zip(first_slots).enumerate() {
@@ -113,7 +113,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The first slot of each transform of a list, relative to the list's first.
+/// Returns the first slot of each transform of a list, relative to the list's first slot.
 pub(crate) fn first_slots(transforms: &[super::Transform]) -> Vec<u16> {
     let mut slots = super::Slots::default();
     transforms
@@ -126,7 +126,7 @@ pub(crate) fn first_slots(transforms: &[super::Transform]) -> Vec<u16> {
         .collect()
 }
 
-/// Longest side of an image between two transforms: coordinates stay exact in f32 (2^24) with room for half pixels.
+/// Longest side of an image between two transforms: coordinates remain exact in f32 (2^24), with room for half pixels.
 pub(crate) const MAX_SIDE: u32 = 1 << 22;
 
 pub(crate) fn check_side(setting: &'static str, side: u32) -> Result<()> {
@@ -140,7 +140,7 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
     if (0.0..=1.0).contains(&p) {
         Ok(())
     } else {
-        Err(Error::argument("p", format!("{p} is no probability; 0 to 1 work")))
+        Err(Error::argument("p", format!("{p} is not a probability; 0 to 1 work")))
     }
 }
 

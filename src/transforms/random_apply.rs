@@ -3,7 +3,7 @@ use super::{Operator, Slots, Transform};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Applies a whole list with probability `p`, or nothing: torchvision's `RandomApply`.
+/// Applies a whole list with probability `p`: torchvision's `RandomApply`.
 ///
 /// ```
 /// use gpufeed::transforms::{ColorJitter, RandomApply};
@@ -46,7 +46,8 @@ impl Operator for RandomApply {
     fn slots(&self, slots: &mut Slots) {
         let (optional, before) = (slots.optional, slots.size);
         slots.optional = true;
-        // Inside the list sizes are followed as if it applied; afterwards only what holds either way is known.
+        // Inside the list, sizes are those after applying it. After the list, only sizes that are certain in both cases
+        // are known.
         self.transforms.iter().for_each(|transform| transform.slots(slots));
         slots.optional = optional;
         if slots.size != before {

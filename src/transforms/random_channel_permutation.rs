@@ -5,9 +5,9 @@ use crate::color::opcode;
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
-/// Puts the channels in random order, each of the six equally likely: torchvision's `RandomChannelPermutation`.
+/// Permutes the channels, each of the six orders equally likely: torchvision's `RandomChannelPermutation`.
 ///
-/// It always applies; one of the six leaves the image as it is. For a chance, wrap it in
+/// It always applies; one of the six orders leaves the image unchanged. To apply it with a probability, put it in a
 /// [`RandomApply`](super::RandomApply).
 ///
 /// ```
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub struct RandomChannelPermutation {}
 
 impl RandomChannelPermutation {
-    /// Has no arguments.
+    /// Makes the operator, which has no arguments.
     pub fn new() -> Self {
         RandomChannelPermutation {}
     }

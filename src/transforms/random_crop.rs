@@ -4,10 +4,10 @@ use super::{CropSize, Effect, Operator, Padding, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
-/// Keeps a rectangle at a random place: torchvision's `RandomCrop`.
+/// Crops to a rectangle at a random position: torchvision's `RandomCrop`.
 ///
-/// An image smaller than `size` is an error of that sample unless `pad_if_needed` is set, which widens it by what is
-/// missing *on both sides*, as torchvision does.
+/// An image smaller than `size` is an error of its sample unless `pad_if_needed` is set. Then it is widened by the
+/// missing pixels *on both sides*, as in torchvision.
 ///
 /// ```
 /// use gpufeed::transforms::{PaddingMode, RandomCrop};
@@ -24,19 +24,19 @@ pub struct RandomCrop {
     /// A border added first; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub padding: Option<Padding>,
-    /// Whether smaller images are padded to fit; off by default.
+    /// Pads smaller images to fit; off by default.
     #[serde(default)]
     pub pad_if_needed: bool,
     /// The border's colour in \[0, 1\], for the constant mode; black by default.
     #[serde(default)]
     pub fill: [f32; 3],
-    /// What the border shows; `Constant` by default.
+    /// The pixels of the border; `Constant` by default.
     #[serde(default)]
     pub padding_mode: PaddingMode,
 }
 
 impl RandomCrop {
-    /// Without padding.
+    /// Makes a crop to a square (`224`) or to `(height, width)`, without padding.
     pub fn new(size: impl Into<CropSize>) -> Self {
         RandomCrop {
             size: size.into(),
@@ -106,7 +106,7 @@ impl Operator for RandomCrop {
                 format!("smaller than the crop of {width}x{height}; set pad_if_needed, padding or a smaller size"),
             ));
         }
-        // torchvision draws the row first.
+        // Like torchvision, the row comes before the column.
         let top = numbers.below(u64::from(context.height - height) + 1) as u32;
         let left = numbers.below(u64::from(context.width - width) + 1) as u32;
         context.emit(2, Op::Crop { top, left, height, width })

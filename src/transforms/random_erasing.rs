@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ErasingValue {
-    /// Standard normal numbers, another for every pixel and channel. From gpufeed's own generator: see [`Erased::Noise`].
+    /// Standard normal numbers, different for every pixel and channel, from gpufeed's own generator
+    /// ([`Erased::Noise`]).
     #[serde(rename = "random")]
     Random,
     /// One number in every channel.
@@ -45,11 +46,11 @@ impl From<[f32; 3]> for ErasingValue {
     }
 }
 
-/// Writes over a random rectangle with probability `p`: torchvision's `RandomErasing`.
+/// Overwrites a random rectangle with probability `p`: torchvision's `RandomErasing`.
 ///
-/// The rectangle has a random share of the image's area and a random height / width; it is smaller than the image on both
-/// axes. Where ten tries give none, nothing is erased. The values are written as they are, so after
-/// [`Normalize`](super::Normalize) they are in its units; they may lie outside \[0, 1\].
+/// The rectangle has a random share of the image's area and a random height / width, and is smaller than the image in
+/// both dimensions. If ten tries find none, nothing is erased. The values are written without conversion, so after
+/// [`Normalize`](super::Normalize) they are in its units; they may be outside \[0, 1\].
 ///
 /// ```
 /// use gpufeed::transforms::{ErasingValue, RandomErasing};
@@ -73,7 +74,7 @@ pub struct RandomErasing {
 }
 
 impl RandomErasing {
-    /// Erases with probability `p`, to 0.
+    /// Erases with probability `p`, writing 0.
     pub fn new(p: f64) -> Self {
         RandomErasing { p, scale: (0.02, 0.33), ratio: (0.3, 3.3), value: ErasingValue::default() }
     }
@@ -88,25 +89,25 @@ impl RandomErasing {
         RandomErasing { ratio: (least, greatest), ..self }
     }
 
-    /// Sets what is written.
+    /// Sets the values to write.
     pub fn value(self, value: impl Into<ErasingValue>) -> Self {
         RandomErasing { value: value.into(), ..self }
     }
 
-    /// (left, top, width, height), or `None` where no try fits.
+    /// Returns (left, top, width, height), or `None` if no try fits.
     fn rectangle(&self, width: u32, height: u32, numbers: &mut Numbers) -> Option<(u32, u32, u32, u32)> {
         let (w, h) = (f64::from(width), f64::from(height));
         let (log_low, log_high) = (libm::log(self.ratio.0), libm::log(self.ratio.1));
         for _ in 0..10 {
             let area = w * h * numbers.uniform(self.scale.0, self.scale.1);
             let ratio = libm::exp(numbers.uniform(log_low, log_high));
-            // Python's round: halves go to the even number. The ratio multiplies the height, other than in
-            // RandomResizedCrop.
+            // Like Python's round, halves go to the even number. Unlike in RandomResizedCrop, the ratio multiplies the
+            // height.
             let erased_h = libm::sqrt(area * ratio).round_ties_even();
             let erased_w = libm::sqrt(area / ratio).round_ties_even();
             if erased_h < h && erased_w < w {
                 let (erased_w, erased_h) = (erased_w as u32, erased_h as u32);
-                // torchvision draws the row first.
+                // Like torchvision, the row comes before the column.
                 let top = numbers.below(u64::from(height - erased_h) + 1) as u32;
                 let left = numbers.below(u64::from(width - erased_w) + 1) as u32;
                 return Some((left, top, erased_w, erased_h));

@@ -5,7 +5,7 @@ use crate::color::opcode;
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
-/// Takes the colour away with probability `p`, keeping the number of channels: torchvision's `RandomGrayscale`.
+/// Converts to gray with probability `p`, with the same number of channels: torchvision's `RandomGrayscale`.
 ///
 /// ```
 /// use gpufeed::transforms::RandomGrayscale;
@@ -20,7 +20,7 @@ pub struct RandomGrayscale {
 }
 
 impl RandomGrayscale {
-    /// Gray with probability `p`.
+    /// Converts with probability `p`.
     pub fn new(p: f64) -> Self {
         RandomGrayscale { p }
     }
@@ -44,7 +44,7 @@ impl Operator for RandomGrayscale {
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
-        // One channel is gray already; torchvision repeats it as it is.
+        // One channel is gray already; torchvision returns it unchanged.
         if numbers.chance(self.p) && context.channels == 3 {
             context.emit(0, Op::Grayscale { channels: 3 })?;
         }

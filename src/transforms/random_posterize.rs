@@ -5,13 +5,15 @@ use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Leaves 2^bits levels of each channel, with probability `p`: torchvision's `RandomPosterize` on floats.
+/// Reduces each channel to 2^bits levels, with probability `p`: torchvision's `RandomPosterize` on floats.
 ///
-/// The levels are `0, 1/L, …, (L - 1)/L` with L = 2^bits, so white becomes `(L - 1)/L`, and 0 bits give black.
+/// The levels are `0, 1/L, …, (L - 1)/L` with L = 2^bits, so white becomes `(L - 1)/L`, and 0 bits make the image
+/// black.
 ///
-/// On bytes torchvision keeps the upper bits instead: level k is the byte 256 k/L. As a float that level is k/L, which
-/// [`DType::U8`](crate::DType::U8) makes 256 k/L - 1, in torchvision too. So of the 256 bytes all but the L-th part that
-/// becomes black come out one below those of torchvision's `uint8` path: 50 % with 1 bit, 75 % with 2, 94 % with 4.
+/// For bytes, torchvision preserves the upper bits instead: level k is the byte 256 k/L. As a float that level is k/L,
+/// which [`DType::U8`](crate::DType::U8) converts to 256 k/L - 1, in torchvision too. So except for the L-th part of
+/// the 256 bytes that becomes black, the results are one below those of torchvision's `uint8` path: 50 % of the bytes
+/// with 1 bit, 75 % with 2, 94 % with 4.
 ///
 /// ```
 /// use gpufeed::transforms::RandomPosterize;
@@ -31,7 +33,7 @@ pub struct RandomPosterize {
 }
 
 impl RandomPosterize {
-    /// Leaves `bits` bits with probability 0.5.
+    /// Reduces to `bits` bits with probability 0.5.
     pub fn new(bits: u32) -> Self {
         RandomPosterize { bits, p: super::half() }
     }

@@ -4,10 +4,10 @@ use super::{CropSize, Effect, Operator, Slots, resize::on};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Keeps a rectangle of random area and aspect ratio and resizes it: torchvision's `RandomResizedCrop`.
+/// Crops to a rectangle of random area and aspect ratio, and resizes it: torchvision's `RandomResizedCrop`.
 ///
-/// Ten tries of `area = U(scale) · H · W`, `ratio = exp(U(ln ratio))`; when none fits, the largest centred rectangle
-/// whose ratio is allowed. The resize sees the crop alone: its taps stop at the crop's edge.
+/// It tries `area = U(scale) · H · W`, `ratio = exp(U(ln ratio))` ten times. If no rectangle fits, it takes the largest
+/// centred one whose ratio is allowed. The resize reads the crop alone: its taps stop at the crop's edge.
 ///
 /// ```
 /// use gpufeed::transforms::RandomResizedCrop;
@@ -31,7 +31,7 @@ pub struct RandomResizedCrop {
     /// The filter; bilinear by default.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// Whether the filter grows with the reduction; on by default.
+    /// Widens the filter with the reduction; on by default.
     #[serde(default = "on")]
     pub antialias: bool,
 }
@@ -45,7 +45,7 @@ fn default_ratio() -> (f64, f64) {
 }
 
 impl RandomResizedCrop {
-    /// torchvision's defaults at this size: a square (`224`) or `(height, width)`.
+    /// Makes the operator with torchvision's defaults, for a square (`224`) or `(height, width)`.
     pub fn new(size: impl Into<CropSize>) -> Self {
         RandomResizedCrop {
             size: size.into(),
@@ -71,24 +71,24 @@ impl RandomResizedCrop {
         RandomResizedCrop { interpolation, ..self }
     }
 
-    /// Switches antialiasing.
+    /// Switches antialiasing on or off.
     pub fn antialias(self, antialias: bool) -> Self {
         RandomResizedCrop { antialias, ..self }
     }
 
-    /// (left, top, width, height) of the crop.
+    /// Returns (left, top, width, height) of the crop.
     fn rectangle(&self, width: u32, height: u32, numbers: &mut Numbers) -> (u32, u32, u32, u32) {
         let (w, h) = (f64::from(width), f64::from(height));
         let (log_low, log_high) = (libm::log(self.ratio.0), libm::log(self.ratio.1));
         for _ in 0..10 {
             let area = w * h * numbers.uniform(self.scale.0, self.scale.1);
             let ratio = libm::exp(numbers.uniform(log_low, log_high));
-            // Python's round: halves go to the even number.
+            // Like Python's round, halves go to the even number.
             let crop_w = libm::sqrt(area * ratio).round_ties_even();
             let crop_h = libm::sqrt(area / ratio).round_ties_even();
             if crop_w > 0.0 && crop_w <= w && crop_h > 0.0 && crop_h <= h {
                 let (crop_w, crop_h) = (crop_w as u32, crop_h as u32);
-                // torchvision draws the row first.
+                // Like torchvision, the row comes before the column.
                 let top = numbers.below(u64::from(height - crop_h) + 1) as u32;
                 let left = numbers.below(u64::from(width - crop_w) + 1) as u32;
                 return (left, top, crop_w, crop_h);
@@ -102,7 +102,7 @@ impl RandomResizedCrop {
         } else {
             (width, height)
         };
-        // A panorama so thin that a side rounds to 0 keeps one pixel; torchvision fails there.
+        // If a side of a very thin panorama rounds to 0, it becomes one pixel; torchvision fails here.
         let (crop_w, crop_h) = (crop_w.clamp(1, width), crop_h.clamp(1, height));
         ((width - crop_w) / 2, (height - crop_h) / 2, crop_w, crop_h)
     }

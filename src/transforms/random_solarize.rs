@@ -5,8 +5,7 @@ use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Inverts what is as bright as a threshold or brighter, each channel for itself, with probability `p`: torchvision's
-/// `RandomSolarize`.
+/// Inverts values at or above a threshold, in each channel, with probability `p`: torchvision's `RandomSolarize`.
 ///
 /// ```
 /// use gpufeed::transforms::RandomSolarize;
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomSolarize {
-    /// In \[0, 1\]: a byte's 128 is 128 / 255 here.
+    /// Threshold in \[0, 1\]: a byte's 128 is 128 / 255 here.
     pub threshold: f32,
     /// Probability in \[0, 1\]; 0.5 by default.
     #[serde(default = "super::half")]

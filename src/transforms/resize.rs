@@ -4,7 +4,7 @@ use super::{Effect, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The size that [`Resize`] aims at.
+/// The target size of [`Resize`].
 ///
 /// ```
 /// use gpufeed::transforms::{Resize, ResizeTo};
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ResizeTo {
-    /// The shorter side; the longer keeps the ratio, rounded down.
+    /// The shorter side; the longer one follows from the ratio, rounded down.
     Short(u32),
-    /// `[height, width]`, whatever the ratio.
+    /// `[height, width]`, regardless of the ratio.
     Exact([u32; 2]),
 }
 
@@ -51,10 +51,10 @@ pub struct Resize {
     /// The filter; bilinear by default.
     #[serde(default)]
     pub interpolation: Interpolation,
-    /// With a short side: the longest that the other may become. Default: none.
+    /// Limit of the longer side, if `size` is the short side. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u32>,
-    /// Whether the filter grows with the reduction; on by default, ignored by the nearest modes.
+    /// Widens the filter with the reduction; on by default, ignored by the nearest modes.
     #[serde(default = "on")]
     pub antialias: bool,
 }
@@ -64,7 +64,7 @@ pub(super) fn on() -> bool {
 }
 
 impl Resize {
-    /// Bilinear, antialiased, to a short side (`256`) or an exact size (`(height, width)`).
+    /// Makes a bilinear, antialiased resize to a short side (`256`) or an exact size (`(height, width)`).
     pub fn new(size: impl Into<ResizeTo>) -> Self {
         Resize { size: size.into(), interpolation: Interpolation::Bilinear, max_size: None, antialias: true }
     }
@@ -74,18 +74,18 @@ impl Resize {
         Resize { interpolation, ..self }
     }
 
-    /// Bounds the longer side.
+    /// Limits the longer side.
     pub fn max_size(self, max_size: u32) -> Self {
         Resize { max_size: Some(max_size), ..self }
     }
 
-    /// Switches antialiasing.
+    /// Switches antialiasing on or off.
     pub fn antialias(self, antialias: bool) -> Self {
         Resize { antialias, ..self }
     }
 
-    /// (width, height) that an image of `width` × `height` becomes: torchvision's `_compute_resized_output_size`,
-    /// which truncates the longer side.
+    /// Returns the (width, height) of a resized image of `width` × `height`. This is torchvision's
+    /// `_compute_resized_output_size`, which truncates the longer side.
     pub fn output_size(&self, width: u32, height: u32) -> (u32, u32) {
         let short = match self.size {
             ResizeTo::Exact([height, width]) => return (width, height),
@@ -99,7 +99,7 @@ impl Resize {
         {
             (new_short, new_long) = (max * new_short / new_long, max);
         }
-        // torch refuses a side of 0; one pixel is what a panorama of 1:1000 can still become.
+        // A panorama of 1:1000 gets a side of one pixel; torch refuses a side of 0.
         let clamp = |side: u64| side.clamp(1, u64::from(u32::MAX)) as u32;
         let (new_short, new_long) = (clamp(new_short), clamp(new_long));
         if width <= height { (new_short, new_long) } else { (new_long, new_short) }
@@ -117,7 +117,7 @@ impl Operator for Resize {
                 check_side("size", width)
             }
             (ResizeTo::Exact(_), Some(_)) => {
-                Err(Error::argument("max_size", "works only where size is a short side, not [height, width]"))
+                Err(Error::argument("max_size", "works only if size is a short side, not [height, width]"))
             }
             (ResizeTo::Short(short), Some(max)) if max <= short || max > MAX_SIDE => {
                 let reason = format!("{max} pixels; more than size = {short}, up to {MAX_SIDE}, work");

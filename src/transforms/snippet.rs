@@ -1,11 +1,11 @@
-//! A user's WGSL text: checked by itself, so that messages have the lines of that text; and renamed, so that it can stand
-//! among gpufeed's own functions and those of other snippets.
+//! Checks a user's WGSL text by itself, so that errors have the lines of that text, and renames its declarations, so
+//! that it can be put among gpufeed's own functions and those of other snippets.
 
 use crate::error::{Error, ErrorKind, Result};
 use naga::{Scalar, TypeInner, VectorSize};
 use std::collections::HashSet;
 
-/// Checks that `text` by itself is valid WGSL, holds nothing but functions, constants and types, and defines
+/// Checks that `text` by itself is valid WGSL, holds only functions, constants and types, and defines
 /// `fn name(vec3<f32>, vec4<f32>) -> vec3<f32>`.
 pub(super) fn check(name: &'static str, text: &str) -> Result<()> {
     let fail = |reason: String| -> Error { ErrorKind::Snippet { transform: name, reason }.into() };
@@ -47,13 +47,13 @@ pub(super) fn check(name: &'static str, text: &str) -> Result<()> {
     if !fits {
         return Err(fail(format!("line {}: `{name}` must be {wanted}", line(handle))));
     }
-    // Whatever is valid under names of its own is valid among gpufeed's functions and other snippets'.
-    let reason = "valid as it is, but not with its names changed, as it has to stand among others";
+    // A text that is valid with unique names is valid among gpufeed's functions and other snippets.
+    let reason = "valid as it is, but not with its names changed, which is needed to combine it with others";
     compile(name, &renamed(text, "renamed_")).map_err(|error| fail(format!("{reason}: {error}")))?;
     Ok(())
 }
 
-/// Parses and validates; errors are naga's messages, with the line.
+/// Parses and validates a text; errors are naga's messages, with the line.
 fn compile(name: &str, text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo), String> {
     let trimmed = |message: String| message.trim_end().to_owned();
     let module = naga::front::wgsl::parse_str(text);
@@ -64,7 +64,7 @@ fn compile(name: &str, text: &str) -> Result<(naga::Module, naga::valid::ModuleI
     Ok((module, info))
 }
 
-/// A colour step is a function of its arguments: it may bring other functions, constants and types, nothing else.
+/// A colour step is a function of its arguments: it may have other functions, constants and types, nothing else.
 fn refuse_resources(text: &str) -> Result<(), String> {
     let mut depth = 0;
     for (at, token) in tokens(text) {
@@ -74,8 +74,8 @@ fn refuse_resources(text: &str) -> Result<(), String> {
             "var" | "override" | "enable" | "requires" | "diagnostic" if depth == 0 => {
                 let line = text[..at].matches('\n').count() + 1;
                 return Err(format!(
-                    "line {line}: `{token}` outside a function; a colour step may bring functions, constants, structs and \
-                     aliases, but no variables, bindings, overrides or extensions"
+                    "line {line}: `{token}` outside a function; a colour step may have functions, constants, structs \
+                     and aliases, but no variables, bindings, overrides or extensions"
                 ));
             }
             _ => {}
@@ -84,9 +84,10 @@ fn refuse_resources(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The text with `prefix` in front of every name that it declares outside functions, wherever that name stands.
+/// Puts `prefix` in front of every name that `text` declares outside functions, at every use of the name.
 ///
-/// A local variable of such a name is renamed along with it, which changes nothing; members of structs keep their names.
+/// It also renames local variables with such a name, which has no effect on the result. Members of structs are not
+/// renamed.
 pub(crate) fn renamed(text: &str, prefix: &str) -> String {
     let tokens = tokens(text);
     let names = declared(&tokens);
@@ -111,7 +112,7 @@ pub(crate) fn renamed(text: &str, prefix: &str) -> String {
     result
 }
 
-/// What is declared outside functions.
+/// Returns the names declared outside functions.
 fn declared<'a>(tokens: &[(usize, &'a str)]) -> HashSet<&'a str> {
     let mut depth = 0;
     let mut names = HashSet::new();
@@ -128,7 +129,8 @@ fn declared<'a>(tokens: &[(usize, &'a str)]) -> HashSet<&'a str> {
     names
 }
 
-/// The words and marks of valid WGSL, each with the byte at which it starts; comments are left out. WGSL has no strings.
+/// Returns the words and marks of valid WGSL, each with the byte at which it starts, without comments. WGSL has no
+/// strings.
 fn tokens(text: &str) -> Vec<(usize, &str)> {
     let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii();
     let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
@@ -153,7 +155,7 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
     tokens
 }
 
-/// Bytes of the comment that `text` begins with; such comments nest.
+/// Returns the length in bytes of the comment at the start of `text`; such comments nest.
 fn block_comment(text: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while let Some(first) = text[at..].chars().next() {

@@ -137,7 +137,7 @@ fn shards_are_opened_by_lists_folders_and_names() {
     let missing = TarShards::open(at("t-{00..01}.tar")).unwrap_err().to_string();
     assert!(missing.contains("t-01.tar"), "{missing}");
     let twice = TarShards::open(at("t-{00,00}.tar")).unwrap_err().to_string();
-    assert!(twice.contains("is there twice"), "{twice}");
+    assert!(twice.contains("is listed twice"), "{twice}");
     assert!(TarShards::open(at("t-{00..03.tar")).unwrap_err().to_string().starts_with("shards: "));
     assert!(TarShards::open(at("t-02.tar")).unwrap_err().to_string().contains("no samples"));
     fs::write(at(".gpufeed-pack-unfinished"), "").unwrap();
@@ -251,13 +251,13 @@ fn a_shard_that_changes_under_the_reader_is_an_error() {
     fs::write(&path, shard_of("x", 0, 40)).unwrap();
     for index in 0..40 {
         let error = data.read(index, &mut buffer).unwrap_err().to_string();
-        assert!(error.contains(&format!("{index:06} is not there any more")), "{error}");
+        assert!(error.contains(&format!("{index:06} has gone")), "{error}");
     }
     fs::write(&path, shard(0, 40)).unwrap();
     assert_eq!(samples(&data), before);
     fs::write(&path, "").unwrap();
     let error = data.read(3, &mut buffer).unwrap_err().to_string();
-    assert!(error.contains("x.tar") && error.contains("000003 is not there any more"), "{error}");
+    assert!(error.contains("x.tar") && error.contains("000003 has gone"), "{error}");
 }
 
 #[test]
@@ -285,20 +285,20 @@ fn hostile_members_are_refused_with_their_place() {
         (with_header(&[good, jpeg], |h| h.set_size(u64::MAX / 2)), "x.tar: at byte 1024"),
         (with_header(&[good, jpeg], |h| h.set_entry_type(EntryType::Symlink)), "member a/1.jpg: a link"),
         (with_header(&[good, jpeg], |h| h.set_entry_type(EntryType::Link)), "member a/1.jpg: a link"),
-        (with_header(&[good, jpeg], |h| h.set_entry_type(EntryType::Fifo)), "no regular file"),
+        (with_header(&[good, jpeg], |h| h.set_entry_type(EntryType::Fifo)), "not a regular file"),
         (with_header(&[good, jpeg], |h| h.set_entry_type(EntryType::GNUSparse)), "x.tar: at byte 1024"),
-        (archive(&[jpeg, good, ("a/2.jpg", b"x"), ("a/1.txt", b"1")]), "member a/1.txt: its sample was met before"),
+        (archive(&[jpeg, good, ("a/2.jpg", b"x"), ("a/1.txt", b"1")]), "member a/1.txt: its key came before"),
         (archive(&[jpeg, good, jpeg]), "the sample has an image already"),
-        (archive(&[jpeg, good, ("a/1.png", b"")]), "the sample has an image already; TarShardsBuilder::extensions"),
+        (archive(&[jpeg, good, ("a/1.png", b"")]), "the sample has an image already; choose one with TarShardsBuilder"),
         (archive(&[jpeg, good, good]), "the sample has one already"),
         (archive(&[good]), "at byte 0: sample a/1 has a label but no image (.jpg .jpeg"),
         (archive(&[("a/1.json", b"{\"label\": 1}")]), "sample a/1 has a label but no image"),
-        (archive(&[jpeg, ("a/1.cls", b"cat")]), "at byte 1024: label of sample a/1, .cls: \"cat\" is no class"),
+        (archive(&[jpeg, ("a/1.cls", b"cat")]), "at byte 1024: label of sample a/1, .cls: \"cat\" is not a class"),
         (archive(&[jpeg, ("a/1.json", b"{")]), "label of sample a/1, .json: no JSON"),
-        (archive(&[jpeg, ("a/1.cls", &[b'1'; (1 << 20) + 1])]), "1 MiB at the most"),
+        (archive(&[jpeg, ("a/1.cls", &[b'1'; (1 << 20) + 1])]), "at most 1 MiB"),
         (archive(&[("classes.json", b"{}}"), jpeg, good]), "member classes.json: no JSON"),
         (b"\x1f\x8b\x08 and so on".to_vec(), "compressed with gzip"),
-        (b"no tar file, but long enough for a header: ".repeat(40), "at byte 0: no header of a tar archive"),
+        (b"no tar file, but long enough for a header: ".repeat(40), "at byte 0: not a header of a tar archive"),
         (Vec::new(), "cut short"),
     ] {
         let error = refused(&bytes);

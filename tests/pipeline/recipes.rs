@@ -176,7 +176,7 @@ fn values_out_of_range_name_line_key_and_range() {
         ("Resize", "size = [8, 4194305]", "size", side),
         ("Resize", "size = 8, max_size = 8", "max_size", "more than size = 8, up to 4194304, work"),
         ("Resize", "size = 8, max_size = 4194305", "max_size", "more than size = 8, up to 4194304, work"),
-        ("Resize", "size = [8, 8], max_size = 9", "max_size", "only where size is a short side"),
+        ("Resize", "size = [8, 8], max_size = 9", "max_size", "only if size is a short side"),
         ("Pad", "padding = [1, 4194305]", "padding", "up to 4194304 work"),
         ("Pad", "padding = 1, fill = [inf, 0, 0]", "fill", "finite numbers work"),
         ("ColorJitter", "brightness = -0.1", "brightness", "a value >= 0 or a range 0 <= least <= greatest works"),

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 /// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
 const FOR_RUST: [&str; 9] = [
-    "; TarShardsBuilder::extensions says which to take",
-    "; LmdbBuilder::layout says what is",
-    "; LmdbBuilder::allow_unlabelled passes it over",
+    "; choose one with TarShardsBuilder::extensions",
+    "; set the layout with LmdbBuilder::layout",
+    "; LmdbBuilder::allow_unlabelled ignores it",
     ", or LmdbWriter::finish",
-    ", or take Idx::emnist",
+    ", or use Idx::emnist",
     ": Numpy::new().npz(path, images, labels) takes any",
-    "; Numpy::new().layout(..) says which",
+    "; set which with Numpy::new().layout(..)",
     " (Dataset::channels)",
     " (ImageList::builder().class_names(true) takes numbers as names)",
 ];
@@ -93,7 +93,7 @@ mod tests {
             setting: "batch_size, or raise memory_budget",
         };
         let twice = std::io::Error::other(
-            "at byte 0: the sample has an image already; TarShardsBuilder::extensions says which to take",
+            "at byte 0: the sample has an image already; choose one with TarShardsBuilder::extensions",
         );
         for (kind, expected) in [
             (argument("batch_size"), "--batch-size: 0 is none"),

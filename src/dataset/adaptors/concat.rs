@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 
 /// Data sets one after the other: torch's `ConcatDataset`.
 ///
-/// A part keeps the ids of its samples, unless a part before it has one of them: then a number that depends on the ids
-/// alone is added to all of its ids. So the first part's draws are the same as without the others.
+/// The samples of a part keep their ids, unless an earlier part has one of them. Then a number that depends on the ids
+/// alone is added to all ids of the part. So adding parts does not change the random numbers of the first one.
 ///
-/// Where one part has [weights](Dataset::weights), samples of parts without any weigh 1.
+/// If only some parts have [weights](Dataset::weights), samples of the other parts weigh 1.
 ///
 /// ```
 /// use gpufeed::dataset::Concat;
@@ -33,12 +33,12 @@ struct Part {
     data: Box<dyn Dataset>,
     /// Index of its first sample.
     first: usize,
-    /// What is added to its ids.
+    /// Added to the ids of its samples.
     shift: u64,
 }
 
 impl Concat {
-    /// `parts` in their order. Takes 8 bytes a sample while it compares ids, and nothing a sample afterwards.
+    /// Joins `parts` in their order. Takes 8 bytes a sample while it compares ids, and no memory per sample afterwards.
     ///
     /// # Errors
     ///
@@ -79,14 +79,14 @@ impl Concat {
         if index >= self.len {
             return None;
         }
-        // The last part that begins at or before the sample: empty ones begin where the next one does.
+        // Empty parts begin where the next part does, so this takes the last part that begins at or before the sample.
         let part = self.parts.partition_point(|part| part.first <= index).checked_sub(1)?;
         let part = &self.parts[part];
         Some((part, index - part.first))
     }
 }
 
-/// An error unless part `number` can follow `first`.
+/// Returns an error unless part `number` can follow `first`.
 fn same(first: &dyn Dataset, part: &dyn Dataset, number: usize) -> Result<()> {
     let (a, b) = (first.channels(), part.channels());
     if a != b {
@@ -101,8 +101,8 @@ fn same(first: &dyn Dataset, part: &dyn Dataset, number: usize) -> Result<()> {
         let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
         let name = |classes: &[String]| classes.get(at).map_or("nothing".to_owned(), |class| format!("{class:?}"));
         let reason = format!(
-            "part 0 has {} classes and part {number} has {}; class {at} is {} in one and {} in the other, so that labels \
-             would mean different things; give both one list of classes",
+            "part 0 has {} classes and part {number} has {}; class {at} is {} in one and {} in the other, so that \
+             labels would mean different things; give both one list of classes",
             a.len(),
             b.len(),
             name(a),
@@ -149,7 +149,7 @@ impl Dataset for Concat {
         self.parts.iter().all(|part| part.data.is_in_memory())
     }
 
-    /// That of the first part that has one: what is learnt of files is kept in one place.
+    /// Returns the folder of the first part that has one: seek indexes are stored in one folder.
     fn folder(&self) -> Option<&Path> {
         self.parts.iter().find_map(|part| part.data.folder())
     }

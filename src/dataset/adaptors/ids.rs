@@ -1,40 +1,40 @@
 //! Ids for samples that come several times, or whose ids another data set has too.
 //!
-//! An id is changed by adding a multiple of a large odd number, modulo 2^64. That alone keeps small ids apart; ids can be
-//! anything, though, so that every choice is checked, and the next one taken if two ids would meet.
+//! An id is changed by adding a multiple of a large odd number, modulo 2^64. That keeps small ids apart. Other ids may
+//! still meet, so every candidate is checked, and the next one tried if two ids are equal.
 
-/// 2^64 divided by the golden ratio: its multiples are spread as evenly as any number's.
+/// 2^64 divided by the golden ratio: spreads its multiples most evenly.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Choices that are tried. One is enough but for adaptors of adaptors, or more samples than ids can be found for.
+/// Candidates to try. The first one works except for adaptors of adaptors, or where samples outnumber the ids.
 const ATTEMPTS: u64 = 1000;
 
-/// A number to add `r` times to the `r`-th repetition's ids, so that all ids of `times` repetitions differ; `None` if
-/// there are too many. Equal ids count as one.
+/// Returns a number to add `r` times to the ids of repetition `r`, so that all ids of `times` repetitions differ;
+/// `None` if there are too many. Equal ids count as one.
 pub(super) fn stride(ids: impl Iterator<Item = u64> + Clone, times: u64) -> Option<u64> {
     (0..ATTEMPTS).find_map(|attempt| {
-        // Times `factor`, the r-th repetition of an id is r further: repetitions stay apart if ids are `times` apart.
+        // Multiplied by `factor`, an id of repetition r is r larger: repetitions stay apart if ids are `times` apart.
         let factor = GOLDEN.wrapping_mul(2 * attempt + 1);
-        let mut places: Vec<u64> = ids.clone().map(|id| id.wrapping_mul(factor)).collect();
-        places.sort_unstable();
-        places.dedup();
-        let around = match places[..] {
+        let mut starts: Vec<u64> = ids.clone().map(|id| id.wrapping_mul(factor)).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let around = match starts[..] {
             [first, .., last] => first.wrapping_sub(last) >= times,
             _ => true,
         };
-        let apart = around && places.windows(2).all(|pair| pair[1] - pair[0] >= times);
+        let apart = around && starts.windows(2).all(|pair| pair[1] - pair[0] >= times);
         apart.then(|| inverse(factor))
     })
 }
 
-/// The number whose product with `odd` is 1, modulo 2^64.
+/// Returns the inverse of `odd` modulo 2^64.
 fn inverse(odd: u64) -> u64 {
-    // Newton's iteration doubles the bits that are right: 3, 6, 12, 24, 48, 96.
+    // Each step of Newton's iteration doubles the number of correct bits: 3, 6, 12, 24, 48, 96.
     (0..5).fold(odd, |guess, _| guess.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(guess))))
 }
 
-/// A number to add to `ids`, 0 if possible, so that none is among `taken`, which is sorted and gets them; `None` if
-/// there is none.
+/// Returns a number to add to `ids`, 0 if possible, so that none of them is among `taken`, and inserts them into
+/// `taken`, which is sorted; `None` if there is no such number.
 pub(super) fn shift(ids: impl Iterator<Item = u64>, taken: &mut Vec<u64>) -> Option<u64> {
     let ids: Vec<u64> = ids.collect();
     let free = |shift: u64| ids.iter().all(|id| taken.binary_search(&id.wrapping_add(shift)).is_err());
@@ -66,13 +66,13 @@ mod tests {
     #[test]
     fn a_choice_that_makes_ids_meet_is_not_taken() {
         let first = stride(0..10, 4).unwrap();
-        // The second repetition of the same choice is the first one of these ids.
+        // The second repetition with this stride has the ids of the first repetition of the other samples.
         let ids: Vec<u64> = (0..10).chain((0..10).map(|id| first.wrapping_add(id))).collect();
         assert!(repeated(&ids, 4, first) < 80, "the choice was as good as another");
         let second = stride(ids.iter().copied(), 4).unwrap();
         assert_ne!(first, second);
         assert_eq!(repeated(&ids, 4, second), 80);
-        // Around the end of the numbers, too: 0 and its neighbour before.
+        // Also where ids wrap around: 0 and its predecessor.
         let ids = [0, first.wrapping_neg()];
         assert_eq!(repeated(&ids, 2, stride(ids.into_iter(), 2).unwrap()), 4);
     }

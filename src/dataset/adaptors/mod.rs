@@ -1,7 +1,7 @@
-//! Data sets made of others: parts of them, several in a row, weighted, repeated.
+//! Data sets made of other data sets: subsets, concatenations, weights, repetitions.
 //!
-//! They change no sample, and forward names, classes, channels, folders and weights. Two samples of one epoch must not share
-//! their random draws, so where a sample can come twice its later places have ids of their own (`ids.rs`).
+//! They change no sample, and forward names, classes, channels, folders and weights. Two samples of an epoch must not
+//! share random numbers, so a sample that comes again has another id (`ids.rs`).
 
 mod concat;
 mod ids;
@@ -23,7 +23,7 @@ mod tests {
     use crate::error::Result;
     use std::path::Path;
 
-    /// Overrides every method, so that one that is not forwarded shows as a default.
+    /// Overrides every method: a method that an adaptor does not forward returns its default, which the test notices.
     #[derive(Clone)]
     struct Odd(Vec<String>);
 

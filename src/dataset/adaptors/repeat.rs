@@ -1,4 +1,4 @@
-//! A data set several times over.
+//! A data set repeated several times.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use super::ids::stride;
 use crate::dataset::{Dataset, Sample, out_of_range};
 use crate::error::{Error, Result};
 
-/// All samples of a data set, several times over, as for long epochs of a small set.
+/// A data set repeated several times, for long epochs of a small set.
 ///
-/// The first repetition keeps the ids of the samples. A later one adds to each a multiple of a number that depends on
-/// the ids and on the number of repetitions alone, so that each repetition draws numbers of its own.
+/// The first repetition keeps the ids of the samples. Later ones add multiples of a number that depends only on the ids
+/// and the number of repetitions, so that each repetition has its own random numbers.
 ///
 /// ```
 /// use gpufeed::dataset::Repeat;
@@ -28,8 +28,8 @@ pub struct Repeat<D> {
 }
 
 impl<D: Dataset> Repeat<D> {
-    /// `data`, `times` times. Takes 8 bytes a sample of `data` while it compares ids, and nothing a sample afterwards
-    /// (8 bytes for each of the `times` if there are weights).
+    /// Repeats `data` `times` times. Takes 8 bytes a sample of `data` while it compares ids. Afterwards only weights
+    /// take memory: 8 bytes for each of the repeated samples.
     ///
     /// # Errors
     ///
@@ -37,9 +37,10 @@ impl<D: Dataset> Repeat<D> {
     /// counted or told apart.
     pub fn new(data: D, times: usize) -> Result<Self> {
         if times == 0 {
-            return Err(Error::argument("repeat", "0 times leaves no samples; at least 1"));
+            return Err(Error::argument("repeat", "0 times leaves no samples; give at least 1"));
         }
-        let too_many = || Error::argument("repeat", format!("{times} times {} samples are too many", data.len()));
+        let too_many =
+            || Error::argument("repeat", format!("{times} times {} samples are too many; lower `times`", data.len()));
         let len = data.len().checked_mul(times).ok_or_else(too_many)?;
         let ids = (0..data.len()).map(|index| data.id(index));
         let stride = stride(ids, times as u64).ok_or_else(too_many)?;
@@ -47,8 +48,8 @@ impl<D: Dataset> Repeat<D> {
         Ok(Repeat { data, len, stride, weights })
     }
 
-    /// Which repetition sample `index` belongs to, and its index in it.
-    fn place(&self, index: usize) -> Option<(usize, usize)> {
+    /// Returns the repetition of sample `index`, and the sample's index in `data`.
+    fn locate(&self, index: usize) -> Option<(usize, usize)> {
         (index < self.len).then(|| (index / self.data.len(), index % self.data.len()))
     }
 }
@@ -59,19 +60,19 @@ impl<D: Dataset> Dataset for Repeat<D> {
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let (_, inner) = self.place(index).ok_or_else(|| out_of_range(index, self.len))?;
+        let (_, inner) = self.locate(index).ok_or_else(|| out_of_range(index, self.len))?;
         self.data.read(inner, buffer)
     }
 
     fn name(&self, index: usize) -> String {
-        match self.place(index) {
+        match self.locate(index) {
             Some((_, inner)) => self.data.name(inner),
             None => format!("sample {index}"),
         }
     }
 
     fn id(&self, index: usize) -> u64 {
-        match self.place(index) {
+        match self.locate(index) {
             Some((time, inner)) => self.data.id(inner).wrapping_add(self.stride.wrapping_mul(time as u64)),
             None => index as u64,
         }
@@ -146,7 +147,7 @@ mod tests {
         let refused = |times| files(4).repeat(times).unwrap_err().to_string();
         assert!(refused(0).starts_with("repeat: 0 times"));
         assert!(refused(usize::MAX).starts_with("repeat: "));
-        assert!(refused(usize::MAX / 4).ends_with("4 samples are too many"));
+        assert!(refused(usize::MAX / 4).ends_with("4 samples are too many; lower `times`"));
         assert!(files(0).repeat(3).unwrap().is_empty());
     }
 }

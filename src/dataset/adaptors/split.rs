@@ -8,20 +8,18 @@ use crate::error::{Error, Result};
 use crate::random::Numbers;
 use crate::sampler::shuffled;
 
-/// Keeps a split's numbers apart from all others drawn with the same seed. Changing it changes every user's split.
+/// Domain of a split's random numbers, which keeps them apart from others with the same seed. Changing it changes every
+/// user's split.
 const DOMAIN: [u8; 24] = *b"gpufeed.dataset.split.01";
 
-/// One part of a data set that [`split`](Dataset::split) has split; both share it.
+/// One part of a [`split`](Dataset::split) data set; the two parts share the data set.
 pub type SplitPart<D> = Subset<Arc<D>>;
 
-/// `fraction` of the samples, drawn with `seed`, and the others; both in the data set's order, which is the one in
-/// which files lie together.
+/// Splits off a random `fraction` of the samples. Both parts are in the data set's order, the order of the files on
+/// disk.
 pub(in crate::dataset) fn split<D: Dataset>(data: D, fraction: f64, seed: u64) -> Result<(SplitPart<D>, SplitPart<D>)> {
     if !(0.0..=1.0).contains(&fraction) {
-        return Err(Error::argument(
-            "fraction",
-            format!("{fraction}, but the first part has from 0 to 1 of the samples"),
-        ));
+        return Err(Error::argument("fraction", format!("{fraction} is not a fraction of the samples; 0 to 1 work")));
     }
     let len = data.len();
     let first = ((len as f64 * fraction).round() as usize).min(len);
@@ -68,7 +66,7 @@ mod tests {
     fn seeds_differ_and_repeat() {
         assert_eq!(parts(50, 0.5, 1), parts(50, 0.5, 1));
         assert_ne!(parts(50, 0.5, 1), parts(50, 0.5, 2));
-        // For ever: users compare runs by it.
+        // Frozen: users compare runs by their split.
         assert_eq!(parts(10, 0.3, 42).0, [4, 6, 9]);
     }
 
@@ -78,7 +76,7 @@ mod tests {
         for seed in 0..4000 {
             parts(8, 0.25, seed).0.iter().for_each(|&index| counts[index] += 1);
         }
-        // 1000 times each, give or take 27; five of those.
+        // The expected count is 1000, its standard deviation 27; this allows five of them.
         assert!(counts.iter().all(|count| count.abs_diff(1000) < 140), "{counts:?}");
     }
 

@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 
 /// Samples of a data set by their indices: torch's `Subset`.
 ///
-/// Samples keep their ids, and so their random draws. An index that comes again gets another id from its second time
-/// on, which depends on the ids alone: draws are distinct. [Weights](Dataset::weights) follow the samples.
+/// Samples keep their ids, and so their random numbers. An index that is repeated gets another id from its second time
+/// on, which depends on the ids alone, so that its random numbers differ. [Weights](Dataset::weights) follow the
+/// samples.
 ///
 /// ```
 /// use gpufeed::dataset::Subset;
@@ -29,12 +30,12 @@ pub struct Subset<D> {
     weights: Option<Vec<f64>>,
 }
 
-/// Of subsets in which an index comes more than once.
+/// Repetitions, for subsets in which an index comes more than once.
 #[derive(Clone, Debug)]
 struct Again {
-    /// How often each place's index came before it.
+    /// How often the index at each position has come before.
     times: Vec<u32>,
-    /// What each time adds to the id.
+    /// Added to the id once for each time.
     stride: u64,
 }
 
@@ -49,14 +50,17 @@ impl<D: Dataset> Subset<D> {
         let len = data.len();
         let mut counts = vec![0u32; len];
         let mut times = Vec::new();
-        for (place, &index) in indices.iter().enumerate() {
+        for (position, &index) in indices.iter().enumerate() {
             let count = counts.get_mut(index).ok_or_else(|| {
-                Error::argument("indices", format!("{index} at place {place}, but the data set has {len} samples"))
+                Error::argument(
+                    "indices",
+                    format!("{index} at position {position}, but the data set has {len} samples"),
+                )
             })?;
             if *count > 0 && times.is_empty() {
                 times.resize(indices.len(), 0);
             }
-            if let Some(times) = times.get_mut(place) {
+            if let Some(times) = times.get_mut(position) {
                 *times = *count;
             }
             *count = count.checked_add(1).ok_or_else(|| Error::argument("indices", format!("{index} too often")))?;
@@ -73,7 +77,7 @@ impl<D: Dataset> Subset<D> {
         let weights = match data.weights() {
             Some(weights) if weights.len() == len => Some(indices.iter().map(|&index| weights[index]).collect()),
             Some(weights) => {
-                let reason = format!("{} of a data set of {len} samples", weights.len());
+                let reason = format!("{} for a data set of {len} samples; give one for each", weights.len());
                 return Err(Error::argument("weights", reason));
             }
             None => None,
@@ -81,12 +85,12 @@ impl<D: Dataset> Subset<D> {
         Ok(Subset { data, indices, again, weights })
     }
 
-    /// The index in the whole data set of every sample, in order.
+    /// Returns the index of every sample in the whole data set, in order.
     pub fn indices(&self) -> &[usize] {
         &self.indices
     }
 
-    /// The whole data set.
+    /// Returns the whole data set.
     pub fn whole(&self) -> &D {
         &self.data
     }
@@ -163,7 +167,7 @@ mod tests {
         let some = files(9).subset([5, 1, 5, 5, 1, 2]).unwrap();
         assert_eq!([some.id(0), some.id(1), some.id(5)], [5, 1, 2], "the first time");
         assert_eq!((0..6).map(|index| some.id(index)).collect::<HashSet<_>>().len(), 6);
-        // And again, of a data set that has used the first choice of ids.
+        // Also for a data set that already uses the first candidate of ids.
         let all = some.subset((0..6).chain(0..6).chain([0])).unwrap();
         assert_eq!((0..13).map(|index| all.id(index)).collect::<HashSet<_>>().len(), 13);
     }
@@ -178,6 +182,6 @@ mod tests {
     #[test]
     fn refuses_an_index_out_of_range() {
         let refused = files(3).subset([1, 3]).unwrap_err().to_string();
-        assert_eq!(refused, "indices: 3 at place 1, but the data set has 3 samples");
+        assert_eq!(refused, "indices: 3 at position 1, but the data set has 3 samples");
     }
 }

@@ -1,4 +1,4 @@
-//! A data set of whose samples some are drawn more often than others.
+//! A data set whose samples come with different probabilities.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use crate::dataset::{Dataset, Sample};
 use crate::error::Result;
 use crate::sampler::check_weights;
 
-/// A data set with [weights](Dataset::weights), by which a loader draws its samples: torch's `WeightedRandomSampler` with
-/// replacement.
+/// A data set with [weights](Dataset::weights), with which a loader chooses its samples: torch's
+/// `WeightedRandomSampler` with replacement.
 ///
-/// Weights are in relation to each other: they need not add up to 1. A sample of weight 0 never comes. They replace
-/// weights that the data set has already.
+/// Weights are relative: they need not add up to 1. A sample of weight 0 never comes. They replace weights that the
+/// data set already has.
 ///
 /// ```
 /// use gpufeed::dataset::Weighted;
@@ -33,8 +33,8 @@ impl<D: Dataset> Weighted<D> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many weights as samples, if one of them
-    /// is negative, infinite or not a number, or if all are 0.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) unless there is one weight for each sample, all weights are
+    /// finite and at least 0, and one of them is above 0.
     pub fn new(data: D, weights: impl Into<Vec<f64>>) -> Result<Self> {
         let weights = weights.into();
         check_weights(&weights, data.len())?;

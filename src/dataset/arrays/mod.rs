@@ -11,11 +11,11 @@ use values::interleaved;
 
 pub use values::ArrayValues;
 
-/// Equally large images in one array, with labels: the case of torch's `TensorDataset`.
+/// Images of one size in one array, with labels: the case of torch's `TensorDataset`.
 ///
-/// Values are bytes, or floats from 0 for black to 1 for white. Images have 1 channel (gray), 3 (red, green, blue), or
-/// as bytes 4, of which the last, alpha, is dropped when they are used. An array of [`nhwc`](Self::nhwc) is moved in,
-/// not copied; reading a sample copies and allocates nothing.
+/// Values are bytes, or floats from 0 for black to 1 for white. Images have 1 channel (gray) or 3 (red, green, blue).
+/// Images of bytes may have 4; the last one, alpha, is dropped when they are used. [`nhwc`](Self::nhwc) takes over an
+/// array without a copy; reading a sample copies and allocates nothing.
 ///
 /// ```
 /// use gpufeed::{Arrays, Dataset, Label};
@@ -25,7 +25,7 @@ pub use values::ArrayValues;
 /// assert_eq!((images.len(), images.width(), images.height()), (2, 4, 3));
 /// assert_eq!(images.read(1, &mut Vec::new())?.label, Label::Class(1));
 ///
-/// // As torch has them: channels first, floats; two targets for each.
+/// // In torch's layout, channels first, with floats; two targets for each image.
 /// let tensors = Arrays::nchw([2, 3, 4, 4], vec![0.5f32; 2 * 3 * 4 * 4])?.with_targets(vec![0.0, 1.0, 1.0, 0.0])?;
 /// assert_eq!(tensors.read(1, &mut Vec::new())?.label, Label::from(vec![1.0, 0.0]));
 /// # Ok::<(), gpufeed::Error>(())
@@ -40,18 +40,18 @@ pub struct Arrays {
     format: PixelFormat,
     labels: Labels,
     classes: Vec<String>,
-    /// Where the images are from, for names.
+    /// Where the images come from; used in sample names.
     source: Option<String>,
 }
 
 impl Arrays {
-    /// `shape` is the number of images, their height, their width and their channels, the last changing fastest.
-    /// Nothing is copied.
+    /// Makes a data set of `values`, channels last. `shape` is the number of images, their height, their width and
+    /// their channels, the last changing fastest. Copies nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are not as many values as the shape says, if height
-    /// or width is 0 or above 2^32 - 1, or if channels are not 1 or 3, or 4 of bytes.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the number of values does not fit the shape, if height or
+    /// width is 0 or above 2^32 - 1, or if there are not 1 or 3 channels (bytes: 1, 3 or 4).
     pub fn nhwc(shape: [usize; 4], values: impl Into<ArrayValues>) -> Result<Self> {
         let values = values.into();
         let [len, height, width, channels] = shape;
@@ -68,15 +68,15 @@ impl Arrays {
             (3, true) => PixelFormat::F32 { channels: 3 },
             _ => {
                 let reason = format!(
-                    "{channels} channels in {shape:?} (images, height, width, channels), but an image has 1 or 3, or 4 of \
-                     bytes; if channels come before height and width, that is Arrays::nchw"
+                    "{channels} channels in {shape:?} (images, height, width, channels), but an image has 1 or 3, or \
+                     4 of bytes; if channels come before height and width, that is Arrays::nchw"
                 );
                 return Err(Error::argument("shape", reason));
             }
         };
         let side = |size: usize, name: &str| match u32::try_from(size) {
             Ok(side @ 1..) => Ok(side),
-            _ => Err(Error::argument("shape", format!("{name} {size} in {shape:?}, but it is 1 to {}", u32::MAX))),
+            _ => Err(Error::argument("shape", format!("{name} {size} in {shape:?}, but it must be 1 to {}", u32::MAX))),
         };
         let (height, width) = (side(height, "height")?, side(width, "width")?);
         Ok(Arrays {
@@ -91,20 +91,21 @@ impl Arrays {
         })
     }
 
-    /// `shape` is the number of images, their channels, their height and their width, the last changing fastest. Where
-    /// there is more than one channel, values are copied once, into the order of [`nhwc`](Self::nhwc).
+    /// Makes a data set of `values`, channels first. `shape` is the number of images, their channels, their height and
+    /// their width, the last changing fastest. With more than one channel, values are copied once, into the order of
+    /// [`nhwc`](Self::nhwc).
     ///
     /// # Errors
     ///
-    /// Those of [`nhwc`](Self::nhwc).
+    /// The errors of [`nhwc`](Self::nhwc).
     pub fn nchw(shape: [usize; 4], values: impl Into<ArrayValues>) -> Result<Self> {
         let values = values.into();
         let [len, channels, height, width] = shape;
         let plane = height.saturating_mul(width);
         if channels > 1 && plane > 0 && !matches!(channels, 3 | 4) {
             let reason = format!(
-                "{channels} channels in {shape:?} (images, channels, height, width), but an image has 1 or 3, or 4 of bytes; \
-                 if channels come last, that is Arrays::nhwc"
+                "{channels} channels in {shape:?} (images, channels, height, width), but an image has 1 or 3, or 4 \
+                 of bytes; if channels come last, that is Arrays::nhwc"
             );
             return Err(Error::argument("shape", reason));
         }
@@ -124,11 +125,11 @@ impl Arrays {
         Self::nhwc(ordered, values)
     }
 
-    /// One class for each image.
+    /// Labels each image with a class.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there are more or fewer than images.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) unless there is one class for each image.
     pub fn with_labels(mut self, classes: impl Into<Vec<u32>>) -> Result<Self> {
         let classes = classes.into();
         if classes.len() != self.len {
@@ -139,37 +140,38 @@ impl Arrays {
         Ok(self)
     }
 
-    /// Equally many numbers for each image, image by image: soft labels, several classes, regression.
+    /// Labels each image with the same number of values, image by image: soft labels, several classes, regression.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `values` are not a multiple of the number of images, or none.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) unless the number of `values` is a positive multiple of the
+    /// number of images.
     pub fn with_targets(mut self, values: impl AsRef<[f32]>) -> Result<Self> {
         let values = values.as_ref();
         let each = values.len().checked_div(self.len).unwrap_or(0);
         if each * self.len != values.len() || (each == 0 && self.len > 0) {
-            let reason = format!("{} values for {} images; give equally many for each", values.len(), self.len);
+            let reason = format!("{} values for {} images; give the same number for each", values.len(), self.len);
             return Err(Error::argument("targets", reason));
         }
         self.labels = Labels::Multi(values.chunks_exact(each.max(1)).map(Into::into).collect());
         Ok(self)
     }
 
-    /// Names the classes that labels count; none by default.
+    /// Names the classes. By default they have no names.
     #[must_use]
     pub fn with_classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.classes = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Where the images are from: image 7 is then called "source, image 7", and else "sample 7".
+    /// Names the source of the images: image 7 is then called "source, image 7" instead of "sample 7".
     #[must_use]
     pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Every image with its rows as columns; labels stay. What EMNIST needs to be upright.
+    /// Exchanges the rows and columns of every image; labels stay. EMNIST's images need this to be upright.
     ///
     /// ```
     /// use gpufeed::Arrays;
@@ -195,33 +197,34 @@ impl Arrays {
         self
     }
 
-    /// Width of every image.
+    /// Returns the width of every image.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Height of every image.
+    /// Returns the height of every image.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// How the pixels of every image are stored.
+    /// Returns the pixel format of every image.
     pub fn format(&self) -> PixelFormat {
         self.format
     }
 
-    /// All images, one after the other, each [`image_bytes`](Self::image_bytes) long.
+    /// Returns all images, one after the other, each [`image_bytes`](Self::image_bytes) long.
     pub fn pixels(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes of one image.
+    /// Returns the size of one image in bytes.
     pub fn image_bytes(&self) -> usize {
-        // It fits: `nhwc` has compared it with the length of the bytes, unless there is no image.
+        // Cannot overflow: `nhwc` has compared the product with the length of the bytes. Without images it may, hence
+        // saturating.
         (self.width as usize).saturating_mul(self.height as usize).saturating_mul(self.format.bytes_per_pixel())
     }
 
-    /// The class of every image, in order; `None` without classes.
+    /// Returns the class of every image, in order; `None` without classes.
     pub fn targets(&self) -> Option<&[u32]> {
         match &self.labels {
             Labels::Classes(classes) => Some(classes),
@@ -297,7 +300,7 @@ mod tests {
 
     #[test]
     fn channels_first_is_put_in_order() {
-        // Value 100 n + 10 c + pixel.
+        // Values are 100 n + 10 c + pixel.
         let value = |i: usize| (100 * (i / 18) + 10 * (i / 6 % 3) + i % 6) as u8;
         let expected = [100, 110, 120, 101, 111, 121, 102, 112, 122, 103, 113, 123, 104, 114, 124, 105, 115, 125];
         let bytes = Arrays::nchw([2, 3, 2, 3], (0..36).map(value).collect::<Vec<u8>>()).unwrap();
@@ -342,7 +345,7 @@ mod tests {
         assert!(refused([1, 5, 2, 2], 20).contains("Arrays::nhwc"));
         assert!(refused([1, 4, 2, 2], 16).contains("4 channels"), "floats have no alpha");
         assert!(refused([1, 0, 2, 2], 0).contains("0 channels"));
-        // Half a float.
+        // A float and a half.
         assert!(Arrays::nhwc([1, 1, 1, 1], ArrayValues::floats(vec![0; 6])).is_err());
         let empty = Arrays::nhwc([0, 2, 2, 1], vec![0u8; 0]).unwrap();
         assert!(empty.is_empty() && empty.read(0, &mut Vec::new()).is_err());

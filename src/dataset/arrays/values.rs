@@ -1,8 +1,8 @@
-//! The values of an array: bytes or floats, in the order of pixels.
+//! The values of an array: bytes or floats, in pixel order.
 
 use bytes::Bytes;
 
-/// Bytes or floats for [`Arrays`](super::Arrays); made from a `Vec<u8>`, [`Bytes`] or a `Vec<f32>`, none of which is copied.
+/// Bytes or floats for [`Arrays`](super::Arrays). Made of a `Vec<u8>`, [`Bytes`] or a `Vec<f32>` without a copy.
 ///
 /// ```
 /// use gpufeed::dataset::ArrayValues;
@@ -17,22 +17,22 @@ pub struct ArrayValues {
 }
 
 impl ArrayValues {
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.size()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Floats whose bytes are in the machine's order; what does not make a whole float is an error of the caller's.
+    /// Makes values of floats in the machine's byte order; the caller must check that `bytes` holds whole floats.
     pub(in crate::dataset) fn floats(bytes: impl Into<Bytes>) -> Self {
         ArrayValues { bytes: bytes.into(), float: true }
     }
 
-    /// Bytes a value.
+    /// Returns the size of a value in bytes.
     pub(super) fn size(&self) -> usize {
         if self.float { 4 } else { 1 }
     }
@@ -62,7 +62,7 @@ impl From<Vec<f32>> for ArrayValues {
     }
 }
 
-/// Images whose channels lie one after the other, pixel by pixel; `N` bytes a value.
+/// Interleaves images stored channel after channel, pixel by pixel; `N` bytes a value.
 pub(super) fn interleaved<const N: usize>(bytes: &[u8], channels: usize, plane: usize) -> Vec<u8> {
     let values = bytes.as_chunks::<N>().0;
     let mut pixels = vec![[0; N]; values.len()];

@@ -1,12 +1,12 @@
-//! What the files of CIFAR are called and hold.
+//! File names and contents of CIFAR's layouts.
 
 use std::path::Path;
 
 use crate::dataset::Split;
 
-/// What the files of one data set in one layout are called and hold.
+/// File names and contents of one data set in one layout.
 pub(super) struct Layout {
-    /// Its folder, where another folder is given.
+    /// Name of its folder, used if the given path is the folder above.
     pub(super) folder: &'static str,
     pub(super) train: &'static [&'static str],
     pub(super) test: &'static [&'static str],
@@ -17,7 +17,7 @@ pub(super) struct Layout {
 
 /// One of the labels of an image.
 pub(super) struct Target {
-    /// In a pickle, its key; in the binary layout, its place among the bytes before the image.
+    /// In a pickle, its key; in the binary layout, its index among the bytes before the image.
     pub(super) key: &'static str,
     pub(super) byte: usize,
     pub(super) classes: u32,
@@ -33,10 +33,10 @@ impl Layout {
         }
     }
 
-    /// Whether the folder has any of its files.
+    /// Returns true if the folder has one of its files.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
         self.train.iter().chain(self.test).any(|file| folder.join(file).is_file())
-            // CIFAR-100's are called `train` and `test`, as files of others may be.
+            // CIFAR-100 calls its files `train` and `test`, and so may other data sets.
             && (self.train != ["train"] || folder.join("meta").is_file())
     }
 }

@@ -15,10 +15,9 @@ use crate::regular_file;
 
 /// Reads CIFAR's files as [`Arrays`] of 32x32 RGB bytes.
 ///
-/// The folder is the data set's own, or the one in which that lies: `cifar-10-batches-py` or `cifar-100-python` as
-/// torchvision unpacks them, `cifar-10-batches-bin` or `cifar-100-binary`. Which data set it is and in which layout
-/// shows in the names of its files; of several, the first in this list counts. Images are in the order of torchvision's
-/// reader.
+/// The folder is the data set's own, or its parent: `cifar-10-batches-py` or `cifar-100-python` as torchvision unpacks
+/// them, `cifar-10-batches-bin` or `cifar-100-binary`. The names of the files tell the data set and its layout; if
+/// several are there, the first in this list is read. Images are in the order of torchvision's reader.
 ///
 /// | files | |
 /// |---|---|
@@ -27,8 +26,8 @@ use crate::regular_file;
 /// | `data_batch_1.bin` to `data_batch_5.bin`, `test_batch.bin`, `batches.meta.txt` | CIFAR-10, binary |
 /// | `train.bin`, `test.bin`, `fine_label_names.txt`, `coarse_label_names.txt` | CIFAR-100, binary |
 ///
-/// Class names come from the file of names; without it classes have no names. Python's files are pickles, of which only
-/// plain data and arrays are read: no code in them is run.
+/// Class names come from the file of names; without it classes have no names. Python's files are pickles; only plain
+/// data and arrays in them are read, and no code is run.
 ///
 /// ```
 /// use gpufeed::{Cifar, Dataset, Label, Split};
@@ -50,35 +49,36 @@ pub struct Cifar(());
 const SIDE: usize = 32;
 /// Bytes of an image.
 const IMAGE: usize = 3 * SIDE * SIDE;
-/// Most bytes of the files of a part together, unpacked; those of CIFAR have 155 MB.
+/// Limit of the unpacked bytes of all files of a split; CIFAR's training files have 155 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
 impl Cifar {
-    /// CIFAR-10, or CIFAR-100 with its 100 classes.
+    /// Reads CIFAR-10, or CIFAR-100 with its 100 classes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if there is no such file or it cannot be read;
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file is missing or cannot be read;
     /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it does not hold whole images and a label for each.
     pub fn open(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         read(folder.as_ref(), split, |layout| Some(&layout.fine))
     }
 
-    /// CIFAR-100 with its 20 coarse classes.
+    /// Reads CIFAR-100 with its 20 coarse classes.
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open); CIFAR-10 is not looked for.
+    /// The errors of [`open`](Self::open). CIFAR-10 is not looked for.
     pub fn coarse(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         read(folder.as_ref(), split, |layout| layout.coarse.as_ref())
     }
 
-    /// Whether a folder, or the one that the data set comes in, has its files.
+    /// Returns true if a folder or CIFAR's folder in it has CIFAR's files.
     pub(super) fn is_in(folder: &Path) -> bool {
         LAYOUTS.iter().any(|layout| layout.is_in(folder) || layout.is_in(&folder.join(layout.folder)))
     }
 
-    /// What to train on, and what to test with if its first file lies beside: of the same data set in the same layout.
+    /// Reads the training split, and the test split of the same data set and layout if its first file is in the same
+    /// folder.
     pub(super) fn parts(folder: &Path) -> Result<(Arrays, Option<Arrays>)> {
         let (folder, layout, target) = find(folder, Split::Train, |layout| Some(&layout.fine))?;
         let part = |split| whole(&folder, layout.files(split), layout.pickled, target);
@@ -92,7 +92,7 @@ fn read(folder: &Path, split: Split, target: impl Fn(&Layout) -> Option<&Target>
     whole(&folder, layout.files(split), layout.pickled, target)
 }
 
-/// The first layout whose first file of this part is there, and where.
+/// Returns the first layout whose first file of this split exists, and its folder.
 fn find(
     folder: &Path,
     split: Split,
@@ -130,18 +130,18 @@ fn whole(folder: &Path, files: &[&str], pickled: bool, target: &Target) -> Resul
         .with_source(folder.join(files[0]).display().to_string()))
 }
 
-/// The name of a part in an error about too many bytes.
+/// Names a split in an error about too many bytes.
 const WHAT: &str = "a part of CIFAR, 256 MiB at most,";
 
-/// The bytes that the next file may have, after the files whose images are in `planes`.
+/// Returns the bytes that the next file may have, given the `planes` of earlier files.
 fn left(planes: &[u8]) -> u64 {
     MOST_BYTES.saturating_sub(planes.len() as u64)
 }
 
 /// Appends the images and labels of a binary file: one or two bytes of labels before each image.
 fn records(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<()> {
-    let head = if target.classes == 10 { 1 } else { 2 };
-    let record = head + IMAGE;
+    let label_bytes = if target.classes == 10 { 1 } else { 2 };
+    let record = label_bytes + IMAGE;
     let bytes = Source::open(path)?.all(left(planes), WHAT)?;
     let (records, []) = (bytes.chunks_exact(record), bytes.chunks_exact(record).remainder()) else {
         let whole = bytes.len() / record * record;
@@ -155,11 +155,11 @@ fn records(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec<
     for (number, record) in records.enumerate() {
         let label = u32::from(record[target.byte]);
         if label >= target.classes {
-            let place = format!("byte {}", number * (head + IMAGE) + target.byte);
-            return Err(Error::data_file(path, place, beyond(target, label.into(), number)));
+            let position = format!("byte {}", number * (label_bytes + IMAGE) + target.byte);
+            return Err(Error::data_file(path, position, beyond(target, label.into(), number)));
         }
         labels.push(label);
-        planes.extend_from_slice(&record[head..]);
+        planes.extend_from_slice(&record[label_bytes..]);
     }
     Ok(())
 }
@@ -184,7 +184,8 @@ fn unpickle(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec
             ));
         }
     };
-    let values = pickle.ints(entry(target.key)?).ok_or_else(|| error(target.key, "no list of numbers".to_owned()))?;
+    let values =
+        pickle.ints(entry(target.key)?).ok_or_else(|| error(target.key, "it is not a list of numbers".to_owned()))?;
     if values.len() != count {
         return Err(error(target.key, format!("{} labels, but there are {count} images", values.len())));
     }
@@ -202,15 +203,15 @@ fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<Pickle<'a>> {
     Pickle::parse(bytes).map_err(|(byte, reason)| Error::data_file(path, format!("byte {byte}"), reason))
 }
 
-/// The names of the classes.
+/// Reads the names of the classes.
 fn names(path: PathBuf, pickled: bool, target: &Target) -> Result<Vec<String>> {
-    let (names, place) = match pickled {
+    let (names, position) = match pickled {
         true => {
             let bytes = Source::open(&path)?.all(MOST_BYTES, "a file of names")?;
             let (key, pickle) = (target.names.1, parse(&path, &bytes)?);
             let names = pickle.entry(key).and_then(|id| pickle.strings(id));
-            let place = format!("entry {key:?}");
-            (names.ok_or_else(|| Error::data_file(&path, &place, "no list of names"))?, place)
+            let position = format!("entry {key:?}");
+            (names.ok_or_else(|| Error::data_file(&path, &position, "it is not a list of names"))?, position)
         }
         false => {
             let text = regular_file::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
@@ -220,7 +221,7 @@ fn names(path: PathBuf, pickled: bool, target: &Target) -> Result<Vec<String>> {
     };
     if names.len() != target.classes as usize {
         let reason = format!("{} names, but there are {} classes", names.len(), target.classes);
-        return Err(Error::data_file(path, place, reason));
+        return Err(Error::data_file(path, position, reason));
     }
     Ok(names)
 }
@@ -233,7 +234,7 @@ mod tests {
 
     fn images(heads: &[&[u8]]) -> Vec<u8> {
         let planes = [[10; 1024], [20; 1024], [30; 1024]].concat();
-        heads.iter().flat_map(|head| [head, &planes[..]].concat()).collect()
+        heads.iter().flat_map(|labels| [labels, &planes[..]].concat()).collect()
     }
 
     fn refused(result: Result<Arrays>) -> String {
@@ -304,7 +305,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("data_batch_5.bin");
         let target = &LAYOUTS[2].fine;
-        // The files before have left room for one image, not for two.
+        // Earlier files have left room for one image, not for two.
         let before = MOST_BYTES as usize - 4000;
         for (heads, fits) in [(&[&[1][..]][..], true), (&[&[1], &[2]], false)] {
             fs::write(&path, images(heads)).unwrap();
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// A test batch of `count` images as protocol 4 writes it.
+    /// Writes a test batch of `count` images in pickle protocol 4.
     fn pickled(count: u16, labels: &[u8], width: u16, key: &str) -> Vec<u8> {
         let text = |text: &str| [&[0x8C, text.len() as u8], text.as_bytes()].concat();
         let list: Vec<u8> = labels.iter().flat_map(|&label| [b'K', label]).collect();
@@ -367,7 +368,8 @@ mod tests {
         assert!(refused(Cifar::open(root.path(), Split::Test)).contains("2 names, but there are 100 classes"));
         write("meta", b"}.");
         assert!(
-            refused(Cifar::open(root.path(), Split::Test)).ends_with("entry \"fine_label_names\": no list of names")
+            refused(Cifar::open(root.path(), Split::Test))
+                .ends_with("entry \"fine_label_names\": it is not a list of names")
         );
     }
 }

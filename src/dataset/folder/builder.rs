@@ -1,4 +1,4 @@
-//! Opening an [`ImageFolder`]: what counts as an image, and what is refused.
+//! Opens an [`ImageFolder`]: which files are images, and which folders are refused.
 
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::ImageFolder;
 use super::walk::{files_below, is_folder, python_order};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Class names that an error lists before it only counts them.
+/// Class names that an error lists; it counts the rest.
 const NAMED: usize = 8;
 
 /// Settings of an [`ImageFolder`], from [`ImageFolder::builder`].
@@ -40,8 +40,8 @@ impl ImageFolderBuilder {
         ImageFolderBuilder { extensions, allow_empty: false, unlabelled: false, max_file_bytes: MAX_FILE_BYTES }
     }
 
-    /// What an image's name ends in, in upper or lower case (ASCII), with or without the leading dot.
-    /// Replaces the default, [`ImageFolder::EXTENSIONS`].
+    /// Sets the endings of image names, in upper or lower case (ASCII), with or without the leading dot. Default:
+    /// [`ImageFolder::EXTENSIONS`].
     #[must_use]
     pub fn extensions<S: AsRef<str>>(mut self, extensions: impl IntoIterator<Item = S>) -> Self {
         let dotted = |extension: S| format!(".{}", extension.as_ref().trim_start_matches('.'));
@@ -49,23 +49,23 @@ impl ImageFolderBuilder {
         self
     }
 
-    /// Whether a class folder may be without images; it keeps its index. Default: `false`.
+    /// Accepts class folders without images; they keep their class index. Default: `false`.
     #[must_use]
     pub fn allow_empty(mut self, allow: bool) -> Self {
         self.allow_empty = allow;
         self
     }
 
-    /// Whether folders are no classes: all images at any depth below the root are samples, those directly in it too, with
-    /// [`Label::None`](crate::Label::None); folders whose names begin with a dot are passed over. Default: `false`.
+    /// Takes all images at any depth below the root, and in it, as samples without a label
+    /// ([`Label::None`](crate::Label::None)). Folders whose names begin with a dot are skipped. Default: `false`.
     #[must_use]
     pub fn unlabelled(mut self, unlabelled: bool) -> Self {
         self.unlabelled = unlabelled;
         self
     }
 
-    /// The most bytes that an image file may have: a larger one is an error of its sample
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// Sets the most bytes that an image file may have. A larger file is not read, and its sample is an error
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
     #[must_use]
     pub fn max_file_bytes(mut self, bytes: u64) -> Self {
@@ -77,8 +77,8 @@ impl ImageFolderBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`ImageFolder::open`], and [`ErrorKind::Argument`] if the extensions are none or one of
-    /// them is empty. With [`allow_empty`](Self::allow_empty), there must still be one image in all.
+    /// The errors of [`ImageFolder::open`], and [`ErrorKind::Argument`] if there is no extension or an empty one. With
+    /// [`allow_empty`](Self::allow_empty), there must still be at least one image in total.
     pub fn open(self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
         let root = root.into();
         if self.extensions.is_empty() || self.extensions.iter().any(|extension| extension == ".") {

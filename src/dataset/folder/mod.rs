@@ -16,15 +16,15 @@ pub use builder::ImageFolderBuilder;
 /// Samples, their order and their classes are those of torchvision's `ImageFolder`, whose indices can
 /// therefore be used here:
 ///
-/// - Every folder directly in the root is a class, hidden ones too. Classes are sorted by their names'
-///   code points, and [`Label::Class`] is the place in that order.
+/// - Every folder directly in the root is a class, hidden ones too. Classes are sorted by their names' code points, and
+///   [`Label::Class`] is the index in that order.
 /// - Files count if their name ends in one of [`EXTENSIONS`](Self::EXTENSIONS), in upper or lower case.
 ///   They are found at any depth below the class folder, through symbolic links as well; folders are
 ///   sorted by their whole path, and files by their name within each. Files directly in the root do not
 ///   count.
 ///
-/// Three things differ: a folder that cannot be listed is an error instead of being passed over, a link
-/// back to a folder that it lies in is not followed, and the order is the one of Linux on every platform.
+/// Three things differ: a folder that cannot be listed is an error instead of being skipped, a link back to a folder
+/// that contains it is not followed, and the order is Linux's on every platform.
 ///
 /// ```
 /// use gpufeed::{Dataset, ImageFolder, Label};
@@ -56,8 +56,7 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// What an image's name ends in, unless [`ImageFolderBuilder::extensions`] says otherwise:
-    /// torchvision's list.
+    /// Default endings of image names, torchvision's list; [`ImageFolderBuilder::extensions`] sets others.
     pub const EXTENSIONS: [&'static str; 9] =
         [".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"];
 
@@ -65,14 +64,14 @@ impl ImageFolder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if `root` or a folder below it cannot be listed, as when
-    /// it does not exist or is a file. [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if
-    /// there is no class folder, or one without an image.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if `root` or a folder below it cannot be listed, for example because
+    /// `root` does not exist or is a file. [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there is no
+    /// class folder, or one without an image.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         Self::builder().open(root)
     }
 
-    /// Lists all images below `root`, in it and in its folders that are not hidden, as samples without a label.
+    /// Lists all images in `root` and in its folders that are not hidden, at any depth, as samples without a label.
     ///
     /// ```
     /// use gpufeed::{Dataset, ImageFolder, Label};
@@ -86,27 +85,27 @@ impl ImageFolder {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open), except that no class folder is needed.
+    /// The errors of [`open`](Self::open), except that no class folder is needed.
     pub fn flat(root: impl Into<PathBuf>) -> Result<Self> {
         Self::builder().unlabelled(true).open(root)
     }
 
-    /// Settings other than those of [`open`](Self::open).
+    /// Returns a builder with more settings than [`open`](Self::open).
     pub fn builder() -> ImageFolderBuilder {
         ImageFolderBuilder::new()
     }
 
-    /// The folder that was opened, as it was given.
+    /// Returns the folder that was opened, as given.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path of sample `index`, beginning with [`root`](Self::root); `None` if out of range.
+    /// Returns the path of sample `index`, beginning with [`root`](Self::root); `None` if out of range.
     pub fn path(&self, index: usize) -> Option<&Path> {
         self.paths.get(index).map(|path| &**path)
     }
 
-    /// The class of every sample, in order; empty if [unlabelled](ImageFolderBuilder::unlabelled).
+    /// Returns the class of every sample, in order; empty if [unlabelled](ImageFolderBuilder::unlabelled).
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }
@@ -157,7 +156,7 @@ mod tests {
         root
     }
 
-    /// Paths below the root, read back from the files, which contain them.
+    /// Returns the paths below the root. Each file contains its path, and this reads it.
     fn listed(data: &ImageFolder) -> Vec<String> {
         let mut buffer = b"left over from another file".to_vec();
         let mut read = |index| match data.read(index, &mut buffer).unwrap().data {

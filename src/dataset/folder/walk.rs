@@ -8,25 +8,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::shown::Shown;
+use crate::quote::Shown;
 
-/// The links to one folder that are followed. A data set may link to a folder from many places; folders that link to each
-/// other have more paths than anyone can walk, although each path ends: n folders have more than n! of them.
+/// Limit of the followed links to one folder. A data set may link to a folder from many places. Folders that link to
+/// each other have too many paths to walk, although each path ends: n folders have more than n! paths.
 const LINKS_TO_A_FOLDER: u32 = 1_000;
 
 /// A folder of the walk, with the images directly in it.
 struct Folder {
     path: PathBuf,
-    /// Its path below the start, each part after a '/': what Python compares, on any platform.
+    /// Path below the start, with a '/' before each part: Python's sort key, on every platform.
     key: OsString,
     files: Vec<OsString>,
 }
 
-/// Adds to `paths` the files at any depth below `start` whose name ends in one of `extensions`; those in hidden folders
-/// only if `hidden`.
+/// Appends to `paths` the files at any depth below `start` whose name ends in one of `extensions`. Hidden folders are
+/// walked only if `hidden`.
 ///
-/// Python sorts the folders by their whole path, in which '/' is a character like others, so that
-/// "a-b" comes between "a" and "a/c": walking depth first would not do.
+/// Python sorts the folders by their whole path, in which '/' is a character like others: "a-b" comes between "a" and
+/// "a/c". A depth-first walk would not find this order.
 pub(super) fn files_below(start: &Path, extensions: &[String], hidden: bool, paths: &mut Vec<Box<Path>>) -> Result<()> {
     let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
     let mut walk = Walk { extensions, inside: vec![real], links: HashMap::new(), found: Vec::new() };
@@ -41,8 +41,8 @@ pub(super) fn files_below(start: &Path, extensions: &[String], hidden: bool, pat
     Ok(())
 }
 
-/// Whether `entry` is a folder, or a link to one. A dangling link is not: like Python, it is listed as
-/// a file, and shows when it is read.
+/// Returns true if `entry` is a folder or a link to one. Like Python, this takes a dangling link for a file, which
+/// fails when it is read.
 pub(super) fn is_folder(entry: &DirEntry) -> bool {
     match entry.file_type() {
         Ok(kind) if kind.is_symlink() => fs::metadata(entry.path()).is_ok_and(|m| m.is_dir()),
@@ -55,13 +55,13 @@ struct Walk<'a> {
     extensions: &'a [String],
     /// The real paths of the folders that the walk is in.
     inside: Vec<PathBuf>,
-    /// How many links to a folder, by its real path, were followed.
+    /// Number of followed links to each folder, by its real path.
     links: HashMap<PathBuf, u32>,
     found: Vec<Folder>,
 }
 
 impl Walk<'_> {
-    /// The folder at `path`, whose real path is the last of `inside`.
+    /// Walks the folder at `path`, whose real path is the last of `inside`.
     fn folder(&mut self, path: PathBuf, key: OsString) -> Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&path).map_err(|source| Error::io(&path, source))? {
@@ -81,7 +81,8 @@ impl Walk<'_> {
                 self.inside[self.inside.len() - 1].join(&name)
             };
             if self.inside.contains(&real) {
-                tracing::warn!(link = %Shown(below.display()), "not followed: it leads back to a folder it lies in");
+                tracing::warn!(link = %Shown(below.display()), "link not followed: it leads back to a folder that \
+                    contains it");
                 continue;
             }
             if link {
@@ -123,10 +124,10 @@ fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
     })
 }
 
-/// The order of Python strings: by code point.
+/// Orders names like Python strings: by code point.
 ///
-/// For UTF-8 that is the order of the bytes. Python reads a byte that is not UTF-8 as the code point
-/// 0xDC00 + byte, which sorts before characters such as U+FB01 or an emoji, whose bytes are smaller.
+/// For UTF-8 this is the order of the bytes. Python reads a byte that is not UTF-8 as the code point 0xDC00 + byte,
+/// which sorts before characters such as U+FB01 or an emoji, whose bytes are smaller.
 pub(super) fn python_order(a: &OsStr, b: &OsStr) -> Ordering {
     match (a.to_str(), b.to_str()) {
         (Some(a), Some(b)) => a.cmp(b),
@@ -171,7 +172,7 @@ mod tests {
 
         #[test]
         fn bytes_that_are_no_utf8_sort_as_in_python() {
-            // sorted() of these after os.fsdecode(), in CPython 3.11.
+            // Python 3.11's order: sorted() after os.fsdecode().
             let sorted: [&[u8]; 6] = [b"a", "é".as_bytes(), "퟿".as_bytes(), b"\x80", b"\xffa", "😀".as_bytes()];
             for (i, a) in sorted.iter().enumerate() {
                 for (j, b) in sorted.iter().enumerate() {
@@ -215,7 +216,7 @@ mod tests {
             for (from, to) in (0..8).flat_map(|from| (0..8).map(move |to| (from, to))) {
                 symlink(folder(to), folder(from).join(format!("link{to}"))).unwrap();
             }
-            // 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
+            // These 7 folders have 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
             let error = files_below(&folder(0), &[".jpg".to_owned()], true, &mut Vec::new()).unwrap_err().to_string();
             assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }

@@ -15,9 +15,8 @@ pub use names::Emnist;
 
 /// Reads IDX files, the format of MNIST, Fashion-MNIST, KMNIST and EMNIST, as [`Arrays`] of gray bytes.
 ///
-/// Files have torchvision's names, lie in the folder given or in its folder `raw`, and are raw or gzip (`.gz`), which
-/// shows in their first bytes. A file that is not whole, or longer than its header says, is an error: nothing is
-/// half-read.
+/// Files have torchvision's names, are in the given folder or in its folder `raw`, and are raw or gzip (`.gz`),
+/// detected by their first bytes. A file that is not whole, or longer than its header says, is an error.
 ///
 /// ```
 /// use gpufeed::{Dataset, Idx, Label, Split};
@@ -38,43 +37,43 @@ pub use names::Emnist;
 pub struct Idx(());
 
 impl Idx {
-    /// MNIST: `train-images-idx3-ubyte` and `train-labels-idx1-ubyte`, or `t10k-…`, in `folder`.
+    /// Reads MNIST: `train-images-idx3-ubyte` and `train-labels-idx1-ubyte`, or `t10k-…`, in `folder`.
     ///
     /// # Errors
     ///
-    /// Those of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a label
-    /// above 9.
+    /// The errors of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a
+    /// label above 9.
     pub fn mnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         named(folder.as_ref(), split, &MNIST)
     }
 
-    /// Fashion-MNIST, whose files are called as MNIST's.
+    /// Reads Fashion-MNIST, which has MNIST's file names.
     ///
     /// # Errors
     ///
-    /// Those of [`mnist`](Self::mnist).
+    /// The errors of [`mnist`](Self::mnist).
     pub fn fashion_mnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         named(folder.as_ref(), split, &FASHION)
     }
 
-    /// KMNIST, whose files are called as MNIST's.
+    /// Reads KMNIST, which has MNIST's file names.
     ///
     /// # Errors
     ///
-    /// Those of [`mnist`](Self::mnist).
+    /// The errors of [`mnist`](Self::mnist).
     pub fn kmnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         named(folder.as_ref(), split, &KMNIST)
     }
 
-    /// EMNIST: `emnist-letters-train-images-idx3-ubyte` and so on in `folder`.
+    /// Reads EMNIST: `emnist-letters-train-images-idx3-ubyte` and so on in `folder`.
     ///
-    /// Its images are stored with rows and columns exchanged. They are left so, as torchvision leaves them;
-    /// [`Arrays::transposed`] sets them upright.
+    /// Its files store images with rows and columns exchanged. Like torchvision, this leaves them so;
+    /// [`Arrays::transposed`] makes them upright.
     ///
     /// # Errors
     ///
-    /// Those of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a label
-    /// beyond the classes.
+    /// The errors of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a
+    /// label that is not a class.
     pub fn emnist(folder: impl AsRef<Path>, part: Emnist, split: Split) -> Result<Arrays> {
         let split = match split {
             Split::Train => "train",
@@ -83,22 +82,23 @@ impl Idx {
         open(folder.as_ref(), &format!("emnist-{}-{split}", part.name()), part.classes())
     }
 
-    /// Files called as MNIST's whose classes have no names.
+    /// Reads files with MNIST's names; classes have no names.
     ///
     /// # Errors
     ///
-    /// Those of [`from_files`](Self::from_files).
+    /// The errors of [`from_files`](Self::from_files).
     pub fn open(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
         named(folder.as_ref(), split, &[])
     }
 
-    /// Any pair of files: an array of bytes with three dimensions (images, height, width), and one with one (labels).
+    /// Reads any pair of files: an array of bytes with three dimensions (images, height, width), and one with one
+    /// (labels).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read;
-    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is no such array, not whole, longer than its header
-    /// says, or if there are not as many labels as images.
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is not such an array, not whole or longer than its
+    /// header says, or if the numbers of labels and images differ.
     pub fn from_files(images: impl AsRef<Path>, labels: impl AsRef<Path>) -> Result<Arrays> {
         read(images.as_ref(), labels.as_ref(), Vec::new())
     }
@@ -122,7 +122,7 @@ fn open(folder: &Path, stem: &str, classes: Vec<String>) -> Result<Arrays> {
     read(&images, &labels, classes)
 }
 
-/// The file in `folder` or its folder `raw`; some unpackers make the last '-' of the name a '.'.
+/// Finds the file in `folder` or its folder `raw`; some unpackers replace the last '-' of the name with a '.'.
 fn find(folder: &Path, stem: &str, kind: &str) -> Result<PathBuf> {
     let name = format!("{stem}-{kind}");
     for folder in [folder, &folder.join("raw")] {
@@ -144,7 +144,7 @@ fn read(images: &Path, labels: &Path, classes: Vec<String>) -> Result<Arrays> {
     if height == 0 || width == 0 {
         return Err(pixels.error_at(8, format!("images of {width}x{height} pixels")));
     }
-    // Three numbers of 32 bits can exceed 64.
+    // The product of three 32-bit numbers can exceed 64 bits.
     let size = u64::from(count).checked_mul(u64::from(height) * u64::from(width));
     let what = format!("the header's {count} images of {width}x{height} pixels");
     let size = size.ok_or_else(|| pixels.error_at(4, format!("{what} are more than any file")))?;
@@ -178,7 +178,7 @@ fn header<const N: usize>(path: &Path, what: &str) -> Result<(Source<'static>, [
         let reason = match magic {
             [0, 0, 8, dimensions] => format!("IDX of {dimensions} dimensions, but {what} have {N}"),
             [0, 0, kind @ (9 | 11..=14), _] => format!("IDX of type {kind:#04x}, but {what} are bytes, type 0x08"),
-            _ => format!("no IDX file of {what}: it begins with {magic:02x?} instead of {expected:02x?}"),
+            _ => format!("not an IDX file of {what}: it begins with {magic:02x?} instead of {expected:02x?}"),
         };
         return Err(source.error_at(0, reason));
     }
@@ -293,7 +293,8 @@ mod tests {
         let files = Files::new();
         let refused = |images: &[u8]| files.refused(images, &labels(3));
         assert!(
-            refused(b"\x89PNG\r\n\x1a\n").contains("byte 0: no IDX file of images: it begins with [89, 50, 4e, 47]")
+            refused(b"\x89PNG\r\n\x1a\n")
+                .contains("byte 0: not an IDX file of images: it begins with [89, 50, 4e, 47]")
         );
         assert!(refused(&labels(3)).contains("IDX of 1 dimensions, but images have 3"));
         assert!(refused(&bytes([13, 3], &[1, 1, 1], &[0; 4])).contains("IDX of type 0x0d, but images are bytes"));
@@ -312,7 +313,7 @@ mod tests {
         );
         let most = bytes([8, 3], &[u32::MAX; 3], &[]);
         assert!(files.refused(&most, &bytes([8, 1], &[u32::MAX], &[])).contains("are more than any file"));
-        // 40 MB of zeros in 40 KB, of which the header asks for one: read no further than that.
+        // 40 MB of zeros packed in 40 KB, of which the header asks for one byte: no more is unpacked.
         let bomb = gzip(&bytes([8, 3], &[1, 1, 1], &vec![0; 40 << 20]));
         assert!(bomb.len() < 64 << 10);
         assert!(files.refused(&bomb, &labels(1)).contains("byte 17 (unpacked): more bytes"));

@@ -1,8 +1,8 @@
-//! Names of classes, as torchvision gives them.
+//! torchvision's names of classes.
 
 use std::path::Path;
 
-/// The parts of EMNIST, each a data set with classes of its own.
+/// The parts of EMNIST. Each is a data set with its own classes.
 ///
 /// ```
 /// use gpufeed::dataset::Emnist;
@@ -12,15 +12,15 @@ use std::path::Path;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Emnist {
-    /// Digits, upper and lower case: 62 classes, unevenly many images of each.
+    /// Digits, upper and lower case: 62 classes of different sizes.
     ByClass,
     /// Digits and letters, 15 letters in one class for both cases: 47 classes.
     ByMerge,
-    /// The classes of `ByMerge`, equally many images of each.
+    /// The classes of `ByMerge`, with the same number of images in each.
     Balanced,
     /// Letters, both cases in one class: classes 1 to 26. There is no class 0; it is called "N/A".
     Letters,
-    /// Digits, equally many images of each.
+    /// Digits, the same number of images in each class.
     Digits,
     /// Digits, as many images as MNIST has.
     Mnist,
@@ -29,14 +29,14 @@ pub enum Emnist {
 const DIGITS: &str = "0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
-/// Lower-case letters that look unlike upper-case ones.
+/// Lower-case letters that differ in shape from upper-case ones.
 const UNMERGED: &str = "abdefghnqrt";
 
 impl Emnist {
     pub(super) const ALL: [Emnist; 6] =
         [Emnist::ByClass, Emnist::ByMerge, Emnist::Balanced, Emnist::Letters, Emnist::Digits, Emnist::Mnist];
 
-    /// As in the names of the files.
+    /// Returns the part's name in the names of the files.
     pub fn name(self) -> &'static str {
         match self {
             Emnist::ByClass => "byclass",
@@ -48,7 +48,7 @@ impl Emnist {
         }
     }
 
-    /// The names of its classes, torchvision's.
+    /// Returns torchvision's names of its classes.
     pub fn classes(self) -> Vec<String> {
         let each = |characters: &[&str]| characters.concat().chars().map(String::from).collect::<Vec<_>>();
         match self {
@@ -76,9 +76,9 @@ pub(super) const FASHION: [&str; 10] =
     ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"];
 pub(super) const KMNIST: [&str; 10] = ["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"];
 
-/// Of files called as MNIST's, which those of other data sets are, too: what torchvision's name for the folder says,
-/// `FashionMNIST` or `FashionMNIST/raw`, in small letters or not, with or without `-` and `_`. No names for another
-/// folder.
+/// Returns the class names for a folder of files with MNIST's names, which several data sets share. torchvision's name
+/// of the folder tells the data set: `FashionMNIST` or `FashionMNIST/raw`, in any case, with or without `-` and `_`.
+/// Other folders have no class names.
 pub(super) fn of_folder(folder: &Path) -> &'static [&'static str] {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let own = if whole.ends_with("raw") { whole.parent() } else { Some(&*whole) };

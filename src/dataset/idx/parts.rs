@@ -1,4 +1,4 @@
-//! Which data set's files a folder holds, by their names.
+//! Detection of IDX files in a folder, by their names.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crate::dataset::Arrays;
 use crate::error::{Error, Result};
 
 impl Idx {
-    /// Whether a folder, or its folder `raw`, has files called as MNIST's or EMNIST's.
+    /// Returns true if a folder, or its folder `raw`, has files with MNIST's or EMNIST's names.
     pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
         ["train", "t10k"].iter().any(|stem| has(folder, stem))
             || Emnist::ALL.into_iter().any(|part| has_part(folder, part))
     }
 
-    /// What to train on, and what to test with if any of its files is there.
+    /// Reads the training split, and the test split if any of its files exists.
     pub(in crate::dataset) fn parts(folder: &Path) -> Result<(Arrays, Option<Arrays>)> {
         let mnist = ["train", "t10k"].iter().any(|stem| has(folder, stem));
         let there: Vec<_> = Emnist::ALL.into_iter().filter(|part| has_part(folder, *part)).collect();
@@ -25,7 +25,8 @@ impl Idx {
             [_, _, ..] if !mnist => {
                 let names: Vec<_> = there.iter().map(|part| part.name()).collect();
                 let reason = format!(
-                    "{} holds the parts {} of EMNIST, each a data set of its own: leave one in the folder, or take Idx::emnist",
+                    "{} holds the parts {} of EMNIST, each a data set of its own: leave one in the folder, or use \
+                    Idx::emnist",
                     folder.display(),
                     names.join(", ")
                 );
@@ -38,7 +39,7 @@ impl Idx {
     }
 }
 
-/// Whether images or labels of this name are there.
+/// Returns true if images or labels of this name exist.
 fn has(folder: &Path, stem: &str) -> bool {
     let files = [("images", "idx3-ubyte"), ("labels", "idx1-ubyte")];
     files.iter().any(|(what, kind)| find(folder, &format!("{stem}-{what}"), kind).is_ok())

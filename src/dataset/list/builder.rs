@@ -1,4 +1,4 @@
-//! Opening an [`ImageList`]: its format and settings.
+//! Opens an [`ImageList`]: format and settings.
 
 use std::path::{Path, PathBuf};
 
@@ -37,31 +37,31 @@ impl ImageListBuilder {
         }
     }
 
-    /// The folder that paths are relative to. Default: the list's own.
+    /// Sets the folder that paths are relative to. Default: the list's own folder.
     #[must_use]
     pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root = Some(root.into());
         self
     }
 
-    /// Whether the first line of a CSV file names the columns. Default: if one of its fields is `path`, `file`,
-    /// `filename`, `file_name` or `image`.
+    /// States that the first line of a CSV file names the columns, or does not. Default: it does if one of its fields
+    /// is `path`, `file`, `filename`, `file_name` or `image`.
     #[must_use]
     pub fn header(mut self, header: bool) -> Self {
         self.settings.header = Some(header);
         self
     }
 
-    /// Whether labels of one column are names even if they look like numbers; classes are then sorted as texts.
-    /// Default: `false`.
+    /// Reads labels of one column as names even if they look like numbers; classes are then sorted as texts. Default:
+    /// `false`.
     #[must_use]
     pub fn class_names(mut self, names: bool) -> Self {
         self.settings.names = names;
         self
     }
 
-    /// The most bytes that an image file may have: a larger one is an error of its sample
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// Sets the most bytes that an image file may have. A larger file is not read, and its sample is an error
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
     #[must_use]
     pub fn max_file_bytes(mut self, bytes: u64) -> Self {
@@ -73,7 +73,7 @@ impl ImageListBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`ImageList::open`].
+    /// The errors of [`ImageList::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<ImageList> {
         let path = path.as_ref();
         let bytes = regular_file::read(path).map_err(|source| Error::io(path, source))?;
@@ -92,7 +92,7 @@ impl ImageListBuilder {
         };
         let rows = rows.map_err(failed)?;
         if rows.is_empty() {
-            let hint = "no line with a path".to_owned();
+            let hint = "no line names a path".to_owned();
             return Err(ErrorKind::EmptyDataset { what: path.display().to_string(), hint }.into());
         }
         let (labels, classes) = labels(&rows).map_err(failed)?;

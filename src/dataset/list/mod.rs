@@ -14,10 +14,10 @@ pub use builder::ImageListBuilder;
 
 /// Images and labels from a CSV or JSON-lines file.
 ///
-/// A file that ends in `.jsonl`, `.ndjson` or `.json` has an object a line: `{"path": "a.jpg", "label": 3}`, the label
-/// also as `class` or `cls`. Any other is CSV, or with tabs if it ends in `.tsv`: the path comes first, or in the
-/// column called `path`, `file`, `filename`, `file_name` or `image`, and every other column is part of the label. The
-/// first line is one of names, not of a sample, if it has one of those.
+/// A file that ends in `.jsonl`, `.ndjson` or `.json` has one object per line: `{"path": "a.jpg", "label": 3}`; the
+/// label may also be called `class` or `cls`. Any other file is CSV, with tabs if it ends in `.tsv`. The path is in the
+/// column called `path`, `file`, `filename`, `file_name` or `image`, or else in the first one; every other column is
+/// part of the label. If the first line has one of these names, it names the columns and is not a sample.
 ///
 /// | label | becomes |
 /// |---|---|
@@ -26,8 +26,8 @@ pub use builder::ImageListBuilder;
 /// | one other number, several numbers (columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
 /// | nothing | [`Label::None`](crate::Label::None) |
 ///
-/// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened only when
-/// they are read.
+/// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened when they
+/// are read.
 ///
 /// ```
 /// use gpufeed::{Dataset, ImageList, Label};
@@ -54,25 +54,24 @@ impl ImageList {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the list cannot be read,
-    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) with the line if it is not understood or its label is of
-    /// another kind than the first one's, and [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if it lists
-    /// nothing.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the list cannot be read;
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile), with the line, if a line cannot be parsed or its label is
+    /// not of the first label's kind; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if it has no samples.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
     }
 
-    /// Settings other than those of [`open`](Self::open).
+    /// Returns a builder with more settings than [`open`](Self::open).
     pub fn builder() -> ImageListBuilder {
         ImageListBuilder::new()
     }
 
-    /// What paths are relative to.
+    /// Returns the folder that paths are relative to.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path of sample `index`; `None` if out of range.
+    /// Returns the path of sample `index`; `None` if out of range.
     pub fn path(&self, index: usize) -> Option<&Path> {
         self.paths.get(index).map(|path| &**path)
     }

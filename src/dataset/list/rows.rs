@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::super::labels::Labels;
 
-/// What a column or key of paths is called.
+/// Names of a column or key of paths.
 const PATHS: [&str; 5] = ["path", "file", "filename", "file_name", "image"];
 
-/// A line and what is wrong with it.
+/// A line and its error.
 pub(super) type Failure = (u64, String);
 
 #[derive(Debug)]
 pub(super) struct Row {
-    /// From 1.
+    /// Counts from 1.
     pub(super) line: u64,
     pub(super) path: String,
     label: Parsed,
@@ -38,7 +38,7 @@ impl Parsed {
         }
     }
 
-    /// One number or text.
+    /// Parses one number or text.
     fn one(text: &str, names: bool) -> Result<Self, String> {
         if names {
             return Ok(Parsed::Text(text.to_owned()));
@@ -53,7 +53,7 @@ impl Parsed {
 
     fn number(text: &str) -> Result<f32, String> {
         let number = text.parse().ok().filter(|number: &f32| number.is_finite());
-        number.ok_or_else(|| format!("{text:?} is no number, and labels of several columns are numbers"))
+        number.ok_or_else(|| format!("{text:?} is not a number, and labels of several columns are numbers"))
     }
 }
 
@@ -61,11 +61,11 @@ impl Parsed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) header: Option<bool>,
-    /// Labels are names, numbers too.
+    /// Labels are names, even if they look like numbers.
     pub(super) names: bool,
 }
 
-/// Rows of CSV.
+/// Parses rows of CSV.
 pub(super) fn csv(bytes: &[u8], delimiter: u8, settings: Settings) -> Result<Vec<Row>, Failure> {
     let mut reader =
         ReaderBuilder::new().delimiter(delimiter).has_headers(false).trim(csv::Trim::All).from_reader(bytes);
@@ -105,7 +105,7 @@ pub(super) fn csv(bytes: &[u8], delimiter: u8, settings: Settings) -> Result<Vec
     }
 }
 
-/// Empty lines from `start` on, which the reader passes over: a record's position is before them.
+/// Counts the empty lines from `start` on. The reader skips them, but reports a record's position before them.
 fn empty_lines(bytes: &[u8], start: u64) -> u64 {
     let rest = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
     rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).filter(|&&byte| byte == b'\n').count() as u64
@@ -118,7 +118,7 @@ struct Object {
     path: String,
     #[serde(default)]
     label: Option<Json>,
-    /// What labels are called where there is no `label`; else these may hold anything.
+    /// Other names of the label, for lines without a `label`. In lines with one they may hold anything.
     #[serde(default)]
     class: Option<Value>,
     #[serde(default)]
@@ -134,18 +134,18 @@ enum Json {
     Numbers(Vec<f32>),
 }
 
-/// Rows of JSON-lines.
+/// Parses rows of JSON lines.
 pub(super) fn json(text: &str, settings: Settings) -> Result<Vec<Row>, Failure> {
     let lines = text.strip_prefix('\u{FEFF}').unwrap_or(text).lines().zip(1u64..);
     let rows = lines.filter(|(text, _)| !text.trim().is_empty()).map(|(text, line)| {
         let object: Object = serde_json::from_str(text)
-            .map_err(|error| (line, format!("{error}; a line is like {{\"path\": \"a.jpg\", \"label\": 3}}")))?;
+            .map_err(|error| (line, format!("{error}; write lines like {{\"path\": \"a.jpg\", \"label\": 3}}")))?;
         if object.path.is_empty() {
             return Err((line, "no path".to_owned()));
         }
         let label = match (object.label, object.class.or(object.cls)) {
             (None, Some(other)) => {
-                Option::deserialize(other).map_err(|_| (line, "the class is no label".to_owned()))?
+                Option::deserialize(other).map_err(|_| (line, "the class is not a label".to_owned()))?
             }
             (label, _) => label,
         };
@@ -159,17 +159,17 @@ pub(super) fn json(text: &str, settings: Settings) -> Result<Vec<Row>, Failure> 
             Some(Json::Numbers(numbers)) => Parsed::Numbers(numbers),
         };
         if matches!(&label, Parsed::Numbers(numbers) if !numbers.iter().all(|number| number.is_finite())) {
-            return Err((line, "a number beyond those of f32".to_owned()));
+            return Err((line, "a number outside the range of f32".to_owned()));
         }
         Ok(Row { line, path: object.path, label })
     });
     rows.collect()
 }
 
-/// The labels of all rows, which are of one kind, and the classes that have names.
+/// Returns the labels of all rows, which must be of one kind, and the names of the classes.
 pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
     let Some(first) = rows.first() else { return Ok((Labels::None, Vec::new())) };
-    // Whole numbers among others are numbers like them; a column of 0, 0.5, 1 is no list of classes.
+    // A column of 0, 0.5, 1 holds numbers, not classes: whole numbers among others are numbers too.
     let numbers = |label: &Parsed| match label {
         Parsed::Class(class) => Some(vec![*class as f32]),
         Parsed::Numbers(numbers) => Some(numbers.clone()),
@@ -177,7 +177,8 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
     };
     let unlike = |row: &Row| {
         let reason = format!(
-            "{}, but line {} has {}; labels are of one kind (ImageList::builder().class_names(true) takes numbers as names)",
+            "{}, but line {} has {}; labels are of one kind (ImageList::builder().class_names(true) takes numbers as \
+            names)",
             row.label.kind(),
             first.line,
             first.label.kind()
@@ -294,8 +295,8 @@ mod tests {
             ("a,1\nb,\n", 2, "the label is empty"),
             ("a,1\n,2\n", 2, "no path"),
             ("a,1\nb,2,3\n", 2, "found record with 3 fields"),
-            ("a,1,2\nb,2,x\n", 2, "\"x\" is no number"),
-            ("a,1,2\nb,2,inf\n", 2, "\"inf\" is no number"),
+            ("a,1,2\nb,2,x\n", 2, "\"x\" is not a number"),
+            ("a,1,2\nb,2,inf\n", 2, "\"inf\" is not a number"),
             ("{\"path\": \"a\"}\n{\"path\": \"b\", \"label\": 1}", 2, "a class number, but line 1 has no label"),
             (
                 "{\"path\": \"a\", \"label\": [1]}\n{\"path\": \"b\", \"label\": [1, 2]}",
@@ -304,9 +305,9 @@ mod tests {
             ),
             ("{\"path\": \"a\"}\n{\"label\": 1}", 2, "missing field `path`"),
             ("{\"path\": \"a\"}\n{\"path\": \"\"}", 2, "no path"),
-            ("{\"path\": \"a\"}\n\n[1]", 3, "a line is like"),
-            ("{\"path\": \"a\", \"label\": 1e300}", 1, "beyond those of f32"),
-            ("{\"path\": \"a\", \"class\": {}}", 1, "the class is no label"),
+            ("{\"path\": \"a\"}\n\n[1]", 3, "write lines like"),
+            ("{\"path\": \"a\", \"label\": 1e300}", 1, "outside the range of f32"),
+            ("{\"path\": \"a\", \"class\": {}}", 1, "the class is not a label"),
         ] {
             let (at, message) = read(text).unwrap_err();
             assert!(at == line && message.contains(reason), "{text}: line {at}: {message}");

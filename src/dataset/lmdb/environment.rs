@@ -1,4 +1,4 @@
-//! Opens and grows the LMDB files that are written. The one place that has to be `unsafe`, as LMDB maps its file.
+//! Opens and grows the LMDB files that are written. LMDB maps its file, so this has to be `unsafe`.
 
 use std::fs;
 use std::path::Path;
@@ -8,19 +8,19 @@ use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
 use super::reader::broken;
 use crate::error::Error;
 
-/// Bytes of the map that a new file begins with; it doubles when it is full.
+/// Bytes of a new file's map; the map doubles when it is full.
 const FIRST_MAP: usize = 1 << 30;
-/// A multiple of every system's page size.
+/// A multiple of the page size of every system.
 #[cfg(test)]
 const ROUND: usize = 1 << 16;
 
-/// What an error of LMDB is here.
+/// Converts an error of LMDB.
 pub(super) fn failed(path: &Path, error: heed::Error) -> Error {
     let reason = match error {
         heed::Error::Io(source) => return Error::io(path, source),
         heed::Error::Mdb(heed::MdbError::Invalid) => "not an LMDB file, or one that is cut short or damaged".to_owned(),
         heed::Error::Mdb(heed::MdbError::VersionMismatch) => "of another version of LMDB's format".to_owned(),
-        heed::Error::EnvAlreadyOpened => "open in this process already, to be written".to_owned(),
+        heed::Error::EnvAlreadyOpened => "already open for writing in this process".to_owned(),
         other => format!("LMDB: {other}"),
     };
     broken(path, reason)
@@ -39,10 +39,10 @@ pub(super) fn map_to_read(file: &Path) -> heed::Result<Env<WithoutTls>> {
     }
 }
 
-/// Opens a file to write, with a lock file beside it; makes it if it is not there.
+/// Opens a file for writing, with a lock file next to it; creates it if it does not exist.
 #[allow(unsafe_code)]
 pub(super) fn map_to_write(file: &Path) -> heed::Result<Env<WithoutTls>> {
-    // LMDB would make a file that its owner alone can read.
+    // LMDB would create a file that only its owner can read.
     fs::OpenOptions::new().append(true).create(true).open(file)?;
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     let length = fs::metadata(file).map_or(0, |file| file.len() as usize);

@@ -1,4 +1,4 @@
-//! Which key is a sample, and what its value holds.
+//! Layouts: which keys are samples, and the content of their values.
 
 use crate::dataset::Label;
 use crate::decode::ImageFormat;
@@ -11,23 +11,25 @@ use crate::decode::ImageFormat;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LmdbLayout {
-    /// What the file shows: [`Numbered`](Self::Numbered) if it has the key `num-samples`, else what fits the first value.
+    /// Detected: [`Numbered`](Self::Numbered) if there is a key `num-samples`, else the layout that fits the first
+    /// value.
     #[default]
     Auto,
-    /// `num-samples`: how many, in decimal digits; `image-000000001` and so on: the image files; `label-000000001`: a
-    /// class in decimal digits, or a list of numbers (JSON, or with spaces or commas between).
+    /// `num-samples`: the number of samples in decimal digits; `image-000000001` and so on: the image files;
+    /// `label-000000001` and so on: a class in decimal digits, or a list of numbers (JSON, or separated by spaces or
+    /// commas).
     Numbered,
-    /// Any key: the class as 4 bytes, little-endian, and behind it the image file. Samples are in the keys' order.
+    /// Any key: the class as 4 bytes, little-endian, followed by the image file. Samples are in the keys' order.
     ClassAndImage,
     /// Any key: the image file. No labels. Samples are in the keys' order.
     Image,
 }
 
-/// Of the layout [`LmdbLayout::Numbered`].
+/// Key of the number of samples in the layout [`LmdbLayout::Numbered`].
 pub(super) const COUNT: &[u8] = b"num-samples";
-/// Names of the classes, a JSON list.
+/// Key of the names of the classes, a JSON list.
 pub(super) const CLASSES: &[u8] = b"classes";
-/// How many samples a file that is not finished has.
+/// Key of the number of samples in an unfinished file.
 #[cfg(feature = "lmdb")]
 pub(super) const WRITTEN: &[u8] = b"gpufeed-written";
 
@@ -40,34 +42,34 @@ pub(super) fn label_key(number: u64) -> String {
 }
 
 impl LmdbLayout {
-    /// The layout whose samples have values that begin like this one.
+    /// Detects the layout from the start of a value.
     ///
     /// # Errors
-    /// What the value is instead.
+    /// The content of the value, if it fits no layout.
     pub(super) fn of(value: &[u8]) -> Result<LmdbLayout, &'static str> {
-        let [plain, behind] = [0, 4].map(|at| value.get(at..).and_then(ImageFormat::recognise));
-        match (plain, behind) {
-            // The other formats' first bytes could be a class.
+        let [plain, after_class] = [0, 4].map(|at| value.get(at..).and_then(ImageFormat::recognise));
+        match (plain, after_class) {
+            // The first bytes of a bitmap or PNM could be a class.
             (Some(format), _) if !matches!(format, ImageFormat::Bmp | ImageFormat::Pnm) => Ok(LmdbLayout::Image),
             (_, Some(_)) => Ok(LmdbLayout::ClassAndImage),
             (Some(_), None) => Ok(LmdbLayout::Image),
             (None, None) => Err(match value {
-                [0x80, 2..=5, ..] => "a Python pickle, of which only Python knows what it holds",
-                _ => "no image file, neither at its start nor behind 4 bytes",
+                [0x80, 2..=5, ..] => "a Python pickle, which only Python can read",
+                _ => "not an image file, neither at its start nor after 4 bytes",
             }),
         }
     }
 }
 
-/// Whether a key is none of a sample: what writers put beside them.
+/// Returns true for keys that are not samples: metadata of the writers.
 pub(super) fn is_no_sample(key: &[u8]) -> bool {
     key.starts_with(b"__") || key == CLASSES || key == COUNT
 }
 
-/// A label as text.
+/// Parses a label.
 ///
 /// # Errors
-/// The text is none.
+/// The text is not a label.
 pub(super) fn parse(text: &[u8]) -> Result<Label, ()> {
     let text = std::str::from_utf8(text).map_err(|_| ())?.trim();
     if let Ok(class) = text.parse() {
@@ -81,7 +83,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Label, ()> {
     words.map(|word| word.parse().map_err(|_| ())).collect::<Result<Vec<f32>, ()>>().map(Label::from)
 }
 
-/// The text of a label.
+/// Returns the text of a label.
 #[cfg(feature = "lmdb")]
 pub(super) fn to_text(label: &Label) -> Option<String> {
     match label {

@@ -3,8 +3,8 @@
 #[cfg(feature = "lmdb")]
 mod environment;
 mod layout;
+mod locations;
 mod pages;
-mod places;
 mod reader;
 #[cfg(all(test, feature = "lmdb"))]
 mod tests;
@@ -14,24 +14,24 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::shown::{shortened, shown};
 use super::tar::class_names_beside;
 use super::{Dataset, Label, MAX_FILE_BYTES, Sample, SampleData, out_of_range};
+use crate::atomic_file::folder_of;
 use crate::error::{ErrorKind, Result};
-use crate::replace::folder_of;
+use crate::quote::{shortened, shown};
 use layout::{CLASSES, COUNT, image_key, is_no_sample, label_key};
-use places::Places;
+use locations::Locations;
 use reader::{Reader, broken};
 
 pub use layout::LmdbLayout;
 #[cfg(feature = "lmdb")]
 pub use writer::LmdbWriter;
 
-/// The name of an LMDB in its folder.
+/// File name of an LMDB in its folder.
 const FILE: &str = "data.mdb";
 
-/// Samples in an LMDB, which `gpufeed pack --to lmdb` and `LmdbWriter` (both with the feature `lmdb`) write, and other
-/// programs do.
+/// Samples in an LMDB, written by `gpufeed pack --to lmdb`, by `LmdbWriter` (both with the feature `lmdb`) or by other
+/// programs.
 ///
 /// | [`LmdbLayout`] | keys | values | labels |
 /// |---|---|---|---|
@@ -39,27 +39,27 @@ const FILE: &str = "data.mdb";
 /// | `ClassAndImage` | any, in their order | the class, 4 bytes, little-endian, then the image file | in the value |
 /// | `Image` | any, in their order | the image file | none |
 ///
-/// Keys that begin with `__` are no samples. Class names are a JSON list under the key `classes`, or a `classes.txt` or
-/// `classes.json` ([`TarShards`](super::TarShards) says how) beside the file. Values that are Python pickles are
-/// refused.
+/// Keys that begin with `__` are not samples. Class names are a JSON list under the key `classes`, or a `classes.txt`
+/// or `classes.json` ([`TarShards`](super::TarShards) describes them) in the file's folder. Values that are Python
+/// pickles are refused.
 ///
-/// A `Numbered` set is open at once, whatever its size; of others the keys are listed, some 20 ms for 100,000. The upper
-/// pages of the tree are kept in memory, up to 16 MiB, and where samples lie, 24 bytes each (of up to 4 million): from the
-/// second time on each takes one read of the file. Clones share the file and what is known of it.
+/// A `Numbered` set opens at once, at any size; of other sets the keys are listed, which takes some 20 ms for 100,000.
+/// The upper pages of the tree are cached in memory, up to 16 MiB, and so are the samples' offsets, 24 bytes each (for
+/// up to 4 million samples): from the second time on, reading a sample is one read of the file. Clones share the file
+/// and these caches.
 ///
 /// # Damaged files, and files that change
 ///
-/// The file is read with positioned reads, not mapped, and no lock file is asked for or made, so that it may lie on a
-/// read-only disk. Pages are checked as they are read: a file that is damaged, or
-/// cut short while it is open, gives errors, and never ends the process. LMDB has no checksums: damage inside of an image
-/// or a label is not noticed here.
+/// The file is read with positioned reads, not mapped, and without a lock file, so that it may be on a read-only disk.
+/// Pages are checked when they are read: a file that is damaged, or cut short while it is open, causes errors, but
+/// never ends the process. LMDB has no checksums: damage inside an image or a label is not detected here.
 ///
-/// A set is what the file held when it was opened. One transaction of a writer elsewhere changes nothing of it; with a
-/// second one LMDB may use its pages again, for it does not know of this reader. A sample then is an error, or another's
-/// bytes: **nobody should write to the file while it is open.**
+/// The data set is the file's content when it was opened. One transaction of a writer in another process changes
+/// nothing of it. From the second transaction on LMDB may reuse its pages, because it does not know of this reader; a
+/// sample is then an error, or has the bytes of another one. **Do not write to the file while it is open.**
 ///
-/// Read are files of 64-bit little-endian machines (all of LMDB's common ones), format 1, whose main database sorts its
-/// keys as bytes and has one value for each.
+/// Supported are files of 64-bit little-endian machines (all common ones), in LMDB's format 1, whose main database
+/// sorts its keys as bytes and has one value for each.
 ///
 /// ```no_run
 /// use gpufeed::Dataset;
@@ -72,19 +72,19 @@ const FILE: &str = "data.mdb";
 #[derive(Clone, Debug)]
 pub struct Lmdb {
     reader: Arc<Reader>,
-    places: Arc<Places>,
+    locations: Arc<Locations>,
     keys: Arc<Keys>,
     classes: Vec<String>,
     allow_unlabelled: bool,
     max_file_bytes: u64,
 }
 
-/// Which keys the samples have.
+/// The keys of the samples.
 #[derive(Debug)]
 enum Keys {
-    /// So many of [`LmdbLayout::Numbered`].
+    /// Number of samples of [`LmdbLayout::Numbered`].
     Numbered(usize),
-    /// One behind the other, and where each ends.
+    /// The keys one after the other, and the end of each.
     Listed { bytes: Vec<u8>, ends: Vec<usize>, class: bool },
 }
 
@@ -112,14 +112,14 @@ impl Default for LmdbBuilder {
 }
 
 impl LmdbBuilder {
-    /// How samples are stored. Default: [`LmdbLayout::Auto`].
+    /// Sets how samples are stored. Default: [`LmdbLayout::Auto`].
     #[must_use]
     pub fn layout(mut self, layout: LmdbLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Whether samples of [`LmdbLayout::Numbered`] may be without a label, or with one that is no number, as in sets of
+    /// Accepts samples of [`LmdbLayout::Numbered`] without a label, or with one that is not a number, as in sets of
     /// words; they have [`Label::None`]. Default: `false`.
     #[must_use]
     pub fn allow_unlabelled(mut self, allow: bool) -> Self {
@@ -127,15 +127,15 @@ impl LmdbBuilder {
         self
     }
 
-    /// Names the classes, instead of the file.
+    /// Names the classes, instead of the file's names.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.classes = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The most bytes that an image may have: a larger one is an error of its sample
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
     #[must_use]
     pub fn max_file_bytes(mut self, bytes: u64) -> Self {
@@ -143,16 +143,16 @@ impl LmdbBuilder {
         self
     }
 
-    /// Opens a folder with a `data.mdb`, or such a file of any name.
+    /// Opens a folder with a `data.mdb`, or an LMDB file of any name.
     ///
     /// # Errors
     ///
-    /// Those of [`Lmdb::open`].
+    /// The errors of [`Lmdb::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Lmdb> {
         let path = path.as_ref();
         let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
         if !file.exists() && path.join(format!(".{FILE}.part")).exists() {
-            return Err(broken(path, "it is not finished: the same `gpufeed pack` again does, or LmdbWriter::finish"));
+            return Err(broken(path, "it is not finished; run the same `gpufeed pack` again, or LmdbWriter::finish"));
         }
         let reader = Reader::open(&file)?;
         let keys = self.keys(&reader)?;
@@ -163,13 +163,13 @@ impl LmdbBuilder {
         let classes = self.class_names(&reader, &file)?;
         let set = Lmdb {
             reader: Arc::new(reader),
-            places: Arc::new(Places::new(keys.len())),
+            locations: Arc::new(Locations::new(keys.len())),
             keys: Arc::new(keys),
             classes,
             allow_unlabelled: self.allow_unlabelled,
             max_file_bytes: self.max_file_bytes,
         };
-        // All would have to be read to check all; slips in the layout or the settings show here.
+        // Checking all samples would read the whole file. The first one shows wrong layouts and settings.
         let mut buffer = Vec::new();
         for index in [0, set.len() - 1] {
             set.read(index, &mut buffer)?;
@@ -183,7 +183,7 @@ impl LmdbBuilder {
         if self.layout == LmdbLayout::Numbered || (self.layout == LmdbLayout::Auto && count.is_some()) {
             let count = count.ok_or_else(|| broken(path, "no key num-samples, which LmdbLayout::Numbered has"))?;
             let text = std::str::from_utf8(count).ok().and_then(|text| text.trim().parse::<usize>().ok());
-            let Some(count) = text else { return Err(broken(path, "num-samples is no number")) };
+            let Some(count) = text else { return Err(broken(path, "num-samples is not a number")) };
             let entries = reader.len();
             if count as u64 >= entries {
                 let reason =
@@ -206,7 +206,8 @@ impl LmdbBuilder {
             let key = &bytes[..*end];
             let value = reader.get(key, self.max_file_bytes, &mut buffer)?.unwrap_or_default();
             layout = LmdbLayout::of(value).map_err(|what| {
-                let reason = format!("the value of the key {} is {what}; LmdbBuilder::layout says what is", shown(key));
+                let reason =
+                    format!("the value of the key {} is {what}; set the layout with LmdbBuilder::layout", shown(key));
                 broken(path, reason)
             })?;
         }
@@ -219,8 +220,9 @@ impl LmdbBuilder {
         }
         if let Some(names) = reader.get(CLASSES, self.max_file_bytes, &mut Vec::new())? {
             let names = serde_json::from_slice(names);
-            return names
-                .map_err(|error| broken(file, format!("the value of the key classes is no list of names: {error}")));
+            return names.map_err(|error| {
+                broken(file, format!("the value of the key classes is not a list of names: {error}"))
+            });
         }
         class_names_beside(folder_of(file))
     }
@@ -241,39 +243,38 @@ impl Keys {
 }
 
 impl Lmdb {
-    /// Opens a folder with a `data.mdb`, or such a file of any name.
+    /// Opens a folder with a `data.mdb`, or an LMDB file of any name.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) for what cannot be read, is no LMDB, is cut short, or holds something
-    /// else than one of the layouts; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no
-    /// samples.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be read, is not an LMDB, is cut short, or fits none
+    /// of the layouts; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no samples.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
     }
 
-    /// Settings other than those of [`open`](Self::open).
+    /// Returns a builder with more settings than [`open`](Self::open).
     pub fn builder() -> LmdbBuilder {
         LmdbBuilder::default()
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.reader.path
     }
 
-    /// The value of a sample, whose place is noted.
+    /// Reads the value of a sample, and stores its location in the file.
     fn value<'b>(&self, index: usize, key: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-        let place = match self.places.get(index) {
-            Some(place) => place,
+        let location = match self.locations.get(index) {
+            Some(location) => location,
             None => {
                 let found = self.reader.find(key, buffer)?;
-                let place = found.ok_or_else(|| broken(self.path(), format!("there is no {}", shown(key))))?;
-                self.places.note(index, place);
-                place
+                let location = found.ok_or_else(|| broken(self.path(), format!("there is no {}", shown(key))))?;
+                self.locations.note(index, location);
+                location
             }
         };
-        self.reader.read(key, place, self.max_file_bytes, buffer)
+        self.reader.read(key, location, self.max_file_bytes, buffer)
     }
 
     fn label(&self, key: &str, text: Option<&[u8]>) -> Result<Label> {
@@ -284,7 +285,8 @@ impl Lmdb {
             Some(Err(())) => {
                 let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
                 let reason = format!(
-                    "the label {key}, {text:?}, is neither a class nor a list of numbers; LmdbBuilder::allow_unlabelled passes it over"
+                    "the label {key}, {text:?}, is neither a class nor a list of numbers; \
+                    LmdbBuilder::allow_unlabelled ignores it"
                 );
                 Err(broken(self.path(), reason))
             }
@@ -309,13 +311,13 @@ impl Dataset for Lmdb {
         let (image, label) = match &*self.keys {
             Keys::Numbered(_) => {
                 let number = index as u64 + 1;
-                let label = match self.places.class(index) {
+                let label = match self.locations.class(index) {
                     Some(class) => Ok(Label::Class(class)),
                     None => {
                         let key = label_key(number);
                         let label = self.label(&key, reader.get(key.as_bytes(), limit, buffer)?);
                         if let Ok(Label::Class(class)) = label {
-                            self.places.note_class(index, class);
+                            self.locations.note_class(index, class);
                         }
                         label
                     }

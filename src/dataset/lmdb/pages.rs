@@ -1,39 +1,39 @@
-//! LMDB's pages, as format 1 lays them out on 64-bit machines, all numbers little-endian. Nothing here believes a number
-//! before the bytes that it speaks of are there.
+//! LMDB's pages in format 1 on 64-bit machines; all numbers are little-endian. Every number is checked against the
+//! bytes that are there before it is used.
 //!
 //! | page | bytes |
 //! |---|---|
-//! | each | 16: its number (8), padding (2), kind (2); of nodes: where their places end (2) and they begin (2) |
+//! | each | 16: its number (8), padding (2), kind (2); of nodes: end of their offsets (2) and start of the nodes (2) |
 //! | meta (the first two) | magic, version, address, map size, the trees of free pages and of data (48 each), last page, transaction |
-//! | branch | places of nodes (2 each), sorted by key; a node: the page below (6), length of the key (2), the key |
-//! | leaf | the same; a node: length of the value (4), flags (2), length of the key (2), the key, the value or its page |
-//! | overflow | instead of the last four bytes: how many pages; the value, across the following pages |
+//! | branch | offsets of nodes (2 each), sorted by key; a node: the page below (6), length of the key (2), the key |
+//! | leaf | as a branch, but a node: length of the value (4), flags (2), length of the key (2), the key, the value or its page |
+//! | overflow | number of pages instead of the last four bytes; the value, across the following pages |
 
 use std::ops::Range;
 
 /// Bytes before a page's content.
 pub(super) const HEADER: usize = 16;
-/// Bytes of a meta page that are used.
+/// Used bytes of a meta page.
 pub(super) const META: usize = 152;
-/// No page: the root of an empty tree.
+/// The root of an empty tree.
 pub(super) const NONE: u64 = u64::MAX;
-/// Levels that LMDB's own cursors have room for.
+/// Levels that LMDB's own cursors can hold.
 pub(super) const DEEPEST: u16 = 32;
 
 const MAGIC: u64 = 0xBEEF_C0DE;
 const VERSION: u64 = 1;
-/// Kinds of pages; one more marks those that a transaction has not written yet.
+/// Kinds of pages; a further bit marks pages that a transaction has not written yet.
 const BRANCH: u64 = 1;
 const LEAF: u64 = 2;
 const OVERFLOW: u64 = 4;
 const META_PAGE: u64 = 8;
 const KINDS: u64 = 0x6F;
-/// The length of a node's header: the length of its key is at byte 6, the key follows.
+/// Length of a node's header. The length of its key is at byte 6, and the key follows the header.
 const NODE: usize = 8;
-/// The node's value is on pages of its own.
+/// Flag of a node whose value is on other pages.
 const BIG: u64 = 1;
 
-/// The number of `N` bytes at `at`.
+/// Returns the number of `N` bytes at `at`.
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes: [u8; N] = *bytes.get(at..)?.first_chunk()?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
@@ -42,9 +42,9 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 /// A tree as a meta page describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
-    /// How its keys are sorted, and whether they may have several values; 0: as bytes, and one.
+    /// Sort order of the keys, and multiple values for one; 0: sorted as bytes, one value.
     pub(super) flags: u64,
-    /// Levels of pages, the leaves' included.
+    /// Levels of pages, including the leaves.
     pub(super) depth: u16,
     pub(super) entries: u64,
     pub(super) root: u64,
@@ -77,10 +77,10 @@ impl Meta {
         if !page_size.is_power_of_two() || !(256..=1 << 15).contains(&page_size) {
             return Err(NOT);
         }
-        // The tree of free pages is at byte 40, that of data at 88.
+        // The tree of free pages is at byte 40, the tree of data at 88.
         let tree = Tree { flags: half(92), depth: half(94) as u16, entries: long(120), root: long(128) };
         if tree.depth > DEEPEST || (tree.depth == 0) != (tree.root == NONE) {
-            return Err("damaged: its tree has no depth that can be");
+            return Err("damaged: its tree has an impossible depth");
         }
         Ok(Meta { page_size, last_page: long(136), transaction: long(144), tree })
     }
@@ -93,24 +93,24 @@ pub(super) struct Nodes<'a> {
     count: usize,
 }
 
-/// Where a leaf's node has its value.
+/// The location of a leaf's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// In these bytes of the leaf.
+    /// These bytes of the leaf.
     Here(Range<usize>),
-    /// On pages of its own, from this one on; and its bytes.
+    /// First of its own pages, and its length in bytes.
     Pages(u64, u64),
 }
 
 impl<'a> Nodes<'a> {
-    /// The page `page`, a leaf or a branch.
+    /// Reads the page `page`, a leaf or a branch.
     ///
     /// # Errors
     /// Returns the reason if the bytes are not such a page.
     pub(super) fn new(bytes: &'a [u8], page: u64, leaf: bool) -> Result<Nodes<'a>, &'static str> {
         const SHORT: &str = "a page without its header";
         if number::<8>(bytes, 0).ok_or(SHORT)? != page {
-            return Err("another page is in its place");
+            return Err("another page is at its offset");
         }
         let kind = if leaf { LEAF } else { BRANCH };
         if number::<2>(bytes, 10).ok_or(SHORT)? & KINDS != kind {
@@ -127,9 +127,9 @@ impl<'a> Nodes<'a> {
         self.count
     }
 
-    /// The node at a place, and the key's bytes in the page.
-    fn node(&self, place: usize) -> Option<(usize, Range<usize>)> {
-        let at = number::<2>(self.bytes, HEADER + 2 * place)? as usize;
+    /// Returns the offset of a node, and its key's bytes in the page.
+    fn node(&self, index: usize) -> Option<(usize, Range<usize>)> {
+        let at = number::<2>(self.bytes, HEADER + 2 * index)? as usize;
         let begin = at + NODE;
         let end = begin + number::<2>(self.bytes, at + 6)? as usize;
         (at >= HEADER + 2 * self.count && end <= self.bytes.len()).then_some((at, begin..end))
@@ -137,28 +137,28 @@ impl<'a> Nodes<'a> {
 
     /// # Errors
     /// The node reaches outside the page.
-    pub(super) fn key(&self, place: usize) -> Result<&'a [u8], &'static str> {
+    pub(super) fn key(&self, index: usize) -> Result<&'a [u8], &'static str> {
         const OUTSIDE: &str = "a key reaches outside its page";
-        let (_, key) = self.node(place).ok_or(OUTSIDE)?;
+        let (_, key) = self.node(index).ok_or(OUTSIDE)?;
         self.bytes.get(key).ok_or(OUTSIDE)
     }
 
-    /// The page below a branch's node.
+    /// Returns the child page of a branch's node.
     ///
     /// # Errors
     /// The node reaches outside the page.
-    pub(super) fn child(&self, place: usize) -> Result<u64, &'static str> {
-        let page = self.node(place).and_then(|(at, _)| number::<6>(self.bytes, at));
+    pub(super) fn child(&self, index: usize) -> Result<u64, &'static str> {
+        let page = self.node(index).and_then(|(at, _)| number::<6>(self.bytes, at));
         page.ok_or("a node reaches outside its page")
     }
 
-    /// Where a leaf's value is.
+    /// Returns the location of a leaf's value.
     ///
     /// # Errors
-    /// It is outside the page.
-    pub(super) fn value(&self, place: usize) -> Result<Value, &'static str> {
+    /// The value reaches outside the page.
+    pub(super) fn value(&self, index: usize) -> Result<Value, &'static str> {
         let value = || {
-            let (at, key) = self.node(place)?;
+            let (at, key) = self.node(index)?;
             let length = number::<4>(self.bytes, at)?;
             if number::<2>(self.bytes, at + 4)? & BIG != 0 {
                 return Some(Value::Pages(number::<8>(self.bytes, key.end)?, length));
@@ -169,8 +169,8 @@ impl<'a> Nodes<'a> {
         value().ok_or("a value reaches outside its page")
     }
 
-    /// The place of the last key that is not above `key`, among those from `first` on; where there is none, the one before,
-    /// or 0.
+    /// Returns the index of the last key from `first` on that is not above `key`. If there is none, returns the index
+    /// before `first`, or 0.
     ///
     /// # Errors
     /// A key reaches outside its page.
@@ -184,19 +184,19 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Checks that `header` is that of the page `page`, and that a value of so many bytes can follow it.
+/// Checks that `header` is the header of page `page`, and that a value of `length` bytes can follow it.
 ///
 /// # Errors
 /// Returns the reason if it is not.
 pub(super) fn check_overflow(header: &[u8], page: u64, length: u64, page_size: usize) -> Result<(), &'static str> {
     if number::<8>(header, 0) != Some(page) {
-        return Err("another page is in its place");
+        return Err("another page is at its offset");
     }
     let pages = number::<4>(header, 12).unwrap_or_default();
     if number::<2>(header, 10).unwrap_or_default() & KINDS != OVERFLOW
         || pages.saturating_mul(page_size as u64) < length.saturating_add(HEADER as u64)
     {
-        return Err("a page that holds no value of this length");
+        return Err("a page that cannot hold a value of this length");
     }
     Ok(())
 }

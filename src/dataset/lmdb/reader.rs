@@ -1,31 +1,31 @@
-//! Reading an LMDB with positioned reads: its file is not mapped, so one that is damaged, or changes, gives an error or
-//! other bytes, and never ends the process.
+//! Reads an LMDB with positioned reads. A map would end the process if the file were cut short; with reads, a damaged
+//! or changing file causes errors or wrong bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::locations::Location;
 use super::pages::{DEEPEST, HEADER, META, Meta, NONE, Nodes, Tree, Value, check_overflow};
-use super::places::Place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::{positioned, regular_file};
+use crate::{read_at, regular_file};
 
-/// Branch pages that are kept in memory, the upper ones first: 16 MiB, enough for some 40 million keys.
+/// Branch pages in memory, the upper ones first: 16 MiB, enough for some 40 million keys.
 const BRANCHES: usize = 4096;
 
-/// An error in the content of the file.
+/// Returns an error in the content of the file.
 pub(super) fn broken(path: &Path, reason: impl Into<String>) -> Error {
     Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason.into()))
 }
 
-/// An LMDB file that is open for reading, as it was then: its main database.
+/// The main database of an LMDB file, as it was when the file was opened.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) path: PathBuf,
     file: File,
     page_size: usize,
-    /// The number of pages that may be used; the pages after them belong to later transactions.
+    /// Number of pages in use; pages after them belong to later transactions.
     pages: u64,
     tree: Tree,
     branches: HashMap<u64, Box<[u8]>>,
@@ -33,7 +33,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// # Errors
-    /// If the file cannot be opened, is not an LMDB, is cut short, or sorts its keys in another way than as bytes.
+    /// If the file cannot be opened, is not an LMDB, is cut short, or does not sort its keys as bytes.
     pub(super) fn open(path: &Path) -> Result<Reader> {
         let (file, metadata) = regular_file::open(path).map_err(|source| Error::io(path, source))?;
         let length = metadata.len();
@@ -42,7 +42,7 @@ impl Reader {
         }
         let meta = |offset: usize| {
             let mut bytes = [0; META];
-            match positioned::read_exact(&file, &mut bytes, offset as u64) {
+            match read_at::read_exact(&file, &mut bytes, offset as u64) {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     Err(broken(path, "not an LMDB file, or one that is cut short or damaged"))
                 }
@@ -52,7 +52,7 @@ impl Reader {
                 }
             }
         };
-        // Transactions write them in turns, so that the one before stays whole.
+        // Transactions write the two meta pages in turns, so that the previous one stays whole.
         let first = meta(0)?;
         let second = meta(first.page_size)?;
         let Meta { page_size, last_page, tree, .. } =
@@ -62,24 +62,25 @@ impl Reader {
         if length < needed {
             return Err(broken(path, format!("{needed} bytes are in use, but the file has {length}: it is cut short")));
         }
-        // A key takes ten bytes and more.
+        // A key takes at least ten bytes.
         if tree.entries > needed / 10 {
             return Err(broken(path, format!("damaged: it claims {} keys in {needed} bytes", tree.entries)));
         }
         if tree.flags != 0 {
             let reason = format!(
-                "its main database has the flags {:#x}: keys in an order of their own, or several values for one; it is not read here",
+                "its main database has the flags {:#x}: a special order of keys, or several values for one; it \
+                cannot be read",
                 tree.flags
             );
             return Err(broken(path, reason));
         }
         let mut reader = Reader { path: path.to_owned(), file, page_size, pages, tree, branches: HashMap::new() };
-        reader.keep_branches()?;
+        reader.cache_branches()?;
         Ok(reader)
     }
 
-    /// Reads the branches, level by level. One that is damaged is left out: reading what is below it says so.
-    fn keep_branches(&mut self) -> Result<()> {
+    /// Reads the branches, level by level. Damaged ones are left out; reading a sample below them returns the error.
+    fn cache_branches(&mut self) -> Result<()> {
         let mut next = VecDeque::from([(self.tree.root, 1)]);
         let mut buffer = Vec::new();
         while let Some((page, level)) = next.pop_front().filter(|_| self.branches.len() < BRANCHES) {
@@ -95,7 +96,7 @@ impl Reader {
             let Ok(nodes) = Nodes::new(&buffer[..self.page_size], page, false) else { continue };
             if level + 1 < self.tree.depth {
                 let room = BRANCHES.saturating_sub(next.len());
-                let children = (0..nodes.len()).filter_map(|place| nodes.child(place).ok());
+                let children = (0..nodes.len()).filter_map(|location| nodes.child(location).ok());
                 next.extend(children.take(room).map(|page| (page, level + 1)));
             }
             self.branches.insert(page, buffer[..self.page_size].into());
@@ -103,16 +104,16 @@ impl Reader {
         Ok(())
     }
 
-    /// How many keys the database has, as it says.
+    /// Returns the number of keys that the database states.
     pub(super) fn len(&self) -> u64 {
         self.tree.entries
     }
 
-    /// Where the value of `key` is; `None` if there is no such key. `buffer` is for pages on the way.
+    /// Finds the value of `key`; returns `None` if there is no such key. `buffer` holds the pages of the search.
     ///
     /// # Errors
-    /// If a page on the way is damaged, or the system reports an error.
-    pub(super) fn find(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Place>> {
+    /// If a page of the search is damaged, or the system reports an error.
+    pub(super) fn find(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<Option<Location>> {
         if self.tree.root == NONE {
             return Ok(None);
         }
@@ -125,76 +126,77 @@ impl Reader {
                     &buffer[..self.page_size]
                 }
             };
-            // The first key stands for all that are below the second.
+            // The first node has no key: it leads to all keys below the second node's.
             let child = Nodes::new(bytes, page, false).and_then(|nodes| nodes.child(nodes.last_not_above(key, 1)?));
             page = child.map_err(|reason| self.damaged(page, reason))?;
         }
         self.page(page, buffer)?;
         let search = || {
             let nodes = Nodes::new(&buffer[..self.page_size], page, true)?;
-            let place = nodes.last_not_above(key, 0)?;
-            if nodes.key(place)? == key { nodes.value(place).map(Some) } else { Ok(None) }
+            let index = nodes.last_not_above(key, 0)?;
+            if nodes.key(index)? == key { nodes.value(index).map(Some) } else { Ok(None) }
         };
         Ok(match search().map_err(|reason| self.damaged(page, reason))? {
             None => None,
             Some(Value::Here(range)) => {
-                Some(Place { offset: page * self.page_size as u64 + range.start as u64, length: range.len() as u64 })
+                Some(Location { offset: page * self.page_size as u64 + range.start as u64, length: range.len() as u64 })
             }
             Some(Value::Pages(page, length)) => {
-                // A file that is not so long cannot hold it: nothing will be allocated for it.
+                // Checks that the file is long enough for the value before memory is allocated for it.
                 let room = self.pages.saturating_sub(page).saturating_mul(self.page_size as u64);
                 if length.saturating_add(HEADER as u64) > room {
-                    return Err(self.damaged(page, "a value reaches behind the end of the file"));
+                    return Err(self.damaged(page, "a value reaches beyond the end of the file"));
                 }
                 self.bytes(page, HEADER, buffer)?;
                 check_overflow(&buffer[..HEADER], page, length, self.page_size)
                     .map_err(|reason| self.damaged(page, reason))?;
-                Some(Place { offset: page * self.page_size as u64 + HEADER as u64, length })
+                Some(Location { offset: page * self.page_size as u64 + HEADER as u64, length })
             }
         })
     }
 
-    /// Reads the value of `key` at its place to the start of `buffer`.
+    /// Reads a value to the start of `buffer`.
     ///
     /// # Errors
-    /// [`ErrorKind::FileTooLarge`] for more than `max_bytes`; the system's error, as of a file that was cut short.
+    /// [`ErrorKind::FileTooLarge`] for more than `max_bytes`; the system's error, for example if the file was cut
+    /// short.
     pub(super) fn read<'b>(
         &self,
         key: &[u8],
-        place: Place,
+        location: Location,
         max_bytes: u64,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8]> {
-        if place.length > max_bytes {
+        if location.length > max_bytes {
             let name = format!("{}: {}", self.path.display(), super::shown(key));
-            return Err(ErrorKind::FileTooLarge { name, bytes: place.length, max_file_bytes: max_bytes }.into());
+            return Err(ErrorKind::FileTooLarge { name, bytes: location.length, max_file_bytes: max_bytes }.into());
         }
-        let length = place.length as usize;
-        self.at(place.offset, length, buffer)?;
+        let length = location.length as usize;
+        self.at(location.offset, length, buffer)?;
         Ok(&buffer[..length])
     }
 
-    /// The value of `key`, in `buffer`; `None` if there is no such key.
+    /// Reads the value of `key` into `buffer`; returns `None` if there is no such key.
     ///
     /// # Errors
-    /// Those of [`find`](Self::find) and [`read`](Self::read).
+    /// The errors of [`find`](Self::find) and [`read`](Self::read).
     pub(super) fn get<'b>(&self, key: &[u8], max_bytes: u64, buffer: &'b mut Vec<u8>) -> Result<Option<&'b [u8]>> {
         match self.find(key, buffer)? {
-            Some(place) => self.read(key, place, max_bytes, buffer).map(Some),
+            Some(location) => self.read(key, location, max_bytes, buffer).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Calls `then` with every key, in their order.
+    /// Calls `then` with every key, in order.
     ///
     /// # Errors
-    /// If a page on the way is damaged, or the system reports an error.
+    /// If a page of the tree is damaged, or the system reports an error.
     pub(super) fn keys(&self, mut then: impl FnMut(&[u8])) -> Result<()> {
         if self.tree.root == NONE {
             return Ok(());
         }
-        // The pages on the way down, and the next place of each.
-        let mut way: Vec<(u64, Vec<u8>, usize)> = Vec::with_capacity(DEEPEST.into());
+        // The pages from the root down to the current one, and the index of the next node in each.
+        let mut path_down: Vec<(u64, Vec<u8>, usize)> = Vec::with_capacity(DEEPEST.into());
         let (mut free, mut read) = (Vec::new(), 0);
         let mut below = Some(self.tree.root);
         loop {
@@ -205,24 +207,24 @@ impl Reader {
                 }
                 let mut buffer: Vec<u8> = free.pop().unwrap_or_default();
                 self.page(page, &mut buffer)?;
-                way.push((page, buffer, 0));
+                path_down.push((page, buffer, 0));
             }
-            let leaf = way.len() == usize::from(self.tree.depth);
-            let Some((page, bytes, place)) = way.last_mut() else { return Ok(()) };
+            let leaf = path_down.len() == usize::from(self.tree.depth);
+            let Some((page, bytes, next)) = path_down.last_mut() else { return Ok(()) };
             let mut work = || {
                 let nodes = Nodes::new(&bytes[..self.page_size], *page, leaf)?;
                 if leaf {
-                    (0..nodes.len()).try_for_each(|place| nodes.key(place).map(&mut then))?;
-                } else if *place < nodes.len() {
-                    *place += 1;
-                    return nodes.child(*place - 1).map(Some);
+                    (0..nodes.len()).try_for_each(|index| nodes.key(index).map(&mut then))?;
+                } else if *next < nodes.len() {
+                    *next += 1;
+                    return nodes.child(*next - 1).map(Some);
                 }
                 Ok(None)
             };
             let page = *page;
             match work() {
                 Ok(Some(child)) => below = Some(child),
-                Ok(None) => free.extend(way.pop().map(|(_, buffer, _)| buffer)),
+                Ok(None) => free.extend(path_down.pop().map(|(_, buffer, _)| buffer)),
                 Err(reason) => return Err(self.damaged(page, reason)),
             }
         }
@@ -233,20 +235,20 @@ impl Reader {
         self.bytes(page, self.page_size, buffer)
     }
 
-    /// Reads so many bytes from the start of a page to the start of `buffer`.
+    /// Reads `length` bytes from the start of a page to the start of `buffer`.
     fn bytes(&self, page: u64, length: usize, buffer: &mut Vec<u8>) -> Result<()> {
-        // The first two are not part of any tree.
+        // The first two pages are not part of any tree.
         if !(2..self.pages).contains(&page) {
             return Err(self.damaged(page, "there is no such page"));
         }
         self.at(page * self.page_size as u64, length, buffer)
     }
 
-    /// Reads so many bytes from `offset` on to the start of `buffer`.
+    /// Reads `length` bytes at `offset` to the start of `buffer`.
     fn at(&self, offset: u64, length: usize, buffer: &mut Vec<u8>) -> Result<()> {
         let failed = |source| Error::io(&self.path, source);
         regular_file::lengthen(buffer, length, 0).map_err(failed)?;
-        match positioned::read_exact(&self.file, &mut buffer[..length], offset) {
+        match read_at::read_exact(&self.file, &mut buffer[..length], offset) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(broken(&self.path, format!("at byte {offset}: the file was cut short while it was open")))
             }

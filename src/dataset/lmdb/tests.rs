@@ -1,4 +1,4 @@
-//! Layouts, slips and cut files.
+//! Layouts, wrong settings and cut files.
 
 use super::*;
 use std::fs;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0 not all of it";
 
-/// An LMDB of these pairs and no others.
+/// Writes an LMDB of these pairs.
 fn stored(pairs: &[(&[u8], &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = LmdbWriter::open(folder.path()).unwrap();
@@ -51,7 +51,7 @@ fn what_was_written_is_read() {
     writer.finish(&["cat".into(), "dog".into()]).unwrap();
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["data.mdb"]);
-    assert!(LmdbWriter::open(folder.path()).unwrap_err().to_string().contains("there already"));
+    assert!(LmdbWriter::open(folder.path()).unwrap_err().to_string().contains("exists already"));
 
     let data = Lmdb::open(folder.path()).unwrap();
     let [one, two, three] = labels;
@@ -59,7 +59,7 @@ fn what_was_written_is_read() {
     assert_eq!((data.classes(), data.folder()), (&["cat".to_owned(), "dog".to_owned()][..], Some(folder.path())));
     assert!(data.name(1).ends_with("data.mdb: image-000000002"), "{}", data.name(1));
     assert!(data.read(3, &mut Vec::new()).is_err());
-    // A second opening shares the first's map, also by another path, and outlives it.
+    // A second opening by another path shares the first's map, and outlives it.
     let again = Lmdb::open(folder.path().join("./data.mdb")).unwrap();
     drop(data);
     assert_eq!(samples(&again).len(), 3);
@@ -71,7 +71,7 @@ fn what_was_written_is_read() {
 fn the_map_grows() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = LmdbWriter::open(folder.path()).unwrap();
-    // Sparse is the file, not its map: 1.1 GiB in one transaction would not fit a test, so the map is made small.
+    // Filling the real map of 1 GiB would take too long, so the test makes the map small.
     writer.shrink_map(1 << 20);
     for number in 0..60 {
         writer.put(&[number; 100_000], &Label::Class(0)).unwrap();
@@ -116,7 +116,7 @@ fn a_finished_file_that_only_lacks_its_name_is_not_begun_anew() {
     let mut writer = LmdbWriter::open(folder.path()).unwrap();
     writer.put(b"one", &Label::Class(0)).unwrap();
     writer.commit().unwrap();
-    // All of `finish` but the new name.
+    // Everything that `finish` does, except for the rename.
     writer.write(&[(COUNT, b"1")], &[layout::WRITTEN]).unwrap();
     drop(writer);
     let writer = LmdbWriter::open(folder.path()).unwrap();
@@ -161,12 +161,12 @@ fn sets_that_contradict_themselves_are_refused() {
         (&[count, (label, b"1")], "there is no image-000000001"),
         (&[(COUNT, b"2"), (image, JPEG), (label, b"1")], "there is no image-000000002"),
         (&[(COUNT, b"1000"), (image, JPEG)], "num-samples is 1000, but there are only 1 other keys"),
-        (&[(COUNT, b"many"), (image, JPEG)], "num-samples is no number"),
+        (&[(COUNT, b"many"), (image, JPEG)], "num-samples is not a number"),
         (&[(COUNT, b"0")], "no samples"),
         (&[], "no samples"),
         (&[(b"k", b"\x80\x04\x95\x10")], "a Python pickle"),
-        (&[(b"k", b"text")], "the value of the key k is no image file"),
-        (&[count, (image, JPEG), (label, b"1"), (b"classes", b"cat")], "no list of names"),
+        (&[(b"k", b"text")], "the value of the key k is not an image file"),
+        (&[count, (image, JPEG), (label, b"1"), (b"classes", b"cat")], "not a list of names"),
     ] {
         let error = refused(pairs);
         assert!(error.contains(says), "{error}");

@@ -13,13 +13,13 @@ use super::reader::broken;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 
-/// Bytes that wait in memory to be committed at once.
+/// Bytes that are collected in memory before a commit.
 const WAITING: usize = 32 << 20;
 
 /// Writes samples into an LMDB, in the layout [`Numbered`](super::LmdbLayout::Numbered).
 ///
-/// Until [`finish`](Self::finish) it lies in `.data.mdb.part` in the folder, which is no data set; whoever asks to
-/// write there again goes on behind the last sample that was committed.
+/// Until [`finish`](Self::finish) the file is `.data.mdb.part` in the folder, which is not a data set yet. Opening the
+/// folder for writing again continues after the last committed sample.
 ///
 /// ```
 /// use gpufeed::dataset::{Lmdb, LmdbWriter};
@@ -46,17 +46,17 @@ pub struct LmdbWriter {
 }
 
 impl LmdbWriter {
-    /// Begins, or goes on with, an LMDB in `folder`, which is made if it is not there.
+    /// Begins an LMDB in `folder`, or continues one. Creates the folder if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be written to, or has an LMDB already.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be written to, or already has an LMDB.
     pub fn open(folder: impl AsRef<Path>) -> Result<LmdbWriter> {
         let folder = folder.as_ref().to_owned();
         fs::create_dir_all(&folder).map_err(|source| Error::io(&folder, source))?;
         let done = folder.join(FILE);
         if done.exists() {
-            return Err(broken(&done, "it is there already; remove it, or write elsewhere"));
+            return Err(broken(&done, "it exists already; remove it, or write elsewhere"));
         }
         let part = folder.join(format!(".{FILE}.part"));
         let wrong = |error| failed(&part, error);
@@ -66,23 +66,23 @@ impl LmdbWriter {
         let database: Database<Bytes, Bytes> = env.create_database(&mut transaction, None).map_err(wrong)?;
         let written = match database.get(&transaction, WRITTEN).map_err(wrong)? {
             Some(count) => number(count),
-            // A process that was killed in `finish` has left a file that only lacks its name.
+            // A process that was killed in `finish` has left a complete file that only lacks its final name.
             None => match database.get(&transaction, COUNT).map_err(wrong)? {
                 Some(count) => number(count),
                 None => Some(0),
             },
         };
         transaction.commit().map_err(wrong)?;
-        let written = written.ok_or_else(|| broken(&part, "it is not what this program has written; remove it"))?;
+        let written = written.ok_or_else(|| broken(&part, "it was not written by this program; remove it"))?;
         Ok(LmdbWriter { env, database, folder, part, written, waiting: Vec::new(), bytes: 0 })
     }
 
-    /// Samples that are written, or wait to be.
+    /// Returns the number of samples, committed or not.
     pub fn len(&self) -> u64 {
         self.written + self.waiting.len() as u64
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -91,7 +91,7 @@ impl LmdbWriter {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) as for a full disk.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), for example for a full disk.
     pub fn put(&mut self, image: &[u8], label: &Label) -> Result<()> {
         let label = to_text(label);
         self.bytes += image.len() + label.as_ref().map_or(0, String::len);
@@ -99,11 +99,11 @@ impl LmdbWriter {
         if self.bytes >= WAITING { self.commit() } else { Ok(()) }
     }
 
-    /// Puts all samples so far on the disk. After an error they still wait: another call tries again.
+    /// Commits all samples so far to the disk. After an error they stay in memory, and another call tries again.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) as for a full disk.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), for example for a full disk.
     pub fn commit(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let written = self.written + waiting.len() as u64;
@@ -123,7 +123,7 @@ impl LmdbWriter {
         Ok(())
     }
 
-    /// Writes and removes in one transaction; the map grows until it fits.
+    /// Writes and removes in one transaction; grows the map until it fits.
     pub(super) fn write(&mut self, pairs: &[(&[u8], &[u8])], remove: &[&[u8]]) -> Result<()> {
         loop {
             match self.attempt(pairs, remove) {
@@ -133,13 +133,13 @@ impl LmdbWriter {
         }
     }
 
-    /// As if the file were larger.
+    /// Simulates a larger file.
     #[cfg(test)]
     pub(super) fn shrink_map(&mut self, size: usize) {
         super::environment::resize(&mut self.env, size).unwrap();
     }
 
-    /// As if the disk were full, with an environment that takes nothing.
+    /// Simulates a full disk, with an environment that accepts nothing.
     #[cfg(test)]
     pub(super) fn swap_env(&mut self, env: &mut Env<WithoutTls>) {
         std::mem::swap(&mut self.env, env);
@@ -156,12 +156,12 @@ impl LmdbWriter {
         transaction.commit()
     }
 
-    /// Writes what waits, the class names and the number of samples, then gives the file its name: only now it is a
-    /// data set.
+    /// Writes the remaining samples, the class names and the number of samples, then renames the file to its final
+    /// name, which makes it a data set.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) as for a full disk.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), for example for a full disk.
     pub fn finish(mut self, classes: &[String]) -> Result<()> {
         self.commit()?;
         let (count, names) = (self.written.to_string(), serde_json::to_vec(classes).unwrap_or_default());
@@ -173,15 +173,15 @@ impl LmdbWriter {
         self.close()
     }
 
-    /// Closes the file and gives it its name.
+    /// Closes the file and renames it to its final name.
     pub(super) fn close(self) -> Result<()> {
         self.env.force_sync().map_err(|error| failed(&self.part, error))?;
         let LmdbWriter { env, folder, part, .. } = self;
-        // Windows renames no file that is mapped.
+        // Windows cannot rename a mapped file.
         env.prepare_for_closing().wait();
         let done = folder.join(FILE);
         fs::rename(&part, &done).map_err(|source| Error::io(&done, source))?;
-        // The lock file of a file that is closed is of no use, and its absence no harm.
+        // The lock file of a closed file is useless, and it may be missing.
         let _ = fs::remove_file(folder.join(format!(".{FILE}.part-lock")));
         Ok(())
     }

@@ -3,10 +3,10 @@
 use super::super::source::Source;
 use crate::error::Result;
 
-/// Longest header that is read. numpy warns above 10,000 bytes.
+/// Limit of the bytes of a header. numpy warns above 10,000.
 const MOST_BYTES: u64 = 1 << 16;
 
-/// What an array's values are and how many there are.
+/// Type, shape and order of an array's values.
 #[derive(Debug, PartialEq)]
 pub(super) struct Header {
     /// Kind of number: 'u', 'i', 'f', 'b'.
@@ -14,17 +14,17 @@ pub(super) struct Header {
     /// Bytes of a number: 1, 2, 4 or 8.
     pub(super) size: usize,
     pub(super) big_endian: bool,
-    /// Whether the first dimension changes fastest.
+    /// True if the first dimension changes fastest.
     pub(super) fortran: bool,
     pub(super) shape: Vec<usize>,
 }
 
 impl Header {
-    /// Reads up to the first value. An array of no values, or of more than can be counted, is an error.
+    /// Reads up to the first value. An array without values, or with too many to count, is an error.
     pub(super) fn read(source: &mut Source<'_>) -> Result<Self> {
         let [magic @ .., major, _minor] = source.take::<8>("a .npy header")?;
         if magic != *b"\x93NUMPY" {
-            return Err(source.error_at(0, format!("no .npy array: it begins with {magic:02x?}")));
+            return Err(source.error_at(0, format!("not a .npy array: it begins with {magic:02x?}")));
         }
         let length = match major {
             1 => u64::from(u16::from_le_bytes(source.take("a .npy header")?)),
@@ -32,21 +32,21 @@ impl Header {
             _ => return Err(source.error_at(6, format!(".npy of version {major}, but the latest known is 3"))),
         };
         if length > MOST_BYTES {
-            return Err(source.error(format!("a header of {length} bytes, but no array of images needs {MOST_BYTES}")));
+            return Err(source.error(format!("a header of {length} bytes, but at most {MOST_BYTES} are read")));
         }
         let start = if major == 1 { 10 } else { 12 };
         let text = source.bytes(length, "a .npy header")?;
         let header = std::str::from_utf8(&text).ok().and_then(parse);
         header.ok_or_else(|| {
             let text = String::from_utf8_lossy(&text);
-            // The type of the values comes first, and lists of fields can be long.
+            // An error shows the start of the header, which has the type of the values; lists of fields can be long.
             let text: String = text.trim().chars().take(200).collect();
-            let reason = format!("a header that is not understood: {text:?}; arrays of numbers are read");
+            let reason = format!("a header that cannot be parsed: {text:?}; save an array of numbers");
             source.error_at(start, reason)
         })
     }
 
-    /// numpy's name of the type.
+    /// Returns numpy's name of the type.
     pub(super) fn type_name(&self) -> String {
         match (self.kind, self.size) {
             ('u', size) => format!("uint{}", 8 * size),
@@ -56,14 +56,14 @@ impl Header {
         }
     }
 
-    /// Bytes of all values; `None` if that is more than can be counted.
+    /// Returns the size of all values in bytes; `None` if the number overflows.
     pub(super) fn bytes(&self) -> Option<u64> {
         let size = self.shape.iter().try_fold(self.size, |size, &side| size.checked_mul(side))?;
         u64::try_from(size).ok()
     }
 }
 
-/// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, in any order.
+/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, in any order.
 fn parse(text: &str) -> Option<Header> {
     let mut rest = Text(text);
     rest.skip("{")?;
@@ -98,7 +98,7 @@ fn parse(text: &str) -> Option<Header> {
     Some(Header { kind, size, big_endian, fortran: fortran?, shape: shape? })
 }
 
-/// What is left of the text.
+/// The text that is not parsed yet.
 struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {

@@ -6,7 +6,7 @@ use crate::dataset::source::Source;
 use crate::dataset::{Arrays, Dataset};
 use crate::error::Result;
 
-/// `data` with the labels of `source`: classes, or numbers to learn.
+/// Returns `data` with the labels of `source`: classes or targets.
 pub(super) fn labelled(data: Arrays, source: &mut Source<'_>) -> Result<Arrays> {
     let header = Header::read(source)?;
     let count = data.len();
@@ -15,8 +15,8 @@ pub(super) fn labelled(data: Arrays, source: &mut Source<'_>) -> Result<Arrays> 
         [labels, each] if labels == count && each > 0 && (each == 1 || header.kind == 'f') => each,
         _ => {
             let reason = format!(
-                "labels of shape {:?} and type {}, but there are {count} images; whole numbers are ({count},), floats ({count},) or \
-                 ({count}, k)",
+                "labels of shape {:?} and type {}, but there are {count} images; whole numbers are ({count},), \
+                 floats ({count},) or ({count}, k)",
                 header.shape,
                 header.type_name()
             );
@@ -46,7 +46,7 @@ pub(super) fn labelled(data: Arrays, source: &mut Source<'_>) -> Result<Arrays> 
                     _ => f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32,
                 };
                 if !value.is_finite() {
-                    return wrong(at, format!("label {at} is {value}, which is no number to learn"));
+                    return wrong(at, format!("label {at} is {value}, which cannot be learnt"));
                 }
                 targets.push(value);
             }

@@ -20,10 +20,10 @@ use crate::regular_file;
 
 /// Reads numpy's `.npy` and `.npz` as [`Arrays`].
 ///
-/// Images are `uint8`, or `float32` from 0 for black to 1 for white, of 3 dimensions (images, height, width) or 4. Of
-/// 4, the last are the channels if there are 1, 3 or 4 of them and the second dimension cannot be channels as well, and
-/// vice versa; where both can, [`layout`](Self::layout) says which. Labels are classes, whole numbers of any type from
-/// 0 up with 1 dimension, or floats with 1 or 2: a number or a row of numbers for each image.
+/// Images are `uint8`, or `float32` from 0 for black to 1 for white, with 3 dimensions (images, height, width) or 4. Of
+/// 4 dimensions, the last is the channels if it is 1, 3 or 4 and the second cannot be the channels, and vice versa; if
+/// both can be, set [`layout`](Self::layout). Labels are classes (whole numbers of any type, at least 0, with 1
+/// dimension) or floats with 1 or 2 dimensions: a number or a row of numbers for each image.
 ///
 /// ```
 /// use gpufeed::{Dataset, Label, Numpy};
@@ -36,12 +36,12 @@ use crate::regular_file;
 /// # };
 /// # std::fs::write(&images, npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 3)}", &[1, 2, 3, 4, 5, 6]))?;
 /// # std::fs::write(&path, npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2,)}", &[7, 0, 8, 0]))?;
-/// // Two gray images of 3x1 pixels, and their classes: `numpy.save` has written both.
+/// // Two gray images of 3x1 pixels, and their classes, written by `numpy.save`.
 /// let data = Numpy::new().npy(&images, Some(&path))?;
 /// assert_eq!((data.len(), data.channels(), data.width()), (2, 1, 3));
 /// assert_eq!(data.read(1, &mut Vec::new())?.label, Label::Class(8));
 ///
-/// // Of an archive: Numpy::open("mnist.npz"), or by the names of the arrays in it.
+/// // Archives: Numpy::open("mnist.npz"), or by the names of the arrays in it.
 /// let missing = Numpy::new().npz("mnist.npz", "x_train", Some("y_train"));
 /// assert!(missing.is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -63,30 +63,31 @@ const NAMES: [(&str, &str); 7] = [
 ];
 
 impl Numpy {
-    /// Settings: the layout as the shape says.
+    /// Makes settings with which the shape decides the layout.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether channels come before height and width or after them, for shapes that leave it open, such as (100, 3, 32, 3).
+    /// States that channels come before height and width, or after them, for shapes that allow both, such as (100, 3,
+    /// 32, 3).
     #[must_use]
     pub fn layout(self, layout: Layout) -> Self {
         Numpy { layout: Some(layout) }
     }
 
-    /// An archive with images and labels called `x` and `y`, `x_train` and `y_train`, `X` and `y`, `images` and
-    /// `labels`, `train_images` and `train_labels`, `data` and `labels`, or `arr_0` and `arr_1`, the first of these
-    /// that is there; or a `.npy` of images without labels.
+    /// Reads an archive with images and labels called `x` and `y`, `x_train` and `y_train`, `X` and `y`, `images` and
+    /// `labels`, `train_images` and `train_labels`, `data` and `labels`, or `arr_0` and `arr_1`, whichever it has first
+    /// in this order; or a `.npy` of images without labels.
     ///
     /// # Errors
     ///
-    /// Those of [`npy`](Self::npy) and [`npz`](Self::npz).
+    /// The errors of [`npy`](Self::npy) and [`npz`](Self::npz).
     pub fn open(path: impl AsRef<Path>) -> Result<Arrays> {
         Self::parts(path.as_ref(), false).map(|(data, _)| data)
     }
 
-    /// What [`open`](Self::open) reads, and if wanted what to test with: arrays called as those, but `test` instead of
-    /// `train`.
+    /// Reads the arrays that [`open`](Self::open) reads, and, if `test`, the arrays to test with, which have `test`
+    /// instead of `train` in their names.
     pub(super) fn parts(path: &Path, test: bool) -> Result<(Arrays, Option<Arrays>)> {
         let io = |source| Error::io(path, source);
         let mut magic = Vec::new();
@@ -109,13 +110,13 @@ impl Numpy {
         Ok((read(images, labels)?, test))
     }
 
-    /// Images in one file, and labels in another or none.
+    /// Reads images from one file, and labels from another or none.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) if a file cannot be read;
-    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if it is no whole array, of another type or shape, in
-    /// Fortran's order, or if there are not as many labels as images.
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if a file is not a whole array, has another type or shape,
+    /// is in Fortran's order, or if the numbers of labels and images differ.
     pub fn npy(self, images: impl AsRef<Path>, labels: Option<impl AsRef<Path>>) -> Result<Arrays> {
         let path = images.as_ref();
         let data = self.images(&mut Source::open(path)?)?.with_source(path.display().to_string());
@@ -125,12 +126,12 @@ impl Numpy {
         }
     }
 
-    /// The arrays called `images` and `labels` in the archive at `path`.
+    /// Reads the arrays called `images` and `labels` in the archive at `path`.
     ///
     /// # Errors
     ///
-    /// Those of [`npy`](Self::npy), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if `path` is no archive or
-    /// has no array of that name.
+    /// The errors of [`npy`](Self::npy), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) if `path` is not an
+    /// archive or has no array of that name.
     pub fn npz(self, path: impl AsRef<Path>, images: &str, labels: Option<&str>) -> Result<Arrays> {
         let path = path.as_ref();
         let mut archive = archive(path)?;
@@ -177,7 +178,7 @@ impl Numpy {
         .map_err(|error| source.error_at(0, error.to_string()))
     }
 
-    /// The four dimensions, and which one the channels are.
+    /// Returns the four dimensions, and which one is the channels.
     fn arranged(self, shape: &[usize], float: bool) -> Result<([usize; 4], Layout), String> {
         let channels = |count: usize| matches!(count, 1 | 3) || (count == 4 && !float);
         match *shape {
@@ -188,7 +189,7 @@ impl Numpy {
                     (None, false, true) => Layout::Nhwc,
                     (None, true, false) => Layout::Nchw,
                     (None, true, true) => {
-                        return Err("channels may be second or last; Numpy::new().layout(..) says which".to_owned());
+                        return Err("channels may be second or last; set which with Numpy::new().layout(..)".to_owned());
                     }
                     (None, false, false) => {
                         return Err("neither the second nor the last dimension can be channels, 1 or 3".to_owned());
@@ -201,7 +202,7 @@ impl Numpy {
     }
 }
 
-/// The values of the array whose header has been read, up to the end of the file.
+/// Reads the values of the array whose header has been read, up to the end of the file.
 fn values(source: &mut Source<'_>, header: &Header, what: &str) -> Result<Vec<u8>> {
     if header.fortran && header.shape.len() > 1 {
         let reason = format!("{what} in Fortran's order; save them as numpy.ascontiguousarray({what})");
@@ -219,7 +220,7 @@ fn archive(path: &Path) -> Result<Archive> {
     ZipArchive::new(BufReader::new(file)).map_err(|error| Error::data_file(path, "archive", error.to_string()))
 }
 
-/// The arrays in an archive, as an error lists them.
+/// Lists the arrays in an archive for an error.
 fn listed<R: Read + Seek>(archive: &ZipArchive<R>) -> String {
     let names: Vec<String> = archive
         .file_names()
@@ -236,7 +237,7 @@ fn member<'a>(path: &Path, archive: &'a mut Archive, name: &str) -> Result<Sourc
     };
     let length = path.metadata().map_err(|source| Error::io(path, source))?.len();
     let member = archive.by_index(index).map_err(|error| Error::data_file(path, &file, error.to_string()))?;
-    // The archive says how long the packed member is; it is no longer than the archive.
+    // The archive states the length of the packed member; the member cannot be longer than the archive.
     let packed = member.compressed_size().min(length);
     Ok(Source::member(path, &file, member, packed))
 }

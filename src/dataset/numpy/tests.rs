@@ -1,4 +1,4 @@
-//! Arrays of every type, whole and damaged.
+//! Reading arrays of every type, whole and damaged.
 
 use super::*;
 use crate::ErrorKind;
@@ -38,7 +38,7 @@ impl Files {
         Numpy::open(self.write("x.npy", bytes))
     }
 
-    /// Labels of two images.
+    /// Reads labels of two images.
     fn labels(&self, bytes: &[u8]) -> Result<Arrays> {
         let images = self.write("x.npy", &npy("|u1", "(2, 1, 1)", &[0; 2]));
         Numpy::new().npy(images, Some(self.write("y.npy", bytes)))
@@ -66,7 +66,7 @@ fn what_is_called_test_is_the_second_part() {
         let members = [(&*train.0, images(3)), (&*train.1, labels(3)), (&*test.0, images(2)), (&*test.1, labels(2))];
         let opened = crate::dataset::open(files.write("x.npz", &npz(&members))).unwrap();
         assert_eq!((opened.train.len(), opened.test.map(|test| test.len())), (3, Some(2)));
-        // Images alone cannot be tested with.
+        // Images without labels cannot be tested with.
         let opened = crate::dataset::open(files.write("x.npz", &npz(&members[..3]))).unwrap();
         assert_eq!((opened.train.len(), opened.test.is_some()), (3, false));
     }
@@ -91,7 +91,7 @@ fn images_of_every_type_and_shape() {
     let layout = |layout| Numpy::new().layout(layout).npy(&open, None::<&Path>).unwrap();
     assert_eq!(layout(Layout::Nhwc).pixels()[..4], [0, 1, 2, 3]);
     assert_eq!(layout(Layout::Nchw).pixels()[..4], [0, 6, 12, 1]);
-    assert!(refused(Numpy::open(&open)).contains("channels may be second or last; Numpy::new().layout"));
+    assert!(refused(Numpy::open(&open)).contains("channels may be second or last; set which with Numpy::new().layout"));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn refuses_what_is_no_array_of_images() {
     let fortran = String::from_utf8_lossy(&npy("|u1", "(2, 1, 1)", b"ab")).replace("False", "True ").into_bytes();
     let fortran: Vec<u8> = [b"\x93", &fortran[3..]].concat();
     assert!(refused(files.images(&fortran)).contains("numpy.ascontiguousarray(images)"));
-    assert!(refused(files.images(b"\x89PNG\r\n\x1a\n........")).contains("byte 0: no .npy array"));
+    assert!(refused(files.images(b"\x89PNG\r\n\x1a\n........")).contains("byte 0: not a .npy array"));
     let whole = npy("|u1", "(2, 1, 1)", &[0; 2]);
     for end in 0..whole.len() {
         refused(files.images(&whole[..end]));
@@ -188,13 +188,13 @@ fn damaged_archives() {
     for end in 0..whole.len() {
         refused(read(&whole[..end]));
     }
-    // The packed values of x: whatever changes in them is seen, at least by their checksum.
+    // The packed values of x: every change of them is noticed, at least by their checksum.
     for at in 40..80 {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
         refused(read(&damaged));
     }
-    // A header that asks for more than there is, and less.
+    // Headers with a shape that is larger or smaller than the data.
     let asks = |shape: &str| npz(&[("x", npy("|u1", shape, &[7; 128])), ("y", npy("|u1", "(2,)", &[0; 2]))]);
     assert!(refused(read(&asks("(2, 8, 1099511627776)"))).contains("cannot hold more than"));
     assert!(refused(read(&asks("(2, 8, 9)"))).contains("the file ends after 128"));

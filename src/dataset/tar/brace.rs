@@ -1,21 +1,21 @@
-//! Brace lists as shells and WebDataset have them: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
+//! Brace lists as in shells and WebDataset: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
 
-use crate::dataset::shown::shortened;
 use crate::error::{Error, Result};
+use crate::quote::shortened;
 
-/// More names than any data set has shards: a slip like `{0..99999999999}`.
+/// Limit of the names, above the number of shards of any data set; catches slips like `{0..99999999999}`.
 const MOST: usize = 1_000_000;
-/// More lists than anyone writes. Each costs a step of recursion.
+/// Limit of the lists in a pattern. Each costs a level of recursion.
 const MOST_LISTS: usize = 100;
 
-/// All names that `pattern` stands for, in the order of the lists, the last one turning fastest.
+/// Returns all names of `pattern`, in the order of the lists, the last list changing fastest.
 ///
-/// `{a,b}` is one of the alternatives, which may hold lists themselves; `{000..146}` counts up, or down, and fills with
-/// zeros to the width of the wider end if one of them starts with a zero. Braces with neither a comma nor `..` in them
-/// stand for themselves, as in a shell.
+/// `{a,b}` is one of the alternatives, which may hold lists themselves. `{000..146}` counts up or down, filled with
+/// zeros to the width of the wider end if one of them starts with a zero. As in a shell, braces without a comma and
+/// without `..` are left as they are.
 ///
 /// # Errors
-/// A brace without its partner, more than 100 lists, and more than a million names.
+/// A brace without its partner, more than 100 lists, or more than a million names.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
     if pattern.matches('{').count() > MOST_LISTS {
         let start = shortened(pattern);
@@ -67,7 +67,7 @@ fn refused(pattern: &str, reason: &str) -> Error {
     Error::argument("shards", format!("{pattern}: {reason}"))
 }
 
-/// What is between the first character, a '{', and its partner; and what follows.
+/// Returns the text between the first character, a '{', and its partner; and the text after the partner.
 fn split(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -81,7 +81,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The parts between the commas that are in no inner brace.
+/// Returns the parts between commas that are not inside an inner brace.
 fn alternatives(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, byte) in text.bytes().enumerate() {
@@ -99,7 +99,7 @@ fn alternatives(text: &str) -> Vec<&str> {
     parts
 }
 
-/// First, last, and digits to fill up to.
+/// Returns the first and the last number, and the digits to fill up to.
 fn range(text: &str) -> Option<(i64, i64, usize)> {
     let (first, last) = text.split_once("..")?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn lists_are_those_of_a_shell() {
-        // The right side is what bash prints.
+        // The expected names are bash's output.
         for (pattern, expected) in [
             ("train.tar", "train.tar"),
             ("t-{0..3}.tar", "t-0.tar t-1.tar t-2.tar t-3.tar"),

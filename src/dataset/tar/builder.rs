@@ -1,4 +1,4 @@
-//! Opening [`TarShards`]: which shards, which members, and where their indexes are kept.
+//! Opens [`TarShards`]: which shards, which members, and where their indexes are stored.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,20 +13,21 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::index::{Binding, FOREIGN, ShardIndex};
 use super::scan::scan;
 use super::{Shard, TarShards, brace, label, open_files};
-use crate::dataset::shown::{Shown, shown};
+use crate::atomic_file::folder_of;
 use crate::dataset::{Label, MAX_FILE_BYTES};
 use crate::error::{Error, ErrorKind, Result};
+use crate::quote::{Shown, shown};
 use crate::regular_file;
-use crate::replace::folder_of;
 
-/// Lies in a folder that `gpufeed pack` has not finished.
+/// Name of a file in a folder that `gpufeed pack` has not finished.
 #[doc(hidden)]
 pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
-/// Where the indexes of tar shards are kept: the places of all samples, by which a shard need not be scanned again.
+/// Where the indexes of tar shards are stored. With an index, which has the offsets of all samples, a shard need not be
+/// scanned again.
 ///
-/// An index belongs to one shard: its length, its time and its first and last bytes. One that is stale or damaged is
-/// built anew.
+/// An index belongs to one shard, identified by its length, its time and its first and last bytes. A stale or damaged
+/// index is rebuilt.
 ///
 /// ```
 /// use gpufeed::dataset::ShardIndexes;
@@ -36,12 +37,12 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShardIndexes {
-    /// In `.NAME.tar.gpufeed-index` beside each shard; in memory where that cannot be written.
+    /// In `.NAME.tar.gpufeed-index` in the folder of each shard; in memory if that cannot be written.
     #[default]
     Beside,
     /// In this folder, which must exist.
     Folder(PathBuf),
-    /// In memory alone: shards are scanned each time they are opened, and no file is read but theirs.
+    /// In memory alone: shards are scanned each time they are opened, and no index file is read or written.
     Memory,
 }
 
@@ -93,8 +94,8 @@ impl TarShardsBuilder {
         builder.extensions(TarShards::EXTENSIONS)
     }
 
-    /// What the name of a sample's image has after its first dot, in upper or lower case (ASCII), with or without that
-    /// dot: `jpg`, or `left.png` for one of several. Replaces the default, [`TarShards::EXTENSIONS`].
+    /// Sets the endings of images: the part of a member's name after its first dot, in upper or lower case (ASCII),
+    /// with or without that dot: `jpg`, or `left.png` for one of several images. Default: [`TarShards::EXTENSIONS`].
     #[must_use]
     pub fn extensions<S: AsRef<str>>(mut self, extensions: impl IntoIterator<Item = S>) -> Self {
         let plain = |extension: S| extension.as_ref().trim_start_matches('.').to_ascii_lowercase();
@@ -102,14 +103,14 @@ impl TarShardsBuilder {
         self
     }
 
-    /// Whether samples may be without a label; they have [`Label::None`]. Default: `false`.
+    /// Accepts samples without a label; they have [`Label::None`]. Default: `false`.
     #[must_use]
     pub fn allow_unlabelled(mut self, allow: bool) -> Self {
         self.allow_unlabelled = allow;
         self
     }
 
-    /// Where indexes are kept. Default: [`ShardIndexes::Beside`].
+    /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`].
     #[must_use]
     pub fn indexes(mut self, indexes: ShardIndexes) -> Self {
         self.indexes = indexes;
@@ -123,8 +124,8 @@ impl TarShardsBuilder {
         self
     }
 
-    /// The most bytes that an image may have: a larger one is an error of its sample
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)) and is not read. Default:
+    /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
     #[must_use]
     pub fn max_file_bytes(mut self, bytes: u64) -> Self {
@@ -136,7 +137,7 @@ impl TarShardsBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`TarShards::open`].
+    /// The errors of [`TarShards::open`].
     pub fn open(self, shards: impl AsRef<Path>) -> Result<TarShards> {
         let path = shards.as_ref();
         let shards = match path.to_str() {
@@ -149,11 +150,11 @@ impl TarShardsBuilder {
         self.open_list(shards)
     }
 
-    /// Opens these shards, in this order; no braces are expanded.
+    /// Opens these shards, in this order. Braces are not expanded.
     ///
     /// # Errors
     ///
-    /// Those of [`TarShards::open`].
+    /// The errors of [`TarShards::open`].
     pub fn open_list(self, shards: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<TarShards> {
         let shards: Vec<PathBuf> = shards.into_iter().map(Into::into).collect();
         if self.extensions.is_empty() || self.extensions.iter().any(|e| e.is_empty() || label::KINDS.contains(&&**e)) {
@@ -162,7 +163,7 @@ impl TarShardsBuilder {
         }
         let mut names = HashSet::new();
         if let Some(twice) = shards.iter().find(|shard| !names.insert(*shard)) {
-            return Err(Error::argument("shards", format!("{} is there twice", twice.display())));
+            return Err(Error::argument("shards", format!("{} is listed twice", twice.display())));
         }
         let Some(first) = shards.first() else {
             return Err(Error::argument("shards", "none are given"));
@@ -190,7 +191,7 @@ impl TarShardsBuilder {
         Ok(set)
     }
 
-    /// Opens and indexes all shards, several at once.
+    /// Opens and indexes all shards, several at a time.
     fn shards(&self, paths: Vec<PathBuf>) -> Result<Vec<Shard>> {
         let (held, threads) = open_files::share();
         let threads = available_parallelism().map_or(1, usize::from).min(threads).min(paths.len());
@@ -219,15 +220,15 @@ impl TarShardsBuilder {
         let failed = |source| Error::io(path, source);
         let (file, _) = regular_file::open(path).map_err(failed)?;
         let binding = Binding::of(&file, &self.extensions).map_err(failed)?;
-        let kept = self.indexes.path(path);
-        let mut writable = kept.as_deref();
+        let stored = self.indexes.path(path);
+        let mut writable = stored.as_deref();
         let mut index = None;
-        if let Some(kept) = &kept {
-            index = ShardIndex::load(kept, &binding).unwrap_or_else(|error| {
+        if let Some(stored) = &stored {
+            index = ShardIndex::load(stored, &binding).unwrap_or_else(|error| {
                 if error.kind() == FOREIGN {
                     writable = None;
                 }
-                tracing::warn!(path = %Shown(kept.display()), %error, "the index of a shard is built anew");
+                tracing::warn!(path = %Shown(stored.display()), %error, "the index of a shard is rebuilt");
                 None
             });
         }
@@ -238,11 +239,11 @@ impl TarShardsBuilder {
                 if Binding::of(&file, &self.extensions).map_err(failed)? != binding {
                     return Err(failed(io::Error::other("it was changed while it was indexed")));
                 }
-                if let Some(kept) = writable
-                    && let Err(error) = index.save(kept, &binding)
+                if let Some(stored) = writable
+                    && let Err(error) = index.save(stored, &binding)
                 {
-                    let then = "the index of a shard stays in memory (ShardIndexes::Folder puts it elsewhere)";
-                    tracing::warn!(path = %Shown(kept.display()), %error, "{then}");
+                    let then = "the index of a shard stays in memory; ShardIndexes::Folder stores it elsewhere";
+                    tracing::warn!(path = %Shown(stored.display()), %error, "{then}");
                 }
                 index
             }
@@ -250,7 +251,8 @@ impl TarShardsBuilder {
         Ok(Shard { path: path.into(), file: held.then_some(file), index })
     }
 
-    /// Those given, else those of a file beside the shards, else the first shard's that has any.
+    /// Returns the names given by the user, or else those of a file in the shards' folder, or else those of the first
+    /// shard that has any.
     fn class_names(&self, folder: &Path, shards: &[Shard]) -> Result<Vec<String>> {
         if !self.classes.is_empty() {
             return Ok(self.classes.clone());
@@ -288,7 +290,7 @@ impl TarShardsBuilder {
     }
 }
 
-/// The class names in a folder's `classes.txt` or `classes.json`; none if it has neither.
+/// Reads the class names in a folder's `classes.txt` or `classes.json`; returns none if it has neither.
 pub(in crate::dataset) fn class_names_beside(folder: &Path) -> Result<Vec<String>> {
     for name in ["classes.txt", "classes.json"] {
         let path = folder.join(name);
@@ -304,11 +306,11 @@ pub(in crate::dataset) fn class_names_beside(folder: &Path) -> Result<Vec<String
     Ok(Vec::new())
 }
 
-/// A folder's shards, by name.
+/// Lists a folder's shards by name.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |source| Error::io(folder, source);
     if folder.join(UNFINISHED).exists() {
-        let reason = "`gpufeed pack` has not finished it; run it again, it goes on or says what is in its way";
+        let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
         return Err(failed(io::Error::new(io::ErrorKind::InvalidData, reason)));
     }
     let mut shards = Vec::new();

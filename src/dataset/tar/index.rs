@@ -1,15 +1,15 @@
-//! Where the samples of a shard lie: its index, and the file that keeps it.
+//! The index of a shard, with the offsets of its samples, and the index file.
 //!
-//! | part | bytes |
+//! | section | bytes |
 //! |---|---|
-//! | header | 96: magic, version, checksum of the rest, what it was made of ([`Binding`]), lengths of the parts |
+//! | header | 96: magic, version, checksum of the rest, the file it belongs to ([`Binding`]), lengths of the sections |
 //! | entries | 32 a sample: [`Entry`] |
 //! | targets | 4 a number of the labels that are lists |
-//! | keys | UTF-8, one behind the other |
+//! | keys | UTF-8, one after the other |
 //! | classes | the shard's own class names as a JSON list, or nothing |
 //!
-//! Numbers are in the machine's byte order; an index of another order has another magic number, and is built anew. So
-//! is one that is damaged, or made of another file: it is never trusted, only compared.
+//! Numbers are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. So
+//! is a damaged one, or one of another file: every check has to succeed before an index is used.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -20,36 +20,36 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::dataset::Label;
-use crate::{positioned, regular_file, replace};
+use crate::{atomic_file, read_at, regular_file};
 
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
-/// Changes with the layout, and with what the scan makes of an archive.
+/// Changes with the layout, and with the way in which a scan reads an archive.
 const VERSION: u64 = 1;
-/// Bytes at a shard's start and at its end that are compared: the last members' headers are among the latter, as tar's
-/// padding is 10 KiB.
+/// Bytes compared at a shard's start and at its end. tar pads an archive to 10 KiB, so the end has the last members'
+/// headers too.
 const START: u64 = 4 << 10;
 const END: u64 = 64 << 10;
 
-/// The kind of error for a file that is something else, and must not be overwritten.
+/// Kind of the error for a file that is not an index and must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
 
-/// An [`Entry`]'s `targets` where its label is a class, or none.
+/// An [`Entry`]'s `targets` if its label is a class.
 const CLASS: u32 = u32::MAX;
 const UNLABELLED: u32 = u32::MAX - 1;
 
-/// The file that an index was made of, and how.
+/// Identifies the file and the settings that an index was made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Binding {
-    /// The shard's bytes.
+    /// The shard's length in bytes.
     pub(super) length: u64,
-    /// When it was written: seconds and nanoseconds.
+    /// Modification time: seconds and nanoseconds.
     seconds: u64,
     nanoseconds: u64,
-    /// Of its first and last bytes.
+    /// Hash of its first and last bytes.
     ends: u64,
-    /// Of the settings: which members are images.
+    /// Hash of the settings that decide which members are images.
     settings: u64,
 }
 
@@ -59,11 +59,11 @@ impl Binding {
         let length = metadata.len();
         let written = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut ends = vec![0; length.min(START) as usize];
-        positioned::read_exact(file, &mut ends, 0)?;
+        read_at::read_exact(file, &mut ends, 0)?;
         let mut hash = Xxh3::new();
         hash.update(&ends);
         ends.resize(length.min(END) as usize, 0);
-        positioned::read_exact(file, &mut ends, length - length.min(END))?;
+        read_at::read_exact(file, &mut ends, length - length.min(END))?;
         hash.update(&ends);
         Ok(Binding {
             length,
@@ -75,26 +75,26 @@ impl Binding {
     }
 }
 
-/// A sample.
+/// A sample in the index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Entry {
-    /// Where its image begins in the shard; the block before is the member's header.
+    /// Offset of its image in the shard; the block before it is the member's header.
     pub(super) offset: u64,
-    /// The image's bytes.
+    /// The image's length in bytes.
     pub(super) length: u32,
-    /// Of the member's header, which is read with the image: that of another member gives another one.
+    /// Hash of the member's header, which is read with the image: it detects a shard that has changed.
     pub(super) header: u32,
-    /// Where its key ends; it begins where the one before ends.
+    /// End of its key; the key begins at the end of the previous one.
     key_end: u32,
-    /// Numbers of a label that is a list; [`CLASS`] or [`UNLABELLED`].
+    /// Number of values if the label is a list; [`CLASS`] or [`UNLABELLED`].
     targets: u32,
-    /// The class, or where the list begins.
+    /// The class, or the index of the list's first value.
     label: u32,
     zero: u32,
 }
 
-/// What a header's [`Entry::header`] is.
+/// Returns the hash of a header for [`Entry::header`].
 pub(super) fn header_hash(header: &[u8]) -> u32 {
     xxh3_64(header) as u32
 }
@@ -111,7 +111,7 @@ pub(super) struct ShardIndex {
 
 impl ShardIndex {
     /// # Errors
-    /// The reason why there is no room for more.
+    /// Returns the reason if the index is full.
     pub(super) fn push(
         &mut self,
         key: &str,
@@ -151,7 +151,7 @@ impl ShardIndex {
         }
     }
 
-    /// The class, if the label is one.
+    /// Returns the class, if the label is one.
     pub(super) fn class_of(&self, entry: &Entry) -> Option<u32> {
         (entry.targets == CLASS).then_some(entry.label)
     }
@@ -162,10 +162,11 @@ impl ShardIndex {
         self.keys.shrink_to_fit();
     }
 
-    /// The index in the file at `path`; `None` if there is none, or none of this very shard that is whole.
+    /// Reads the index file at `path`; returns `None` if there is none, or if it is damaged or belongs to another
+    /// shard.
     ///
     /// # Errors
-    /// [`FOREIGN`] for another kind of file; else if it cannot be read.
+    /// [`FOREIGN`] for another kind of file; the system's error if it cannot be read.
     pub(super) fn load(path: &Path, binding: &Binding) -> io::Result<Option<ShardIndex>> {
         let mut file = match regular_file::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -186,7 +187,8 @@ impl ShardIndex {
         if header.magic != MAGIC || header.version != VERSION || header.binding != *binding {
             return Ok(None);
         }
-        // Only now is it known to be ours; what is allocated is what the file has, whatever its header says.
+        // Checked to be an index, so it may be read. The memory is that of the file's real length, not of lengths in
+        // its header.
         file.read_to_end(&mut bytes)?;
         Ok(Self::from_bytes(&header, &bytes))
     }
@@ -207,8 +209,8 @@ impl ShardIndex {
         (rest.is_empty() && index.is_consistent(header.binding.length)).then_some(index)
     }
 
-    /// Returns true if all that the entries point at is there, and nothing else: forged files can have right checksums.
-    /// Lists lie one after the other: shared lists would make a small file cost as many copies as it has samples.
+    /// Returns true if every entry points into the data, and the data has nothing else: forged files can have right
+    /// checksums. Lists must be one after the other, since shared lists would make a small file cost a copy per sample.
     fn is_consistent(&self, length: u64) -> bool {
         let (mut key_begin, mut targets) = (0, 0);
         let each = self.entries.iter().all(|entry| {
@@ -223,7 +225,7 @@ impl ShardIndex {
         each && key_begin as usize == self.keys.len() && targets == self.targets.len() as u64
     }
 
-    /// Writes the file, whole or not at all. What is there is replaced.
+    /// Writes the file atomically, replacing an old one.
     pub(super) fn save(&self, path: &Path, binding: &Binding) -> io::Result<()> {
         let classes = if self.classes.is_empty() { Vec::new() } else { serde_json::to_vec(&self.classes)? };
         let lengths = [self.entries.len(), self.targets.len(), self.keys.len(), classes.len()].map(|n| n as u64);
@@ -234,7 +236,7 @@ impl ShardIndex {
         hash.update(&bytemuck::bytes_of(&header)[Header::CHECKED..]);
         parts.iter().for_each(|part| hash.update(part));
         header.checksum = hash.digest();
-        replace::replace(path, |out| {
+        atomic_file::replace(path, |out| {
             out.write_all(bytemuck::bytes_of(&header))?;
             parts.iter().try_for_each(|part| out.write_all(part))
         })
@@ -246,16 +248,16 @@ impl ShardIndex {
 struct Header {
     magic: u64,
     version: u64,
-    /// Of everything behind it.
+    /// Hash of all bytes after it.
     checksum: u64,
     binding: Binding,
-    /// Entries, targets, bytes of the keys, bytes of the classes.
+    /// Numbers of entries, of targets, of the keys' bytes and of the classes' bytes.
     lengths: [u64; 4],
 }
 
 impl Header {
     const SIZE: usize = size_of::<Header>();
-    /// From where on the checksum counts.
+    /// First byte that the checksum covers.
     const CHECKED: usize = 24;
 }
 
@@ -306,7 +308,7 @@ mod tests {
             |index| index.entries[2].key_end = 4, // inside a character
             |index| index.keys.push('x'),
             |index| index.targets.push(1.0),
-            // Two samples of one list.
+            // Two samples share a list.
             |index| (index.entries[3].label, index.entries[3].targets) = (0, 2),
         ];
         for (number, change) in changes.into_iter().enumerate() {

@@ -1,23 +1,24 @@
-//! What a sample's `.cls`, `.json` or `.txt` member says of its label.
+//! Labels in a sample's `.cls`, `.json` or `.txt` member.
 
 use serde_json::Value;
 
 use crate::dataset::Label;
-use crate::dataset::shown::shortened;
+use crate::quote::shortened;
 
-/// Members that can hold a label, the one that counts first.
+/// Extensions of members that can hold a label; the first one that a sample has counts.
 pub(super) const KINDS: [&str; 3] = ["cls", "json", "txt"];
 
-/// The label in a member of this kind, an index into [`KINDS`]; `None` if it holds something else, like a caption.
+/// Parses the label in a member of this kind, an index into [`KINDS`]; returns `None` if it holds something else, like
+/// a caption.
 ///
 /// # Errors
-/// The reason why a `.cls` is no label, or a `.json` cannot be understood.
+/// The reason if a `.cls` is not a class, or a `.json` cannot be parsed.
 pub(super) fn parse(kind: usize, bytes: &[u8]) -> Result<Option<Label>, String> {
     match KINDS.get(kind) {
         Some(&"cls") => {
             let text = String::from_utf8_lossy(bytes);
             let class = text.trim().parse().map(|class| Some(Label::Class(class)));
-            class.map_err(|_| format!("{:?} is no class: a number from 0 to 4294967295", shortened(text.trim())))
+            class.map_err(|_| format!("{:?} is not a class: a number from 0 to 4294967295", shortened(text.trim())))
         }
         Some(&"json") => {
             let value = serde_json::from_slice(bytes).map_err(|error| format!("no JSON: {error}"))?;
@@ -27,7 +28,8 @@ pub(super) fn parse(kind: usize, bytes: &[u8]) -> Result<Option<Label>, String> 
     }
 }
 
-/// An object's `label` or `cls`, or the value itself: a number is a class, a list of numbers one for each class or target.
+/// Reads an object's `label` or `cls`, or the value itself: a number is a class, a list has one number per class or
+/// target.
 fn from_json(value: &Value) -> Result<Option<Label>, String> {
     let value = match value {
         Value::Object(object) => match object.get("label").or_else(|| object.get("cls")) {
@@ -38,7 +40,7 @@ fn from_json(value: &Value) -> Result<Option<Label>, String> {
     };
     let refused = || {
         let text = shortened(&value.to_string());
-        format!("{text} is no label: a class (a number from 0 to 4294967295), a list of numbers, or null")
+        format!("{text} is not a label: a class (a number from 0 to 4294967295), a list of numbers, or null")
     };
     match value {
         Value::Null => Ok(None),
@@ -53,11 +55,11 @@ fn from_json(value: &Value) -> Result<Option<Label>, String> {
     }
 }
 
-/// The names in a `classes.txt`, one a line (empty ones at the end are none), or a `classes.json`: a list of names, or
-/// an object of each name's index. Of `file` the end counts.
+/// Reads the names in a `classes.txt`, one per line (ignoring empty lines at the end), or a `classes.json`: a list of
+/// names, or an object with each name's index. `file` is any path that ends in one of these names.
 ///
 /// # Errors
-/// The reason why they cannot be understood.
+/// The reason if they cannot be parsed.
 pub(super) fn class_names(file: &str, bytes: &[u8]) -> Result<Vec<String>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
     if !file.ends_with("json") {
@@ -66,16 +68,19 @@ pub(super) fn class_names(file: &str, bytes: &[u8]) -> Result<Vec<String>, Strin
     match serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))? {
         Value::Array(names) => {
             let names: Option<_> = names.iter().map(|name| name.as_str().map(str::to_owned)).collect();
-            names.ok_or_else(|| "not all of the list are names".to_owned())
+            names.ok_or_else(|| "the list has values that are not names".to_owned())
         }
         Value::Object(indices) => {
             let mut names = vec![None; indices.len()];
             for (name, index) in indices {
-                let place = index.as_u64().and_then(|index| names.get_mut(usize::try_from(index).ok()?));
-                match place {
-                    Some(place @ None) => *place = Some(name),
+                let name_at = index.as_u64().and_then(|index| names.get_mut(usize::try_from(index).ok()?));
+                match name_at {
+                    Some(name_at @ None) => *name_at = Some(name),
                     _ => {
-                        return Err(format!("{name} has the index {index}; each of 0 to {} is one's", names.len() - 1));
+                        return Err(format!(
+                            "{name} has the index {index}; use each index from 0 to {} once",
+                            names.len() - 1
+                        ));
                     }
                 }
             }

@@ -11,39 +11,39 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::shown::shown;
 use super::{Dataset, Sample, SampleData, out_of_range};
 use crate::error::{Error, ErrorKind, Result};
-use crate::{positioned, regular_file};
+use crate::quote::shown;
+use crate::{read_at, regular_file};
 use index::{Entry, ShardIndex, header_hash};
 use scan::BLOCK;
 
-#[doc(hidden)] // `gpufeed pack` puts it there
+#[doc(hidden)] // `gpufeed pack` writes it
 pub use builder::UNFINISHED;
 pub(super) use builder::class_names_beside;
 pub use builder::{ShardIndexes, TarShardsBuilder};
 
-/// Samples in tar files, as WebDataset packs them: the members of a sample follow each other and share their name up to
+/// Samples in tar files, packed as in WebDataset: the members of a sample follow each other and share their name up to
 /// the first dot.
 ///
 /// | member | is |
 /// |---|---|
-/// | one of [`EXTENSIONS`](Self::EXTENSIONS): `000123.jpg` | the image, whatever format its bytes have |
+/// | one of [`EXTENSIONS`](Self::EXTENSIONS): `000123.jpg` | the image, in any supported format |
 /// | `.cls` | the label: a class, as a decimal number |
 /// | `.json` | the label, if there is no `.cls`: an object's `label` or `cls`, or all of it; a number is a class, a list [`Label::Multi`](crate::Label::Multi) |
-/// | `.txt` | the label, if there is none of these, where it is a number; else a caption, which is passed over |
-/// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file beside the shards comes first |
+/// | `.txt` | the label, if there is neither and it is a number; else a caption, which is ignored |
+/// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file in the shards' folder has priority |
 ///
-/// Other members are passed over, folders and hidden files too. Plain tar files of any flavour are read (ustar, GNU and
-/// pax with their long names); compressed ones are not, for a sample in them cannot be reached.
+/// Other members are ignored, folders and hidden files too. Plain tar files of any flavour are read (ustar, GNU and pax
+/// with their long names). Compressed ones are refused, because their samples cannot be reached at random.
 ///
-/// The headers are read once, and the places of all samples kept in an index beside each shard ([`ShardIndexes`]): then
-/// a set of 100,000 samples opens in milliseconds. A sample is one positioned read of its header and image; the header
-/// must be the one that was indexed. No member is ever extracted, so a name such as `../../x` is only a name.
+/// The headers are read once, and the offsets of all samples stored in an index next to each shard ([`ShardIndexes`]):
+/// then a set of 100,000 samples opens in milliseconds. Reading a sample is one positioned read of its header and
+/// image; the header must be the indexed one. Members are never extracted, so a name such as `../../x` is harmless.
 ///
-/// Samples are in the order of the shards, and in each as they were packed. As any can be read at any time,
-/// `shuffle(true)` of a loader shuffles all of them, over the shards and within; no buffer of samples, and no order of
-/// shards, stands in for it. On a disk that seeks slowly, copy the shards to a faster one or to memory first.
+/// Samples are in the order of the shards, and within a shard in the order of its members. Any sample can be read at
+/// any time, so `shuffle(true)` of a loader shuffles all samples of all shards, without a shuffle buffer or an order of
+/// shards. On a disk with slow seeks, first copy the shards to a faster one or to memory.
 ///
 /// ```no_run
 /// use gpufeed::dataset::TarShards;
@@ -57,7 +57,7 @@ pub use builder::{ShardIndexes, TarShardsBuilder};
 #[derive(Debug)]
 pub struct TarShards {
     shards: Vec<Shard>,
-    /// The first sample of each shard, and the number of samples.
+    /// Index of the first sample of each shard, and the number of samples.
     starts: Vec<usize>,
     classes: Vec<String>,
     folder: PathBuf,
@@ -67,50 +67,52 @@ pub struct TarShards {
 #[derive(Debug)]
 struct Shard {
     path: Box<Path>,
-    /// The first shards stay open; the others are opened for each read, as a process may have only so many files open.
+    /// The first shards stay open. The others are opened for each read, because a process may open only a limited
+    /// number of files.
     file: Option<File>,
     index: ShardIndex,
 }
 
 impl TarShards {
-    /// What the name of a sample's image has after its first dot, unless [`TarShardsBuilder::extensions`] says otherwise.
+    /// Default endings of images, the part of a name after its first dot; [`TarShardsBuilder::extensions`] sets others.
     pub const EXTENSIONS: [&'static str; 13] =
         [".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm", ".pam"];
 
     /// Opens a shard, a brace list of them (`train-{000..146}.tar`, `{a,b}.tar`), or a folder's `*.tar` sorted by name.
     ///
-    /// Shards without an index are scanned, several at once.
+    /// Shards without an index are scanned, several at a time.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io), with the shard and the place in it, for what cannot be read or is no
-    /// plain, whole tar file; members that are sparse, links, or claim more than there is; a key that comes twice, a
-    /// sample without an image, with two, or with a label that is none; also one without a label, unless
-    /// [`allow_unlabelled`](TarShardsBuilder::allow_unlabelled).
-    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no samples,
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a brace list that cannot be understood.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), with the shard and the offset in it, for shards that cannot be read or
+    /// are not plain, whole tar files; for members that are sparse, links, or claim more bytes than there are; for
+    /// repeated keys; for samples without an image or with two, with an invalid label, or without a label unless
+    /// [`allow_unlabelled`](TarShardsBuilder::allow_unlabelled) is set.
+    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if there are no samples.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a malformed brace list.
     pub fn open(shards: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(shards)
     }
 
-    /// Settings other than those of [`open`](Self::open).
+    /// Returns a builder with more settings than [`open`](Self::open).
     pub fn builder() -> TarShardsBuilder {
         TarShardsBuilder::new()
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// The shard of sample `index` and its key there, the members' name up to the first dot; `None` if out of range.
+    /// Returns the shard of sample `index` and its key there, the members' name up to the first dot; `None` if out of
+    /// range.
     pub fn key(&self, index: usize) -> Option<(&Path, &str)> {
         let (shard, at, _) = self.find(index)?;
         Some((&shard.path, shard.index.key(at)))
     }
 
     fn find(&self, index: usize) -> Option<(&Shard, usize, &Entry)> {
-        // The last shard that begins at or before it: empty ones begin where their successor does.
+        // Empty shards begin where the next one does, so this takes the last shard that begins at or before the sample.
         let shard = self.starts.partition_point(|start| *start <= index).checked_sub(1)?;
         let at = index - self.starts[shard];
         let shard = self.shards.get(shard)?;
@@ -134,15 +136,15 @@ impl Dataset for TarShards {
         regular_file::lengthen(buffer, length, 0).map_err(|source| Error::io(&*shard.path, source))?;
         let bytes = &mut buffer[..length];
         let read = match &shard.file {
-            Some(file) => positioned::read_exact(file, bytes, begin),
-            None => regular_file::open(&shard.path).and_then(|(file, _)| positioned::read_exact(&file, bytes, begin)),
+            Some(file) => read_at::read_exact(file, bytes, begin),
+            None => regular_file::open(&shard.path).and_then(|(file, _)| read_at::read_exact(&file, bytes, begin)),
         };
         let changed = || {
             let key = shown(shard.index.key(at).as_bytes());
             scan::refused(
                 &shard.path,
                 begin,
-                format!("sample {key} is not there any more; open the changed shard anew"),
+                format!("sample {key} has gone: the shard was changed; open the data set again"),
             )
         };
         match read {

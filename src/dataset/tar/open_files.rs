@@ -1,16 +1,17 @@
-//! How many files a set of shards may have open, of those that the process may.
+//! The number of files that a set of shards may have open, out of the process's limit.
 
-/// The most shards of a set that stay open; the others are opened for each read.
+/// Most shards of a set that stay open; the others are opened for each read.
 const HELD: u64 = 64;
-/// The most that are indexed at once: the disk is what limits.
+/// Most shards that are indexed at once; more would not help, since the disk limits.
 const THREADS: u64 = 8;
-/// Files that a thread has open while it indexes a shard: the shard, twice, its index and the file that becomes it.
+/// Files that a thread has open while it indexes a shard: the shard twice, its index and the temporary file of the new
+/// index.
 const OF_A_THREAD: u64 = 4;
 
-/// Shards that stay open, and threads that index them.
+/// Returns the number of shards that stay open, and of threads that index them.
 ///
-/// Both together are at most half of the files that the process may have open: other data sets, the workers and the GPU's
-/// driver want theirs.
+/// Together they use at most half of the files that the process may open; the rest is for other data sets, the workers
+/// and the GPU's driver.
 pub(super) fn share() -> (usize, usize) {
     of(limit())
 }
@@ -25,7 +26,7 @@ fn limit() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Windows has none that a data set meets.
+/// Windows' limit is above any use here.
 #[cfg(not(unix))]
 fn limit() -> u64 {
     u64::MAX

@@ -1,4 +1,4 @@
-//! Reading the headers of a shard: which members make a sample, where its image lies, what its label is.
+//! Scans the headers of a shard: the members of each sample, the offset of its image, its label.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,33 +11,34 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::index::{ShardIndex, header_hash};
 use super::label;
 use crate::dataset::Label;
-use crate::dataset::shown::shown;
 use crate::error::{Error, Result};
-use crate::{positioned, regular_file};
+use crate::quote::shown;
+use crate::{read_at, regular_file};
 
-/// Of an archive: headers, and what members are filled up to.
+/// Block size of tar: headers have this size, and members are padded to a multiple of it.
 pub(super) const BLOCK: u64 = 512;
-/// A label is a few bytes; a member of this name that is larger is something else.
+/// Limit of a label's bytes: a label is short, so a larger member with such a name is something else.
 const LARGEST_LABEL: u64 = 1 << 20;
-/// What compressed archives begin with.
+/// First bytes of compressed archives.
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz"), (b"BZh", "bzip2")];
 
-/// An error at a place in a shard.
+/// Returns an error at an offset in a shard.
 pub(super) fn refused(path: &Path, offset: u64, reason: impl std::fmt::Display) -> Error {
     Error::io(path, io::Error::new(io::ErrorKind::InvalidData, format!("at byte {offset}: {reason}")))
 }
 
-/// The samples of the shard at `path`, of which `file` is open, too. No member's data is read but that of labels.
+/// Scans the samples of the shard at `path`, which is also open as `file`. Reads the data of label members alone.
 ///
 /// # Errors
-/// Names shard and offset: what is no tar archive, compressed or cut short; members that claim more than there is, sparse ones, links
-/// instead of images; two samples of one key, one without an image or with two; labels that are none.
+/// Names shard and offset: files that are not tar archives, compressed or cut short; members that claim more bytes than
+/// there are, sparse ones, links instead of images; repeated keys, samples without an image or with two; invalid
+/// labels.
 pub(super) fn scan(path: &Path, file: &File, extensions: &[String]) -> Result<ShardIndex> {
     let failed = |source| Error::io(path, source);
     let length = file.metadata().map_err(failed)?.len();
     check_start(path, file, length)?;
-    // The archive moves its file's position, on Windows positioned reads do as well.
+    // The archive moves its file's position, and so do positioned reads on Windows: each needs its own handle.
     let mut archive = Archive::new(regular_file::open(path).map_err(failed)?.0);
     let mut scan = Scan {
         path,
@@ -55,9 +56,10 @@ pub(super) fn scan(path: &Path, file: &File, extensions: &[String]) -> Result<Sh
         end = scan.member(member)?;
     }
     scan.finish()?;
-    // The crate takes the end of the file for that of the archive, but what is cut between two members has lost samples.
+    // The crate takes the end of the file for the end of the archive. But a file cut between two members has lost
+    // samples.
     let mut mark = [0; BLOCK as usize];
-    if positioned::read_exact(file, &mut mark, end).is_err() || mark != [0; BLOCK as usize] {
+    if read_at::read_exact(file, &mut mark, end).is_err() || mark != [0; BLOCK as usize] {
         return Err(refused(
             path,
             end,
@@ -69,23 +71,23 @@ pub(super) fn scan(path: &Path, file: &File, extensions: &[String]) -> Result<Sh
 }
 
 fn damaged(error: &io::Error) -> String {
-    format!("no header of a tar archive, or a damaged one ({error})")
+    format!("not a header of a tar archive, or a damaged one ({error})")
 }
 
 fn check_start(path: &Path, file: &File, length: u64) -> Result<()> {
     let mut start = vec![0; length.min(6) as usize];
-    positioned::read_exact(file, &mut start, 0).map_err(|source| Error::io(path, source))?;
+    read_at::read_exact(file, &mut start, 0).map_err(|source| Error::io(path, source))?;
     for (magic, name) in COMPRESSED {
         if start.starts_with(magic) {
             let reason =
-                format!("compressed with {name}: samples can be reached in plain tar files alone, so unpack it");
+                format!("compressed with {name}: samples can be reached only in plain tar files, so unpack it");
             return Err(refused(path, 0, reason));
         }
     }
     Ok(())
 }
 
-/// One shard's.
+/// The scan of one shard.
 struct Scan<'a> {
     path: &'a Path,
     file: &'a File,
@@ -101,24 +103,24 @@ struct Scan<'a> {
 /// The members of a sample so far.
 struct Group {
     key: Vec<u8>,
-    /// Of the first member's header.
+    /// Offset of the first member's header.
     at: u64,
-    /// Where the image begins, and its bytes.
+    /// Offset and length of the image.
     image: Option<(u64, u64)>,
-    /// The same of each kind of label.
+    /// Offset and length of the label of each kind.
     labels: [Option<(u64, u64)>; label::KINDS.len()],
 }
 
-/// What a member is to a sample.
+/// The role of a member in its sample.
 enum Role {
     Image,
-    /// An index into [`label::KINDS`].
+    /// A label, by index into [`label::KINDS`].
     Label(usize),
     Classes,
 }
 
 impl Scan<'_> {
-    /// Returns where the next header begins.
+    /// Returns the offset of the next header.
     fn member(&mut self, mut member: Entry<'_, File>) -> Result<u64> {
         let (begin, size) = (member.raw_file_position(), member.size());
         let header = begin.saturating_sub(BLOCK);
@@ -139,7 +141,7 @@ impl Scan<'_> {
             Some(end) if end <= self.length => end,
             _ => {
                 let there = self.length.saturating_sub(begin);
-                return refuse(format!("claims {size} bytes, of which {there} are there: the archive is cut short"));
+                return refuse(format!("claims {size} bytes, but only {there} are left: the archive is cut short"));
             }
         };
         let Some((key, extension)) = split(&name) else { return Ok(end.next_multiple_of(BLOCK)) };
@@ -148,7 +150,7 @@ impl Scan<'_> {
             if kind.is_dir() {
                 return Ok(end.next_multiple_of(BLOCK));
             }
-            let what = if kind.is_symlink() || kind.is_hard_link() { "a link" } else { "no regular file" };
+            let what = if kind.is_symlink() || kind.is_hard_link() { "a link" } else { "not a regular file" };
             return refuse(format!("{what}: pack the file itself, as with tar --dereference --hard-dereference"));
         }
         if let Role::Classes = role {
@@ -165,23 +167,25 @@ impl Scan<'_> {
             self.finish()?;
             if !self.keys.insert(xxh3_128(key)) {
                 return refuse(
-                    "its sample was met before; members of a sample must follow each other (tar --sort=name), and keys be used once".into(),
+                    "its key came before; members of a sample must follow each other (tar --sort=name), and keys be \
+                    unique"
+                        .into(),
                 );
             }
             self.open = Some(Group { key: key.to_vec(), at: header, image: None, labels: Default::default() });
         }
         if let Some(open) = &mut self.open {
-            let place = match role {
+            let range = match role {
                 Role::Label(kind) => &mut open.labels[kind],
                 _ => &mut open.image,
             };
-            if place.is_some() {
+            if range.is_some() {
                 return refuse(match role {
                     Role::Label(_) => "the sample has one already".into(),
-                    _ => "the sample has an image already; TarShardsBuilder::extensions says which to take".into(),
+                    _ => "the sample has an image already; choose one with TarShardsBuilder::extensions".into(),
                 });
             }
-            *place = Some((begin, size));
+            *range = Some((begin, size));
         }
         Ok(end.next_multiple_of(BLOCK))
     }
@@ -191,7 +195,7 @@ impl Scan<'_> {
         if base == b"classes" && matches!(extension, "txt" | "json") {
             return Some(Role::Classes);
         }
-        // WebDataset's own members.
+        // Members that WebDataset reserves for itself.
         if base.starts_with(b"__") && base.ends_with(b"__") {
             return None;
         }
@@ -201,12 +205,12 @@ impl Scan<'_> {
         label::KINDS.iter().position(|kind| *kind == extension).map(Role::Label)
     }
 
-    /// Puts the open sample into the index.
+    /// Inserts the open sample into the index.
     fn finish(&mut self) -> Result<()> {
         let Some(Group { key, at, image, labels }) = self.open.take() else { return Ok(()) };
         let (key, named) = (String::from_utf8_lossy(&key).into_owned(), shown(&key));
         let Some((offset, size)) = image else {
-            // A text or facts alone are no sample that lacks its image, but a README.
+            // A text or JSON file alone is not a sample that lacks its image, but for example a README.
             let [cls, json, _] = labels;
             let json = json.map(|(begin, size)| self.small(begin, size).and_then(|bytes| label::parse(1, bytes)));
             if cls.is_none() && !matches!(json, Some(Ok(Some(_)))) {
@@ -216,14 +220,13 @@ impl Scan<'_> {
             return Err(self.at(at, format!("sample {named} has a label but no image (.{extensions})")));
         };
         let Ok(length) = u32::try_from(size) else {
-            return Err(self.at(at, format!("sample {named}: an image of {size} bytes; 4 GiB are the most")));
+            return Err(self.at(at, format!("sample {named}: an image of {size} bytes, but at most 4 GiB are read")));
         };
         let mut header = [0; BLOCK as usize];
-        positioned::read_exact(self.file, &mut header, offset - BLOCK)
-            .map_err(|source| Error::io(self.path, source))?;
+        read_at::read_exact(self.file, &mut header, offset - BLOCK).map_err(|source| Error::io(self.path, source))?;
         let mut label = Label::None;
-        for (kind, place) in labels.into_iter().enumerate() {
-            let Some((begin, size)) = place else { continue };
+        for (kind, range) in labels.into_iter().enumerate() {
+            let Some((begin, size)) = range else { continue };
             let parsed = self.small(begin, size).and_then(|bytes| label::parse(kind, bytes));
             let parsed = parsed.map_err(|reason| {
                 self.at(begin - BLOCK, format!("label of sample {named}, .{}: {reason}", label::KINDS[kind]))
@@ -233,17 +236,17 @@ impl Scan<'_> {
                 break;
             }
         }
-        let place = (offset, length, header_hash(&header));
-        self.index.push(&key, place, &label).map_err(|reason| self.at(at, reason))
+        let location = (offset, length, header_hash(&header));
+        self.index.push(&key, location, &label).map_err(|reason| self.at(at, reason))
     }
 
-    /// A small member's content.
+    /// Reads a small member's content.
     fn small(&mut self, begin: u64, size: u64) -> std::result::Result<&[u8], String> {
         if size > LARGEST_LABEL {
-            return Err(format!("{size} bytes; labels and class names have 1 MiB at the most"));
+            return Err(format!("{size} bytes, but labels and class names may have at most 1 MiB"));
         }
         self.buffer.resize(size as usize, 0);
-        positioned::read_exact(self.file, &mut self.buffer, begin).map_err(|error| error.to_string())?;
+        read_at::read_exact(self.file, &mut self.buffer, begin).map_err(|error| error.to_string())?;
         Ok(&self.buffer)
     }
 
@@ -252,7 +255,7 @@ impl Scan<'_> {
     }
 }
 
-/// WebDataset's rule: the key goes up to the first dot of the file's name, its folders included; the extension is the
+/// Splits a name by WebDataset's rule: the key is the path up to the first dot of the file's name; the extension is the
 /// rest, in small letters. `None` for hidden files and names without a dot.
 fn split(name: &[u8]) -> Option<(&[u8], String)> {
     let base = name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);

@@ -1,10 +1,10 @@
-//! Building the seek indexes of a whole data set ahead of its first epoch.
+//! Builds the seek indexes of a whole data set before its first epoch.
 
 use super::file::{self, IndexFile};
 use super::{SeekIndexes, SeekStore, lock, unpoisoned, write};
+use crate::atomic_file;
 use crate::decode::{self, DecodeOptions, ImageFormat};
 use crate::error::{Error, Result};
-use crate::replace;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Between two saves: what a process that is killed may lose.
+/// Interval of saves: the work that a killed process may lose.
 const SAVED_EVERY: Duration = Duration::from_secs(2);
-/// How long the last save waits for others that write.
+/// Longest wait of the last save for other writers.
 const LAST_SAVE: Duration = Duration::from_secs(60);
-/// Bytes of records beyond which they are saved at once.
+/// Bytes of records at which they are saved immediately.
 const MEMORY: u64 = 256 << 20;
 
 /// The result of [`SeekIndexes::build`] or [`SeekIndexes::prune`].
@@ -33,44 +33,44 @@ const MEMORY: u64 = 256 << 20;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexSummary {
-    /// Samples of the data set.
+    /// Number of samples of the data set.
     pub samples: usize,
-    /// Indexes that were built now.
+    /// Number of indexes built by this call.
     pub built: usize,
-    /// Samples whose index was there.
+    /// Number of samples whose index existed already.
     pub present: usize,
-    /// Samples that cannot have one: other formats, progressive and damaged JPEGs, pixels.
+    /// Number of samples that cannot have one: other formats, progressive and damaged JPEGs, pixels.
     pub without: usize,
     /// True if `progress` ended the work before the last sample.
     pub stopped: bool,
-    /// Records that [`SeekIndexes::prune`] has removed; `None` where nothing was to be removed, or nothing could be, as
-    /// not all samples were read.
+    /// Number of records removed by [`SeekIndexes::prune`]; `None` if pruning was not asked for, or not all samples were
+    /// read.
     pub pruned: Option<u64>,
-    /// Samples that could not be read or are no images: their names, and why.
+    /// Samples that could not be read or are not images: their names and the reasons.
     pub failed: Vec<(String, String)>,
-    /// Samples among them that could not be read.
+    /// Number of failed samples that could not be read.
     unread: usize,
     /// Bytes of the samples that were read.
     pub bytes_read: u64,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its bytes; 0 if no sample has an index.
+    /// Bytes of the file; 0 if no sample has an index.
     pub bytes: u64,
 }
 
-/// The files that indexes are built of: a data set, as far as this folder knows it.
+/// The files to index: the view of a data set that this folder needs.
 pub(crate) trait Files: Sync {
     fn len(&self) -> usize;
-    /// The folder beside whose files the indexes are stored.
+    /// Returns the data set's folder, in which the indexes are stored.
     fn folder(&self) -> Option<&Path>;
     fn name(&self, index: usize) -> String;
-    /// The sample's bytes in memory, and its file if it is encoded.
+    /// Returns the length of the sample's bytes, and its file if it is encoded.
     fn read<'a>(&'a self, index: usize, file: &'a mut Vec<u8>) -> Result<(usize, Option<&'a [u8]>)>;
 }
 
 impl SeekIndexes {
-    /// The work of `build` and `prune` in `dataset/seek_indexes.rs`; all keys of the samples go to `keys`, if there is a
-    /// set for them, and then no others stay in the file.
+    /// Does the work of `build` and `prune` in `dataset/seek_indexes.rs`. If `keys` is given, it receives the keys of
+    /// all samples, and all other records are removed from the file.
     pub(crate) fn go_through(
         &self,
         files: &dyn Files,
@@ -79,10 +79,10 @@ impl SeekIndexes {
         progress: impl Fn(usize) -> bool + Sync,
     ) -> Result<IndexSummary> {
         if threads == 0 {
-            return Err(Error::argument("threads", "0; 1 or more work"));
+            return Err(Error::argument("threads", "0 threads; give at least 1"));
         }
         let Some(path) = self.path(files.folder()) else {
-            let reason = format!("{self:?} names no file; SeekIndexes::File(path) does");
+            let reason = format!("{self:?} names no file; give one with SeekIndexes::File(path)");
             return Err(Error::argument("seek_indexes", reason));
         };
         can_be_written(&path).map_err(|source| Error::io(&path, source))?;
@@ -108,7 +108,7 @@ impl SeekIndexes {
             return Err(error);
         }
         let others = || {
-            let reason = format!("other processes have been writing it for {} s: try again", LAST_SAVE.as_secs());
+            let reason = format!("other processes have been writing to it for {} s; try again", LAST_SAVE.as_secs());
             Error::io(&path, io::Error::new(io::ErrorKind::TimedOut, reason))
         };
         if !store.save(LAST_SAVE)? {
@@ -129,13 +129,13 @@ impl SeekIndexes {
 }
 
 /// # Errors
-/// If a file of seek indexes cannot be written to `path`, as far as that can be known beforehand.
+/// If a file of seek indexes cannot be written to `path`, as far as can be known beforehand.
 fn can_be_written(path: &Path) -> io::Result<()> {
     match IndexFile::open(path) {
         Err(error) if error.kind() == file::FOREIGN => Err(error),
-        // A file that cannot be used is replaced.
+        // An unusable file is replaced.
         _ => {
-            write::can_write_in(replace::folder_of(path))?;
+            write::can_write_in(atomic_file::folder_of(path))?;
             lock::take(path, Duration::ZERO).map(drop)
         }
     }
@@ -145,14 +145,14 @@ fn can_be_written(path: &Path) -> io::Result<()> {
 struct Work<'a> {
     files: &'a dyn Files,
     store: &'a SeekStore,
-    /// The keys of all samples' indexes, where they are asked for.
+    /// The keys of all samples' indexes, if they are wanted.
     keys: Option<&'a Mutex<HashSet<u128>>>,
     next: AtomicUsize,
     done: AtomicUsize,
-    /// When what is new was last saved.
+    /// Time of the last save.
     saved: Mutex<Instant>,
     total: Mutex<IndexSummary>,
-    /// The error that makes it useless to go on.
+    /// The error that ends the work.
     ended: Mutex<Option<Error>>,
 }
 
@@ -182,7 +182,7 @@ impl Work<'_> {
         total.failed.extend(summary.failed);
     }
 
-    /// Saves if that is long ago and no other thread is at it.
+    /// Saves if the last save is long ago and no other thread is saving.
     fn save_in_time(&self) -> std::result::Result<(), ()> {
         let Ok(mut saved) = self.saved.try_lock() else { return Ok(()) };
         if saved.elapsed() < SAVED_EVERY {
@@ -194,7 +194,7 @@ impl Work<'_> {
     }
 }
 
-/// One thread's memory.
+/// The memory of a thread.
 #[derive(Default)]
 struct Builder {
     file: Vec<u8>,

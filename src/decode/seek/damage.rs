@@ -1,4 +1,4 @@
-//! Files of seek indexes: written, added to, merged, cut, grown and damaged.
+//! Tests of seek index files: written, extended, merged, cut, grown and damaged.
 
 use super::file::{HEADER, IndexFile, Stamp};
 use super::write;
@@ -34,8 +34,8 @@ fn open(path: &Path) -> IndexFile {
     IndexFile::open(path).unwrap().unwrap()
 }
 
-fn anew(path: &Path, old: Option<&IndexFile>, new: &Records) {
-    write::anew(path, old, |_| true, &slices(new)).unwrap();
+fn rewrite(path: &Path, old: Option<&IndexFile>, new: &Records) {
+    write::rewrite(path, old, |_| true, &slices(new)).unwrap();
 }
 
 fn append(path: &Path, new: &Records) {
@@ -50,7 +50,7 @@ fn what_was_written_is_found_and_nothing_else() {
     assert!(IndexFile::open(&path).unwrap().is_none());
     for count in [0, 1, 2, 1000] {
         let new = records(0..count, 0);
-        anew(&path, None, &new);
+        rewrite(&path, None, &new);
         let file = open(&path);
         assert_eq!((file.len(), found(&file, &new)), (count, count as usize));
         assert!(!file.get(12345, &mut Vec::new()));
@@ -63,7 +63,7 @@ fn segments_are_found_and_those_who_read_before_find_what_they_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
     let all = records(0..500, 0);
-    anew(&path, None, &records(0..100, 0));
+    rewrite(&path, None, &records(0..100, 0));
     let before = open(&path);
     for from in [100, 200, 300, 400] {
         append(&path, &records(from..from + 100, 0));
@@ -72,7 +72,7 @@ fn segments_are_found_and_those_who_read_before_find_what_they_found() {
         assert!(Stamp::at(&path) == Some(file.stamp()) && file.stamp() != before.stamp());
     }
     assert_eq!(found(&before, &all), 100);
-    // The file is rewritten as a whole before there are too many of them, or too large ones.
+    // The file is rewritten as a whole before its segments become too many or too large.
     assert!(open(&path).grows_at(5000).is_none());
     for i in 0.. {
         let Some(end) = open(&path).grows_at(1) else { break };
@@ -80,7 +80,7 @@ fn segments_are_found_and_those_who_read_before_find_what_they_found() {
         write::append(&path, end, &slices(&records(500 + i..501 + i, 0))).unwrap();
     }
     let old = open(&path);
-    anew(&path, Some(&old), &records(1000..1010, 0));
+    rewrite(&path, Some(&old), &records(1000..1010, 0));
     let file = open(&path);
     assert!(file.grows_at(1).is_some());
     assert_eq!(found(&file, &all) + found(&file, &records(1000..1010, 0)), 510);
@@ -90,19 +90,19 @@ fn segments_are_found_and_those_who_read_before_find_what_they_found() {
 fn records_are_merged_and_new_ones_win() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
-    anew(&path, None, &records(0..500, 0));
+    rewrite(&path, None, &records(0..500, 0));
     append(&path, &records(500..600, 0));
     let old = open(&path);
     let mut new = records(0..1000, 1);
     new.retain(|_, record| record.len() > 20);
-    anew(&path, Some(&old), &new);
+    rewrite(&path, Some(&old), &new);
     let file = open(&path);
     assert_eq!(found(&file, &new), new.len());
-    let mut kept = records(0..600, 0);
-    kept.retain(|key, _| !new.contains_key(key));
-    assert!(!kept.is_empty());
-    assert_eq!(found(&file, &kept), kept.len());
-    assert_eq!(file.len() as usize, new.len() + kept.len());
+    let mut expected = records(0..600, 0);
+    expected.retain(|key, _| !new.contains_key(key));
+    assert!(!expected.is_empty());
+    assert_eq!(found(&file, &expected), expected.len());
+    assert_eq!(file.len() as usize, new.len() + expected.len());
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn what_is_cut_off_costs_the_records_that_are_not_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
     let all = records(0..300, 0);
-    anew(&path, None, &records(0..200, 0));
+    rewrite(&path, None, &records(0..200, 0));
     append(&path, &records(200..300, 0));
     let whole = fs::read(&path).unwrap();
-    // Cut bytes, and the least number of records that are then whole, of 11 bytes or more each.
+    // Cut bytes, and the least number of records that are still whole, of at least 11 bytes each.
     for (cut, least) in [(1, 299), (100, 289), (1000, 208), (10_000, 50)] {
         fs::write(&path, &whole[..whole.len() - cut]).unwrap();
         let file = open(&path);
@@ -121,7 +121,7 @@ fn what_is_cut_off_costs_the_records_that_are_not_whole() {
         assert!((least..300).contains(&count), "{cut} bytes are cut, {count} records found");
         // The next save rewrites the file, and loses none of them.
         assert!(file.grows_at(1).is_none());
-        anew(&path, Some(&file), &Records::new());
+        rewrite(&path, Some(&file), &Records::new());
         assert_eq!(found(&open(&path), &all), count);
     }
     // After the end: nothing, zeros, and half a segment.
@@ -131,7 +131,7 @@ fn what_is_cut_off_costs_the_records_that_are_not_whole() {
         let file = open(&path);
         assert_eq!(found(&file, &all), 300);
         assert!(file.grows_at(1).is_none());
-        anew(&path, Some(&file), &Records::new());
+        rewrite(&path, Some(&file), &Records::new());
         assert!(found(&open(&path), &all) == 300 && open(&path).grows_at(1).is_some());
     }
 }
@@ -141,7 +141,7 @@ fn damage_never_gives_a_wrong_record() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
     let new = records(0..200, 0);
-    anew(&path, None, &records(0..120, 0));
+    rewrite(&path, None, &records(0..120, 0));
     append(&path, &records(120..160, 0));
     append(&path, &records(160..200, 0));
     let whole = fs::read(&path).unwrap();
@@ -169,13 +169,13 @@ fn damage_never_gives_a_wrong_record() {
     assert!(refused > 250 && lost > 400, "{refused} {lost}");
 }
 
-/// Found by fuzzing: the rewritten file's table had room for as many as the header said, and a search in a full table has no
-/// end.
+/// Found by fuzzing: the rewritten file's table had as many entries as the header said, and a search in a full table
+/// never ended.
 #[test]
 fn a_file_with_more_records_than_its_header_says_is_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index");
-    anew(&path, None, &records(0..100, 0));
+    rewrite(&path, None, &records(0..100, 0));
     let mut bytes = fs::read(&path).unwrap();
     bytes[16..24].copy_from_slice(&0u64.to_le_bytes());
     let sum = xxh3_64(&bytes[..HEADER - 8]);
@@ -183,9 +183,9 @@ fn a_file_with_more_records_than_its_header_says_is_rewritten() {
     fs::write(&path, bytes).unwrap();
     let (old, new) = (open(&path), records(100..103, 0));
     assert_eq!((old.len(), found(&old, &records(0..100, 0))), (0, 100));
-    anew(&path, Some(&old), &new);
+    rewrite(&path, Some(&old), &new);
     let file = open(&path);
-    assert_eq!(found(&file, &new), 3, "the new ones are kept, whatever becomes of the others");
+    assert_eq!(found(&file, &new), 3, "the new records are found, even if others are lost");
     found(&file, &records(0..100, 0));
 }
 
@@ -198,7 +198,7 @@ fn what_killed_processes_have_left_is_removed() {
         let file = fs::File::create(folder.path().join(name)).unwrap();
         file.set_modified(hours(age)).unwrap();
     }
-    anew(&path, None, &records(0..10, 0));
+    rewrite(&path, None, &records(0..10, 0));
     let left = |name: &str| folder.path().join(name).exists();
     assert!(!left(".gpufeed-Ab12.part") && left(".gpufeed-Cd34.part") && left("thesis.part"));
 }

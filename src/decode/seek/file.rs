@@ -1,20 +1,20 @@
-//! A file of seek indexes: found by content, read where it lies.
+//! A file of seek indexes, searched by content hash.
 //!
-//! | part | bytes |
+//! | section | bytes |
 //! |---|---|
-//! | header | 64: magic, version, records, places of the table, where the part with the table ends, checksum of all that |
-//! | table | 32 a place: a record's key (16), offset (8), length (4), four zeros; a key's place is its lower bits, or the next free one |
-//! | records | as they were written, each behind a checksum of its key and content (8) |
-//! | segments | what was added at the end since (`segment.rs`): a few at the most, then the whole file is rewritten |
+//! | header | 64: magic, version, records, entries of the table, end of the records after the table, checksum of the header |
+//! | table | 32 an entry: a record's key (16), offset (8), length (4), four zeros; a key's entry is its lower bits, or the next free one |
+//! | records | as they were written, each after a checksum of its key and content (8) |
+//! | segments | records added later (`segment.rs`); after a few segments the whole file is rewritten |
 //!
-//! All numbers are little-endian. When the file is opened, its header and the lists of the segments are read, and
-//! nothing is mapped: a file that another process cuts short gives an error, where a mapping would end the process. A
-//! lookup reads a place and a record, about 2 µs. What is cut off, or lies after the last segment, costs the records
-//! that are not whole, and no others.
+//! All numbers are little-endian. Opening the file reads its header and the lists of the segments. The file is not
+//! mapped: a file that another process cuts short causes an error, where a map would end the process. A lookup reads an
+//! entry and a record, about 2 µs. A cut file, or one with damage after the last segment, loses only the records that
+//! are not whole.
 
-use super::record::{CHECKSUM, LONGEST, PLACE, Place, checksum, number};
+use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum, number};
 use super::segment::{self, Segment};
-use crate::{positioned, regular_file};
+use crate::{read_at, regular_file};
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -23,40 +23,40 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: [u8; 8] = *b"gpufeed\x01";
-/// Changes with the layout, and with what the records hold.
+/// Changes with the layout, and with the content of the records.
 const VERSION: u64 = 1;
 pub(super) const HEADER: usize = 64;
-/// Most places that a lookup reads. A table is at most three quarters full, so that a free place comes within some
-/// hundred; in one that somebody has filled up, a lookup would read all of it.
+/// Most entries that a lookup reads. A table is at most three quarters full, so that a free entry follows within some
+/// hundred; in a forged, full table a lookup would read all of it.
 const PROBES: u64 = 4096;
-/// Segments, and records in them, up to which a file grows by another one.
+/// Limits of the segments, and of their records, up to which a file grows by another segment.
 const MOST_SEGMENTS: usize = 64;
 const FEW_RECORDS: u64 = 4096;
 
-/// The kind of error for a file that is something else, and must not be overwritten.
+/// Kind of the error for a file that is not an index file and must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
 
-/// A file that was opened and whose header is as it should be.
+/// An open file with a valid header.
 #[derive(Debug)]
 pub(super) struct IndexFile {
     file: File,
     stamp: Stamp,
-    /// Records and places of the table.
+    /// Records and entries of the table.
     records: u64,
-    places: u64,
+    entries: u64,
     /// Records of the segments.
-    behind: HashMap<u128, (u64, u32)>,
+    added: HashMap<u128, (u64, u32)>,
     segments: usize,
-    /// Where the last segment ends.
+    /// End of the last segment.
     end: u64,
 }
 
-/// Facts about a file that differ after others have written to it.
+/// Identifies the state of a file: changes when other processes have written to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Device and number of the file, where the system has such.
+    /// Device and inode of the file, on systems that have them.
     number: (u64, u64),
 }
 
@@ -69,16 +69,16 @@ impl Stamp {
         Stamp { length: metadata.len(), modified: metadata.modified().ok(), number }
     }
 
-    /// `None` if there is no such file.
+    /// Returns the stamp of a file; `None` if there is no such file.
     pub(super) fn at(path: &Path) -> Option<Stamp> {
         fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
     }
 }
 
-pub(super) fn header(records: u64, places: u64, length: u64) -> [u8; HEADER] {
+pub(super) fn header(records: u64, entries: u64, length: u64) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..8].copy_from_slice(&MAGIC);
-    for (i, value) in [VERSION, records, places, length].into_iter().enumerate() {
+    for (i, value) in [VERSION, records, entries, length].into_iter().enumerate() {
         bytes[8 * (i + 1)..][..8].copy_from_slice(&value.to_le_bytes());
     }
     let sum = xxh3_64(&bytes[..HEADER - 8]);
@@ -87,11 +87,11 @@ pub(super) fn header(records: u64, places: u64, length: u64) -> [u8; HEADER] {
 }
 
 impl IndexFile {
-    /// `None` if there is no such file.
+    /// Opens a file; returns `None` if there is no such file.
     ///
     /// # Errors
-    /// [`FOREIGN`] for another kind of file; else if it cannot be read, is of another version, or damaged so that
-    /// nothing of it can be found.
+    /// [`FOREIGN`] for another kind of file; another error if it cannot be read, is of another version, or so damaged
+    /// that no record can be found.
     pub(super) fn open(path: &Path) -> io::Result<Option<IndexFile>> {
         let (mut file, metadata) = match regular_file::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -106,24 +106,24 @@ impl IndexFile {
         }
         let refused = |reason: &str| Err(io::Error::new(io::ErrorKind::InvalidData, reason.to_owned()));
         let Ok(bytes) = <[u8; HEADER]>::try_from(start) else { return refused("its header is cut short") };
-        let [records, places, length] = [2, 3, 4].map(|i| number(&bytes, 8 * i));
+        let [records, entries, length] = [2, 3, 4].map(|i| number(&bytes, 8 * i));
         if number(&bytes, 8) != VERSION {
             return refused("of another version");
         }
-        if bytes != header(records, places, length) {
+        if bytes != header(records, entries, length) {
             return refused("its header is damaged");
         }
-        let table = places.checked_mul(PLACE as u64).and_then(|table| table.checked_add(HEADER as u64));
-        if !places.is_power_of_two() || records > places || table.is_none_or(|table| table > length) {
+        let table = entries.checked_mul(ENTRY as u64).and_then(|table| table.checked_add(HEADER as u64));
+        if !entries.is_power_of_two() || records > entries || table.is_none_or(|table| table > length) {
             return refused("its header contradicts itself");
         }
         if table.is_none_or(|table| table > stamp.length) {
             return refused("its table is cut short");
         }
-        let (behind, end, segments) = (HashMap::new(), length, 0);
-        let mut opened = IndexFile { file, stamp, records, places, behind, segments, end };
-        while let Some(Segment { places, end }) = segment::read(&opened.file, opened.end, stamp.length) {
-            opened.behind.extend(places.iter().map(|place| (place.key, (place.offset, place.length))));
+        let (added, end, segments) = (HashMap::new(), length, 0);
+        let mut opened = IndexFile { file, stamp, records, entries, added, segments, end };
+        while let Some(Segment { entries, end }) = segment::read(&opened.file, opened.end, stamp.length) {
+            opened.added.extend(entries.iter().map(|entry| (entry.key, (entry.offset, entry.length))));
             opened.segments += 1;
             opened.end = end;
         }
@@ -135,76 +135,76 @@ impl IndexFile {
         self.stamp
     }
 
-    /// How many records there are at the most: some may be there twice, or damaged.
+    /// Returns an upper bound of the number of records: some may be repeated or damaged.
     pub(super) fn len(&self) -> u64 {
-        self.records + self.behind.len() as u64
+        self.records + self.added.len() as u64
     }
 
-    /// Where another segment goes; `None` if the file should rather be rewritten: so many have come that opening it
-    /// takes long, or some of it is missing, or there is more of it than was written whole.
+    /// Returns the offset for another segment. Returns `None` if the file should be rewritten instead, because it has
+    /// so many segments that opening takes long, or is incomplete, or has bytes after its last whole segment.
     pub(super) fn grows_at(&self, records: u64) -> Option<u64> {
-        let behind = self.behind.len() as u64 + records;
-        let few = self.segments < MOST_SEGMENTS && behind <= FEW_RECORDS.max(self.records / 2);
+        let added = self.added.len() as u64 + records;
+        let few = self.segments < MOST_SEGMENTS && added <= FEW_RECORDS.max(self.records / 2);
         (few && self.end == self.stamp.length).then_some(self.end)
     }
 
-    /// Reads the record of `key` into `buffer`; `false` if there is none, or none that can be trusted.
+    /// Reads the record of `key` into `buffer`; returns `false` if there is none, or a damaged one.
     pub(super) fn get(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
-        if let Some(&(offset, length)) = self.behind.get(&key)
-            && self.record(&Place { key, offset, length }, buffer)
+        if let Some(&(offset, length)) = self.added.get(&key)
+            && self.record(&Entry { key, offset, length }, buffer)
         {
             return true;
         }
-        let mut place = key as u64 & (self.places - 1);
-        for _ in 0..self.places.min(PROBES) {
-            let mut bytes = [0; PLACE];
-            if positioned::read_exact(&self.file, &mut bytes, HEADER as u64 + place * PLACE as u64).is_err() {
+        let mut index = key as u64 & (self.entries - 1);
+        for _ in 0..self.entries.min(PROBES) {
+            let mut bytes = [0; ENTRY];
+            if read_at::read_exact(&self.file, &mut bytes, HEADER as u64 + index * ENTRY as u64).is_err() {
                 return false;
             }
-            let found = Place::read(&bytes);
+            let found = Entry::read(&bytes);
             if found.is_free() {
                 return false;
             }
             if found.key == key {
                 return self.record(&found, buffer);
             }
-            place = (place + 1) & (self.places - 1);
+            index = (index + 1) & (self.entries - 1);
         }
         false
     }
 
-    fn record(&self, place: &Place, buffer: &mut Vec<u8>) -> bool {
-        // A length beyond the file's end is damage, too: nothing is allocated for it.
-        let end = place.offset.saturating_add(CHECKSUM as u64 + u64::from(place.length));
-        if place.length > LONGEST || end > self.stamp.length {
+    fn record(&self, entry: &Entry, buffer: &mut Vec<u8>) -> bool {
+        // A length beyond the file's end is damage, so no memory is allocated for it.
+        let end = entry.offset.saturating_add(CHECKSUM as u64 + u64::from(entry.length));
+        if entry.length > LONGEST || end > self.stamp.length {
             return false;
         }
         buffer.clear();
-        buffer.resize(CHECKSUM + place.length as usize, 0);
-        if positioned::read_exact(&self.file, buffer, place.offset).is_err() {
+        buffer.resize(CHECKSUM + entry.length as usize, 0);
+        if read_at::read_exact(&self.file, buffer, entry.offset).is_err() {
             return false;
         }
         let sum = number(buffer, 0);
         buffer.drain(..CHECKSUM);
-        sum == checksum(place.key, buffer)
+        sum == checksum(entry.key, buffer)
     }
 
-    /// Every record that can be trusted, those of the segments first. One that is there twice comes twice.
+    /// Calls `then` with every valid record, first with those of the segments. Repeated records come repeatedly.
     pub(super) fn each(&self, mut then: impl FnMut(u128, &[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut buffer = Vec::new();
-        for (&key, &(offset, length)) in &self.behind {
-            if self.record(&Place { key, offset, length }, &mut buffer) {
+        for (&key, &(offset, length)) in &self.added {
+            if self.record(&Entry { key, offset, length }, &mut buffer) {
                 then(key, &buffer)?;
             }
         }
         let mut table = io::BufReader::with_capacity(1 << 16, &self.file);
         table.seek(SeekFrom::Start(HEADER as u64))?;
-        for _ in 0..self.places {
-            let mut bytes = [0; PLACE];
+        for _ in 0..self.entries {
+            let mut bytes = [0; ENTRY];
             table.read_exact(&mut bytes)?;
-            let place = Place::read(&bytes);
-            if !place.is_free() && self.record(&place, &mut buffer) {
-                then(place.key, &buffer)?;
+            let entry = Entry::read(&bytes);
+            if !entry.is_free() && self.record(&entry, &mut buffer) {
+                then(entry.key, &buffer)?;
             }
         }
         Ok(())

@@ -1,14 +1,14 @@
-//! The seek index of one file, for those who decode without a loader.
+//! The seek index of one file, for decoding without a loader.
 
 use super::SeekStore;
 use crate::decode::{self, DecodeOptions, Probe, Scratch};
 use crate::error::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Places inside one JPEG from which decoding can start, for [`decode_with`](super::super::decode_with).
+/// Positions inside one JPEG from which decoding can start, for [`decode_with`](super::super::decode_with).
 ///
-/// It belongs to the file that it was built of, by its content: with another file, or with one that was changed, it is
-/// not used. It takes about 2 % of the file's size.
+/// It belongs to the content of the file that it was built of: it is ignored for another file, or after a change. It
+/// takes about 2 % of the file's size.
 ///
 /// ```
 /// use gpufeed::decode::{self, DecodeOptions, Rect, Scratch, SeekIndex};
@@ -20,8 +20,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// let (options, mut scratch) = (DecodeOptions::default(), Scratch::default());
 /// let probe = decode::probe(&jpeg, &options)?;
 /// let index = SeekIndex::build(&jpeg, &probe, &options, &mut scratch)?.expect("a sequential JPEG");
-/// let kept: Vec<u8> = index.to_bytes(); // to a file, say
-/// let index = SeekIndex::from_bytes(&kept)?;
+/// let bytes: Vec<u8> = index.to_bytes(); // to a file, say
+/// let index = SeekIndex::from_bytes(&bytes)?;
 ///
 /// let corner = Rect { left: 250, top: 200, width: 70, height: 40 };
 /// let pixels = decode::decode_with(&jpeg, &probe, corner, &options, Some(&index), &mut scratch)?.pixels.to_vec();
@@ -30,17 +30,18 @@ use xxhash_rust::xxh3::xxh3_64;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeekIndex {
-    /// The hash of the file's content.
+    /// Hash of the file's content.
     key: u128,
     index: gpufeed_jpeg::SeekIndex,
 }
 
 impl SeekIndex {
-    /// Reads a JPEG's scan to its end, which takes most of the time that decoding takes. `None` for what cannot have an
-    /// index: other formats, progressive JPEGs, those in several scans, damaged ones.
+    /// Builds the index of a JPEG. It reads the scan to its end, which takes most of the time of decoding. Returns
+    /// `None` for files that cannot have an index: other formats, progressive JPEGs, those in several scans, damaged
+    /// ones.
     ///
     /// # Errors
-    /// Those of [`decode`](super::super::decode), for a file that cannot be decoded at all.
+    /// The errors of [`decode`](super::super::decode), for a file that cannot be decoded at all.
     pub fn build(
         bytes: &[u8],
         probe: &Probe,
@@ -51,15 +52,15 @@ impl SeekIndex {
         Ok(built.map(|index| SeekIndex { key: SeekStore::key(bytes), index }))
     }
 
-    /// As bytes, for [`from_bytes`](Self::from_bytes) of this version of gpufeed.
+    /// Converts the index to bytes, for [`from_bytes`](Self::from_bytes) of this version of gpufeed.
     pub fn to_bytes(&self) -> Vec<u8> {
         let content = [&self.key.to_le_bytes()[..], &self.index.to_bytes()].concat();
         [&xxh3_64(&content).to_le_bytes()[..], &content].concat()
     }
 
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `bytes` are not an index, or a damaged one. Bytes that
-    /// somebody has forged may pass, and lead to wrong pixels: a checksum is not a signature.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `bytes` are not an index, or damaged. Forged bytes may
+    /// pass and lead to wrong pixels: a checksum is not a signature.
     pub fn from_bytes(bytes: &[u8]) -> Result<SeekIndex> {
         let read = || {
             let (sum, content) = bytes.split_first_chunk()?;
@@ -68,10 +69,10 @@ impl SeekIndex {
                 .then(|| gpufeed_jpeg::SeekIndex::from_bytes(record))??;
             Some(SeekIndex { key: u128::from_le_bytes(*key), index })
         };
-        read().ok_or_else(|| Error::argument("bytes", "not what SeekIndex::to_bytes gave, or damaged"))
+        read().ok_or_else(|| Error::argument("bytes", "not the bytes of SeekIndex::to_bytes, or damaged"))
     }
 
-    /// The index, if it is one of this file.
+    /// Returns the engine's index if it belongs to this file.
     pub(in crate::decode) fn of(&self, bytes: &[u8]) -> Option<&gpufeed_jpeg::SeekIndex> {
         (self.key == SeekStore::key(bytes)).then_some(&self.index)
     }
@@ -92,7 +93,7 @@ mod tests {
         file.into_inner()
     }
 
-    /// By a store: its checksums are those of whoever wrote the records.
+    /// The store does not detect the change: the test writes records with valid checksums.
     #[test]
     fn a_record_that_was_changed_is_not_used_where_a_region_crosses_the_change() {
         let (bytes, options, mut scratch) = (jpeg(), DecodeOptions::default(), Scratch::default());
@@ -121,7 +122,7 @@ mod tests {
                 }
             }
         }
-        // In a region that crosses all entries of a row the first and the last are looked at.
+        // A region that crosses all entries of a row checks the first and the last of them.
         assert!(changed > 200 && used < changed / 10, "{used} of {changed} were used");
     }
 }

@@ -6,36 +6,36 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two attempts.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How asking for the lock has ended.
+/// Result of asking for the lock.
 #[derive(Debug)]
 pub(super) enum Lock {
-    /// No one else writes while this lives; the system frees the lock when the process ends, however it ends.
+    /// No other process writes while this lives. The system frees the lock when the process ends, even if it is killed.
     Held { _file: File },
     /// The file system has no locks.
     Unsupported(io::Error),
-    /// Others had it all the time.
+    /// Other processes had the lock all the time.
     Busy,
 }
 
-/// The file beside `index` that is locked, and that stays there, empty: the index itself may be replaced by another one
-/// while somebody waits for it.
+/// Returns the path of the lock file next to `index`. The lock file stays there, empty, since the index itself may be
+/// replaced while a process waits for the lock.
 fn path_of(index: &Path) -> PathBuf {
     let mut name = index.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     index.with_file_name(name)
 }
 
-/// Takes the lock of the file `index`, for which it waits so long at the most.
+/// Takes the lock of the file `index`, waiting at most `patience`.
 ///
 /// # Errors
-/// If the file to be locked cannot be made or opened.
+/// If the lock file cannot be created or opened.
 pub(super) fn take(index: &Path, patience: Duration) -> io::Result<Lock> {
     let path = path_of(index);
     let file = match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path) {
-        // Another user's: it can be locked without being written to.
+        // A lock file of another user can be locked without write permission.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(&path).map_err(|_| error)?,
         file => file?,
     };
@@ -64,7 +64,7 @@ mod tests {
         assert!(matches!(take(&index, Duration::from_millis(30)).unwrap(), Lock::Busy));
         assert!(start.elapsed() >= Duration::from_millis(30));
         drop(held);
-        // A process that another test starts meanwhile has the lock, too, until it executes its program.
+        // Until it executes its program, a process started by another test has the lock too.
         assert!(matches!(take(&index, Duration::from_secs(10)).unwrap(), Lock::Held { .. }));
         assert!(take(&folder.path().join("no such folder/index"), Duration::ZERO).is_err());
         assert!(!index.exists());

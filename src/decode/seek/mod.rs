@@ -1,8 +1,8 @@
-//! Where the seek indexes of a data set's JPEGs are kept, so that from the second epoch on a crop is decoded from
-//! inside its file.
+//! Stores the seek indexes of a data set's JPEGs, so that from the second epoch on a crop is decoded from inside its
+//! file.
 //!
 //! An index is found by its file's content ([xxh3](https://xxhash.com) of all of it: 5 µs for 110 KB, which are in
-//! memory anyway), never by name or time: what was replaced or cut has no index, and gets its own.
+//! memory anyway), never by name or time: a file that was replaced or cut has no index, and gets its own.
 
 mod build;
 #[cfg(test)]
@@ -27,13 +27,13 @@ pub(crate) use store::SeekStore;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-/// The file's name where it lies beside a data set.
+/// File name in a data set's folder.
 const NAME: &str = ".gpufeed-seek-index";
 
-/// Where seek indexes are kept: places inside each JPEG from which decoding can start.
+/// Storage of seek indexes: positions inside each JPEG from which decoding can start.
 ///
-/// They come from the first decoding of a file, take about 2 % of its size, and let later epochs decode little more
-/// than the crop. Pixels are the same with and without.
+/// They are built when a file is first decoded, take about 2 % of its size, and let later epochs decode little more
+/// than the crop. Pixels are the same with and without them.
 ///
 /// ```
 /// use gpufeed::decode::SeekIndexes;
@@ -45,21 +45,21 @@ const NAME: &str = ".gpufeed-seek-index";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SeekIndexes {
-    /// In the file `.gpufeed-seek-index` in the data set's folder ([`Dataset::folder`](crate::Dataset::folder)), as
-    /// [`File`](Self::File). In memory where the data set has no folder, or one that cannot be written to.
+    /// In the file `.gpufeed-seek-index` in the data set's folder ([`Dataset::folder`](crate::Dataset::folder)), used
+    /// like [`File`](Self::File). In memory if the data set has no folder, or one that cannot be written to.
     #[default]
     Beside,
-    /// In this file, to which a loader writes at the end of each epoch what is new. Data sets, loaders and processes
-    /// may share it: each sees what the others have written, and none overwrites it. An empty file of the same name
-    /// with `.lock` after it lets them write one at a time.
+    /// In this file, to which a loader adds new indexes at the end of each epoch. Data sets, loaders and processes may
+    /// share it: each sees the others' indexes, and none overwrites them. An empty file of the same name with `.lock`
+    /// appended lets them write one at a time.
     File(PathBuf),
     /// In memory alone.
     Memory,
-    /// None are built or used.
+    /// Seek indexes are neither built nor used.
     Off,
 }
 
-/// Memory that is reused for the index of one file after the other.
+/// Reusable memory for the index of one file.
 #[derive(Debug, Default)]
 pub(crate) struct SeekScratch {
     pub(super) record: Vec<u8>,
@@ -67,7 +67,7 @@ pub(crate) struct SeekScratch {
 }
 
 impl SeekScratch {
-    /// Makes room for whatever `other` has room for.
+    /// Reserves as much memory as `other` has.
     pub(super) fn reserve_like(&mut self, other: &SeekScratch) {
         self.record.reserve_exact(other.record.capacity().saturating_sub(self.record.len()));
         self.index.reserve(other.index.capacity());
@@ -75,19 +75,19 @@ impl SeekScratch {
 }
 
 fn unpoisoned<T>(result: std::result::Result<T, PoisonError<T>>) -> T {
-    // Nothing is left half-done while these locks are held.
+    // These locks protect no half-finished changes.
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SeekIndexes {
-    /// The file for a data set in `folder`, if there is to be one.
+    /// Returns the file for a data set in `folder`, if indexes are stored in a file.
     fn path(&self, folder: Option<&Path>) -> Option<PathBuf> {
         let path = match self {
             SeekIndexes::Beside => folder?.join(NAME),
             SeekIndexes::File(path) => path.clone(),
             SeekIndexes::Memory | SeekIndexes::Off => return None,
         };
-        // A link stays one: what it leads to is locked and replaced.
+        // A symbolic link stays: its target is locked and replaced.
         let linked = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
         Some(linked.unwrap_or(path))
     }

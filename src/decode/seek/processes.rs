@@ -1,5 +1,5 @@
-//! Processes that save into one file at the same time. A child is this very program, told what to do by its
-//! environment.
+//! Processes that save to one file at the same time. A child process runs this test program again; environment
+//! variables tell it its task.
 
 use super::{SeekIndexes, SeekStore};
 use std::fs;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 const PROCESSES: u64 = 8;
 const TRIALS: u64 = 20;
 const RECORDS: u64 = 125;
-/// The variables that tell a child its number, and the folder.
+/// The environment variables that tell a child its number and the folder.
 const RANK: &str = "GPUFEED_TEST_RANK";
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
-/// More than enough for everything here.
+/// Timeout, far more than any test here takes.
 const LONG: Duration = Duration::from_secs(60);
 
 fn told() -> Option<(u64, PathBuf)> {
@@ -31,7 +31,7 @@ fn store(path: &Path) -> SeekStore {
     SeekStore::open(&SeekIndexes::File(path.to_owned()), None, 1 << 24).unwrap()
 }
 
-/// A record and what it is found by.
+/// Returns a record and its key.
 fn record(rank: u64, number: u64) -> (u128, Vec<u8>) {
     let content = [rank.to_le_bytes(), number.to_le_bytes()].concat();
     (SeekStore::key(&content), content.repeat(30))
@@ -45,7 +45,7 @@ fn wait_for(what: impl Fn() -> bool) {
     }
 }
 
-/// Each of eight processes has records of its own for twenty files, and all save at the same moment, twenty times.
+/// Each of eight processes has its own records for twenty files, and all save at the same moment, twenty times.
 #[test]
 fn all_records_of_all_processes_are_there() {
     if let Some((rank, folder)) = told() {
@@ -76,7 +76,7 @@ fn all_records_of_all_processes_are_there() {
     assert_eq!(lost, [0; TRIALS as usize]);
 }
 
-/// A data set that takes so long to read that its index is saved on the way.
+/// A data set that is so slow to read that its index is saved before the end.
 #[test]
 fn what_a_killed_process_has_saved_stays() {
     if let Some((_, folder)) = told() {
@@ -111,7 +111,7 @@ fn jpeg(number: u8) -> Vec<u8> {
     file.into_inner()
 }
 
-/// The loader's end saves what an epoch's end could not.
+/// The loader's end saves the records that an epoch's end could not save.
 #[test]
 fn what_an_epochs_end_could_not_save_is_saved_at_the_loaders() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn what_an_epochs_end_could_not_save_is_saved_at_the_loaders() {
     let lock = super::lock::take(&path, Duration::ZERO).unwrap();
     let start = Instant::now();
     saver.after_run();
-    // The thread beside the run may wait for longer, the end of the run may not.
+    // The background thread may wait longer than the end of the run.
     assert!(start.elapsed() < Duration::from_secs(5) && !path.exists());
     drop(lock);
     drop(saver);

@@ -1,17 +1,17 @@
-//! When a loader saves its seek indexes: at the end of epochs, without holding them up, and at its own end.
+//! Saves a loader's seek indexes: at the end of epochs, without delaying them, and at the loader's end.
 
 use super::{SeekStore, unpoisoned};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// How long the end of a run waits for others that write. All ranks end their epochs together.
+/// Longest wait of the end of a run for other writers. All ranks end their epochs at the same time.
 const BRIEFLY: Duration = Duration::from_millis(200);
-/// How long a thread beside the run does, and the loader's end.
+/// Longest wait of the background thread and of the loader's end.
 const LONG: Duration = Duration::from_secs(10);
 
-/// The seek indexes of a loader, and the thread that saves them. What goes wrong is reported by the store, and costs
-/// time alone.
+/// The seek indexes of a loader, and the thread that saves them. The store reports errors; their only effect is lost
+/// time.
 #[derive(Debug)]
 pub(crate) struct Saver {
     store: Arc<SeekStore>,
@@ -27,7 +27,7 @@ impl Saver {
         &self.store
     }
 
-    /// Between two epochs of a run: saves beside it.
+    /// Saves in the background, between two epochs of a run.
     pub(crate) fn between_epochs(&self) {
         let mut thread = unpoisoned(self.thread.lock());
         let busy = thread.as_ref().is_some_and(|thread| !thread.is_finished());
@@ -43,7 +43,7 @@ impl Saver {
         }
     }
 
-    /// At the end of a run: saves, or has it done when others have written.
+    /// Saves at the end of a run, or in the background if other processes are writing.
     pub(crate) fn after_run(&self) {
         let mut thread = unpoisoned(self.thread.lock());
         let start = Instant::now();

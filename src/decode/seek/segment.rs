@@ -1,14 +1,14 @@
-//! A segment is what a save adds to the end of an index file: a list of records, and the records.
+//! A segment is the part that a save adds to the end of an index file: a list of records, and the records.
 //!
-//! | part | bytes |
+//! | section | bytes |
 //! |---|---|
-//! | header | 40: magic, records, bytes of the segment, checksum of the list, checksum of all that |
-//! | list | 32 a record, as the table's places |
-//! | records | as those of the table |
+//! | header | 40: magic, records, bytes of the segment, checksum of the list, checksum of the header |
+//! | list | 32 a record, like the table's entries |
+//! | records | like those of the table |
 //!
-//! A process that is killed leaves a segment that is not whole: of its records those are lost that were not written.
+//! A killed process leaves an incomplete segment, which lacks only the records that were not written.
 
-use super::record::{CHECKSUM, LONGEST, PLACE, Place, checksum, number};
+use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum, number};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,10 +16,10 @@ use xxhash_rust::xxh3::xxh3_64;
 const MAGIC: [u8; 8] = *b"segment\x01";
 const HEADER: usize = 40;
 
-/// A segment that was found.
+/// A valid segment.
 pub(super) struct Segment {
-    pub(super) places: Vec<Place>,
-    /// Where it ends.
+    pub(super) entries: Vec<Entry>,
+    /// Offset of its end.
     pub(super) end: u64,
 }
 
@@ -34,18 +34,18 @@ fn header(records: u64, bytes: u64, list: &[u8]) -> [u8; HEADER] {
     header
 }
 
-/// The segment at `at` of a file of `length` bytes; `None` if there is none whose list is whole.
+/// Reads the segment at `at` of a file of `length` bytes; returns `None` if there is none with a whole list.
 pub(super) fn read(file: &File, at: u64, length: u64) -> Option<Segment> {
     let mut input = BufReader::with_capacity(1 << 16, file);
     input.seek(SeekFrom::Start(at)).ok()?;
     let mut head = [0; HEADER];
     input.read_exact(&mut head).ok()?;
     let [records, bytes] = [1, 2].map(|i| number(&head, 8 * i));
-    let list = records.checked_mul(PLACE as u64)?;
+    let list = records.checked_mul(ENTRY as u64)?;
     let end = at.checked_add(bytes)?;
     let least =
         list.checked_add(HEADER as u64).filter(|least| at.checked_add(*least).is_some_and(|end| end <= length))?;
-    // The list is read where the file is long enough to hold it, whatever its header says.
+    // Checks that the file is long enough for the list, since the header may be wrong.
     if head[..8] != MAGIC || bytes < least {
         return None;
     }
@@ -54,23 +54,23 @@ pub(super) fn read(file: &File, at: u64, length: u64) -> Option<Segment> {
     if head != header(records, end - at, &bytes) {
         return None;
     }
-    let (places, _) = bytes.as_chunks();
-    Some(Segment { places: places.iter().map(Place::read).collect(), end })
+    let (entries, _) = bytes.as_chunks();
+    Some(Segment { entries: entries.iter().map(Entry::read).collect(), end })
 }
 
-/// Writes a segment to `out`, which stands at place `at` of the file.
+/// Writes a segment to `out`, whose position is offset `at` of the file.
 pub(super) fn write(out: &mut impl Write, at: u64, records: &[(u128, &[u8])]) -> io::Result<()> {
-    let kept = || records.iter().filter(|(_, record)| record.len() <= LONGEST as usize);
-    let count = kept().count();
-    let mut offset = at + (HEADER + PLACE * count) as u64;
-    let mut list = Vec::with_capacity(PLACE * count);
-    for &(key, record) in kept() {
-        list.extend_from_slice(&Place { key, offset, length: record.len() as u32 }.write());
+    let fitting = || records.iter().filter(|(_, record)| record.len() <= LONGEST as usize);
+    let count = fitting().count();
+    let mut offset = at + (HEADER + ENTRY * count) as u64;
+    let mut list = Vec::with_capacity(ENTRY * count);
+    for &(key, record) in fitting() {
+        list.extend_from_slice(&Entry { key, offset, length: record.len() as u32 }.write());
         offset += (CHECKSUM + record.len()) as u64;
     }
     out.write_all(&header(count as u64, offset - at, &list))?;
     out.write_all(&list)?;
-    for &(key, record) in kept() {
+    for &(key, record) in fitting() {
         out.write_all(&checksum(key, record).to_le_bytes())?;
         out.write_all(record)?;
     }

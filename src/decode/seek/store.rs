@@ -1,4 +1,4 @@
-//! The seek indexes of a loader: those in the file, and in memory those that are not in it yet.
+//! The seek indexes of a loader: those in the file, and in memory those that are not saved yet.
 
 use super::file::{self, IndexFile, Stamp};
 use super::lock::{self, Lock};
@@ -12,31 +12,31 @@ use std::sync::{Arc, Mutex, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The bytes that a record takes in memory beside its content: key, pointer, and the map's room.
+/// Bytes of memory that a record takes besides its content: key, pointer, and its entry of the map.
 const OVERHEAD: usize = 64;
-/// Milliseconds between looks at a file that lacks a record: another process may have written it meanwhile.
+/// Milliseconds between checks of a file that lacks a record: another process may have written it.
 const LOOK: u64 = 1000;
 
 /// The seek indexes of a loader.
 #[derive(Debug)]
 pub(crate) struct SeekStore {
-    /// The file; `None`: memory alone.
+    /// The file, or `None` for memory alone.
     path: Option<PathBuf>,
-    /// Bytes of memory for what is not in the file.
+    /// Bytes of memory for records that are not in the file.
     budget: u64,
     file: RwLock<Option<IndexFile>>,
     fresh: Mutex<Fresh>,
-    /// One thread saves at a time.
+    /// Lets one thread at a time save.
     saving: Mutex<()>,
-    /// Writing has failed, and would again.
+    /// True after a failed write: it would fail again.
     unwritable: AtomicBool,
     opened: Instant,
-    /// When the file was last looked at, in milliseconds since it was opened.
+    /// Time of the last check of the file, in milliseconds since it was opened.
     looked: AtomicU64,
     said: Said,
 }
 
-/// Warnings that have been given and are not given again.
+/// Warnings that were shown, and are shown only once.
 #[derive(Debug, Default)]
 struct Said {
     no_locks: AtomicBool,
@@ -48,24 +48,24 @@ struct Said {
 struct Fresh {
     records: HashMap<u128, Box<[u8]>>,
     bytes: u64,
-    /// Those that are being written; still to be found.
+    /// Records that are being written; lookups still find them.
     leaving: Arc<HashMap<u128, Box<[u8]>>>,
 }
 
 impl SeekStore {
-    /// `None` where none are wanted. A file that cannot be used counts as none: it is reported, and replaced when there
-    /// is something to write, unless it is something else.
-    pub(crate) fn open(place: &SeekIndexes, folder: Option<&Path>, budget: u64) -> Option<SeekStore> {
-        if *place == SeekIndexes::Off {
+    /// Opens the seek indexes of `indexes`; returns `None` if they are off. An unusable file is reported and counts as
+    /// missing. It is replaced at the next save, unless it is another kind of file.
+    pub(crate) fn open(indexes: &SeekIndexes, folder: Option<&Path>, budget: u64) -> Option<SeekStore> {
+        if *indexes == SeekIndexes::Off {
             return None;
         }
-        let path = place.path(folder);
+        let path = indexes.path(folder);
         let mut unwritable = false;
         let file = path.as_deref().and_then(|path| {
             let opened = IndexFile::open(path);
             opened.unwrap_or_else(|error| {
                 unwritable = error.kind() == file::FOREIGN;
-                let then = if unwritable { "kept in memory" } else { "built anew" };
+                let then = if unwritable { "stored in memory" } else { "rebuilt" };
                 tracing::warn!(path = %path.display(), %error, "seek indexes are {then}");
                 None
             })
@@ -83,12 +83,12 @@ impl SeekStore {
         })
     }
 
-    /// Returns the key by which the index of a file of these bytes is found.
+    /// Returns the key of the index for a file with these bytes.
     pub(crate) fn key(bytes: &[u8]) -> u128 {
         xxh3_128(bytes)
     }
 
-    /// Reads the record of `key` into `buffer`; `false` if there is none.
+    /// Reads the record of `key` into `buffer`; returns `false` if there is none.
     pub(crate) fn get(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
         self.find_in_file(key, buffer)
             || self.find_in_memory(key, buffer)
@@ -109,15 +109,15 @@ impl SeekStore {
         })
     }
 
-    /// Looks at the file, if that was not done just now; `true` if others have written to it.
+    /// Checks the file, unless the last check was just now. Returns `true` if other processes have written to it.
     fn looks_again(&self) -> bool {
         let (now, last) = (self.opened.elapsed().as_millis() as u64, self.looked.load(Relaxed));
         let due = now >= last + LOOK;
         due && self.looked.compare_exchange(last, now, Relaxed, Relaxed).is_ok() && self.refresh()
     }
 
-    /// Opens the file again if others have written to it since; `true` if so. While there is no file, or none that can
-    /// be used, the one that was opened before stays.
+    /// Opens the file again if other processes have written to it, and returns `true` then. If the file is missing or
+    /// unusable, the previously opened one stays.
     pub(crate) fn refresh(&self) -> bool {
         let Some(path) = &self.path else { return false };
         let known = unpoisoned(self.file.read()).as_ref().map(IndexFile::stamp);
@@ -133,7 +133,8 @@ impl SeekStore {
         changed
     }
 
-    /// Keeps a new record. Beyond the memory's budget all go to the file, or are left out where there is none.
+    /// Stores a new record. When the memory's budget is exceeded, all records are written to the file, or dropped if
+    /// there is none.
     pub(crate) fn put(&self, key: u128, record: Vec<u8>) {
         let size = (record.len() + OVERHEAD) as u64;
         let full = unpoisoned(self.fresh.lock()).bytes + size > self.budget;
@@ -141,7 +142,7 @@ impl SeekStore {
             self.save_or_say(Duration::ZERO);
         }
         let mut fresh = unpoisoned(self.fresh.lock());
-        // Written meanwhile by others, or not: the budget holds.
+        // The budget holds even if the save has failed.
         if fresh.bytes + size <= self.budget && fresh.records.insert(key, record.into_boxed_slice()).is_none() {
             fresh.bytes += size;
         }
@@ -151,17 +152,18 @@ impl SeekStore {
         self.path.is_some() && !self.unwritable.load(Relaxed)
     }
 
-    /// Returns true if there is something to write, and a file to write it to.
+    /// Returns true if there are new records, and a file to write them to.
     pub(crate) fn is_due(&self) -> bool {
         self.can_write() && !unpoisoned(self.fresh.lock()).records.is_empty()
     }
 
-    /// Writes what is new to the file, and opens it with what others have written. Without a file it stays in memory,
-    /// and that is not an error. `false` if others wrote for as long as `patience`: what is new stays in memory.
+    /// Writes new records to the file, and opens it again with the records of other processes. Without a file, records
+    /// stay in memory, and the result is still `true`. Returns `false` if other processes were writing for all of
+    /// `patience`: new records stay in memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be written; what was new stays in memory, and no
-    /// further attempt is made.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the file cannot be written; new records stay in memory, and later
+    /// calls do not try again.
     pub(crate) fn save(&self, patience: Duration) -> Result<bool> {
         self.locked(patience, |path, alone| {
             let leaving = self.leave();
@@ -182,21 +184,21 @@ impl SeekStore {
         })
     }
 
-    /// [`save`](Self::save) for callers that go on after an error: it is shown. `false` if others wrote for as long as
-    /// `patience`.
+    /// [Saves](Self::save) for callers that continue after an error, which is logged. Returns `false` if other
+    /// processes were writing for all of `patience`.
     pub(super) fn save_or_say(&self, patience: Duration) -> bool {
         !self.is_due()
             || self.save(patience).unwrap_or_else(|error| {
-                tracing::warn!(%error, "seek indexes stay in memory, as their file cannot be written");
+                tracing::warn!(%error, "seek indexes stay in memory, because their file cannot be written");
                 true
             })
     }
 
-    /// Removes every record whose key is not among these, and returns how many there were. `None` if others wrote for
-    /// as long as `patience`.
+    /// Removes every record whose key is not in `keys`, and returns their number. Returns `None` if other processes
+    /// were writing for all of `patience`.
     ///
     /// # Errors
-    /// As [`save`](Self::save).
+    /// The errors of [`save`](Self::save).
     pub(super) fn prune(&self, keys: &HashSet<u128>, patience: Duration) -> Result<Option<u64>> {
         let mut removed = 0;
         let done = self.locked(patience, |path, _| {
@@ -209,7 +211,7 @@ impl SeekStore {
             })?;
             if others {
                 removed = before.iter().filter(|key| !keys.contains(key)).count() as u64;
-                write::anew(path, Some(&old), |key| keys.contains(&key), &[])?;
+                write::rewrite(path, Some(&old), |key| keys.contains(&key), &[])?;
                 *unpoisoned(self.file.write()) = IndexFile::open(path)?;
             }
             Ok(())
@@ -217,8 +219,8 @@ impl SeekStore {
         Ok(done.then_some(removed))
     }
 
-    /// Runs `work` while no one else writes to the file; `work` is told whether that is certain. `false` if others did
-    /// for as long as `patience`.
+    /// Runs `work` while no other process writes to the file; its second argument is true if that is certain. Returns
+    /// `false` if other processes were writing for all of `patience`.
     fn locked(&self, patience: Duration, work: impl FnOnce(&Path, bool) -> io::Result<()>) -> Result<bool> {
         let Some(path) = &self.path else { return Ok(true) };
         if !self.can_write() {
@@ -235,7 +237,8 @@ impl SeekStore {
             Lock::Busy => Ok(false),
             Lock::Unsupported(error) => {
                 if !self.said.no_locks.swap(true, Relaxed) {
-                    let then = "no file locks there: seek indexes that several processes save at once may be lost";
+                    let then =
+                        "the file system has no locks: seek indexes that several processes save at once may be lost";
                     tracing::warn!(path = %path.display(), %error, "{then}");
                 }
                 work(path, false).map(|()| true)
@@ -247,7 +250,7 @@ impl SeekStore {
         })
     }
 
-    /// Takes the records that are to be written; until they are written, they are found as before.
+    /// Takes the records that are to be written; until they are written, lookups still find them.
     fn leave(&self) -> Arc<HashMap<u128, Box<[u8]>>> {
         let mut fresh = unpoisoned(self.fresh.lock());
         fresh.bytes = 0;
@@ -255,26 +258,26 @@ impl SeekStore {
         Arc::clone(&fresh.leaving)
     }
 
-    /// Says that an index was not one of the file that it is kept for.
+    /// Reports an index that does not fit its file.
     pub(crate) fn report_unfit(&self) {
         if !self.said.unfit.swap(true, Relaxed) {
             let path = self.path.as_deref().unwrap_or(Path::new("memory")).display().to_string();
             let then =
-                "a seek index does not fit its file, which is read from its start: remove the index to build it anew";
+                "a seek index does not fit its file, which is decoded from its start; remove the index to rebuild it";
             tracing::warn!(path, "{then}");
         }
     }
 
-    /// The file, if there is one.
+    /// Returns the path of the file, if there is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 }
 
-/// Adds records to the file at `path` that are not in it, and opens it. Without a lock nothing is added to a file that
-/// is there: it is always rewritten, so whoever saves at the same time may lose records, but damages none.
+/// Adds records that are not in the file at `path` to it, and opens it. Without a lock an existing file is always
+/// rewritten instead of extended: processes that save at the same time may lose records, but damage none.
 fn add(path: &Path, alone: bool, records: &HashMap<u128, Box<[u8]>>) -> io::Result<Option<IndexFile>> {
-    // A file that cannot be used is replaced, one that is something else is not.
+    // An unusable file is replaced, but another kind of file is not.
     let old = match IndexFile::open(path) {
         Err(error) if error.kind() == file::FOREIGN => return Err(error),
         old => old.unwrap_or(None),
@@ -290,7 +293,7 @@ fn add(path: &Path, alone: bool, records: &HashMap<u128, Box<[u8]>>) -> io::Resu
     match written {
         // Another user's file in a folder of ours.
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
-            write::anew(path, old.as_ref(), |_| true, &new)?;
+            write::rewrite(path, old.as_ref(), |_| true, &new)?;
         }
         written => written?,
     }
@@ -316,7 +319,7 @@ mod tests {
     fn records_outlive_the_process_and_the_budget() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
-        // Room for six.
+        // The budget holds six records.
         let first = store(&path, 1000);
         (0..50).for_each(|i| first.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(all_found(&first, 50));
@@ -332,8 +335,8 @@ mod tests {
         let store = SeekStore::open(&SeekIndexes::Beside, None, 1000).unwrap();
         (0..50).for_each(|i| store.put(SeekStore::key(&[i]), vec![i; 100]));
         let mut buffer = Vec::new();
-        let kept = (0..50).filter(|i| store.get(SeekStore::key(&[*i]), &mut buffer)).count();
-        assert_eq!(kept, 6);
+        let found = (0..50).filter(|i| store.get(SeekStore::key(&[*i]), &mut buffer)).count();
+        assert_eq!(found, 6);
         assert!(!store.is_due());
         assert!(store.save(SOON).unwrap());
         assert!(SeekStore::open(&SeekIndexes::Off, None, 1000).is_none());
@@ -361,7 +364,7 @@ mod tests {
         (20..50).for_each(|i| b.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(a.save(SOON).unwrap() && b.save(SOON).unwrap());
         assert!(all_found(&b, 50));
-        // At the start of an epoch.
+        // The start of an epoch.
         assert!(a.refresh() && !a.refresh());
         assert!(all_found(&a, 50));
     }
@@ -412,7 +415,7 @@ mod tests {
         assert_eq!((first.len(), second.len()), (30, 50));
         let known = first.stamp();
         assert!(known != second.stamp());
-        // Nothing is added to the first file, which somebody else might be doing.
+        // The first file is not extended, because another process might be doing that.
         assert!(all_found(&store(&path, 0), 50));
         let mut buffer = Vec::new();
         assert!((0..30).all(|i| first.get(SeekStore::key(&[i]), &mut buffer)));
@@ -428,12 +431,12 @@ mod tests {
         (50..60).for_each(|i| first.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(first.save(SOON).unwrap());
         let size = std::fs::metadata(&path).unwrap().len();
-        let kept = (0..20).chain(55..60).map(|i| SeekStore::key(&[i])).collect();
-        assert_eq!(first.prune(&kept, SOON).unwrap(), Some(35));
+        let keys = (0..20).chain(55..60).map(|i| SeekStore::key(&[i])).collect();
+        assert_eq!(first.prune(&keys, SOON).unwrap(), Some(35));
         assert!(std::fs::metadata(&path).unwrap().len() < size * 3 / 4);
         let mut buffer = Vec::new();
         let found: Vec<u8> = (0..60).filter(|i| first.get(SeekStore::key(&[*i]), &mut buffer)).collect();
         assert_eq!(found, (0..20).chain(55..60).collect::<Vec<u8>>());
-        assert_eq!(first.prune(&kept, SOON).unwrap(), Some(0));
+        assert_eq!(first.prune(&keys, SOON).unwrap(), Some(0));
     }
 }

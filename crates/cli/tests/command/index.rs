@@ -116,7 +116,7 @@ fn warnings_are_shown_once() {
     fs::write(&index, &whole[..30]).unwrap();
     let out = gpufeed(&[folder.path().to_str().unwrap()]);
     let said = text(&out.stderr);
-    assert_eq!(said.matches("warning: seek indexes are built anew").count(), 1, "{said}");
+    assert_eq!(said.matches("warning: seek indexes are rebuilt").count(), 1, "{said}");
     assert!(said.contains("cut short") && said.lines().count() == 1, "{said}");
 }
 

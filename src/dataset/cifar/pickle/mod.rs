@@ -1,19 +1,18 @@
-//! Python's pickle, as far as plain data and arrays of bytes go: what CIFAR's files hold.
+//! Reads Python's pickles of plain data and byte arrays: the content of CIFAR's files.
 //!
-//! A general reader of pickles would do harm here: a hostile file can make one nest values until the stack overflows,
-//! or share them until they fill the memory, and one that ignores classes cannot tell an array of bytes from one of
-//! something else. This one keeps values in a list and refers to them by number, so that nothing recurses and nothing
-//! is copied; each opcode makes at most one value. Of classes it knows those that numpy's arrays are made of, and runs
-//! none.
+//! A general reader of pickles would be dangerous. A hostile file can make it nest values until the stack overflows, or
+//! share values until they fill the memory; and a reader that ignores classes cannot tell a byte array from another
+//! one. This one stores values in a list and refers to them by index, so that it neither recurses nor copies; each
+//! opcode makes at most one value. It knows the classes that numpy's arrays are made of, and runs no code.
 
 mod machine;
 
 use std::borrow::Cow;
 
-use crate::dataset::shown::shortened;
+use crate::quote::shortened;
 use machine::Machine;
 
-/// A value's number in [`Pickle::values`].
+/// Index of a value in [`Pickle::values`].
 pub(super) type Id = usize;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +21,7 @@ pub(super) enum Value<'a> {
     Bool(bool),
     Int(i64),
     Float,
-    /// Of Python 2's and 3's strings and bytes; text is UTF-8.
+    /// Strings and bytes of Python 2 and 3; text is UTF-8.
     Bytes(Cow<'a, [u8]>),
     List(Vec<Id>),
     Tuple(Vec<Id>),
@@ -49,16 +48,16 @@ pub(super) enum Class {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Array {
     shape: Id,
-    /// A [`Value::Type`].
+    /// Refers to a [`Value::Type`].
     dtype: Id,
     fortran: bool,
     data: Id,
 }
 
-/// A reason and the byte that it is about.
+/// The position of an error in bytes, and its reason.
 pub(super) type Failure = (usize, String);
 
-/// A file's values, the last being what it stands for.
+/// The values of a file; the last one is its result.
 #[derive(Debug)]
 pub(super) struct Pickle<'a> {
     values: Vec<Value<'a>>,
@@ -86,19 +85,19 @@ impl<'a> Pickle<'a> {
     }
 
     fn value(&self, id: Id) -> &Value<'a> {
-        // Numbers are those of values that exist.
+        // Every `Id` is an index of an existing value.
         self.values.get(id).unwrap_or(&Value::None)
     }
 
-    /// What the dictionary that the file stands for has under `key`.
+    /// Returns the value under `key`, if the file holds a dictionary.
     pub(super) fn entry(&self, key: &str) -> Option<Id> {
         let Value::Dict(entries) = self.value(self.root) else { return None };
         let is_key = |id: Id| matches!(self.value(id), Value::Bytes(bytes) if **bytes == *key.as_bytes());
-        // The last one counts, as in Python.
+        // Like in Python, the last one counts.
         entries.iter().rev().find(|(name, _)| is_key(*name)).map(|(_, value)| *value)
     }
 
-    /// A list of whole numbers.
+    /// Returns a list of whole numbers.
     pub(super) fn ints(&self, id: Id) -> Option<Vec<i64>> {
         let (Value::List(items) | Value::Tuple(items)) = self.value(id) else { return None };
         let int = |&id: &Id| match self.value(id) {
@@ -108,7 +107,7 @@ impl<'a> Pickle<'a> {
         items.iter().map(int).collect()
     }
 
-    /// A list of strings.
+    /// Returns a list of strings.
     pub(super) fn strings(&self, id: Id) -> Option<Vec<String>> {
         let (Value::List(items) | Value::Tuple(items)) = self.value(id) else { return None };
         let string = |&id: &Id| match self.value(id) {
@@ -118,10 +117,10 @@ impl<'a> Pickle<'a> {
         items.iter().map(string).collect()
     }
 
-    /// An array of bytes whose last dimension changes fastest.
+    /// Returns a byte array whose last dimension changes fastest.
     pub(super) fn byte_array(&self, id: Id) -> Result<ByteArray<'_>, String> {
-        let Value::Array(Some(array)) = self.value(id) else { return Err("no numpy array".to_owned()) };
-        let shape = self.ints(array.shape).ok_or("an array whose shape is no list of numbers")?;
+        let Value::Array(Some(array)) = self.value(id) else { return Err("not a numpy array".to_owned()) };
+        let shape = self.ints(array.shape).ok_or("an array whose shape is not a list of numbers")?;
         match self.value(array.dtype) {
             Value::Type(name) => match self.value(*name) {
                 Value::Bytes(name) if matches!(&**name, b"u1" | b"|u1" | b"uint8") => {}
@@ -131,7 +130,7 @@ impl<'a> Pickle<'a> {
                 }
                 _ => return Err("an array of a type without a name".to_owned()),
             },
-            _ => return Err("an array of no numpy type".to_owned()),
+            _ => return Err("an array without a numpy type".to_owned()),
         }
         if array.fortran && shape.len() > 1 {
             return Err("an array in Fortran's order".to_owned());
@@ -150,7 +149,7 @@ mod tests {
     use super::machine::MOST_VALUES;
     use super::*;
 
-    /// `{'data': numpy.uint8 [[1, 2, 3]], 'labels': [7, 300, -1], b'x': ...}` as Python 2's cPickle writes it.
+    /// Writes `{'data': numpy.uint8 [[1, 2, 3]], 'labels': [7, 300, -1], b'x': ...}` as Python 2's cPickle does.
     fn sample(dtype: &[u8; 2]) -> Vec<u8> {
         let mut bytes =
             b"\x80\x02}q\x01(U\x06labelsq\x02]q\x03(K\x07M\x2c\x01J\xff\xff\xff\xffeU\x04dataq\x04".to_vec();
@@ -177,7 +176,7 @@ mod tests {
         assert_eq!(pickle.entry("other"), None);
         assert_eq!(pickle.ints(pickle.entry("data").unwrap()), None);
 
-        // `['a', b'\xe9']` of protocols 0 to 2 in Python 3: bytes are encoded text.
+        // Python 3 writes `['a', b'\xe9']` in protocols 0 to 2 with bytes as encoded text.
         let bytes = b"\x80\x02]q\x00(X\x01\x00\x00\x00ac_codecs\nencode\nX\x02\x00\x00\x00\xc3\xa9X\x06\x00\x00\x00latin1\x86Re.";
         let pickle = Pickle::parse(bytes).unwrap();
         let Value::List(items) = pickle.value(pickle.root) else { panic!("no list") };
@@ -215,30 +214,28 @@ mod tests {
         let pickle = Pickle::parse(&bytes).unwrap();
         let reason = pickle.byte_array(pickle.entry("data").unwrap()).unwrap_err();
         assert_eq!(reason, "an array of i4, but images are u1 (uint8)");
-        assert!(
-            refused(b"cos\nsystem\n(U\x02lstR.").starts_with("the class os.system: objects that are no plain data")
-        );
+        assert!(refused(b"cos\nsystem\n(U\x02lstR.").starts_with("the class os.system: only plain data"));
         assert!(refused(b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.").starts_with("the class builtins.eval"));
         assert!(refused(b"(i__main__\nC\n.").starts_with("opcode 'i'"));
         assert!(refused(b"\x80\x09N.").starts_with("protocol 9"));
-        assert!(refused(b"cnumpy\nndarray\n)R.").starts_with("a call that makes no plain data"));
-        // The name of a class can be as long as the file.
+        assert!(refused(b"cnumpy\nndarray\n)R.").starts_with("a call that does not make plain data"));
+        // A class name can be as long as the file.
         let long = [b"c", &[b'x'; 1 << 20][..], b"\nname\n."].concat();
         assert!(refused(&long).len() < 200);
     }
 
     #[test]
     fn hostile_files_cost_no_more_than_they_are_long() {
-        // A list in a list in a list ... a million times.
+        // A million nested lists.
         let mut nested = vec![b']'; 1_000_000];
         nested.extend([b'a'; 999_999]);
         nested.push(b'.');
         let pickle = Pickle::parse(&nested).unwrap();
         assert_eq!(pickle.ints(pickle.root), None);
-        // A list that holds itself.
+        // A list that contains itself.
         let pickle = Pickle::parse(b"]q\x00h\x00a.").unwrap();
         assert_eq!(pickle.strings(pickle.root), None);
-        // Ten times ten times ten ...
+        // Exponential growth: each list holds the previous one ten times.
         let mut laughs = b"]q\x00(U\x03lole".to_vec();
         for level in 0..200u8 {
             laughs.extend([b']', b'q', level + 1, b'(']);
@@ -247,7 +244,7 @@ mod tests {
         }
         laughs.push(b'.');
         assert!(Pickle::parse(&laughs).unwrap().values.len() < 500);
-        // The same text made into bytes again and again.
+        // Converts one text to bytes again and again.
         let mut copies = b"X\x00\x04\x00\x00".to_vec();
         copies.extend([b'x'; 1024]);
         copies.extend(b"q\x00");
@@ -256,7 +253,7 @@ mod tests {
         assert!(refused(b"B\xff\xff\xff\xff").contains("the file ends 4294967295 bytes too early"));
         assert!(refused(b"\x8e\xff\xff\xff\xff\xff\xff\xff\xff.").contains("too early"));
         assert!(refused(&vec![b'N'; MOST_VALUES + 1]).starts_with("more than 1048576 values"));
-        // One byte each, but more in memory.
+        // One byte each in the file, but more in memory.
         assert_eq!(refused(&vec![b'('; MOST_VALUES + 1]), "more than 1048576 marks");
         let remembered = [&b"N"[..], &vec![0x94; MOST_VALUES + 1]].concat();
         assert_eq!(refused(&remembered), "more than 1048576 values to remember");

@@ -1,14 +1,14 @@
-//! Shows names and texts from outside (files, archives, drivers, the command line) to people.
+//! Quotes names and texts from outside (files, archives, drivers, the command line) in output for people.
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// Shows a value on one line, with escapes in place of all that a terminal would obey.
+/// Shows a value on one line, with escapes for everything that a terminal would execute.
 ///
-/// Control characters, line separators and marks that change the direction of writing become what Rust writes for them
-/// (`\u{1b}`, `\n`); everything else stays as it is, a backslash as well. So it is the same however often it is done.
-/// Data stay exact: only what is printed goes through this.
+/// Control characters, line separators and marks that change the direction of writing become Rust's escapes (`\u{1b}`,
+/// `\n`). Everything else stays as it is, including backslashes, so that quoting twice has no further effect. Only
+/// printed text goes through this; data stay exact.
 ///
-/// A terminal obeys them: a file's name could move its cursor, write over other lines, or invent one.
+/// Without it, a file's name could move the terminal's cursor, write over other lines, or invent one.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<T>(pub T);
 
@@ -30,7 +30,7 @@ impl<T: Display> Display for ShownLines<T> {
 
 struct Escaping<'a, 'b> {
     out: &'a mut Formatter<'b>,
-    /// True if line ends are let through.
+    /// True to leave line ends unescaped.
     line_ends: bool,
 }
 
@@ -48,7 +48,7 @@ impl Write for Escaping<'_, '_> {
     }
 }
 
-/// Returns true if the character has an effect on the text around it; other characters are only drawn.
+/// Returns true if the character affects the text around it.
 fn obeyed(symbol: char) -> bool {
     let line_end = matches!(symbol, '\u{2028}' | '\u{2029}');
     // Unicode's Bidi_Control.
@@ -59,7 +59,7 @@ fn obeyed(symbol: char) -> bool {
     symbol.is_control() || line_end || direction
 }
 
-/// A key, which may be any bytes: as text where it is plain text, else its bytes in hexadecimal digits.
+/// Returns a key, which may be any bytes, as text if it is plain text, else its bytes in hexadecimal digits.
 pub(crate) fn shown(key: &[u8]) -> String {
     match std::str::from_utf8(key) {
         Ok(text) if !text.contains(obeyed) => text.to_owned(),
@@ -70,7 +70,7 @@ pub(crate) fn shown(key: &[u8]) -> String {
     }
 }
 
-/// The first 40 characters.
+/// Returns the first 40 characters.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", &text[..end]),

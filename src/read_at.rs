@@ -1,4 +1,4 @@
-//! Reads at a place of a file that many threads share: none of them moves another's position.
+//! Reads at an offset of a file that many threads share, without using its position.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// Fills `buffer` from the bytes at `offset`.
 ///
 /// # Errors
-/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before; what the system says.
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
 #[cfg(unix)]
 pub(crate) fn read_exact(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
@@ -15,7 +15,7 @@ pub(crate) fn read_exact(file: &File, buffer: &mut [u8], offset: u64) -> io::Res
 /// Fills `buffer` from the bytes at `offset`.
 ///
 /// # Errors
-/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before; what the system says.
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
 #[cfg(windows)]
 pub(crate) fn read_exact(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     use std::os::windows::fs::FileExt;
