@@ -133,7 +133,7 @@ impl Processor {
     }
 
     fn run_on_cpu(&self, images: &[(View, Source)], bytes: usize, out: &mut [u8]) {
-        let mut scratch = cpu::Scratch::default();
+        let mut scratch = cpu::CpuScratch::default();
         for ((view, source), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
             cpu::run(&self.plan, &view.program, source.pixels(), view.region, out, &mut scratch);
         }
@@ -159,7 +159,7 @@ fn borrowed(images: &[(View, Source)]) -> Vec<(&View, PixelsRef<'_>)> {
 pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], image_bytes: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut placed = Vec::with_capacity(images.len());
-    let (mut scratch, mut finished) = (cpu::Scratch::default(), Vec::new());
+    let (mut scratch, mut finished) = (cpu::CpuScratch::default(), Vec::new());
     let stages = kernels.plan().stages().len();
     for &(view, pixels) in images {
         let offset = (bytes.len() / 4) as u32;

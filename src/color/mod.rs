@@ -34,7 +34,7 @@ pub struct ColorStep {
     /// The text of its file in `shaders/color/`.
     pub wgsl: &'static str,
     /// The native code, with the operations of the WGSL function in the same order.
-    pub(crate) native: Native,
+    pub(crate) native: NativeFn,
     pub(crate) facts: Facts,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Row {
 
 /// Changes the planes of the channels, one after the other: of one row, or of several if no step of the stage is
 /// placed.
-pub(crate) type Native = fn(&Step, Row, &mut [f32]);
+pub(crate) type NativeFn = fn(&Step, Row, &mut [f32]);
 
 macro_rules! color_steps {
     ($($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+) => {

@@ -2,7 +2,7 @@
 //! other on one thread, with memory that is reused as in a worker. A part of `internals`. `Processor::run_into`
 //! converts its pixels and allocates its scratch memory at every call, so it measures something else.
 
-use super::{Scratch, run};
+use super::{CpuScratch, run};
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
@@ -18,7 +18,7 @@ pub struct Native {
     pixel: usize,
     pixels: Vec<u8>,
     out: Vec<u8>,
-    scratch: Scratch,
+    scratch: CpuScratch,
 }
 
 impl Native {
@@ -36,7 +36,7 @@ impl Native {
         let most = images.iter().map(|(_, region)| pixel * area(region)).max().unwrap_or(0);
         let out = images.iter().map(|(program, _)| plan.image_bytes(program.size())).sum();
         let pixels = (0..most).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        Ok(Native { plan: plan.clone(), images, pixel, pixels, out: vec![0; out], scratch: Scratch::default() })
+        Ok(Native { plan: plan.clone(), images, pixel, pixels, out: vec![0; out], scratch: CpuScratch::default() })
     }
 
     /// Bytes of the regions and of the results together.

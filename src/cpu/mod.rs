@@ -22,7 +22,7 @@ use unscaled::Unscaled;
 
 /// A worker's memory for this executor; it grows to the largest image and is reused.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct CpuScratch {
     x: Table,
     y: Table,
     /// One source row, filtered vertically.
@@ -37,10 +37,10 @@ pub(crate) struct Scratch {
     wide: Vec<u8>,
 }
 
-impl Scratch {
+impl CpuScratch {
     /// Makes room for as much as `other` has room for.
-    pub(crate) fn reserve_like(&mut self, other: &Scratch) {
-        let Scratch { x, y, filtered, rows, means, intermediate, wide } = self;
+    pub(crate) fn reserve_like(&mut self, other: &CpuScratch) {
+        let CpuScratch { x, y, filtered, rows, means, intermediate, wide } = self;
         x.reserve_like(&other.x);
         y.reserve_like(&other.y);
         for (vec, other) in [(filtered, &other.filtered), (rows, &other.rows), (means, &other.means)] {
@@ -69,7 +69,7 @@ pub(crate) fn run(
     pixels: PixelsRef<'_>,
     region: Rect,
     out: &mut [u8],
-    scratch: &mut Scratch,
+    scratch: &mut CpuScratch,
 ) {
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
@@ -99,7 +99,7 @@ pub(crate) fn run_to_floats(
     pixels: PixelsRef<'_>,
     region: Rect,
     out: &mut Vec<f32>,
-    scratch: &mut Scratch,
+    scratch: &mut CpuScratch,
 ) {
     let (width, height) = program.size();
     let width = width as usize;
@@ -115,7 +115,7 @@ fn run_stages(
     program: &Program,
     pixels: PixelsRef<'_>,
     region: Rect,
-    scratch: &mut Scratch,
+    scratch: &mut CpuScratch,
     mut sink: impl FnMut(usize, &[f32]),
 ) {
     let last = program.stages.len() - 1;
@@ -161,13 +161,13 @@ fn run_stage(
     stage: &StageProgram,
     source: PixelsRef<'_>,
     region: Rect,
-    scratch: &mut Scratch,
+    scratch: &mut CpuScratch,
     sink: &mut dyn FnMut(usize, &[f32]),
 ) {
     let sampling = stage.sampling.relative_to(region);
     let (width, height) = sampling.size();
     let (width, height) = (width as usize, height as usize);
-    let Scratch { x, y, filtered, rows, means, .. } = scratch;
+    let CpuScratch { x, y, filtered, rows, means, .. } = scratch;
     let unscaled = Unscaled::new(&sampling, source);
     if unscaled.is_none() {
         x.build(&sampling.x, &sampling);

@@ -1,6 +1,6 @@
 //! The prefix of a plan, which a worker runs for a cache or for the views: its result in floats, or rounded to bytes.
 
-use super::{Scratch, run_to_floats};
+use super::{CpuScratch, run_to_floats};
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
@@ -30,7 +30,7 @@ pub(crate) fn run_prefix<'a>(
     pixels: PixelsRef<'_>,
     region: Rect,
     buffers: &'a mut PrefixBuffers,
-    scratch: &mut Scratch,
+    scratch: &mut CpuScratch,
 ) -> PixelsRef<'a> {
     let PrefixBuffers { floats, bytes } = buffers;
     run_to_floats(plan, &prefix.program, pixels, region, floats, scratch);
@@ -58,7 +58,7 @@ mod tests {
         let data: Vec<f32> = values.iter().flat_map(|&value| [value, value, value, 1.0]).collect();
         let (pixels, region) = (PixelsRef::Floats { data: &data, stride: 16 }, program.region());
         let prefix = Prefix { program, float: false };
-        let (mut buffers, mut scratch) = (PrefixBuffers::default(), Scratch::default());
+        let (mut buffers, mut scratch) = (PrefixBuffers::default(), CpuScratch::default());
         let PixelsRef::Bytes { data, .. } = run_prefix(&plan, &prefix, pixels, region, &mut buffers, &mut scratch)
         else {
             panic!("floats")

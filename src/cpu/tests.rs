@@ -35,7 +35,7 @@ fn lists() -> Vec<Vec<Transform>> {
 
 /// Both have the same bits in images made by `list`; each side is pixels, and the bytes of a pixel.
 fn assert_same(list: &[Transform], dtype: DType, ours: (&[u8], usize), theirs: (&[u8], usize)) {
-    let mut scratch = Scratch::default();
+    let mut scratch = CpuScratch::default();
     let plan = Plan::compile(list, &Output { dtype, ..Output::default() }).unwrap();
     let mut before = Vec::new();
     for sample in 0..16 {
@@ -80,7 +80,7 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
     for (list, channels) in lists.iter().flat_map(|list| [(list, 1), (list, 3)]) {
         let data = bytes(channels);
         let plan = Plan::compile_for(channels as u32, list, &Output::default()).unwrap();
-        let (mut scratch, mut in_places, mut before) = (Scratch::default(), 0, Vec::new());
+        let (mut scratch, mut in_places, mut before) = (CpuScratch::default(), 0, Vec::new());
         for sample in 0..16 {
             let params = plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() }).unwrap();
             let program = plan.program(&params).unwrap();
@@ -155,7 +155,7 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
             assert!(out == expected, "{plan}{params:?}");
             if program.stages.len() == 1 {
                 out.fill(7);
-                super::run(&plan, &program, source, WHOLE, &mut out, &mut Scratch::default());
+                super::run(&plan, &program, source, WHOLE, &mut out, &mut CpuScratch::default());
                 assert!(out == expected, "{plan}{params:?}");
             }
         }

@@ -9,7 +9,7 @@ use crate::dataset::Dataset;
 use crate::decode::Decoder;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::plan::split::Split;
+use crate::plan::split::CacheSplit;
 use crate::sampler::{Position, Sampler};
 use crate::transforms::Key;
 use crossbeam_channel::{Receiver, Sender};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A loader as its threads see it. During a run only counters and pools change.
 pub(super) struct Pipeline {
     pub(super) dataset: Arc<dyn Dataset>,
-    pub(super) split: Split,
+    pub(super) split: CacheSplit,
     /// Width and height of every output.
     pub(super) size: (u32, u32),
     pub(super) sampler: Sampler,

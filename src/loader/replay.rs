@@ -43,7 +43,7 @@ impl DataLoader {
         }
         let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());
         let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered)?;
-        let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::Scratch::default());
+        let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::CpuScratch::default());
         if let Some(prefix) = &route.on_worker {
             pixels = run_prefix(pipeline.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch);
         }

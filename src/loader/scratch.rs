@@ -24,7 +24,7 @@ pub(super) struct PixelScratch {
     pub(super) insertion: PrefixBuffers,
     /// The result of the CPU executor for an image that the GPU cannot run.
     pub(super) fallback: Vec<f32>,
-    pub(super) cpu: cpu::Scratch,
+    pub(super) cpu: cpu::CpuScratch,
 }
 
 /// Pixels in four channels.
@@ -39,7 +39,7 @@ impl WorkerScratch {
     pub(super) fn level(all: &mut [WorkerScratch]) {
         let Some((largest, others)) = all.split_first_mut() else { return };
         // An only worker's buffers are levelled with each other, too.
-        largest.pixels.cpu.reserve_like(&cpu::Scratch::default());
+        largest.pixels.cpu.reserve_like(&cpu::CpuScratch::default());
         others.iter().for_each(|other| largest.reserve_like(other));
         others.iter_mut().for_each(|other| other.reserve_like(largest));
     }

@@ -2,7 +2,7 @@
 //!
 //! A stage is one resampling followed by colour steps. An op joins the current stage if the result is *exactly* that of
 //! one op after the other, whatever the parameters; otherwise it opens a new stage, which reads the result of the old
-//! one through an f32 intermediate. [`Stage::absorb`] has the rules.
+//! one through an f32 intermediate. [`PlanStage::absorb`] has the rules.
 
 use crate::color::Facts;
 use crate::transforms::{Effect, PaddingMode, Slot};
@@ -25,7 +25,7 @@ impl Place {
 
 /// Upper bounds for every image's program in one stage.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Stage {
+pub(crate) struct PlanStage {
     /// Names of the transforms, for `explain`.
     pub(crate) transforms: Vec<&'static str>,
     /// The most colour steps.
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     border: Option<((PaddingMode, [f32; 3]), bool)>,
 }
 
-impl Stage {
+impl PlanStage {
     /// Adds the op to the stage if the stage stays exact.
     fn absorb(&mut self, effect: Effect) -> bool {
         match effect {
@@ -87,31 +87,31 @@ impl Stage {
 }
 
 /// Distributes `slots` over stages.
-pub(crate) fn fuse(slots: &[Slot]) -> (Vec<Stage>, Vec<Place>) {
+pub(crate) fn fuse(slots: &[Slot]) -> (Vec<PlanStage>, Vec<Place>) {
     distribute(slots, |_| false)
 }
 
 /// Distributes `slots` as [`fuse`] does, with one more stage that begins at slot `boundary`. Stages that were separate
 /// stay separate: merged ones would be sampled in another way.
-pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<Stage>, Vec<Place>) {
+pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<PlanStage>, Vec<Place>) {
     let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
     let (mut stages, places) = distribute(slots, |number| number == boundary || begins(number));
     if boundary == slots.len() {
-        stages.push(Stage::default());
+        stages.push(PlanStage::default());
     }
     (stages, places)
 }
 
 /// Distributes `slots` over stages; `begins` tells which slots must open one.
-fn distribute(slots: &[Slot], begins: impl Fn(usize) -> bool) -> (Vec<Stage>, Vec<Place>) {
-    let mut stages = vec![Stage::default()];
+fn distribute(slots: &[Slot], begins: impl Fn(usize) -> bool) -> (Vec<PlanStage>, Vec<Place>) {
+    let mut stages = vec![PlanStage::default()];
     let places = slots
         .iter()
         .enumerate()
         .map(|(number, slot)| {
             let mut current = stages.len() - 1;
             if begins(number) || !stages[current].absorb(slot.effect) {
-                stages.push(Stage::default());
+                stages.push(PlanStage::default());
                 current += 1;
                 let fresh = stages[current].absorb(slot.effect);
                 debug_assert!(fresh, "an empty stage takes any op");
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::transforms::*;
 
-    fn stages(transforms: &[Transform]) -> Vec<Stage> {
+    fn stages(transforms: &[Transform]) -> Vec<PlanStage> {
         let mut slots = Slots::default();
         transforms.iter().for_each(|transform| transform.slots(&mut slots));
         fuse(&slots.list).0

@@ -22,7 +22,7 @@ use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
-use fuse::{Place, Stage};
+use fuse::{Place, PlanStage};
 pub use pass::Shader;
 use program::Program;
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ pub struct Plan {
     fixed: Vec<Op>,
     slots: Vec<Slot>,
     places: Vec<Place>,
-    stages: Vec<Stage>,
+    stages: Vec<PlanStage>,
     /// Width and height of every output, if the list fixes them.
     size: Option<(u32, u32)>,
     input_channels: u32,
@@ -310,7 +310,7 @@ impl Plan {
         width as usize * height as usize * self.channels as usize * self.output.dtype.bytes()
     }
 
-    pub(crate) fn stages(&self) -> &[Stage] {
+    pub(crate) fn stages(&self) -> &[PlanStage] {
         &self.stages
     }
 

@@ -106,13 +106,13 @@ impl Plan {
         };
         let facts = &self.stages()[stage];
         let last = stage + 1 == self.stages().len();
-        let frame = Frame {
-            source: if stage == 0 { Source::Bytes } else { Source::Floats },
+        let frame = SamplingFacts {
+            source: if stage == 0 { PassSource::Bytes } else { PassSource::Floats },
             target: match (statistic, last, self.output.layout) {
-                (true, ..) => Target::Statistic,
-                (false, false, _) => Target::Intermediate,
-                (false, true, Layout::Nchw) => Target::Nchw,
-                (false, true, Layout::Nhwc) => Target::Nhwc,
+                (true, ..) => PassTarget::Statistic,
+                (false, false, _) => PassTarget::Intermediate,
+                (false, true, Layout::Nchw) => PassTarget::Nchw,
+                (false, true, Layout::Nhwc) => PassTarget::Nhwc,
             },
             channels: self.channels,
             statistics: facts.statistics.into(),
@@ -121,7 +121,7 @@ impl Plan {
         };
         Variant::Sample(
             frame,
-            Colors { opcodes: self.opcodes(stage), functions: self.custom_functions(stage), steps: facts.steps },
+            ColorFacts { opcodes: self.opcodes(stage), functions: self.custom_functions(stage), steps: facts.steps },
         )
     }
 
@@ -135,18 +135,18 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// A stage or one of its statistics.
-    Sample(Frame, Colors),
+    Sample(SamplingFacts, ColorFacts),
     /// The conversion from f32 to this type.
     Pack(DType),
 }
 
 /// The source and target of a sampling pass, and the filters that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Frame {
+pub struct SamplingFacts {
     /// The type of the source.
-    pub source: Source,
+    pub source: PassSource,
     /// The target.
-    pub target: Target,
+    pub target: PassTarget,
     /// Channels of the output: 1 or 3.
     pub channels: u32,
     /// Statistics of the stage.
@@ -159,7 +159,7 @@ pub struct Frame {
 
 /// The type of a sampling pass's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum PassSource {
     /// RGBA8, in the first stage.
     Bytes,
     /// Four f32 a pixel, in later stages.
@@ -168,7 +168,7 @@ pub enum Source {
 
 /// The target of a sampling pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum PassTarget {
     /// Partial sums of a statistic.
     Statistic,
     /// Four f32 a pixel for the next stage.
@@ -181,7 +181,7 @@ pub enum Target {
 
 /// The colour steps that an image may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Colors {
+pub struct ColorFacts {
     /// Their opcodes, sorted.
     pub opcodes: Vec<u32>,
     /// The functions of the custom steps.

@@ -1,10 +1,10 @@
 //! The route of one sample: what is read, what runs where, and what the cache stores.
 //!
-//! Only [`Split::route`] decides this. Feeder, workers, replay and GPU follow its answer.
+//! Only [`CacheSplit::route`] decides this. Feeder, workers, replay and GPU follow its answer.
 
 use super::cpu_fallback::{REGION_BYTES, needs_cpu, pixel_bytes};
 use super::program::Program;
-use super::split::{Boundary, CacheMemory, Executor, Split, Stored};
+use super::split::{Boundary, CacheMemory, CacheSplit, Executor, Stored};
 use crate::error::Result;
 use crate::geometry::{Rect, Scale, Scaled};
 use crate::transforms::Params;
@@ -107,7 +107,7 @@ impl Route {
     }
 }
 
-impl Split {
+impl CacheSplit {
     /// The route of a sample with the parameters of each of its views.
     ///
     /// The route of a sample that is not cached (its executor, its bits, its errors) is the same with and without a

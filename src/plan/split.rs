@@ -8,7 +8,7 @@
 //! divided into stages after the last crop or resize of the prefix, and [`Stored`] is the form in which the result at
 //! that boundary is stored.
 //!
-//! [`Split::route`] (`route.rs`) decides for one sample what runs where.
+//! [`CacheSplit::route`] (`route.rs`) decides for one sample what runs where.
 
 use super::cpu_fallback::INTERMEDIATE_BYTES;
 use super::program::{Program, StageProgram};
@@ -49,7 +49,7 @@ pub(crate) enum Stored {
 
 /// A plan, and its division for a cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Split {
+pub(crate) struct CacheSplit {
     /// The plan as it was compiled, undivided.
     plan: Plan,
     executor: Executor,
@@ -73,9 +73,9 @@ pub(super) struct Boundary {
     transforms: usize,
 }
 
-impl Split {
+impl CacheSplit {
     /// Divides `plan` for a loader that augments on `executor`. `in_bytes` asks for [`Stored::Rounded`].
-    pub(crate) fn new(plan: Plan, executor: Executor, cache: Option<CacheMemory>, in_bytes: bool) -> Split {
+    pub(crate) fn new(plan: Plan, executor: Executor, cache: Option<CacheMemory>, in_bytes: bool) -> CacheSplit {
         let fixed = plan.transforms.iter().take_while(|transform| transform.is_fixed()).count();
         let prefix_slots = plan.first_slots.get(fixed).map_or(plan.slots.len(), |&slot| usize::from(slot));
         // An image of the output's size also becomes an intermediate.
@@ -90,7 +90,7 @@ impl Split {
             (Some(_), Executor::Gpu) => None,
         };
         let boundary = stored.and_then(|stored| Boundary::new(&plan, prefix_slots, stored));
-        Split { plan, executor, cache, prefix_slots: prefix_slots as u16, boundary }
+        CacheSplit { plan, executor, cache, prefix_slots: prefix_slots as u16, boundary }
     }
 
     pub(crate) fn executor(&self) -> Executor {

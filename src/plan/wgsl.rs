@@ -2,7 +2,7 @@
 //!
 //! The text of a pass depends only on the plan, not on an image; naga validates it before wgpu sees it.
 
-use super::pass::{Colors, Frame, Source, Target, Variant};
+use super::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, custom};
 use crate::color::{Facts, STEPS, opcode};
 use crate::error::{ErrorKind, Result};
@@ -36,7 +36,7 @@ impl Variant {
 
 /// The text of a sampling pass: constants, the files before the colour steps, the colour steps, and the files after
 /// them.
-fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
+fn sampling_pass(frame: &SamplingFacts, colors: &ColorFacts) -> String {
     let mut text = String::new();
     let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
     constant("GROUP_X", GROUP.0);
@@ -55,8 +55,8 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
     let mut files = vec![
         shader!("prelude"),
         match frame.source {
-            Source::Bytes => shader!("source/bytes"),
-            Source::Floats => shader!("source/floats"),
+            PassSource::Bytes => shader!("source/bytes"),
+            PassSource::Floats => shader!("source/floats"),
         },
         if frame.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
         shader!("color/luma"),
@@ -71,10 +71,10 @@ fn sampling_pass(frame: &Frame, colors: &Colors) -> String {
     text.push_str(&color_calls(&colors.opcodes, colors.steps));
     let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
     match frame.target {
-        Target::Statistic => files.push(shader!("reduce/mean")),
-        Target::Intermediate => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
-        Target::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
-        Target::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
+        PassTarget::Statistic => files.push(shader!("reduce/mean")),
+        PassTarget::Intermediate => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
+        PassTarget::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
+        PassTarget::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
     }
     text.push_str(&files.join("\n"));
     text

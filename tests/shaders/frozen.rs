@@ -6,7 +6,9 @@
 
 use super::opcodes;
 use super::translate::spirv;
-use gpufeed::internals::shaders::{Colors, Frame, STEPS, Source, Target, Variant, cached, opcode, passes, validate};
+use gpufeed::internals::shaders::{
+    ColorFacts, PassSource, PassTarget, STEPS, SamplingFacts, Variant, cached, opcode, passes, validate,
+};
 use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::frozen;
 use std::collections::BTreeMap;
@@ -30,8 +32,8 @@ pub(super) fn variants() -> Vec<(String, Variant)> {
 }
 
 /// The frame in which `variants` shows every set of colour steps.
-fn is_usual(frame: &Frame) -> bool {
-    (frame.source, frame.target, frame.channels, frame.filters) == (Source::Bytes, Target::Nchw, 3, [true; 5])
+fn is_usual(frame: &SamplingFacts) -> bool {
+    (frame.source, frame.target, frame.channels, frame.filters) == (PassSource::Bytes, PassTarget::Nchw, 3, [true; 5])
         && frame.statistics < 2
 }
 
@@ -62,7 +64,7 @@ fn name(opcode: u32) -> &'static str {
     STEPS.iter().find(|step| step.opcode == opcode).expect("a built-in step").name
 }
 
-fn color_group(Colors { opcodes, .. }: &Colors) -> String {
+fn color_group(ColorFacts { opcodes, .. }: &ColorFacts) -> String {
     match opcodes.as_slice() {
         [] => "colour steps, none".to_owned(),
         [one] => format!("colour step {}", name(*one)),
@@ -73,8 +75,8 @@ fn color_group(Colors { opcodes, .. }: &Colors) -> String {
     }
 }
 
-fn frame_group(frame: &Frame, colors: &Colors) -> String {
-    let Frame { source, target, channels, .. } = frame;
+fn frame_group(frame: &SamplingFacts, colors: &ColorFacts) -> String {
+    let SamplingFacts { source, target, channels, .. } = frame;
     let steps = match colors.opcodes.len() {
         0 => "no colour step",
         FIRST_STEPS => "every colour step",

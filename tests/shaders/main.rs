@@ -24,7 +24,8 @@ mod frozen;
 mod translate;
 
 use gpufeed::internals::shaders::{
-    Colors, FILTERS, Frame, STEPS, Source, Target, UNROLLED_STEPS, Variant, opcode, passes, structs, validate,
+    ColorFacts, FILTERS, PassSource, PassTarget, STEPS, SamplingFacts, UNROLLED_STEPS, Variant, opcode, passes,
+    structs, validate,
 };
 use gpufeed::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform};
 use gpufeed::{DType, Layout, Output, Plan};
@@ -41,20 +42,21 @@ const SEVERAL_STATISTICS: u32 = 3;
 const MANY_STEPS: u32 = UNROLLED_STEPS + 1;
 
 /// Frames that are followed by colour steps without, and with, contrast: a stage has statistics for that alone.
-fn frames(contrast: bool) -> Vec<Frame> {
+fn frames(contrast: bool) -> Vec<SamplingFacts> {
     let mut targets = Vec::new();
     let counts: &[u32] = if contrast { &[1, SEVERAL_STATISTICS] } else { &[0] };
     for &statistics in counts {
-        let stage = [Target::Intermediate, Target::Nchw, Target::Nhwc].map(|target| (target, statistics, statistics));
+        let stage = [PassTarget::Intermediate, PassTarget::Nchw, PassTarget::Nhwc]
+            .map(|target| (target, statistics, statistics));
         targets.extend(stage);
-        targets.extend((0..statistics).map(|known| (Target::Statistic, statistics, known)));
+        targets.extend((0..statistics).map(|known| (PassTarget::Statistic, statistics, known)));
     }
     let mut frames = Vec::new();
-    for source in [Source::Bytes, Source::Floats] {
+    for source in [PassSource::Bytes, PassSource::Floats] {
         for channels in [1, 3] {
             for bits in 0..1 << FILTERS.len() {
                 let filters = std::array::from_fn(|i| bits >> i & 1 == 1);
-                frames.extend(targets.iter().map(|&(target, statistics, known_statistics)| Frame {
+                frames.extend(targets.iter().map(|&(target, statistics, known_statistics)| SamplingFacts {
                     source,
                     target,
                     channels,
@@ -74,7 +76,7 @@ fn opcodes() -> Vec<u32> {
 }
 
 /// Sets of the colour steps `all` and numbers of steps, as the module says.
-fn color_parts(all: &[u32]) -> Vec<Colors> {
+fn color_parts(all: &[u32]) -> Vec<ColorFacts> {
     let mut parts = Vec::new();
     for set in 0..1u32 << all.len() {
         let opcodes: Vec<u32> = (0..).zip(all).filter(|(i, _)| set >> i & 1 == 1).map(|(_, opcode)| *opcode).collect();
@@ -85,7 +87,7 @@ fn color_parts(all: &[u32]) -> Vec<Colors> {
             // In turn, so that every number comes with many sets.
             _ => 1 + set % MANY_STEPS..=1 + set % MANY_STEPS,
         };
-        parts.extend(steps.map(|steps| Colors { opcodes: opcodes.clone(), functions: String::new(), steps }));
+        parts.extend(steps.map(|steps| ColorFacts { opcodes: opcodes.clone(), functions: String::new(), steps }));
     }
     parts
 }
@@ -119,7 +121,7 @@ fn all_are_seen() -> bool {
 const SETS: usize = 9;
 
 /// Tells whether every run sees a set of colour steps, the `number`-th of those of `all` steps.
-fn is_seen(colors: &Colors, number: usize, all: usize) -> bool {
+fn is_seen(colors: &ColorFacts, number: usize, all: usize) -> bool {
     let steps = colors.opcodes.len();
     // Not each sixteenth: these would agree in four steps.
     let chosen = (number as u32).wrapping_mul(0x9E37_79B1) >> (32 - (all - SETS)) == 0;
@@ -132,15 +134,15 @@ fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8)];
     for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all.to_vec())] {
         let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
-        let colors = Colors { opcodes, functions: String::new(), steps };
+        let colors = ColorFacts { opcodes, functions: String::new(), steps };
         variants.extend(frames(contrast).into_iter().map(|frame| Variant::Sample(frame, colors.clone())));
     }
     let parts = color_parts(all).into_iter().enumerate();
     for (_, colors) in parts.filter(|(number, colors)| all_sets || is_seen(colors, *number, all.len())) {
         let statistics = u32::from(colors.opcodes.contains(&opcode::CONTRAST));
-        let frame = Frame {
-            source: Source::Bytes,
-            target: Target::Nchw,
+        let frame = SamplingFacts {
+            source: PassSource::Bytes,
+            target: PassTarget::Nchw,
             channels: 3,
             statistics,
             known_statistics: statistics,
@@ -216,7 +218,7 @@ fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), Str
 fn other_sizes_are_noticed() {
     let frame = frames(false)[0];
     let variant =
-        |steps| Variant::Sample(frame, Colors { opcodes: vec![opcode::HUE], functions: String::new(), steps });
+        |steps| Variant::Sample(frame, ColorFacts { opcodes: vec![opcode::HUE], functions: String::new(), steps });
     let (module, _) = validate(&variant(3).text()).unwrap();
     assert_eq!(structs_are_rusts(&module, &variant(3)), Ok(()));
     assert!(structs_are_rusts(&module, &variant(2)).unwrap_err().contains("Image"));
@@ -301,17 +303,17 @@ fn representative(variant: Variant) -> Variant {
     frame.statistics = if frame.statistics > 1 { SEVERAL_STATISTICS } else { frame.statistics };
     frame.known_statistics =
         if all_known { frame.statistics } else { frame.known_statistics.min(SEVERAL_STATISTICS - 1) };
-    Variant::Sample(frame, Colors { steps: colors.steps.min(MANY_STEPS), ..colors })
+    Variant::Sample(frame, ColorFacts { steps: colors.steps.min(MANY_STEPS), ..colors })
 }
 
 /// The shaders that `plan` asks for and no part of the enumeration stands for.
-fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec<Variant> {
+fn outside(plan: &Plan, frames: &HashSet<SamplingFacts>, parts: &HashSet<ColorFacts>) -> Vec<Variant> {
     let stands = |variant: &Variant| match variant {
         Variant::Pack(dtype) => *dtype != DType::F32,
         Variant::Sample(frame, colors) => {
             // The set in some number of steps, and the number with some set.
-            let all = Colors { opcodes: opcodes(), functions: String::new(), steps: colors.steps };
-            let set = (0..=MANY_STEPS).any(|steps| parts.contains(&Colors { steps, ..colors.clone() }));
+            let all = ColorFacts { opcodes: opcodes(), functions: String::new(), steps: colors.steps };
+            let set = (0..=MANY_STEPS).any(|steps| parts.contains(&ColorFacts { steps, ..colors.clone() }));
             frames.contains(frame) && set && (colors.steps == 0 || parts.contains(&all))
         }
     };
@@ -321,8 +323,8 @@ fn outside(plan: &Plan, frames: &HashSet<Frame>, parts: &HashSet<Colors>) -> Vec
 
 #[test]
 fn every_plan_is_inside_the_enumeration() {
-    let frames: HashSet<Frame> = [false, true].into_iter().flat_map(frames).collect();
-    let parts: HashSet<Colors> = color_parts(&opcodes()).into_iter().collect();
+    let frames: HashSet<SamplingFacts> = [false, true].into_iter().flat_map(frames).collect();
+    let parts: HashSet<ColorFacts> = color_parts(&opcodes()).into_iter().collect();
     let mut met = HashSet::new();
     for number in 0..3000 {
         let mut dice = Dice(number);
@@ -335,8 +337,11 @@ fn every_plan_is_inside_the_enumeration() {
         assert!(outside.is_empty(), "{plan}{outside:?}");
         met.extend(passes(&plan).into_iter().map(|(_, variant)| representative(variant)));
         // The twin that must fail: without the frames that write the last stage's rows, the plan is outside.
-        let fewer =
-            frames.iter().copied().filter(|frame| !matches!(frame.target, Target::Nchw | Target::Nhwc)).collect();
+        let fewer = frames
+            .iter()
+            .copied()
+            .filter(|frame| !matches!(frame.target, PassTarget::Nchw | PassTarget::Nhwc))
+            .collect();
         assert!(!self::outside(&plan, &fewer, &parts).is_empty());
     }
     println!("{} variants met", met.len());

@@ -20,7 +20,7 @@ use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
 use crate::plan::Plan;
 use crate::plan::cpu_fallback::REGION_BYTES;
-use crate::plan::split::{CacheMemory, Executor, Split};
+use crate::plan::split::{CacheMemory, CacheSplit, Executor};
 use crate::recipe::{Recipe, check_views};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
@@ -89,7 +89,7 @@ impl DataLoaderBuilder {
         let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
         let batch_bytes =
             if too_large { u64::MAX / 64 } else { (self.batch_size * self.views * plan.image_bytes(size)) as u64 };
-        let split = Split::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
+        let split = CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
         let (execution, budget) = self.execution(backend, &split, batch_bytes, size)?;
         let len = self.dataset.len();
         let cache = match (self.cache, &execution) {
@@ -147,7 +147,13 @@ impl DataLoaderBuilder {
         }
     }
 
-    fn execution(&self, backend: &Backend, split: &Split, batch: u64, size: (u32, u32)) -> Result<(Execution, Budget)> {
+    fn execution(
+        &self,
+        backend: &Backend,
+        split: &CacheSplit,
+        batch: u64,
+        size: (u32, u32),
+    ) -> Result<(Execution, Budget)> {
         // One buffer is being filled, `queue_depth` are ready, one is with the caller.
         let base = self.queue_depth + 2;
         let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
@@ -183,7 +189,7 @@ impl DataLoaderBuilder {
     fn on_gpu(
         &self,
         gpu: &Gpu,
-        split: &Split,
+        split: &CacheSplit,
         batch: u64,
         size: (u32, u32),
         base: usize,

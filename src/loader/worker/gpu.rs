@@ -130,7 +130,7 @@ impl SlotCopy<'_, '_> {
         view: &View,
         pixels: PixelsRef<'_>,
         gpu: &GpuExecutor,
-        (result, executor): (&mut Vec<f32>, &mut cpu::Scratch),
+        (result, executor): (&mut Vec<f32>, &mut cpu::CpuScratch),
     ) -> Result<(), Stopped> {
         let pipeline = self.worker.pipeline;
         let (at, program) = if view.cpu_fallback {

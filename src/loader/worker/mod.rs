@@ -201,7 +201,7 @@ impl<M: From<Error>> Worker<'_, M> {
         route: &Route,
         pixels: PixelsRef<'s>,
         buffers: &'s mut PrefixBuffers,
-        executor: &mut crate::cpu::Scratch,
+        executor: &mut crate::cpu::CpuScratch,
     ) -> PixelsRef<'s> {
         let Some(prefix) = &route.on_worker else { return pixels };
         self.clock
@@ -215,7 +215,7 @@ impl<M: From<Error>> Worker<'_, M> {
         route: &Route,
         pixels: PixelsRef<'_>,
         buffers: &mut PrefixBuffers,
-        executor: &mut crate::cpu::Scratch,
+        executor: &mut crate::cpu::CpuScratch,
     ) {
         let prefix = route.to_cache.as_ref().and_then(|insertion| insertion.prefix.as_ref());
         let computes = prefix.is_some() || self.pipeline.split.executor() == Executor::Cpu;

@@ -10,17 +10,22 @@ fn split(
     executor: Executor,
     cache: Option<CacheMemory>,
     in_bytes: bool,
-) -> (Split, Vec<Params>) {
+) -> (CacheSplit, Vec<Params>) {
     let list = [Resize::new(40).interpolation(resize).into(), RandomCrop::new(20).into()];
     of_list(&list, executor, cache, in_bytes)
 }
 
-fn of_list(list: &[Transform], executor: Executor, cache: Option<CacheMemory>, in_bytes: bool) -> (Split, Vec<Params>) {
+fn of_list(
+    list: &[Transform],
+    executor: Executor,
+    cache: Option<CacheMemory>,
+    in_bytes: bool,
+) -> (CacheSplit, Vec<Params>) {
     let plan = Plan::compile(list, &Output::default()).unwrap();
     let params =
         (0..2).map(|view| plan.make_params(SOURCE.0, SOURCE.1, &Key { view, seed: 3, ..Key::default() }).unwrap());
     let params = params.collect();
-    (Split::new(plan, executor, cache, in_bytes), params)
+    (CacheSplit::new(plan, executor, cache, in_bytes), params)
 }
 
 fn rect(width: u32, height: u32) -> Rect {
@@ -153,7 +158,7 @@ fn an_image_for_the_cpu_is_neither_run_nor_cached_on_the_gpu() {
     for (executor, cache, falls_back) in
         [(Executor::Cpu, None, false), (Executor::Gpu, None, true), (Executor::Gpu, Some(CacheMemory::Device), true)]
     {
-        let split = Split::new(plan.clone(), executor, cache, false);
+        let split = CacheSplit::new(plan.clone(), executor, cache, false);
         for origin in [BYTES, INSERT] {
             let route = split.route(&params, origin).unwrap();
             assert_eq!((route.views[0].cpu_fallback, route.to_cache.is_some()), (falls_back, false));

@@ -2,13 +2,13 @@ use super::*;
 use crate::plan::Output;
 use crate::transforms::*;
 
-fn split(list: &[Transform], executor: Executor, cache: CacheMemory, in_bytes: bool) -> Split {
+fn split(list: &[Transform], executor: Executor, cache: CacheMemory, in_bytes: bool) -> CacheSplit {
     let plan = Plan::compile(list, &Output::default()).unwrap();
-    Split::new(plan, executor, Some(cache), in_bytes)
+    CacheSplit::new(plan, executor, Some(cache), in_bytes)
 }
 
 /// The split for the CPU executor, with a cache in host memory.
-fn on_cpu(list: &[Transform], in_bytes: bool) -> Split {
+fn on_cpu(list: &[Transform], in_bytes: bool) -> CacheSplit {
     split(list, Executor::Cpu, CacheMemory::Host, in_bytes)
 }
 
@@ -83,7 +83,7 @@ fn executor_and_memory_decide_on_the_form() {
         assert_eq!(split.boundary.map(|boundary| boundary.stored), expected, "{list:?} {executor:?} {memory:?}");
     }
     let plan = Plan::compile(&list, &Output::default()).unwrap();
-    assert!(Split::new(plan, Executor::Cpu, None, true).stores_source());
+    assert!(CacheSplit::new(plan, Executor::Cpu, None, true).stores_source());
 }
 
 /// The transforms whose result is stored exactly, in bytes.
