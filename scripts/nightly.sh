@@ -2,7 +2,7 @@
 # Every check at full width: those of .ci/run, and those that take too long for each change. Goes on after a failure, and
 # writes a summary with date, commit and the minutes of each step.
 #
-#   scripts/nightly.sh [SUMMARY.md]     by default benches/results/nightly.md; about an hour and a quarter on two cores
+#   scripts/nightly.sh [SUMMARY.md]     by default benches/results/nightly.md; about 45 minutes on two cores
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/timed.sh
