@@ -1,4 +1,7 @@
 //! The crate's only error type: a boxed, non-exhaustive kind with numbers, paths and settings.
+//!
+//! The sentence around a reason stands here, the reason itself where the error is made. The command words some kinds
+//! anew, for users who have options instead of methods: `crates/cli/src/error_text.rs`.
 
 use crate::quote::{Shown, ShownLines};
 use std::any::Any;

@@ -17,10 +17,10 @@ pub mod shaders {
     use crate::color::Step;
     pub use crate::color::{ColorStep, STEPS};
     use crate::plan::Plan;
-    use crate::plan::params::Image;
     use crate::plan::pass::Pass;
     pub use crate::plan::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
     use crate::plan::sampling::Axis;
+    use crate::plan::shader_layout::Image;
     use crate::plan::split::{CacheMemory, CacheSplit, Executor};
     pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
@@ -35,7 +35,7 @@ pub mod shaders {
 
     /// Returns the plan whose kernels run for samples cached as floats.
     pub fn cached(plan: &Plan) -> Plan {
-        CacheSplit::new(plan.clone(), Executor::Gpu, Some(CacheMemory::Device), false).executed().0
+        CacheSplit::new(plan.clone(), Executor::Gpu, Some(CacheMemory::Device), false).plan_for_kernels().0
     }
 
     /// Returns the structs that Rust writes for a pass of `steps` colour steps: names, bytes, and true for structs in

@@ -169,12 +169,18 @@ fn rows<'a>(pixels: Pixels<'a>, region: Rect) -> impl Iterator<Item = &'a [u8]> 
 pub(crate) fn widen_bytes(pixels: Pixels<'_>, region: Rect, out: &mut Vec<u8>) {
     for row in rows(pixels, region) {
         match pixels.format() {
-            PixelFormat::R8 => out.extend(row.iter().flat_map(|&v| [v, v, v, 255])),
+            PixelFormat::R8 => widen_gray(row, out),
             PixelFormat::Rgb8 => out.extend(row.as_chunks::<3>().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255])),
             PixelFormat::Rgba8 => out.extend(row.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, _]| [r, g, b, 255])),
             PixelFormat::F32 { .. } => unreachable!("float pixels are widened as floats"),
         }
     }
+}
+
+/// Appends a row of gray pixels as RGBA8. Files have their own conversions: `decode/png.rs`, `decode/image_crate.rs` and
+/// `color.rs` of the JPEG crate.
+pub(crate) fn widen_gray(row: &[u8], out: &mut Vec<u8>) {
+    out.extend(row.iter().flat_map(|&v| [v, v, v, 255]));
 }
 
 /// Appends `region` of float pixels as four floats each; gray is repeated.

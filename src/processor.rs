@@ -11,9 +11,9 @@ use crate::gpu::target::check_batch;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::Plan;
 use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
-use crate::plan::params::PixelsAt;
 use crate::plan::program::Program;
 use crate::plan::route::View;
+use crate::plan::shader_layout::PixelsAt;
 use crate::transforms::Params;
 
 /// Applies a plan to pixels in memory with given parameters.

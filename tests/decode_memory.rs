@@ -94,7 +94,7 @@ fn an_image_beyond_the_bound_is_a_bad_sample() {
     let loader = loader.workers(2).max_decode_bytes(32 << 20).build(&Backend::Cpu).unwrap();
     let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
     let [failure] = batch.failures() else { panic!("{:?}", batch.failures()) };
-    assert_eq!((failure.place, failure.id), (5, 5));
+    assert_eq!((failure.batch_index, failure.id), (5, 5));
     let error = &failure.error;
     let limit = 32 << 20;
     assert!(

@@ -30,7 +30,7 @@ impl Native {
         let mut images = Vec::with_capacity(params.len());
         for params in params {
             let program = plan.program(params)?;
-            let region = program.stages[0].sampling.hull();
+            let region = program.stages[0].sampling.read_region();
             images.push((program, region));
         }
         let most = images.iter().map(|(_, region)| pixel * area(region)).max().unwrap_or(0);

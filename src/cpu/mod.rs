@@ -14,7 +14,7 @@ mod unscaled;
 
 use crate::color::Step;
 use crate::geometry::Rect;
-use crate::pixels::PixelsRef;
+use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::{DType, Layout, Plan};
 use resample::Table;
@@ -128,7 +128,7 @@ fn run_stages(
             let width = region.width as usize;
             wide.clear();
             let rows = data.chunks(stride).take(region.height as usize);
-            rows.for_each(|row| wide.extend(row[..width].iter().flat_map(|&v| [v, v, v, 255])));
+            rows.for_each(|row| widen_gray(&row[..width], &mut wide));
             PixelsRef::Bytes { data: &wide, stride: 4 * width, size: 4 }
         }
         pixels => pixels,

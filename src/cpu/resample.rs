@@ -16,7 +16,7 @@ pub(super) struct Table {
     weights: Vec<f32>,
     width: usize,
     /// The first source pixel that any output reads, and one past the last.
-    pub(super) hull: (usize, usize),
+    pub(super) read_range: (usize, usize),
     taps: Vec<Tap>,
     ends: Vec<usize>,
 }
@@ -66,7 +66,7 @@ impl Table {
             entries.push(Entry { first, fill, outside: grid.is_none() });
         }
         let low_all = if low_all == i32::MAX { 0 } else { low_all as usize };
-        self.hull = (low_all, high_all as usize + 1);
+        self.read_range = (low_all, high_all as usize + 1);
         self.width = width;
         weights.clear();
         weights.resize(width * entries.len(), 0.0);
@@ -108,7 +108,7 @@ pub(super) fn row(
         return;
     }
     let source_fill = sampling.source_border.map_or([0.0; 3], |border| border.fill);
-    let (left, right) = x.hull;
+    let (left, right) = x.read_range;
     // There is room for the widest entry's weights after the last pixel: they are 0 there.
     let len = 4 * (right - left);
     filtered.resize(len + 4 * x.width, 0.0);
@@ -118,10 +118,10 @@ pub(super) fn row(
     let weights = y.weights(i);
     match source {
         PixelsRef::Bytes { size: 3, .. } => {
-            vertical(source, entry.first, y.hull.1, weights, left, right, &mut pixels[..3 * (right - left)]);
+            vertical(source, entry.first, y.read_range.1, weights, left, right, &mut pixels[..3 * (right - left)]);
             widen(pixels);
         }
-        _ => vertical(source, entry.first, y.hull.1, weights, left, right, pixels),
+        _ => vertical(source, entry.first, y.read_range.1, weights, left, right, pixels),
     }
     if entry.fill != 0.0 {
         for pixel in pixels.chunks_exact_mut(4) {

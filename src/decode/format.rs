@@ -28,6 +28,17 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
+    /// All formats, in the order in which errors list them.
+    pub(super) const ALL: [ImageFormat; 7] = [
+        ImageFormat::Jpeg,
+        ImageFormat::Png,
+        ImageFormat::WebP,
+        ImageFormat::Gif,
+        ImageFormat::Bmp,
+        ImageFormat::Tiff,
+        ImageFormat::Pnm,
+    ];
+
     /// Returns the format's name in messages.
     ///
     /// ```

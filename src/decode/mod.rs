@@ -1,14 +1,14 @@
 //! Decoding: reads an image's header ([`probe`]), and decodes one of its regions ([`decode`]).
 //!
 //! Formats are detected by content, never by a file's name. Decoded pixels are RGBA8 with 255 as alpha, so that each is
-//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (`fallback.rs` lists the
+//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (`image_crate.rs` lists the
 //! exceptions). The crate `gpufeed-jpeg` decodes JPEG, and `zune-jpeg` the kinds of JPEG that it does not support
-//! (`zune.rs`); the `png` crate decodes PNG (`png.rs`), and the `image` crate all other formats (`fallback.rs`).
+//! (`zune.rs`); the `png` crate decodes PNG (`png.rs`), and the `image` crate all other formats (`image_crate.rs`).
 
 mod decoder;
-mod fallback;
 mod format;
 mod header;
+mod image_crate;
 mod memory;
 mod options;
 mod orientation;
@@ -279,7 +279,7 @@ fn seeking<'a>(
             probe.cost.try_transient()?;
             png::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, (DecodePath::Other, None)))
         }
-        _ => fallback::decode(bytes, probe.format, probe.stored, stored, options, scratch)
+        _ => image_crate::decode(bytes, probe.format, probe.stored, stored, options, scratch)
             .map(|placed| (placed, (DecodePath::Other, None))),
     })?;
 

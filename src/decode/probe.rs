@@ -3,7 +3,7 @@
 use super::format::ImageFormat;
 use super::header::Header;
 use super::memory::{self, Cost};
-use super::{DecodeOptions, Orientation, broken, fallback, guarded, orientation, truncated};
+use super::{DecodeOptions, Orientation, broken, guarded, image_crate, orientation, truncated};
 use crate::geometry::{Scale, Scaled};
 use crate::{ErrorKind, Result};
 
@@ -87,14 +87,15 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
         let reason = match bytes {
             [] => "no bytes".to_owned(),
             _ => {
-                format!("neither JPEG, PNG, WebP, GIF, BMP nor TIFF; begins with {:02x?}", &bytes[..bytes.len().min(8)])
+                let formats = ImageFormat::ALL.map(ImageFormat::name).join(", ");
+                format!("none of {formats}; begins with {:02x?}", &bytes[..bytes.len().min(8)])
             }
         };
         return Err(ErrorKind::Decode { format: "image", reason }.into());
     };
     let header = match format {
         ImageFormat::Jpeg => jpeg_header(bytes)?,
-        _ => guarded(format, || fallback::header(bytes, format))?,
+        _ => guarded(format, || image_crate::header(bytes, format))?,
     };
     let (width, height) = header.size;
     options.check_size(format, width, height)?;

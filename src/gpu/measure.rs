@@ -9,9 +9,9 @@ use super::target::Target;
 use super::timing::Times;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, Result};
-use crate::plan::params::PixelsAt;
 use crate::plan::pass::Pass;
 use crate::plan::program::Program;
+use crate::plan::shader_layout::PixelsAt;
 use crate::plan::{DType, Plan};
 use crate::transforms::{Key, Params};
 use std::ops::Range;
@@ -54,7 +54,7 @@ impl Rig {
         let mut end = 0;
         for params in params {
             let mut program = plan.program(params)?;
-            let region = program.stages[0].sampling.hull();
+            let region = program.stages[0].sampling.read_region();
             program.stages[0].sampling = program.stages[0].sampling.relative_to(region);
             programs.push(program);
             let begin = u64::next_multiple_of(end, ALIGNMENT);

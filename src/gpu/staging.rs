@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 
 /// Staging slots of a loader: one is filled, one is read by the GPU, one is on its way back.
+/// They count in `memory_budget`; `tests/pipeline/large_sample.rs` has a budget for just as many.
 pub(crate) const SLOTS: usize = 3;
 
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);

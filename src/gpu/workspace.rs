@@ -7,7 +7,7 @@ use super::timing::Timing;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
 use crate::plan::cpu_fallback::INTERMEDIATE_BYTES;
-use crate::plan::params::Image;
+use crate::plan::shader_layout::Image;
 use crate::plan::wgsl::PARTIALS;
 use std::ops::Range;
 

@@ -51,7 +51,7 @@ pub(super) enum BatchStore {
 #[derive(Debug)]
 pub struct Failure {
     /// The batch index of the replacement; of its first view if there are several.
-    pub place: usize,
+    pub batch_index: usize,
     /// The sample's id.
     pub id: u64,
     /// Its path or name.

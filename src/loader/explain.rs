@@ -10,7 +10,7 @@ impl DataLoader {
     /// Describes the plan with its passes, the executor, the batches, and the memory of a run; known before any run.
     pub fn explain(&self) -> String {
         let pipeline = &*self.pipeline;
-        let (plan, _) = pipeline.split.executed();
+        let (plan, _) = pipeline.split.plan_for_kernels();
         let scaled = if pipeline.scaled_decode {
             "JPEGs at 1/2, 1/4 or 1/8 where the first stage reduces them by as much; pixels differ from those at full size"
         } else {

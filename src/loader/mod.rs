@@ -15,7 +15,7 @@ mod buffers;
 mod builder;
 mod cache;
 mod epochs;
-mod executor;
+mod executor_buffers;
 mod explain;
 mod feed;
 mod messages;

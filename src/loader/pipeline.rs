@@ -2,7 +2,7 @@
 
 use super::OnError;
 use super::cache;
-use super::executor::{CpuExecutor, ExecutorBuffers, GpuExecutor};
+use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
 use super::scratch::WorkerScratch;
 use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
@@ -44,8 +44,8 @@ pub(super) struct Pipeline {
 /// The executor that augments.
 #[derive(Debug)]
 pub(super) enum Execution {
-    Cpu(Arc<CpuExecutor>),
-    Gpu(Arc<GpuExecutor>),
+    Cpu(Arc<CpuBuffers>),
+    Gpu(Arc<GpuBuffers>),
 }
 
 impl Execution {

@@ -3,7 +3,7 @@
 use super::assemble::{self, BatchThread, Inbox};
 use super::batch::Batch;
 use super::buffers::RunShares;
-use super::executor::{CpuExecutor, ExecutorBuffers, GpuExecutor};
+use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
 use super::feed::Feeder;
 use super::messages::{BatchStart, ChunkJob, CpuMessage, GpuMessage, SlotJob};
 use super::pipeline::{Execution, Pipeline};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// The part of a run that differs between the two executors: the work of each thread.
-trait Assembler: ExecutorBuffers + Send + Sync + 'static {
+trait ExecutorThreads: ExecutorBuffers + Send + Sync + 'static {
     /// The messages of feeder and workers to the batch thread; errors end the run.
     type Message: From<Error> + Send + 'static;
     /// A job of a worker.
@@ -44,7 +44,7 @@ trait Assembler: ExecutorBuffers + Send + Sync + 'static {
     fn assemble(&self, thread: BatchThread<'_, Self::Message>) -> Result<()>;
 }
 
-impl Assembler for CpuExecutor {
+impl ExecutorThreads for CpuBuffers {
     type Message = CpuMessage;
     type Job = ChunkJob;
 
@@ -66,7 +66,7 @@ impl Assembler for CpuExecutor {
     }
 }
 
-impl Assembler for GpuExecutor {
+impl ExecutorThreads for GpuBuffers {
     type Message = GpuMessage;
     type Job = SlotJob;
 
@@ -118,7 +118,7 @@ impl Run {
         started.map(|()| run)
     }
 
-    fn spawn_all<A: Assembler>(
+    fn spawn_all<A: ExecutorThreads>(
         &mut self,
         pipeline: &Arc<Pipeline>,
         assembler: &Arc<A>,

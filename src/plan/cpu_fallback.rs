@@ -23,7 +23,8 @@ pub(crate) fn needs_cpu(program: &Program, region_bytes: u64, float: bool) -> bo
     let mut stages = program.stages.iter().enumerate();
     region_bytes > REGION_BYTES
         || intermediate_bytes(program) > INTERMEDIATE_BYTES
-        || stages.any(|(i, stage)| iterations(stage, stage.sampling.strip() && !(i == 0 && float)) > ITERATIONS)
+        || stages
+            .any(|(i, stage)| iterations(stage, stage.sampling.uses_strip_kernel() && !(i == 0 && float)) > ITERATIONS)
 }
 
 /// Bytes of a region as the GPU reads it: four floats a pixel, or RGBA8.
@@ -75,7 +76,7 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::sampling::Composer;
+    use crate::plan::composer::Composer;
     use gpufeed_testing::quirks::{QUIRKS, What};
 
     fn reduces_on_cpu(from: u32, to: u32, filter: Filter) -> bool {

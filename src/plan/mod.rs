@@ -3,17 +3,20 @@
 //!
 //! [`Plan::compile`] reads a list of transforms once: `fuse` distributes the ops that they may emit over stages. For
 //! each image [`Plan::make_params`] makes the concrete ops, `program` composes them into one `sampling` and a few
-//! colour steps per stage, and `params` lays these out for the shaders, whose text `wgsl` generates. `cpu/` runs the
+//! colour steps per stage, and `shader_layout` lays these out for the shaders, whose text `wgsl` generates. `cpu/` runs the
 //! same programs natively.
 
+pub(crate) mod composer;
 pub(crate) mod cpu_fallback;
 mod custom;
 mod fuse;
-pub(crate) mod params;
+
 pub(crate) mod pass;
 pub(crate) mod program;
+mod read_region;
 pub(crate) mod route;
 pub(crate) mod sampling;
+pub(crate) mod shader_layout;
 pub(crate) mod split;
 pub(crate) mod wgsl;
 

@@ -1,6 +1,7 @@
 //! The route of one sample: what is read, what runs where, and what the cache stores.
 //!
-//! Only [`CacheSplit::route`] decides this. Feeder, workers, replay and GPU follow its answer.
+//! Only [`CacheSplit::route`] decides this. Feeder, workers, replay and GPU follow its answer. The stage at which the
+//! GPU's kernels begin for cached samples is a fact of the plan: [`CacheSplit::plan_for_kernels`].
 
 use super::cpu_fallback::{REGION_BYTES, needs_cpu, pixel_bytes};
 use super::program::Program;
@@ -102,7 +103,7 @@ impl Route {
             view.program = Program { stages }.scaled_down(to);
             view.region = view.program.region();
         }
-        self.read = hull(&self.views);
+        self.read = read_by(&self.views);
         self
     }
 }
@@ -152,12 +153,12 @@ impl CacheSplit {
             let mut view = self.view(self.plan().program(params)?, float);
             if let Some(boundary) = self.boundary_on_gpu().filter(|_| !view.cpu_fallback) {
                 // The program follows the stages of the kernels.
-                view.program = boundary.plan.program(params)?.trimmed(boundary.stage);
+                view.program = boundary.plan.program(params)?.with_crop_before(boundary.stage);
             }
             Ok(view)
         };
         let views = params.iter().map(view).collect::<Result<Vec<_>>>()?;
-        Ok(Route { read: hull(&views), float, on_worker: None, to_cache: None, views })
+        Ok(Route { read: read_by(&views), float, on_worker: None, to_cache: None, views })
     }
 
     /// The boundary whose f32 intermediate the GPU stores, if the kernels are those of the divided plan.
@@ -223,8 +224,8 @@ impl CacheSplit {
             }
             Some(boundary @ Boundary { stored: Stored::Exact, .. }) => {
                 let (prefix, suffixes) = boundary.programs(params)?;
-                let along = |suffix: Program| suffix.along(&prefix, self.plan().stages().len());
-                let programs = suffixes.into_iter().map(along).collect();
+                let padded = |suffix: Program| suffix.padded_to_stages(&prefix, self.plan().stages().len());
+                let programs = suffixes.into_iter().map(padded).collect();
                 let cached = CachedPixels { region: whole(&prefix), float, from_floats: float };
                 (prefix.region(), Some(Prefix { program: prefix, float }), cached, programs)
             }
@@ -262,7 +263,7 @@ impl CacheSplit {
             if boundary.stored != Stored::Exact {
                 return Ok(self.view(suffix, float));
             }
-            let program = suffix.along(&prefix, self.plan().stages().len());
+            let program = suffix.padded_to_stages(&prefix, self.plan().stages().len());
             let region = program.region();
             let cpu_fallback = self.executor() == Executor::Gpu && falls_back(params)?;
             Ok(View { program, region, cpu_fallback })
@@ -283,7 +284,7 @@ fn whole(program: &Program) -> Rect {
 }
 
 /// The smallest rectangle around the pixels that views read.
-fn hull(views: &[View]) -> Rect {
+fn read_by(views: &[View]) -> Rect {
     let around = |a: Rect, b: Rect| {
         let (left, top) = (a.left.min(b.left), a.top.min(b.top));
         let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));

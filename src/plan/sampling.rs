@@ -4,8 +4,10 @@
 //! output ─ mirror ─ window ─ border ─▶ grid ─ resize taps ─▶ view ─ mirror ─ window ─ border ─▶ source
 //! ```
 //!
-//! The axes are independent, so each has an [`Axis`]. Resize centres are computed in coordinates of the *whole* grid,
-//! so a resize and a crop equal the crop of the whole resize. The taps stop at the edges of the *view*, so a crop and a
+//! `composer.rs` makes a sampling of a stage's ops; `read_region.rs` tells which source pixels it reads.
+//!
+//! The axes are independent, so each has an [`Axis`]. Resize centres are computed in coordinates of the *whole* grid, so
+//! a resize and a crop equal the crop of the whole resize. The taps stop at the edges of the *view*, so a crop and a
 //! resize read only the crop, as in torchvision. The WGSL twin is `shaders/sample/`.
 
 use crate::geometry::{Rect, Scaled};
@@ -78,7 +80,7 @@ impl Filter {
     }
 
     /// Half the filter's width at scale 1; for antialiased filters.
-    fn half_width(self) -> f32 {
+    pub(super) fn half_width(self) -> f32 {
         if self == Filter::CubicAntialias { 2.0 } else { 1.0 }
     }
 }
@@ -91,137 +93,6 @@ pub(crate) struct Sampling {
     pub(crate) filter: Filter,
     pub(crate) source_border: Option<Border>,
     pub(crate) grid_border: Option<Border>,
-}
-
-/// One axis of one level (source or grid) during composition.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    start: i64,
-    len: i64,
-    window: i64,
-    size: i64,
-    mirror: bool,
-}
-
-impl Frame {
-    fn new(len: u32) -> Self {
-        Frame { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
-    }
-
-    fn crop(&mut self, offset: u32, len: u32) {
-        let (offset, len) = (i64::from(offset), i64::from(len));
-        self.window += if self.mirror { self.size - offset - len } else { offset };
-        self.size = len;
-    }
-
-    fn pad(&mut self, before: u32, after: u32, bordered: bool) {
-        let (before, after) = (i64::from(before), i64::from(after));
-        if !bordered {
-            // The border surrounds the part that the crop has left.
-            (self.start, self.len, self.window) = (self.start + self.window, self.size, 0);
-        }
-        self.window -= if self.mirror { after } else { before };
-        self.size += before + after;
-    }
-}
-
-/// The resize's result during composition.
-#[derive(Clone, Copy, Debug)]
-struct Grid {
-    frames: [Frame; 2],
-    /// The size of the resize, before crops and pads.
-    whole: [u32; 2],
-    filter: Filter,
-}
-
-impl Grid {
-    fn new((width, height): (u32, u32), filter: Filter) -> Self {
-        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter }
-    }
-}
-
-/// Composes the geometry of one stage, op by op; `fuse` has made sure that the ops compose.
-#[derive(Clone, Debug)]
-pub(crate) struct Composer {
-    source: [Frame; 2],
-    grid: Option<Grid>,
-    source_border: Option<Border>,
-    grid_border: Option<Border>,
-}
-
-impl Composer {
-    pub(crate) fn new((width, height): (u32, u32)) -> Self {
-        Composer { source: [Frame::new(width), Frame::new(height)], grid: None, source_border: None, grid_border: None }
-    }
-
-    /// The current width and height.
-    pub(crate) fn size(&self) -> (u32, u32) {
-        let [x, y] = self.grid.map_or(self.source, |grid| grid.frames);
-        (x.size as u32, y.size as u32)
-    }
-
-    fn level(&mut self, on_grid: bool) -> (&mut [Frame; 2], &mut Option<Border>) {
-        if on_grid && self.grid.is_none() {
-            // The parameters have no resize for this stage: the grid is the view itself.
-            self.resize(self.size(), Filter::Nearest);
-        }
-        match &mut self.grid {
-            Some(grid) if on_grid => (&mut grid.frames, &mut self.grid_border),
-            _ => (&mut self.source, &mut self.source_border),
-        }
-    }
-
-    pub(crate) fn crop(&mut self, on_grid: bool, (left, top): (u32, u32), (width, height): (u32, u32)) {
-        let (frames, _) = self.level(on_grid);
-        frames[0].crop(left, width);
-        frames[1].crop(top, height);
-    }
-
-    pub(crate) fn pad(&mut self, on_grid: bool, [left, top, right, bottom]: [u32; 4], border: Border) {
-        let (frames, current) = self.level(on_grid);
-        let bordered = current.is_some();
-        frames[0].pad(left, right, bordered);
-        frames[1].pad(top, bottom, bordered);
-        *current = Some(border);
-    }
-
-    pub(crate) fn flip(&mut self, on_grid: bool, axis: usize) {
-        let (frames, _) = self.level(on_grid);
-        frames[axis].mirror ^= true;
-    }
-
-    pub(crate) fn resize(&mut self, (width, height): (u32, u32), filter: Filter) {
-        // torchvision returns an image that already has the size unchanged.
-        let filter = if self.size() == (width, height) { Filter::Nearest } else { filter };
-        self.grid = Some(Grid::new((width, height), filter));
-    }
-
-    pub(crate) fn finish(&self) -> Sampling {
-        let Grid { frames, whole, filter } = self.grid.unwrap_or_else(|| Grid::new(self.size(), Filter::Nearest));
-        let axis = |i: usize| {
-            let (source, grid) = (self.source[i], frames[i]);
-            let scale = source.size as f32 / whole[i] as f32;
-            let reduces = scale > 1.0;
-            Axis {
-                len: grid.size as i32,
-                grid_mirror: u32::from(grid.mirror),
-                grid_window: grid.window as i32,
-                grid_start: grid.start as i32,
-                grid_len: grid.len as i32,
-                scale,
-                support: filter.half_width() * scale.max(1.0),
-                inverse: if reduces { 1.0 / scale } else { 1.0 },
-                view_len: source.size as i32,
-                view_mirror: u32::from(source.mirror),
-                source_window: source.window as i32,
-                source_start: source.start as i32,
-                source_len: source.len as i32,
-                phase: 0.0,
-                padding: [0; 2],
-            }
-        };
-        Sampling { x: axis(0), y: axis(1), filter, source_border: self.source_border, grid_border: self.grid_border }
-    }
 }
 
 /// The pixel in a rectangle of `len` pixels that coordinate `i` of a window shows, or `None` for the fill colour.
@@ -322,31 +193,6 @@ impl Axis {
         self.phase = phase as f32 / times;
         self
     }
-
-    /// First and last source pixel that any output reads, `None` if outputs show only fill colours.
-    fn hull(
-        &self,
-        filter: Filter,
-        source: Option<Border>,
-        grid: Option<Border>,
-        taps: &mut Vec<Tap>,
-    ) -> Option<(i32, i32)> {
-        let monotonic = source.is_none() && grid.is_none();
-        let mut hull: Option<(i32, i32)> = None;
-        let mut i = 0;
-        while i < self.len {
-            if let Some(g) = self.grid(i, grid) {
-                taps.clear();
-                self.taps(g, filter, source, taps);
-                for index in taps.iter().filter_map(|tap| tap.index) {
-                    hull = Some(hull.map_or((index, index), |(low, high)| (low.min(index), high.max(index))));
-                }
-            }
-            // Without a border the outermost outputs read the outermost pixels.
-            i = if monotonic && i == 0 && self.len > 1 { self.len - 1 } else { i + 1 };
-        }
-        hull
-    }
 }
 
 /// The cubic kernel for |x| ≤ 1.
@@ -363,18 +209,6 @@ impl Sampling {
     /// Width and height of the result.
     pub(crate) fn size(&self) -> (u32, u32) {
         (self.x.len as u32, self.y.len as u32)
-    }
-
-    /// The smallest rectangle of the source with all pixels that are read. At least one pixel, even if only fill
-    /// colours show.
-    pub(crate) fn hull(&self) -> Rect {
-        let mut taps = Vec::new();
-        let mut side = |axis: &Axis| {
-            axis.hull(self.filter, self.source_border, self.grid_border, &mut taps)
-                .unwrap_or((axis.source_start, axis.source_start))
-        };
-        let ((left, right), (top, bottom)) = (side(&self.x), side(&self.y));
-        Rect { left: left as u32, top: top as u32, width: (right - left + 1) as u32, height: (bottom - top + 1) as u32 }
     }
 
     /// The sampling for a source of which only `region` is present.
@@ -408,13 +242,8 @@ impl Sampling {
         self
     }
 
-    /// The sampling that returns an image of `size` unchanged.
-    pub(crate) fn identity(size: (u32, u32)) -> Self {
-        Composer::new(size).finish()
-    }
-
     /// True if the strip kernel can run it: bilinear, antialiased, downscaling in y, no border.
-    pub(crate) fn strip(&self) -> bool {
+    pub(crate) fn uses_strip_kernel(&self) -> bool {
         self.filter == Filter::LinearAntialias
             && self.y.scale >= 1.0
             && self.source_border.is_none()

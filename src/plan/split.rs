@@ -104,7 +104,7 @@ impl CacheSplit {
 
     /// The plan that the executor runs, and the first of its stages that runs on cached pixels. The GPU's kernels are
     /// compiled from it.
-    pub(crate) fn executed(&self) -> (Plan, usize) {
+    pub(crate) fn plan_for_kernels(&self) -> (Plan, usize) {
         match (&self.boundary, self.executor) {
             (Some(Boundary { stored: Stored::Floats, plan, stage, .. }), _) => (plan.clone(), *stage),
             (Some(Boundary { stored: Stored::Rounded, plan, stage, .. }), Executor::Gpu) => {
@@ -238,11 +238,11 @@ impl Program {
 
     /// This suffix with `stages` stages, those of the undivided plan, so that its kernels can run it: stages that
     /// belong to the prefix alone pass pixels on unchanged.
-    pub(super) fn along(self, prefix: &Program, stages: usize) -> Program {
+    pub(super) fn padded_to_stages(self, prefix: &Program, stages: usize) -> Program {
         let idle = stages - self.stages.len();
         let mut all = vec![StageProgram { sampling: Sampling::identity(prefix.size()), steps: Vec::new() }; idle];
         all.extend(self.stages);
-        Program { stages: all }.trimmed(idle)
+        Program { stages: all }.with_crop_before(idle)
     }
 
     /// Moves a crop at the start of `stage` in front of the earlier stages, so that these compute only the pixels that
@@ -250,10 +250,10 @@ impl Program {
     ///
     /// The result is exact, as for a crop of a resize: the earlier steps are pointwise, or else the crop would have
     /// opened a stage.
-    pub(super) fn trimmed(mut self, stage: usize) -> Program {
+    pub(super) fn with_crop_before(mut self, stage: usize) -> Program {
         let (before, after) = self.stages.split_at_mut(stage);
         if let (Some(last), Some(first)) = (before.last_mut(), after.first_mut()) {
-            let read = first.sampling.hull();
+            let read = first.sampling.read_region();
             last.sampling = last.sampling.cropped(read);
             first.sampling = first.sampling.relative_to(read);
         }

@@ -160,9 +160,9 @@ pub fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
 mod tests {
     use super::*;
     use crate::color::Step;
-    use crate::plan::params::Image;
     use crate::plan::pass::Pass;
     use crate::plan::sampling::Axis;
+    use crate::plan::shader_layout::Image;
     use crate::plan::{Layout, Output, Plan};
     use crate::transforms::*;
     use std::mem::offset_of;

@@ -1,7 +1,7 @@
 //! The values that each key of a `[[transform]]` table accepts, for errors about values of a wrong type. The operators
 //! check values of the right type.
 
-use crate::transforms::params::MAX_SIDE;
+use crate::transforms::arguments::MAX_SIDE;
 
 /// Describes the values that work for `key` of the operator `transform`.
 pub(super) fn works(transform: &str, key: &str) -> Option<String> {

@@ -1,6 +1,6 @@
-use super::op::{Op, PaddingMode};
 use super::params::{Context, Numbers};
 use super::{CropSize, Effect, Operator, Slots};
+use super::{Op, PaddingMode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 

@@ -7,6 +7,7 @@
 //! `fill` is in \[0, 1\] too.
 
 mod adjust_gamma;
+pub(crate) mod arguments;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
@@ -31,12 +32,14 @@ pub(crate) mod snippet;
 
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
+pub use arguments::{Erased, Interpolation, PaddingMode};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
-pub use op::{Erased, Interpolation, Op, PaddingMode};
+pub use op::Op;
+pub(crate) use op::repeated;
 pub use pad::{Pad, Padding};
 pub use params::{Params, ParamsOp};
 pub use random_apply::RandomApply;
@@ -278,8 +281,8 @@ impl From<(u32, u32)> for CropSize {
 
 impl CropSize {
     fn validate(self) -> Result<()> {
-        params::check_side("size", self.height)?;
-        params::check_side("size", self.width)
+        arguments::check_side("size", self.height)?;
+        arguments::check_side("size", self.width)
     }
 }
 

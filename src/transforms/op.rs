@@ -1,79 +1,12 @@
-//! The concrete operations that transforms emit, with all their numbers.
+//! The concrete operations that transforms emit, with all their numbers. Whatever else must be known of an op stands
+//! here too: its effect on a plan, the check of its numbers, its colour steps and its words.
 
 use super::Effect;
-use crate::color::opcode;
+use super::arguments::MAX_SIDE;
+use super::arguments::{Erased, Interpolation, PaddingMode};
+use crate::color::{Facts, Step, opcode};
 use serde::{Deserialize, Serialize};
-
-/// The filter of a resize: torchvision's `InterpolationMode`.
-///
-/// ```
-/// use gpufeed::transforms::{Interpolation, Resize};
-///
-/// assert_eq!(Resize::new(256).interpolation, Interpolation::Bilinear);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Interpolation {
-    /// Source pixel `floor(i · in/out)`, torch's (and OpenCV's) "nearest".
-    Nearest,
-    /// Source pixel `floor((i + 0.5) · in/out)` in f32, torch's "nearest-exact". Pillow's nearest is this in f64,
-    /// summed up from pixel to pixel. Where the middle of a new pixel is on the border of two old ones, as for every
-    /// third pixel of a resize from 64 to 48, Pillow may take the other neighbour.
-    NearestExact,
-    /// Two taps, or a triangle filter when antialiasing.
-    #[default]
-    Bilinear,
-    /// Four taps with a = -0.75, or Pillow's cubic with a = -0.5 when antialiasing. Not clamped, as in torchvision's
-    /// Float semantics.
-    Bicubic,
-}
-
-/// The pixels outside an image: torchvision's `padding_mode`.
-///
-/// ```
-/// use gpufeed::transforms::{Pad, PaddingMode};
-///
-/// assert_eq!(Pad::new(4).padding_mode(PaddingMode::Reflect).padding_mode, PaddingMode::Reflect);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum PaddingMode {
-    /// The `fill` colour.
-    #[default]
-    Constant,
-    /// The nearest pixel of the edge.
-    Edge,
-    /// Mirrored about the edge pixel, which is not repeated: `d c b | a b c d | c b a`. Wider pads than the image
-    /// reflect again (as Pillow's and NumPy's do; torch's tensor path refuses them).
-    Reflect,
-    /// Mirrored about the edge, with the edge pixel repeated: `b a | a b c d | d c`.
-    Symmetric,
-}
-
-/// The values that [`Op::Erase`] writes.
-///
-/// ```
-/// use gpufeed::transforms::Erased;
-///
-/// let gray = Erased::Color([0.5; 3]);
-/// let noise: Erased = serde_json::from_str(r#"{"Noise":{"key":[1,2]}}"#).unwrap();
-/// assert_eq!(noise, Erased::Noise { key: [1, 2] });
-/// # let _ = gray;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Erased {
-    /// One number for each channel; a one-channel image uses the first.
-    Color([f32; 3]),
-    /// A standard normal number for every pixel and channel, up to ±5.3.
-    ///
-    /// The bits are those of Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2,
-    /// 3", SC 2011) under this key, with the counter (column, row, 0, 0) relative to the rectangle's corner; the first
-    /// three numbers belong to the three channels. The upper 23 bits k of each number stand for the probability (k +
-    /// 1/2) / 2^23, whose normal quantile is the value (M. Giles, "Approximating the erfinv function", GPU Computing
-    /// Gems 2, 2012).
-    Noise {
-        /// The generator's key.
-        key: [u32; 2],
-    },
-}
+use std::fmt;
 
 /// One operation with its numbers: the element of a batch's parameters, and the input of [`Plan`](crate::Plan)'s
 /// replay.
@@ -242,4 +175,140 @@ impl Op {
             _ => (w, h),
         }
     }
+
+    /// Checks the numbers for an image of this (width, height).
+    ///
+    /// # Errors
+    /// The reason, as the end of a sentence about the op.
+    pub(crate) fn check(&self, (w, h): (u32, u32)) -> Result<(), String> {
+        let inside =
+            |offset: u32, len: u32, side: u32| len > 0 && offset.checked_add(len).is_some_and(|end| end <= side);
+        let side = |side: u64| side > 0 && side <= u64::from(MAX_SIDE);
+        let sum = |a: u32, b: u32, c: u32| u64::from(a) + u64::from(b) + u64::from(c);
+        match *self {
+            Op::Crop { top, left, height, width } | Op::Erase { top, left, height, width, .. }
+                if !inside(left, width, w) || !inside(top, height, h) =>
+            {
+                Err(format!("reaches outside an image of {w}x{h}"))
+            }
+            Op::Resize { height, width, .. } if !side(width.into()) || !side(height.into()) => impossible_size(),
+            Op::Pad { left, top, right, bottom, .. } if !side(sum(w, left, right)) || !side(sum(h, top, bottom)) => {
+                impossible_size()
+            }
+            Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
+                finite(&[factor])
+            }
+            Op::Solarize { threshold } => finite(&[threshold]),
+            Op::AdjustGamma { gamma, .. } if gamma < 0.0 => Err("a gamma >= 0 works".to_owned()),
+            Op::AdjustGamma { gamma, gain } => finite(&[gamma, gain]),
+            Op::Posterize { bits: 9.. } => Err("0 to 8 bits work".to_owned()),
+            Op::PermuteChannels { permutation } if !(0..3).all(|c| permutation.contains(&c)) => {
+                Err("the permutation needs each of 0, 1 and 2".to_owned())
+            }
+            Op::Custom { parameters } => finite(&parameters),
+            Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
+            Op::Erase { value: Erased::Color(color), .. } => finite(&color),
+            _ => Ok(()),
+        }
+    }
+
+    /// Appends the colour steps of an op that moves no pixels. `statistic` is the number of the mean that contrast
+    /// uses; `channels` is the image's number before the op.
+    pub(crate) fn color_steps(&self, slot: u16, statistic: u16, channels: u32, steps: &mut Vec<Step>) {
+        let gray = u32::from(channels == 1);
+        let mut step = |opcode: u32, [a, b, c]: [f32; 3]| {
+            let statistic = if Facts::of(opcode).needs_mean { statistic.into() } else { 0 };
+            steps.push(Step { opcode, integers: [statistic, 0, gray], value: [a, b, c, 0.0] });
+        };
+        match *self {
+            Op::Crop { .. } | Op::Pad { .. } | Op::Resize { .. } | Op::HorizontalFlip | Op::VerticalFlip => {}
+            // A single channel has neither saturation nor hue, is gray already, and has only one order of channels.
+            Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } | Op::PermuteChannels { .. }
+                if channels == 1 => {}
+            Op::Brightness { factor } => step(opcode::BRIGHTNESS, [factor; 3]),
+            Op::Contrast { factor } => step(opcode::CONTRAST, [factor; 3]),
+            Op::Saturation { factor } => step(opcode::SATURATION, [factor; 3]),
+            Op::Hue { factor } => step(opcode::HUE, [factor; 3]),
+            Op::Grayscale { .. } => step(opcode::GRAYSCALE, [0.0; 3]),
+            Op::Invert => step(opcode::INVERT, [0.0; 3]),
+            Op::Solarize { threshold } => step(opcode::SOLARIZE, [threshold; 3]),
+            Op::AdjustGamma { gamma, gain } => {
+                // torchvision clamps only if it multiplies.
+                let most = if gain == 1.0 { f32::MAX } else { 1.0 };
+                step(opcode::ADJUST_GAMMA, [gamma, gain, most]);
+            }
+            Op::Posterize { bits } => {
+                let levels = (1u32 << bits) as f32;
+                step(opcode::POSTERIZE, [levels, levels - 1.0, 1.0 / levels]);
+            }
+            Op::PermuteChannels { permutation } => step(opcode::PERMUTE_CHANNELS, permutation.map(|c| c as f32)),
+            Op::Custom { parameters: value } => {
+                let opcode = opcode::CUSTOM + u32::from(slot);
+                steps.push(Step { opcode, integers: [0, 0, gray], value });
+            }
+            Op::Erase { top, left, height, width, value } => {
+                let (opcode, integers) = match value {
+                    Erased::Color(color) => (opcode::ERASE, repeated(color, channels).map(f32::to_bits)),
+                    Erased::Noise { key: [first, second] } => (opcode::NOISE, [first, second, gray]),
+                };
+                // Sides are at most MAX_SIDE: exact in f32.
+                let value = [left, top, left + width, top + height].map(|edge| edge as f32);
+                steps.push(Step { opcode, integers, value });
+            }
+            Op::Normalize { mean, std } => {
+                step(opcode::SUBTRACT, repeated(mean, channels));
+                step(opcode::DIVIDE, repeated(std, channels));
+            }
+        }
+    }
+}
+
+/// A few words, as `gpufeed preview` prints them below a picture: `crop 3x4 at 2,1`. A user's own step is `custom`.
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Op::Crop { top, left, height, width } => write!(f, "crop {width}x{height} at {left},{top}"),
+            Op::Pad { left, top, right, bottom, .. } if [top, right, bottom] == [left; 3] => write!(f, "pad {left}"),
+            Op::Pad { left, top, right, bottom, .. } => {
+                write!(f, "pad left {left}, top {top}, right {right}, bottom {bottom}")
+            }
+            Op::Resize { height, width, .. } => write!(f, "resize {width}x{height}"),
+            Op::HorizontalFlip => f.write_str("flip left-right"),
+            Op::VerticalFlip => f.write_str("flip top-bottom"),
+            Op::Brightness { factor } => write!(f, "brightness {factor:.2}"),
+            Op::Contrast { factor } => write!(f, "contrast {factor:.2}"),
+            Op::Saturation { factor } => write!(f, "saturation {factor:.2}"),
+            Op::Hue { factor } => write!(f, "hue {factor:+.3}"),
+            Op::Grayscale { .. } => f.write_str("gray"),
+            Op::Invert => f.write_str("invert"),
+            Op::Solarize { threshold } => write!(f, "solarize {threshold:.2}"),
+            Op::AdjustGamma { gamma, gain: 1.0 } => write!(f, "gamma {gamma:.2}"),
+            Op::AdjustGamma { gamma, gain } => write!(f, "gamma {gamma:.2}, gain {gain:.2}"),
+            Op::Posterize { bits } => write!(f, "posterize {bits} bits"),
+            Op::PermuteChannels { permutation } => {
+                let names = permutation.map(|channel| ["R", "G", "B"].get(channel as usize).copied().unwrap_or("?"));
+                write!(f, "channels {}", names.concat())
+            }
+            Op::Custom { parameters } => write!(f, "custom {parameters:?}"),
+            Op::Erase { top, left, height, width, value } => {
+                let noise = if matches!(value, Erased::Noise { .. }) { " (noise)" } else { "" };
+                write!(f, "erase {width}x{height} at {left},{top}{noise}")
+            }
+            Op::Normalize { .. } => f.write_str("normalize"),
+        }
+    }
+}
+
+/// The numbers of an image's channels in three registers: a single channel is repeated in all of them, so its number
+/// is repeated as well.
+pub(crate) fn repeated(numbers: [f32; 3], channels: u32) -> [f32; 3] {
+    if channels == 1 { [numbers[0]; 3] } else { numbers }
+}
+
+fn finite(numbers: &[f32]) -> Result<(), String> {
+    if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) }
+}
+
+fn impossible_size() -> Result<(), String> {
+    Err("an impossible size".to_owned())
 }

@@ -1,6 +1,7 @@
-use super::op::{Op, PaddingMode};
-use super::params::{Context, MAX_SIDE, Numbers, check_fill};
+use super::arguments::{MAX_SIDE, check_fill};
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
+use super::{Op, PaddingMode};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 

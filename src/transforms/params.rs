@@ -1,5 +1,6 @@
 //! The parameters of one image, and the context in which transforms make them.
 
+use super::arguments::MAX_SIDE;
 use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Scale;
@@ -124,30 +125,4 @@ pub(crate) fn first_slots(transforms: &[super::Transform]) -> Vec<u16> {
             first
         })
         .collect()
-}
-
-/// Longest side of an image between two transforms: coordinates remain exact in f32 (2^24), with room for half pixels.
-pub(crate) const MAX_SIDE: u32 = 1 << 22;
-
-pub(crate) fn check_side(setting: &'static str, side: u32) -> Result<()> {
-    if side == 0 || side > MAX_SIDE {
-        return Err(Error::argument(setting, format!("{side} pixels; 1 to {MAX_SIDE} work")));
-    }
-    Ok(())
-}
-
-pub(crate) fn check_probability(p: f64) -> Result<()> {
-    if (0.0..=1.0).contains(&p) {
-        Ok(())
-    } else {
-        Err(Error::argument("p", format!("{p} is not a probability; 0 to 1 work")))
-    }
-}
-
-pub(crate) fn check_fill(fill: [f32; 3]) -> Result<()> {
-    if fill.iter().all(|f| f.is_finite()) {
-        Ok(())
-    } else {
-        Err(Error::argument("fill", format!("{fill:?}; finite numbers work, usually in [0, 1]")))
-    }
 }

@@ -1,4 +1,5 @@
-use super::params::{Context, Numbers, check_probability, first_slots};
+use super::arguments::check_probability;
+use super::params::{Context, Numbers, first_slots};
 use super::{Operator, Slots, Transform};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
-use super::op::{Op, PaddingMode};
-use super::params::{Context, Numbers, check_fill};
+use super::arguments::check_fill;
+use super::params::{Context, Numbers};
 use super::{CropSize, Effect, Operator, Padding, Slots};
+use super::{Op, PaddingMode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
-use super::op::{Erased, Op};
-use super::params::{Context, Numbers, check_probability};
+use super::arguments::check_probability;
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
+use super::{Erased, Op};
 use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

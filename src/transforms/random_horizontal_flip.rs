@@ -1,5 +1,6 @@
+use super::arguments::check_probability;
 use super::op::Op;
-use super::params::{Context, Numbers, check_probability};
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-use super::op::{Interpolation, Op};
 use super::params::{Context, Numbers};
 use super::{CropSize, Effect, Operator, Slots, resize::on};
+use super::{Interpolation, Op};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 

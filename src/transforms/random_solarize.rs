@@ -1,5 +1,6 @@
+use super::arguments::check_probability;
 use super::op::Op;
-use super::params::{Context, Numbers, check_probability};
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
 use crate::color::opcode;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
-use super::op::{Interpolation, Op};
-use super::params::{Context, MAX_SIDE, Numbers, check_side};
+use super::arguments::{MAX_SIDE, check_side};
+use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
+use super::{Interpolation, Op};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 

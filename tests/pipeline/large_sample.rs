@@ -104,7 +104,7 @@ fn a_header_beyond_max_pixels_is_a_bad_sample() {
         let loader = place.build(builder.max_pixels(1 << 20));
         let batch = within(60, &place.name, move || loader.epoch(0).unwrap().next().unwrap().unwrap());
         let [failure] = batch.failures() else { panic!("{}: {:?}", place.name, batch.failures()) };
-        assert_eq!((failure.place, failure.id), (5, 5));
+        assert_eq!((failure.batch_index, failure.id), (5, 5));
         assert!(matches!(failure.error.kind(), ErrorKind::TooManyPixels { width: 10_000, .. }), "{}", failure.error);
     }
 }

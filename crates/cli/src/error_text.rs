@@ -80,6 +80,28 @@ fn option(setting: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
+    /// A reason that is worded anew in the library must not bring its advice back into the command.
+    #[test]
+    fn the_library_still_has_each_advice_that_is_cut() {
+        fn read(folder: &std::path::Path, text: &mut String) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    read(&path, text);
+                } else {
+                    text.push_str(&std::fs::read_to_string(&path).unwrap_or_default());
+                }
+            }
+        }
+        let mut library = String::new();
+        read(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src"), &mut library);
+        // A line of source text may end inside of a message: `\` and the next line's spaces are not part of it.
+        let library: String = library.split("\\\n").map(str::trim_start).collect();
+        for advice in FOR_RUST {
+            assert!(library.contains(advice), "{advice}");
+        }
+    }
+
     #[test]
     fn errors_name_options_instead_of_settings() {
         let argument = |setting| ErrorKind::Argument { setting, reason: "0 is none".into() };

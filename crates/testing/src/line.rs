@@ -74,7 +74,7 @@ pub struct Seen {
 
 impl From<&Batch> for Seen {
     fn from(batch: &Batch) -> Seen {
-        let failure = |f: &gpufeed::Failure| (f.place, f.id, f.name.clone(), f.error.to_string());
+        let failure = |f: &gpufeed::Failure| (f.batch_index, f.id, f.name.clone(), f.error.to_string());
         Seen {
             epoch: batch.epoch(),
             index: batch.index(),

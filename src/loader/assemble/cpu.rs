@@ -8,7 +8,7 @@ use crate::gpu::staging::Staging;
 use crate::gpu::target::Target;
 use crate::loader::batch::BatchStore;
 use crate::loader::buffers::{HostBuffer, Lease};
-use crate::loader::executor::{CopyUp, CpuExecutor};
+use crate::loader::executor_buffers::{CopyUp, CpuBuffers};
 use crate::loader::messages::CpuMessage;
 use crate::loader::stats::{Clock, Stage};
 use bytes::BytesMut;
@@ -23,7 +23,7 @@ struct Chunks {
 }
 
 /// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
-pub(in crate::loader) fn run(executor: &CpuExecutor, thread: &BatchThread<'_, CpuMessage>) -> Result<()> {
+pub(in crate::loader) fn run(executor: &CpuBuffers, thread: &BatchThread<'_, CpuMessage>) -> Result<()> {
     let Some(up) = &executor.copy_up else { return assemble(thread, None) };
     let mut staging = up.take_staging(thread.pipeline.batch_bytes())?;
     let result = assemble(thread, Some((up, &mut staging)));

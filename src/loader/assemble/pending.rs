@@ -47,7 +47,7 @@ impl<B> PendingBatch<B> {
         store: impl FnOnce(B) -> BatchStore,
     ) -> Batch {
         pipeline.stats.ready(self.start.at.elapsed());
-        self.failures.sort_by_key(|failure| failure.place);
+        self.failures.sort_by_key(|failure| failure.batch_index);
         let images = self.samples.len() * pipeline.views;
         let mut batch = Batch {
             store: store(self.buffers),

@@ -13,7 +13,7 @@ use crate::gpu::target::{Target, check_batch};
 use crate::gpu::workspace::Workspace;
 use crate::loader::buffers::{Budget, BufferRing, HostBuffer};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
-use crate::loader::executor::{COPY_SLOTS, CopyUp, CpuExecutor, GpuExecutor};
+use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers, GpuBuffers};
 use crate::loader::feed::SMALL;
 use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::stats::Counters;
@@ -165,7 +165,7 @@ impl DataLoaderBuilder {
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
                 let host = host_ring(base, budget, batch);
-                Ok((Execution::Cpu(Arc::new(CpuExecutor { host, copy_up: None })), budget))
+                Ok((Execution::Cpu(Arc::new(CpuBuffers { host, copy_up: None })), budget))
             }
             (Backend::Gpu(gpu), _) => {
                 check_batch(gpu, batch)?;
@@ -183,7 +183,7 @@ impl DataLoaderBuilder {
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
         let host = host_ring(2, Budget::unlimited(batch), batch);
         let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, staging: bounded(1) });
-        Ok((Execution::Cpu(Arc::new(CpuExecutor { host, copy_up })), budget))
+        Ok((Execution::Cpu(Arc::new(CpuBuffers { host, copy_up })), budget))
     }
 
     fn on_gpu(
@@ -194,7 +194,7 @@ impl DataLoaderBuilder {
         size: (u32, u32),
         base: usize,
     ) -> Result<(Execution, Budget)> {
-        let (plan, cached_stage) = split.executed();
+        let (plan, cached_stage) = split.plan_for_kernels();
         let plan = &plan;
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
         let binding = gpu.caps().max_binding_bytes;
@@ -227,7 +227,7 @@ impl DataLoaderBuilder {
         let outputs = BufferRing::new(base, budget);
         let kernels = Kernels::new(gpu, plan, cached_stage)?;
         (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
-        let gpu = GpuExecutor { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
+        let gpu = GpuBuffers { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
         Ok((Execution::Gpu(Arc::new(gpu)), budget))
     }
 }

@@ -4,8 +4,8 @@ use super::CachedSample;
 use super::table::Table;
 use crate::gpu::Gpu;
 use crate::gpu::cache_pages::{Page, PageRange, Pages};
-use crate::plan::params::PixelsAt;
 use crate::plan::route::CachedPixels;
+use crate::plan::shader_layout::PixelsAt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]

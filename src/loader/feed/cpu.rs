@@ -4,7 +4,7 @@
 use super::{Feeder, SMALL};
 use crate::error::Result;
 use crate::loader::cache::CacheStore;
-use crate::loader::executor::CpuExecutor;
+use crate::loader::executor_buffers::CpuBuffers;
 use crate::loader::messages::{BatchStart, ChunkJob, CpuMessage};
 use crate::sampler::Position;
 
@@ -15,7 +15,7 @@ impl Feeder<'_, CpuMessage> {
     /// Announces a batch with its memory, and divides both into jobs; `None` once the run has ended.
     pub(in crate::loader) fn announce_chunks(
         &mut self,
-        executor: &CpuExecutor,
+        executor: &CpuBuffers,
         start: BatchStart,
         positions: Vec<Position>,
     ) -> Result<Option<Vec<ChunkJob>>> {

@@ -4,7 +4,7 @@
 use super::Feeder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::cache::{CacheStore, DeviceCache, DeviceEntry};
-use crate::loader::executor::GpuExecutor;
+use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{BatchStart, Finished, GpuMessage, InPage, SlotJob};
 use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::Stage;
@@ -23,7 +23,7 @@ impl Feeder<'_, GpuMessage> {
     /// Announces a batch with its cached samples, and makes a job of every other sample; `None` once the run has ended.
     pub(in crate::loader) fn announce_positions(
         &mut self,
-        executor: &GpuExecutor,
+        executor: &GpuBuffers,
         start: BatchStart,
         positions: Vec<Position>,
     ) -> Result<Option<Vec<SlotJob>>> {
@@ -45,7 +45,7 @@ impl Feeder<'_, GpuMessage> {
     /// Makes the parameters of the cached samples, many at once.
     fn divide(
         &mut self,
-        executor: &GpuExecutor,
+        executor: &GpuBuffers,
         cache: &DeviceCache,
         epoch: u64,
         positions: impl Iterator<Item = (usize, Position)>,
@@ -70,8 +70,9 @@ impl Feeder<'_, GpuMessage> {
             for (&(index, position, entry), first) in some.iter().zip((0..).step_by(pipeline.views)) {
                 let views = first..first + pipeline.views;
                 // A panic comes from an operator, as in a worker.
-                let sample =
-                    catch_unwind(AssertUnwindSafe(|| in_page(pipeline, executor, entry, &keys, views.clone(), ahead)));
+                let sample = catch_unwind(AssertUnwindSafe(|| {
+                    prepare_cached(pipeline, executor, entry, &keys, views.clone(), ahead)
+                }));
                 let sample = sample.map_err(|payload| {
                     let source = Error::panic(Stage::Params.name(), payload.as_ref());
                     let name = pipeline.dataset.name(position.index);
@@ -94,9 +95,9 @@ impl Feeder<'_, GpuMessage> {
 }
 
 /// A sample in the GPU's cache with its programs; `None` if it needs a worker.
-fn in_page(
+fn prepare_cached(
     pipeline: &Pipeline,
-    executor: &GpuExecutor,
+    executor: &GpuBuffers,
     entry: &DeviceEntry,
     keys: &[Key],
     views: Range<usize>,

@@ -6,15 +6,15 @@ use crate::cpu;
 use crate::geometry::Rect;
 use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::loader::cache::Reservation;
-use crate::loader::executor::GpuExecutor;
+use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{GpuMessage, Grant, InSlot, SlotJob, SlotRequest};
 use crate::loader::scratch::{PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
 use crate::pixels::PixelsRef;
 use crate::plan::cpu_fallback::pixel_bytes;
-use crate::plan::params::PixelsAt;
 use crate::plan::program::Program;
 use crate::plan::route::View;
+use crate::plan::shader_layout::PixelsAt;
 use crossbeam_channel::bounded;
 
 /// Images begin at multiples of this in a slot: whole `vec4<f32>`s. Mapped ranges need multiples of 8.
@@ -22,7 +22,7 @@ const IMAGE_ALIGNMENT: u64 = 16;
 
 /// Requests room in a slot, waits for it, and copies a sample's pixels into it.
 struct SlotWriter<'a> {
-    gpu: &'a GpuExecutor,
+    gpu: &'a GpuBuffers,
     batch: u64,
     /// The number of the sample for its first request; `None` for repeated requests after a failure.
     order: Option<u64>,
@@ -30,14 +30,14 @@ struct SlotWriter<'a> {
 
 /// Runs one job.
 pub(in crate::loader) fn work(
-    gpu: &GpuExecutor,
+    gpu: &GpuBuffers,
     worker: &Worker<'_, GpuMessage>,
     job: SlotJob,
     scratch: &mut WorkerScratch,
 ) -> Result<(), Stopped> {
     let SlotJob { order, batch, epoch, index, position } = job;
     let (mut failures, mut writer) = (Vec::new(), SlotWriter { gpu, batch, order: Some(order) });
-    let sample = worker.position((epoch, &position), index, scratch, &mut failures, &mut writer)?;
+    let sample = worker.finish_position((epoch, &position), index, scratch, &mut failures, &mut writer)?;
     worker.send(GpuMessage::Staged { batch, index, sample, failures })
 }
 
@@ -129,7 +129,7 @@ impl SlotCopy<'_, '_> {
         &mut self,
         view: &View,
         pixels: PixelsRef<'_>,
-        gpu: &GpuExecutor,
+        gpu: &GpuBuffers,
         (result, executor): (&mut Vec<f32>, &mut cpu::CpuScratch),
     ) -> Result<(), Stopped> {
         let pipeline = self.worker.pipeline;

@@ -107,7 +107,7 @@ impl<M: From<Error>> Worker<'_, M> {
     }
 
     /// Finishes the sample with this position and batch index, or one that replaces it.
-    fn position<W: SampleWriter<M>>(
+    fn finish_position<W: SampleWriter<M>>(
         &self,
         (epoch, position): (u64, &Position),
         index: usize,
@@ -135,7 +135,7 @@ impl<M: From<Error>> Worker<'_, M> {
                 return Err(self.end_run(sample, &key, error));
             }
             pipeline.stats.failed();
-            failures.push(Failure { place: index * pipeline.views, id: key.sample, name, error });
+            failures.push(Failure { batch_index: index * pipeline.views, id: key.sample, name, error });
         }
         Err(Stopped)
     }

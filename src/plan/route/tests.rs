@@ -43,7 +43,7 @@ fn without_a_cache_a_sample_reads_what_its_views_show() {
         assert!(route.on_worker.is_none() && route.to_cache.is_none());
         let regions: Vec<_> = params.iter().map(|params| split.plan().source_region(params).unwrap()).collect();
         assert_eq!(route.views.iter().map(|view| view.region).collect::<Vec<_>>(), regions);
-        assert_eq!(route.read, hull(&route.views));
+        assert_eq!(route.read, read_by(&route.views));
         assert!(route.read.width < 64 && regions[0] != regions[1]);
         // Nothing is inserted without a cache.
         let insert = split.route(&params, INSERT).unwrap();
@@ -88,7 +88,7 @@ fn the_cpu_executor_goes_on_from_the_floats_that_it_inserts() {
 #[test]
 fn the_gpu_copies_its_own_intermediate() {
     let (split, params) = split(Interpolation::Bilinear, Executor::Gpu, Some(CacheMemory::Device), false);
-    let (plan, cached_stage) = split.executed();
+    let (plan, cached_stage) = split.plan_for_kernels();
     assert_eq!((plan.stages().len(), cached_stage), (2, 1));
     let route = split.route(&params, INSERT).unwrap();
     assert!(route.on_worker.is_none(), "shaders run the prefix");

@@ -148,7 +148,7 @@ fn a_suffix_runs_along_the_stages_of_the_undivided_plan() {
         let params = plan.make_params(64, 48, &Key::default()).unwrap();
         let (prefix, suffix) = boundary.plan.program(&params).unwrap().divided(boundary.stage);
         assert_eq!(prefix.size(), size, "{list:?}");
-        let suffix = suffix.along(&prefix, plan.stages().len());
+        let suffix = suffix.padded_to_stages(&prefix, plan.stages().len());
         assert_eq!((suffix.stages.len(), suffix.size()), (plan.stages().len(), plan.program(&params).unwrap().size()));
         let identity = |stage: &&StageProgram| stage.sampling.x.scale == 1.0 && stage.steps.is_empty();
         assert_eq!(suffix.stages[..idle].iter().take_while(identity).count(), idle, "{list:?}");

@@ -2,11 +2,9 @@
 //!
 //! `mod.rs` has the options and the order of the work. `draws.rs` draws samples through a loader of one sample
 //! (`single_sample.rs`), `picture.rs` turns batches into pictures, and `picture_size.rs` scales them. `sheet.rs` lays
-//! out the sheet with `text.rs` and `op_text.rs`. The parameters come from the library; nothing here draws random
-//! numbers.
+//! out the sheet with `text.rs`. The parameters come from the library; nothing here draws random numbers.
 
 mod draws;
-mod op_text;
 mod picture;
 mod picture_size;
 mod sheet;

@@ -2,7 +2,6 @@
 //! picture.
 
 use super::draws::{Draw, Row};
-use super::op_text;
 use super::picture_size::{ENLARGED, GAP, resize};
 use super::text::{self, LINE, letter};
 use gpufeed::Recipe;
@@ -164,11 +163,15 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
     for draw in &row.draws {
         let view = if views { format!(", view {}", draw.view) } else { String::new() };
         let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
-        // The resize to the output's size is left out, because the head names that size.
+        // The head of the sheet mentions Normalize and names the output's size: neither is repeated here.
         let (width, height) = draw.size;
-        let to_output = |op: &Op| matches!(*op, Op::Resize { width: w, height: h, .. } if (w, h) == (width, height));
-        for op in draw.params.ops.iter().filter(|op| !to_output(&op.op)) {
-            under.extend(op_text::describe(&op.op).iter().flat_map(|text| lines(text, cell, PALE)));
+        let in_head = |op: &Op| match *op {
+            Op::Normalize { .. } => true,
+            Op::Resize { width: w, height: h, .. } => (w, h) == (width, height),
+            _ => false,
+        };
+        for op in draw.params.ops.iter().filter(|op| !in_head(&op.op)) {
+            under.extend(lines(&op.op.to_string(), cell, PALE));
         }
         cells.push(Cell { picture: Some(draw.picture.clone()), lines: under });
     }

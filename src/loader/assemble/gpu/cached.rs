@@ -27,7 +27,7 @@ impl GpuRun<'_> {
             if self.batches.get(&number).is_none_or(|batch| batch.buffers.cached.is_empty()) {
                 continue;
             }
-            if !self.has_output(number)? {
+            if !self.take_output(number)? {
                 return Ok(false);
             }
             self.submit_cached_of(number)?;

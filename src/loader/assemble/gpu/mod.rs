@@ -15,7 +15,7 @@ use crate::gpu::submission::Resources;
 use crate::gpu::target::Target;
 use crate::loader::batch::BatchStore;
 use crate::loader::buffers::{Lease, ROUND, StuckTimer};
-use crate::loader::executor::GpuExecutor;
+use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{Finished, GpuMessage, InPage};
 use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::{Clock, Stage};
@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 
 /// The buffers of a batch under way.
 #[derive(Debug)]
-struct GpuBuffers {
+struct PendingBuffers {
     /// `None` until a ring buffer is free: batches take them in order.
     target: Option<Lease<Target>>,
     /// Samples that have a range of a slot or are in the cache.
@@ -37,7 +37,7 @@ struct GpuBuffers {
 }
 
 /// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
-pub(in crate::loader) fn run(executor: &GpuExecutor, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
+pub(in crate::loader) fn run(executor: &GpuBuffers, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
     let images = thread.pipeline.slot_samples() * thread.pipeline.views;
     let mut resources = executor.take_resources(images)?;
     let result = GpuRun::new(executor, &thread, &mut resources).run();
@@ -49,12 +49,12 @@ pub(in crate::loader) fn run(executor: &GpuExecutor, thread: BatchThread<'_, Gpu
 
 /// The state of the batch thread.
 struct GpuRun<'a> {
-    executor: &'a GpuExecutor,
+    executor: &'a GpuBuffers,
     thread: &'a BatchThread<'a, GpuMessage>,
     pipeline: &'a Pipeline,
     resources: &'a mut Resources,
     clock: Clock<'a>,
-    batches: BTreeMap<u64, PendingBatch<GpuBuffers>>,
+    batches: BTreeMap<u64, PendingBatch<PendingBuffers>>,
     slots: Slots,
     failure_budget: FailureBudget,
     stuck: StuckTimer,
@@ -71,7 +71,7 @@ enum Missing {
 }
 
 impl<'a> GpuRun<'a> {
-    fn new(executor: &'a GpuExecutor, thread: &'a BatchThread<'a, GpuMessage>, resources: &'a mut Resources) -> Self {
+    fn new(executor: &'a GpuBuffers, thread: &'a BatchThread<'a, GpuMessage>, resources: &'a mut Resources) -> Self {
         let pipeline = thread.pipeline;
         pipeline.stats.gpu.name(&executor.kernels.plan().pass_list());
         GpuRun {
@@ -168,7 +168,7 @@ impl<'a> GpuRun<'a> {
     fn receive(&mut self, message: GpuMessage) -> Result<()> {
         match message {
             GpuMessage::Start(start, cached) => {
-                let buffers = GpuBuffers { target: None, granted: cached.len(), cached };
+                let buffers = PendingBuffers { target: None, granted: cached.len(), cached };
                 self.batches.insert(start.number, PendingBatch::new(start, buffers));
             }
             GpuMessage::Request(request) => self.slots.request(request),
@@ -187,7 +187,7 @@ impl<'a> GpuRun<'a> {
 
     /// True if the batch has its output buffer; takes one if one is free. Earlier batches come first: a later batch
     /// could take the last buffer while the caller waits for an earlier one.
-    fn has_output(&mut self, batch: u64) -> Result<bool> {
+    fn take_output(&mut self, batch: u64) -> Result<bool> {
         let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
         let (kernels, bytes) = (&self.executor.kernels, self.pipeline.batch_bytes());
         for (_, pending) in self.batches.range_mut(..=batch).filter(|(_, pending)| pending.buffers.target.is_none()) {

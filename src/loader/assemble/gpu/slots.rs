@@ -93,7 +93,7 @@ impl GpuRun<'_> {
                 return Ok(if self.batches.is_empty() { Missing::Batch } else { Missing::Request });
             };
             let (batch, bytes) = (request.batch, request.bytes);
-            if !self.has_output(batch)? {
+            if !self.take_output(batch)? {
                 return Ok(Missing::Output);
             }
             let Some(open) = self.open_slot(bytes)? else { return Ok(Missing::Slot) };

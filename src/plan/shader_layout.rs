@@ -69,7 +69,7 @@ impl Image {
             source_border: border_mode(sampling.source_border),
             grid_border: border_mode(sampling.grid_border),
             filter_mode: sampling.filter as u32,
-            strip: u32::from(sampling.strip()),
+            strip: u32::from(sampling.uses_strip_kernel()),
             source_offset: source.offset,
             source_stride: source.stride,
             source_float: u32::from(source.float),

@@ -3,8 +3,8 @@
 mod cpu;
 mod gpu;
 
-pub(super) use cpu::{COPY_SLOTS, CopyUp, CpuExecutor};
-pub(super) use gpu::GpuExecutor;
+pub(super) use cpu::{COPY_SLOTS, CopyUp, CpuBuffers};
+pub(super) use gpu::GpuBuffers;
 
 use crate::error::Result;
 use crate::gpu::Gpu;

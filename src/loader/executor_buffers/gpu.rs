@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The kernels and buffers of the GPU executor.
 #[derive(Debug)]
-pub(in crate::loader) struct GpuExecutor {
+pub(in crate::loader) struct GpuBuffers {
     pub(in crate::loader) kernels: Kernels,
     pub(in crate::loader) outputs: Arc<BufferRing<Target>>,
     /// Staging slots and workspace between runs.
@@ -21,7 +21,7 @@ pub(in crate::loader) struct GpuExecutor {
     pub(in crate::loader) slot_bytes: u64,
 }
 
-impl ExecutorBuffers for GpuExecutor {
+impl ExecutorBuffers for GpuBuffers {
     fn gpu(&self) -> Option<&Gpu> {
         Some(self.kernels.gpu())
     }
@@ -41,7 +41,7 @@ impl ExecutorBuffers for GpuExecutor {
     }
 }
 
-impl GpuExecutor {
+impl GpuBuffers {
     /// Stages of the plan that the kernels run.
     pub(in crate::loader) fn stages(&self) -> usize {
         self.kernels.plan().stages().len()

@@ -15,7 +15,7 @@ pub(in crate::loader) const COPY_SLOTS: usize = 2;
 
 /// The buffers of the CPU executor.
 #[derive(Debug)]
-pub(in crate::loader) struct CpuExecutor {
+pub(in crate::loader) struct CpuBuffers {
     /// The memory that the workers fill.
     pub(in crate::loader) host: Arc<BufferRing<HostBuffer>>,
     /// Set where batches are copied to a GPU.
@@ -31,7 +31,7 @@ pub(in crate::loader) struct CopyUp {
     pub(in crate::loader) staging: (Sender<Staging>, Receiver<Staging>),
 }
 
-impl ExecutorBuffers for CpuExecutor {
+impl ExecutorBuffers for CpuBuffers {
     fn gpu(&self) -> Option<&Gpu> {
         self.copy_up.as_ref().map(|up| &up.gpu)
     }
@@ -62,7 +62,7 @@ impl ExecutorBuffers for CpuExecutor {
     }
 }
 
-impl CpuExecutor {
+impl CpuBuffers {
     /// Memory for a batch; `None` once the run has ended.
     pub(in crate::loader) fn take_buffer(
         &self,

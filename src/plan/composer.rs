@@ -1,0 +1,141 @@
+//! Composes the geometry of one stage, op by op, into a [`Sampling`].
+
+use super::sampling::{Axis, Border, Filter, Sampling};
+
+/// One axis of one level (source or grid) during composition.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    start: i64,
+    len: i64,
+    window: i64,
+    size: i64,
+    mirror: bool,
+}
+
+impl Frame {
+    fn new(len: u32) -> Self {
+        Frame { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
+    }
+
+    fn crop(&mut self, offset: u32, len: u32) {
+        let (offset, len) = (i64::from(offset), i64::from(len));
+        self.window += if self.mirror { self.size - offset - len } else { offset };
+        self.size = len;
+    }
+
+    fn pad(&mut self, before: u32, after: u32, bordered: bool) {
+        let (before, after) = (i64::from(before), i64::from(after));
+        if !bordered {
+            // The border surrounds the part that the crop has left.
+            (self.start, self.len, self.window) = (self.start + self.window, self.size, 0);
+        }
+        self.window -= if self.mirror { after } else { before };
+        self.size += before + after;
+    }
+}
+
+/// The resize's result during composition.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    frames: [Frame; 2],
+    /// The size of the resize, before crops and pads.
+    whole: [u32; 2],
+    filter: Filter,
+}
+
+impl Grid {
+    fn new((width, height): (u32, u32), filter: Filter) -> Self {
+        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter }
+    }
+}
+
+/// Composes the geometry of one stage, op by op; `fuse` has made sure that the ops compose.
+#[derive(Clone, Debug)]
+pub(crate) struct Composer {
+    source: [Frame; 2],
+    grid: Option<Grid>,
+    source_border: Option<Border>,
+    grid_border: Option<Border>,
+}
+
+impl Composer {
+    pub(crate) fn new((width, height): (u32, u32)) -> Self {
+        Composer { source: [Frame::new(width), Frame::new(height)], grid: None, source_border: None, grid_border: None }
+    }
+
+    /// The current width and height.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        let [x, y] = self.grid.map_or(self.source, |grid| grid.frames);
+        (x.size as u32, y.size as u32)
+    }
+
+    fn level(&mut self, on_grid: bool) -> (&mut [Frame; 2], &mut Option<Border>) {
+        if on_grid && self.grid.is_none() {
+            // The parameters have no resize for this stage: the grid is the view itself.
+            self.resize(self.size(), Filter::Nearest);
+        }
+        match &mut self.grid {
+            Some(grid) if on_grid => (&mut grid.frames, &mut self.grid_border),
+            _ => (&mut self.source, &mut self.source_border),
+        }
+    }
+
+    pub(crate) fn crop(&mut self, on_grid: bool, (left, top): (u32, u32), (width, height): (u32, u32)) {
+        let (frames, _) = self.level(on_grid);
+        frames[0].crop(left, width);
+        frames[1].crop(top, height);
+    }
+
+    pub(crate) fn pad(&mut self, on_grid: bool, [left, top, right, bottom]: [u32; 4], border: Border) {
+        let (frames, current) = self.level(on_grid);
+        let bordered = current.is_some();
+        frames[0].pad(left, right, bordered);
+        frames[1].pad(top, bottom, bordered);
+        *current = Some(border);
+    }
+
+    pub(crate) fn flip(&mut self, on_grid: bool, axis: usize) {
+        let (frames, _) = self.level(on_grid);
+        frames[axis].mirror ^= true;
+    }
+
+    pub(crate) fn resize(&mut self, (width, height): (u32, u32), filter: Filter) {
+        // torchvision returns an image that already has the size unchanged.
+        let filter = if self.size() == (width, height) { Filter::Nearest } else { filter };
+        self.grid = Some(Grid::new((width, height), filter));
+    }
+
+    pub(crate) fn finish(&self) -> Sampling {
+        let Grid { frames, whole, filter } = self.grid.unwrap_or_else(|| Grid::new(self.size(), Filter::Nearest));
+        let axis = |i: usize| {
+            let (source, grid) = (self.source[i], frames[i]);
+            let scale = source.size as f32 / whole[i] as f32;
+            let reduces = scale > 1.0;
+            Axis {
+                len: grid.size as i32,
+                grid_mirror: u32::from(grid.mirror),
+                grid_window: grid.window as i32,
+                grid_start: grid.start as i32,
+                grid_len: grid.len as i32,
+                scale,
+                support: filter.half_width() * scale.max(1.0),
+                inverse: if reduces { 1.0 / scale } else { 1.0 },
+                view_len: source.size as i32,
+                view_mirror: u32::from(source.mirror),
+                source_window: source.window as i32,
+                source_start: source.start as i32,
+                source_len: source.len as i32,
+                phase: 0.0,
+                padding: [0; 2],
+            }
+        };
+        Sampling { x: axis(0), y: axis(1), filter, source_border: self.source_border, grid_border: self.grid_border }
+    }
+}
+
+impl Sampling {
+    /// The sampling that returns an image of `size` unchanged.
+    pub(crate) fn identity(size: (u32, u32)) -> Self {
+        Composer::new(size).finish()
+    }
+}
