@@ -8,7 +8,6 @@ use crate::cpu;
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
 use crate::decode::DecoderScratch;
 use crate::error::{Error, Result};
-use crate::plan::route::Origin;
 use crate::processor;
 use crate::transforms::Params;
 
@@ -26,8 +25,7 @@ impl DataLoader {
         let mut file = Vec::new();
         let mut content = Content::new(pipeline, &pipeline.dataset.read(index, &mut file)?.data)?;
         processor::check_size(params, content.size())?;
-        let origin = Origin::Source { float: content.is_float() };
-        let mut route = pipeline.split.route(std::slice::from_ref(params), origin)?;
+        let mut route = pipeline.split.route(std::slice::from_ref(params), content.origin())?;
         // A worker always runs the prefix at full size.
         if let Content::File { probe, scale, .. } = &mut content
             && route.on_worker.is_none()

@@ -15,6 +15,8 @@ use crate::transforms::Params;
 pub(crate) enum Origin {
     /// The data set, with float pixels or with bytes. The sample is not cached.
     Source { float: bool },
+    /// The data set, in whose memory the CPU executor reads the pixels of the whole image. The sample is not cached.
+    InPlace,
     /// The data set. The sample is inserted in the cache if possible.
     Insert { float: bool },
     /// The cache.
@@ -119,6 +121,7 @@ impl CacheSplit {
     pub(crate) fn route(&self, params: &[Params], origin: Origin) -> Result<Route> {
         match origin {
             Origin::Source { float } => self.streamed(params, float),
+            Origin::InPlace => self.in_place(params),
             Origin::Cache(cached) => self.cached(params, cached),
             Origin::Insert { float } => {
                 let streamed = self.streamed(params, float)?;
@@ -129,6 +132,23 @@ impl CacheSplit {
                 }
             }
         }
+    }
+
+    /// Nothing is decoded or copied, so no region is computed.
+    fn in_place(&self, params: &[Params]) -> Result<Route> {
+        if self.executor() == Executor::Gpu || self.boundary.is_some() {
+            return self.streamed(params, false);
+        }
+        let read = params.first().map_or(NOTHING, |params| Rect {
+            left: 0,
+            top: 0,
+            width: params.width,
+            height: params.height,
+        });
+        let view =
+            |params: &Params| Ok(View { program: self.plan().program(params)?, region: read, cpu_fallback: false });
+        let views = params.iter().map(view).collect::<Result<Vec<_>>>()?;
+        Ok(Route { read, float: false, on_worker: None, to_cache: None, views })
     }
 
     fn falls_back(&self, program: &Program, region: Rect, float: bool) -> bool {
@@ -290,8 +310,11 @@ fn read_by(views: &[View]) -> Rect {
         let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));
         Rect { left, top, width: right - left, height: bottom - top }
     };
-    views.iter().map(|view| view.region).reduce(around).unwrap_or(Rect { left: 0, top: 0, width: 1, height: 1 })
+    views.iter().map(|view| view.region).reduce(around).unwrap_or(NOTHING)
 }
+
+/// Read for a sample without views.
+const NOTHING: Rect = Rect { left: 0, top: 0, width: 1, height: 1 };
 
 #[cfg(test)]
 mod tests;

@@ -70,8 +70,18 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// The origin of the pixels of a sample that is not cached.
+    pub(in crate::loader) fn origin(&self) -> Origin {
+        match self {
+            Content::Pixels(pixels) if matches!(pixels.format(), PixelFormat::R8 | PixelFormat::Rgb8) => {
+                Origin::InPlace
+            }
+            _ => Origin::Source { float: self.is_float() },
+        }
+    }
+
     /// True if the pixels of the source are floats.
-    pub(in crate::loader) fn is_float(&self) -> bool {
+    fn is_float(&self) -> bool {
         matches!(self, Content::Pixels(pixels) if matches!(pixels.format(), PixelFormat::F32 { .. }))
     }
 }
@@ -112,7 +122,7 @@ impl<'a> SampleJob<'a> {
     }
 
     fn scaled_or_full(pipeline: &Pipeline, content: Content<'a>, mut params: Vec<Params>) -> Result<SampleJob<'a>> {
-        let route = pipeline.split.route(&params, Origin::Source { float: content.is_float() })?;
+        let route = pipeline.split.route(&params, content.origin())?;
         if let Content::File { bytes, probe, .. } = content
             && pipeline.scaled_decode
         {
@@ -137,7 +147,7 @@ impl<'a> SampleJob<'a> {
             *scale = Scale::Full;
         }
         params.iter_mut().for_each(|params| params.scale = Scale::Full);
-        let route = pipeline.split.route(&params, Origin::Source { float: content.is_float() })?;
+        let route = pipeline.split.route(&params, content.origin())?;
         let differs = attempt == Attempt::Scaled || route.read != failed.read;
         Ok(differs.then_some(SampleJob { content, params, route, attempt: Attempt::Full }))
     }

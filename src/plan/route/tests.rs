@@ -167,3 +167,24 @@ fn an_image_for_the_cpu_is_neither_run_nor_cached_on_the_gpu() {
         assert_eq!(split.route(&params, BYTES).unwrap().views[0].program.stages.len(), 1);
     }
 }
+
+#[test]
+fn the_cpu_executor_reads_pixels_in_place() {
+    for executor in [Executor::Cpu, Executor::Gpu] {
+        for cache in [None, Some(CacheMemory::Host)] {
+            let (split, params) = split(Interpolation::Bilinear, executor, cache, true);
+            let (streamed, in_place) =
+                (split.route(&params, BYTES).unwrap(), split.route(&params, Origin::InPlace).unwrap());
+            let programs = |route: &Route| route.views.iter().map(|view| view.program.clone()).collect::<Vec<_>>();
+            assert_eq!(programs(&in_place), programs(&streamed));
+            let whole = rect(params[0].width, params[0].height);
+            if executor == Executor::Cpu && cache.is_none() {
+                assert_ne!(streamed.read, whole, "a crop reads a part");
+                assert_eq!(in_place.read, whole);
+                assert!(in_place.views.iter().all(|view| view.region == whole));
+            } else {
+                assert_eq!(in_place.read, streamed.read);
+            }
+        }
+    }
+}
