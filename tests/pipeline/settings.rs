@@ -1,4 +1,4 @@
-//! Catches mistakes in settings that are found late, or reported without the setting to change.
+//! Tests that mistakes in settings are found early, and reported with the setting to change.
 
 use gpufeed::transforms::{CenterCrop, ColorJitter, Grayscale, Normalize, RandomResizedCrop, Resize, Transform};
 use gpufeed::{
@@ -134,7 +134,7 @@ fn an_adapter_that_is_not_there() {
     assert!(Backend::gpu("4711").is_err());
 }
 
-/// A data set whose samples never succeed, and whose channels are none that a plan knows.
+/// A data set whose reads always fail, with a number of channels that no plan supports.
 struct Odd(u32);
 
 impl Dataset for Odd {
