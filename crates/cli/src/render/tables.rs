@@ -13,9 +13,10 @@ pub(crate) struct Table {
     pub(crate) note: Option<String>,
 }
 
-/// A prediction is met if it is this close to the measured gain, relative to that gain...
+/// A prediction is met if it differs from the measured gain by at most this share of that gain, or by at most `NOISE`.
 const MET: f64 = 0.15;
-/// ... or in absolute points, because smaller differences are noise.
+/// A prediction is also met if it differs from the measured gain by at most this much (0.03 is 3 percentage points),
+/// because smaller differences are noise.
 const NOISE: f64 = 0.03;
 
 /// The cell of a missed prediction, which both page and markdown highlight.

@@ -45,7 +45,7 @@ fn rate(rate: &Rate) -> (String, String) {
     )
 }
 
-/// Words the verdict in one sentence: the limit, the evidence, and the change that would help.
+/// Describes the verdict in one sentence: the limit, the evidence, and the change that would help.
 fn verdict(bottleneck: &Bottleneck) -> String {
     let limit = bottleneck.resource.as_ref().map_or("unexplained".to_owned(), |name| format!("limited by {name}"));
     let gain = bottleneck.predicted_gain.map_or(String::new(), |gain| format!(", predicted {}", units::gain(gain)));
@@ -83,7 +83,7 @@ fn prediction(prediction: &Prediction) -> (String, String) {
     row(&prediction.change, text)
 }
 
-/// Words the numbers of the main run.
+/// Describes the numbers of the main run.
 fn pipeline(report: &Report) -> [(String, String); 5] {
     let latency = &report.latency;
     let [p50, p90, p99] = [latency.p50, latency.p90, latency.p99].map(duration);
