@@ -125,7 +125,7 @@ impl Frame {
     }
 }
 
-/// The resize's result during composition.
+/// The output grid of the resize, while the ops of a stage are composed.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     frames: [Frame; 2],
@@ -342,7 +342,8 @@ impl Axis {
                     hull = Some(hull.map_or((index, index), |(low, high)| (low.min(index), high.max(index))));
                 }
             }
-            // Without a border the outermost outputs read the outermost pixels.
+            // Without a border the first and the last output read the outermost pixels, so only these two are looked
+            // at.
             i = if monotonic && i == 0 && self.len > 1 { self.len - 1 } else { i + 1 };
         }
         hull
