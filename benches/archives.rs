@@ -1,6 +1,6 @@
-//! Sets of 100,000 samples in tar shards and, with the feature `lmdb`, in an LMDB: how long opening takes, the first
-//! time and later, and what memory ten epochs of shuffled reading take.
-//! `cargo bench --bench archives [-- SAMPLES [BYTES]]`; Linux shows the memory.
+//! Measures data sets of 100,000 samples, in tar shards and, with the feature `lmdb`, in an LMDB: the time to open them
+//! for the first time and again, and the memory that ten epochs of shuffled reading take.
+//! `cargo bench --bench archives [-- SAMPLES [BYTES]]`. The memory is reported on Linux only.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 use tar::{Builder, Header};
 
-/// Samples of a shard.
+/// The number of samples in each tar shard.
 const SHARD: usize = 10_000;
 const EPOCHS: u64 = 10;
 
@@ -88,7 +88,7 @@ fn measure<D: Dataset>(what: &str, samples: usize, open: impl FnOnce() -> D) -> 
     data
 }
 
-/// Reads all samples in shuffled order, epoch after epoch.
+/// Reads all samples in shuffled order, for `EPOCHS` epochs.
 fn epochs(data: &dyn Dataset) {
     let sampler = Sampler::new(data.len(), 256).unwrap().shuffle(true);
     let mut buffer = Vec::new();
@@ -107,7 +107,7 @@ fn epochs(data: &dyn Dataset) {
     }
 }
 
-/// KiB of memory that is no file's; 0 where the system does not say.
+/// Returns the KiB of resident memory that is not backed by a file; 0 if the system does not report it.
 fn anonymous() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

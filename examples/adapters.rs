@@ -1,4 +1,4 @@
-//! Lists the GPU adapters that gpufeed can use, best first; ends with 1 where there is none.
+//! Lists the GPU adapters that gpufeed can use, the best first. The exit code is 1 if there is none.
 
 #![allow(clippy::print_stdout)]
 

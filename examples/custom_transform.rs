@@ -1,5 +1,6 @@
-//! A colour step of your own, fused like the built-in ones: a WGSL function for the GPU, the same in Rust for the CPU, and
-//! a closure that draws each image's parameters. It runs on both and prints by how much they differ.
+//! Defines a custom colour step, which is fused like the built-in ones: a WGSL function for the GPU, an equal Rust
+//! function for the CPU, and a closure that draws each image's parameters. The example runs both and prints by how much
+//! they differ.
 //!
 //! `cargo run --release --example custom_transform`
 
@@ -18,10 +19,10 @@ fn main() {
     }
 }
 
-/// Split toning: shadows move towards one colour, lights towards its opposite.
+/// Returns a split-toning step: dark colours move towards one colour, light ones towards the opposite colour.
 fn split_tone() -> CustomColor {
-    // Parameters: how much, and the shadows' shift in red, green and blue. What comes in is in [0, 1], and clamping is the
-    // step's own business. Helper functions and constants may have any name.
+    // The parameters are the strength, and the shift of dark colours in red, green and blue. Colours arrive in [0, 1],
+    // and the step itself must clamp its result. Helper functions and constants may have any name.
     let wgsl = "
         fn luminance(color: vec3<f32>) -> f32 {
             return dot(color, vec3(0.299, 0.587, 0.114));
@@ -32,14 +33,14 @@ fn split_tone() -> CustomColor {
             return clamp(color + parameters.x * shadow * parameters.yzw, vec3(0.0), vec3(1.0));
         }
     ";
-    // The same in Rust: the CPU executor compiles it into its row loop.
+    // The Rust function computes the same as the WGSL; the CPU executor compiles it into its loop over rows.
     let native = |color: [f32; 3], [amount, r, g, b]: [f32; 4]| {
         let shadow = 1.0 - 2.0 * (color[0] * 0.299 + color[1] * 0.587 + color[2] * 0.114);
         let [cr, cg, cb] = color;
         [cr + amount * shadow * r, cg + amount * shadow * g, cb + amount * shadow * b]
             .map(|value| value.clamp(0.0, 1.0))
     };
-    // Random numbers come from the generator that is handed in, so they are the same on every machine.
+    // Random numbers come from the generator that the closure gets, so they are the same on every machine.
     CustomColor::new("split_tone", wgsl, native).draw(|numbers| {
         let amount = numbers.uniform(0.1, 0.4) as f32;
         let mut shift = || numbers.uniform(-1.0, 1.0) as f32;
@@ -83,7 +84,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         println!("no adapter: nothing to compare the native function with");
         return Ok(());
     }
-    // The first adapter will do, a software one too: `Execute::Gpu` runs the shaders there as well.
+    // Any adapter is enough here, also a software one, because `Execute::Gpu` runs the shaders on it.
     let on_gpu = loader(&folder, &Backend::gpu("0")?, Execute::Gpu)?;
     let mut largest = 0.0f32;
     for (ours, theirs) in on_cpu.epoch(0)?.zip(on_gpu.epoch(0)?) {

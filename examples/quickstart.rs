@@ -1,4 +1,5 @@
-//! The main job: a folder of class folders becomes augmented batches, and a contact sheet to look at.
+//! The main use of gpufeed: turns a folder of class folders into augmented batches, and writes a contact sheet to look
+//! at.
 //!
 //! `cargo run --release --example quickstart [FOLDER [SHEET.png]]`
 
@@ -45,7 +46,7 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// Writes up to 8 × 4 images of a batch, with `Normalize` taken back.
+/// Writes up to 8 × 4 images of a batch as one picture, with `Normalize` undone.
 fn contact_sheet(batch: &Batch, path: &Path) -> Result<(), Box<dyn Error>> {
     let ([images, _, height, width], floats) = (batch.shape(), batch.to_host_f32()?);
     let Normalize { mean, std } = Normalize::IMAGENET;

@@ -27,12 +27,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error(Box<ErrorKind>);
 
 impl Error {
-    /// The case, for matching.
+    /// Returns a reference to the kind of error, for matching.
     pub fn kind(&self) -> &ErrorKind {
         &self.0
     }
 
-    /// The case, by value.
+    /// Returns the kind of error by value.
     pub fn into_kind(self) -> ErrorKind {
         *self.0
     }

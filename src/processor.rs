@@ -120,7 +120,7 @@ impl Processor {
         views.collect()
     }
 
-    /// Bytes of each result; an error if the results differ in size.
+    /// Returns the bytes of each output image; an error if the images differ in size.
     fn image_bytes(&self, images: &[(View, Source)]) -> Result<usize> {
         let size = |(view, _): &(View, Source)| view.program.size();
         match images.first() {

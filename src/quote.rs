@@ -51,7 +51,7 @@ impl Write for Escaping<'_, '_> {
 /// Returns true if the character affects the text around it.
 fn obeyed(symbol: char) -> bool {
     let line_end = matches!(symbol, '\u{2028}' | '\u{2029}');
-    // Unicode's Bidi_Control.
+    // These are the characters of Unicode's property Bidi_Control.
     let direction = matches!(
         symbol,
         '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'

@@ -1,7 +1,7 @@
-//! Each stage of the line is made slow in turn: the statistics must name it, on every backend that has it, and say what
-//! one more worker would bring. The slow stage takes at least ten times what the others take. Where other work takes
-//! the cores away, "unexplained" is a right answer, so then the test looks again; to name another resource is always
-//! wrong.
+//! Each stage of the pipeline is made slow in turn: the statistics must name it as the bottleneck, on every backend
+//! that has it, and predict the gain from one more worker. The slow stage takes at least ten times as long as the
+//! others. Where other processes take the cores away, "unexplained" is a right answer, and the test measures again; to
+//! name another resource is always wrong.
 
 #![allow(clippy::print_stdout)]
 
@@ -10,19 +10,19 @@ use gpufeed::{
     Bottleneck, DataLoader, DataLoaderBuilder, Dataset, GpuClock, InMemory, Label, Resource, Result, Sample, Stage,
     Stats,
 };
-use gpufeed_testing::line::{Place, encoded, picture, places, small_files, within};
+use gpufeed_testing::pipeline::{Place, encoded, picture, places, small_files, within};
 use image::ImageFormat;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Lines beside each other would slow each other down.
+/// Makes tests run one at a time, because two pipelines would slow each other down.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A data set that takes its time.
+/// A data set whose reads sleep for a set time.
 #[derive(Debug)]
 struct Slow(InMemory, Duration);
 
@@ -45,7 +45,7 @@ fn small(dataset: impl Dataset + 'static) -> DataLoaderBuilder {
     DataLoader::builder(dataset).transform(RandomCrop::new(24)).batch_size(4).workers(1).queue_depth(2)
 }
 
-/// What the line did in about a second, after its start.
+/// Returns the statistics of about a second, after the pipeline's start; calls `step` after each batch.
 fn steady(loader: &DataLoader, mut step: impl FnMut()) -> Stats {
     let mut batches = loader.epochs(0..u64::MAX).unwrap();
     for _ in 0..6 {
@@ -60,7 +60,7 @@ fn steady(loader: &DataLoader, mut step: impl FnMut()) -> Stats {
     loader.stats().since(&before)
 }
 
-/// Looks a few times, until the line is explained.
+/// Measures until the statistics name a bottleneck, at most nine times, and panics if it is not `wanted`.
 fn check(place: &Place, wanted: Resource, mut look: impl FnMut() -> Stats) -> (Bottleneck, Stats) {
     let mut stats = look();
     for _ in 0..8 {
@@ -105,7 +105,7 @@ fn a_slow_disk() {
 #[test]
 fn a_slow_decoder() {
     let _alone = alone();
-    // Of a PNG all is decoded, whatever the crop.
+    // A PNG is decoded whole, whatever the crop.
     let large = |number| (encoded(picture(number, 1600, 1200), ImageFormat::Png), Label::Class(number));
     let data: InMemory = (0..8).map(large).collect();
     for place in places() {
@@ -169,7 +169,7 @@ fn nothing_has_run() {
     assert_eq!((found.resource, found.to_string().as_str()), (None, "unexplained: nothing has run yet"));
 }
 
-/// With several views every stage counts their images.
+/// With several views, every stage counts each view as an image.
 #[test]
 fn views_are_images() {
     let _alone = alone();
@@ -178,7 +178,7 @@ fn views_are_images() {
         loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
         let stats = loader.stats();
         let items: Vec<u64> = stats.stages.iter().map(|stage| stage.items).filter(|items| *items > 0).collect();
-        // The last batch is still with the consumer when the run ends.
+        // The last stage is left out, because its last batch is still with the consumer when the run ends.
         assert!(
             stats.images == 36 && items[..items.len() - 1].iter().all(|items| *items == 36),
             "{}: {stats}\n{items:?}",
@@ -187,8 +187,8 @@ fn views_are_images() {
     }
 }
 
-/// Every image and byte is counted, and the workers' time has no gap. With fewer epochs the start of the threads would be a
-/// gap that is as long as their work.
+/// Every image and byte is counted, and the workers' busy and waiting times add up to those of the run. With fewer
+/// epochs the start of the threads would be a gap as long as their work.
 #[test]
 fn the_books_balance() {
     const EPOCHS: u64 = 30;

@@ -1,4 +1,4 @@
-//! Catches a number of bytes by a header that is not what decoding takes: what it allocates is counted.
+//! Tests that the number of bytes that a header announces for decoding is right, by counting allocations.
 
 use gpufeed::decode::{DecodeOptions, Rect, Scratch, decode, probe};
 use gpufeed::transforms::CenterCrop;
@@ -38,7 +38,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// There is one test only, as all threads' allocations are counted.
+/// This file has one test only, because the allocator counts for all threads.
 #[test]
 fn a_header_says_how_many_bytes_decoding_takes() {
     for (name, bytes) in files() {
@@ -49,13 +49,14 @@ fn a_header_says_how_many_bytes_decoding_takes() {
             let work = || decode(&bytes, &found, region, &DecodeOptions::default(), &mut scratch).map(drop);
             let (done, peak) = peak_of(work);
             done.unwrap();
-            // Beside pixels: the file (a JPEG's scan without its stuffing), windows, tables.
+            // Besides pixels, decoding holds the file (of a JPEG, the scan without its stuffed bytes), windows and
+            // tables.
             let small = bytes.len() + (1 << 20);
             let said = found.decode_bytes();
             assert!(peak as u64 <= said + small as u64, "{name}: {peak} bytes, {said} by the header");
             assert!(2 * peak as u64 > said, "{name}: {peak} bytes, {said} by the header");
         }
-        // One byte less is refused before anything is allocated.
+        // A limit that is one byte too low is refused before the pixels are allocated.
         let less = options(|options| options.max_decode_bytes = found.decode_bytes() - 1);
         for error in [
             probe(&bytes, &less).unwrap_err(),
@@ -74,7 +75,7 @@ fn a_header_says_how_many_bytes_decoding_takes() {
     an_image_beyond_the_bound_is_a_bad_sample();
 }
 
-/// 192 MiB at once, 64 MiB of RGBA by rows.
+/// Decoding this PNG at once would take 192 MiB; by rows it takes the 64 MiB of the RGBA result.
 fn a_large_png_of_16_bits_is_read_by_rows() {
     let bytes = black_png(4096, false);
     let found = probe(&bytes, &DecodeOptions::default()).unwrap();

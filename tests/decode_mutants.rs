@@ -1,11 +1,11 @@
-//! A few thousand JPEGs with one mistake each, always the same: the rules of `crates/testing/src/jpeg_engine.rs` hold for all. The fuzz
-//! targets look further.
+//! A few thousand JPEGs with one mistake each, the same in every run, keep the rules of
+//! `crates/testing/src/jpeg_engine.rs`. The fuzz targets try more inputs.
 //!
-//! With GPUFEED_FUZZED set to a folder (crates/jpeg/fuzz/corpus/jpeg or fuzz/corpus/decode, as scripts/fuzz.sh leaves them), every
-//! input beneath it is checked, too.
+//! With GPUFEED_FUZZED set to a folder (crates/jpeg/fuzz/corpus/jpeg or fuzz/corpus/decode, as scripts/fuzz.sh leaves
+//! them), every input in it is checked, too.
 
-#![allow(clippy::print_stdout)] // how many there were of each kind is worth a look
-#![allow(clippy::ptr_arg)] // mutations have one type, whether they change a file's length or not
+#![allow(clippy::print_stdout)] // the test prints the number of verdicts of each kind
+#![allow(clippy::ptr_arg)] // all mutations have one type, including those that keep a file's length
 
 use gpufeed_testing::counting;
 use std::path::Path;
@@ -20,13 +20,14 @@ use gpufeed_testing::jpeg_engine::Verdict;
 #[global_allocator]
 static COUNTING: counting::Counting = counting::Counting;
 
-/// The allocator counts for all threads.
+/// Makes tests run one at a time, because the allocator counts for all threads.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// CPU time that no input takes: of the largest, a million pixels, some ten decodes without optimisation take a tenth.
+/// A limit of CPU time that no input reaches: some ten decodes of the largest image, of a million pixels, take a tenth
+/// of it in a build without optimisation.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Of each file.
+/// Number of mutants made from each file.
 const MUTANTS: usize = 4 * KINDS.len();
 
 type Mutation = fn(&mut Vec<u8>, &mut Dice);
@@ -46,7 +47,7 @@ fn flip(bytes: &mut Vec<u8>, dice: &mut Dice) {
     bytes[at] ^= 1 << dice.below(8);
 }
 
-/// Where the markers are; those within the scan, too.
+/// Returns the offsets of all markers, including those within the scan.
 fn markers(bytes: &[u8]) -> Vec<usize> {
     (2..bytes.len() - 1).filter(|&at| bytes[at] == 0xFF && !matches!(bytes[at + 1], 0 | 0xFF)).collect()
 }
@@ -68,7 +69,7 @@ fn marker(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let places = markers(bytes);
     let at = places[dice.below(places.len())] + 1;
     match dice.below(2) {
-        // With one of the file's others.
+        // The marker changes places with another marker of the file.
         0 => bytes.swap(at, places[dice.below(places.len())] + 1),
         _ => bytes[at] = 0xC0 + dice.byte() % 0x40,
     }
@@ -87,7 +88,7 @@ fn length(bytes: &mut Vec<u8>, dice: &mut Dice) {
     bytes[at..at + 2].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Removed, doubled, zeroed or filled.
+/// Removes or doubles a range of bytes, or fills it with 0 or 0xFF.
 fn stretch(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let from = 3 + dice.below(bytes.len() - 3);
     let end = from + 1 + dice.below((bytes.len() - from).min(40));
@@ -99,7 +100,7 @@ fn stretch(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Another size, other sampling factors, another restart interval, other tables.
+/// Changes the image's size, a component's sampling factors or tables, or the restart interval.
 fn frame(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let find = |bytes: &[u8], marker| bytes.windows(2).position(|pair| pair == [0xFF, marker]);
     let sof = find(bytes, 0xC0).or(find(bytes, 0xC1)).unwrap();
@@ -116,7 +117,7 @@ fn frame(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// The verdict, and the CPU time that all decodes of the input took together.
+/// Returns the verdict, and the CPU time of all decodes of the input together.
 fn timed(input: &[u8]) -> (Verdict, Duration) {
     let start = ThreadTime::now();
     let verdict = check(input);
@@ -151,7 +152,7 @@ fn mutants_are_pixels_or_errors() {
         let count = |verdict| verdicts.iter().filter(|&&(of, this)| of == kind && this == verdict).count();
         let counts = [Verdict::Other, Verdict::Header, Verdict::Declined, Verdict::Part, Verdict::Whole].map(count);
         println!("{kind}: [other, header, declined, part, whole] = {counts:?}");
-        // Mistakes that are all refused by the header would test little.
+        // A kind of mistake would test little if the header were always refused.
         assert!(counts[2] > 20 && counts[3] + counts[4] > 10, "{kind}: {counts:?}");
     }
 }

@@ -1,19 +1,19 @@
-//! Catches an allocation that the driver or the system refuses and that ends in a panic, in the end of the process, or in an
-//! error without the setting to change.
+//! Tests that an allocation that the driver or the system refuses causes no panic, no end of the process, and no error
+//! without the setting to change.
 //!
-//! The process's address space is limited, so the driver really has no memory to give. That reaches wgpu on Vulkan; its
-//! OpenGL backend does not ask whether an allocation went well, and memory budgets (`VK_EXT_memory_budget`) are no
-//! feature of the lavapipe that is tested here.
+//! The process's address space is limited, so the driver really has no memory to give. wgpu notices that on Vulkan; its
+//! OpenGL backend does not ask whether an allocation succeeded, and the lavapipe that is tested here has no memory
+//! budgets (`VK_EXT_memory_budget`).
 #![cfg(target_os = "linux")]
 
 use gpufeed::transforms::{CenterCrop, RandomResizedCrop};
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, InMemory, Label, wgpu};
 use gpufeed_testing::encoded;
-use gpufeed_testing::line::small_files;
+use gpufeed_testing::pipeline::small_files;
 use gpufeed_testing::watch::{adapters, alone, gpu_buffers, left_over, opened};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Lets the process grow by `bytes` of address space while `work` runs.
+/// Runs `work` while the process may grow by no more than `bytes` of address space.
 fn with_little_memory<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
@@ -27,12 +27,12 @@ fn with_little_memory<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
 
 fn vulkan() -> Vec<Gpu> {
     let mut adapters = adapters(|descriptor| descriptor.backends = wgpu::Backends::VULKAN);
-    // Other drivers take their memory from elsewhere.
+    // Drivers of hardware GPUs take their memory from elsewhere.
     adapters.retain(|adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu);
     adapters.iter().map(opened).collect()
 }
 
-/// Batches of 96 MiB.
+/// Returns the settings of a loader whose batches take 96 MiB.
 fn builder(execute: Execute) -> DataLoaderBuilder {
     let builder = DataLoader::builder(small_files(64)).transform(RandomResizedCrop::new(1024));
     builder.batch_size(8).workers(2).queue_depth(1).slot_bytes(16 << 20).execute(execute)
@@ -55,7 +55,7 @@ fn build_names_the_bytes_and_the_settings() {
                     "{text}"
                 );
                 assert_eq!(gpu_buffers(&gpu), before, "{gpu}: what fitted is freed");
-                // The device is none the worse.
+                // The device still works after the refusal.
                 let loader = DataLoader::builder(small_files(9)).transform(CenterCrop::new(16)).execute(execute);
                 assert_eq!(loader.build(&backend).unwrap().epoch(0).unwrap().filter(Result::is_ok).count(), 9);
             }
@@ -84,7 +84,7 @@ fn a_ring_that_cannot_grow_ends_the_run_and_no_more() {
     });
 }
 
-/// An image of 256 MiB, and one that takes 768 MiB, as its rows come in seven passes.
+/// Decoding takes 256 MiB for one image, and 768 MiB for another, whose rows come in seven interlaced passes.
 #[test]
 fn images_that_there_is_no_memory_for_are_bad_samples() {
     alone(120, "decoding", || {
@@ -103,7 +103,7 @@ fn images_that_there_is_no_memory_for_are_bad_samples() {
             let ErrorKind::NoMemory { bytes } = failure.error.kind() else { panic!("{}", failure.error) };
             assert!(*bytes >= 256 << 20 && failure.error.to_string().contains("max_decode_bytes"), "{}", failure.error);
         }
-        // With memory they are images as others.
+        // With enough memory, both images are decoded.
         assert!(loader.epoch(1).unwrap().all(|batch| batch.unwrap().failures().is_empty()));
     });
 }

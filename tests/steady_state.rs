@@ -1,8 +1,9 @@
-//! Catches memory that is made anew in every epoch, that grows with the epochs, or that exceeds what was declared.
+//! Tests that memory is not allocated anew in every epoch, does not grow with the epochs, and stays within what was
+//! declared.
 //!
-//! Host memory is counted by a global allocator (from 16 KiB on: every image, crop and batch here is larger), GPU buffers
-//! where gpufeed makes them and by wgpu in the driver's interface. Not counted: `Queue::write_buffer` for the parameters
-//! of a submission (a few KiB), and what the driver does inside.
+//! A global allocator counts host memory (allocations from 16 KiB on: every image, crop and batch here is larger).
+//! gpufeed counts the GPU buffers that it makes, and wgpu those in its driver interface. Not counted:
+//! `Queue::write_buffer` for the parameters of a submission (a few KiB), and what the driver allocates inside.
 
 #![expect(clippy::print_stdout, reason = "the measured numbers are worth a look")]
 
@@ -12,7 +13,7 @@ use gpufeed::{
     Result, Sample, wgpu::Backend as Api,
 };
 use gpufeed_testing::counting::{self, LARGE, made_so_far, peak_of};
-use gpufeed_testing::line::{Place, encoded, picture, places};
+use gpufeed_testing::pipeline::{Place, encoded, picture, places};
 use gpufeed_testing::watch::{alone, gpu_buffers};
 use image::ImageFormat;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ static COUNTING: counting::Counting = counting::Counting;
 const IMAGES: u32 = 24;
 const WORKERS: usize = 2;
 
-/// The size of image `number`, each another one, and one much larger: only one worker meets that in the first epoch.
+/// Returns the size of image `number`: all differ, and one is much larger, which only one worker meets in the first
+/// epoch.
 fn size(number: u32) -> (u32, u32) {
     if number == 7 {
         return (500, 400);
@@ -54,15 +56,15 @@ fn files(format: ImageFormat) -> (TempDir, Arc<dyn Dataset>) {
     (root, Arc::new(data))
 }
 
-/// Batches of 8: 384 KiB each.
+/// Returns the settings of a loader with batches of 8 images, 384 KiB each.
 fn builder(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
     let builder = DataLoader::builder(data).transform(RandomResizedCrop::new(64));
     let builder = builder.transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1)).transform(Normalize::IMAGENET);
     builder.batch_size(8).workers(WORKERS).slot_bytes(16 << 20).shuffle(true)
 }
 
-/// The same behind a jitter of the whole image: its rows and an intermediate have the source's size, which is another for
-/// every image.
+/// Like [`builder`], but the jitter works on the whole image first: its rows and an intermediate image have the
+/// source's size, which is another for every image.
 fn two_stages(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
     let builder = DataLoader::builder(data).transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1));
     let builder = builder.transform(RandomResizedCrop::new(64)).transform(Normalize::IMAGENET);
@@ -70,11 +72,11 @@ fn two_stages(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
 }
 
 fn epochs(loader: &DataLoader, epochs: std::ops::Range<u64>) {
-    // Each a run of its own, with threads of its own.
+    // Each epoch is a run of its own, with threads of its own.
     epochs.for_each(|epoch| loader.epoch(epoch).unwrap().for_each(|batch| drop(batch.unwrap())));
 }
 
-/// Buffers made by gpufeed, and those that the driver has; none on the CPU.
+/// Returns the number of buffers that gpufeed has made, and of those that the driver has; zeros on the CPU.
 fn buffers(place: &Place) -> (u64, isize) {
     let Backend::Gpu(gpu) = &place.backend else { return (0, 0) };
     (gpu.buffers_made(), gpu_buffers(gpu).0)
@@ -85,8 +87,8 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
     alone(300, "allocations", || {
         let (_jpegs, jpeg) = files(ImageFormat::Jpeg);
         let (_pngs, png) = files(ImageFormat::Png);
-        // What decoders allocate for an image: zune-jpeg some rows, below the threshold here; the png crate two windows and
-        // three row buffers, its header being read twice.
+        // The number is how many large allocations a decoder may make per image: zune-jpeg allocates some rows, below
+        // the threshold here; the png crate two windows and three row buffers, because it reads the header twice.
         let rgb = pixels(PixelFormat::Rgb8, 3);
         type Builder = fn(Arc<dyn Dataset>) -> DataLoaderBuilder;
         let cases: [(_, _, _, Builder); 5] = [
@@ -110,7 +112,7 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
     });
 }
 
-/// Reads what another one does, and allocates for it.
+/// A data set that reads from another one, and allocates memory for each sample.
 struct Wasteful(Arc<dyn Dataset>);
 
 impl Dataset for Wasteful {
@@ -137,7 +139,7 @@ fn the_counters_notice_what_is_made_in_an_epoch() {
             let (large, before) = (made_so_far(), buffers(place));
             epochs(&loader, 1..2);
             assert_eq!(made_so_far() - large, u64::from(IMAGES), "{}", place.name);
-            // Reading back takes a buffer each time, and gives it back.
+            // Reading a batch back makes a buffer each time, and frees it.
             loader.epoch(2).unwrap().for_each(|batch| drop(batch.unwrap().to_host().unwrap()));
             let made = if matches!(place.backend, Backend::Cpu) { 0 } else { u64::from(IMAGES / 8) };
             assert_eq!(buffers(place), (before.0 + made, before.1), "{}", place.name);
@@ -145,7 +147,7 @@ fn the_counters_notice_what_is_made_in_an_epoch() {
     });
 }
 
-/// What is not made in one place is not counted.
+/// Buffers are counted in one place, so those made elsewhere would not be counted.
 #[test]
 fn every_buffer_is_made_in_one_place() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gpu");
@@ -160,7 +162,7 @@ fn every_buffer_is_made_in_one_place() {
     assert_eq!(calls, ["device.rs", "errors.rs"], "Gpu::buffer is the place; the other one is a probe of four bytes");
 }
 
-/// Bytes of the process that lie in memory.
+/// Returns the process's resident memory in bytes.
 #[cfg(target_os = "linux")]
 fn resident() -> i64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
@@ -185,7 +187,7 @@ fn resident_memory_does_not_drift_over_fifty_epochs() {
     });
 }
 
-/// The declared memory of `builder`, without batches that the caller holds.
+/// Returns the bytes of memory that `builder` declares, without batches that the caller holds.
 fn declared(place: &Place, builder: DataLoaderBuilder) -> u64 {
     match place.try_build(builder.memory_budget(0)).unwrap_err().into_kind() {
         ErrorKind::DoesNotFit { needed, .. } => needed,
@@ -193,7 +195,7 @@ fn declared(place: &Place, builder: DataLoaderBuilder) -> u64 {
     }
 }
 
-/// Bytes of GPU memory, where the backend counts them (Vulkan).
+/// Returns the bytes of GPU memory, where the backend counts them (Vulkan); else 0.
 fn gpu_bytes(place: &Place) -> u64 {
     if let Backend::Gpu(gpu) = &place.backend { gpu_buffers(gpu).1 as u64 } else { 0 }
 }
@@ -203,7 +205,8 @@ fn the_declared_budget_is_kept() {
     alone(200, "budget", || {
         let data = pixels(PixelFormat::Rgb8, 3);
         const BATCH: u64 = 8 * 3 * 64 * 64 * 4;
-        // Each worker's memory comes on top: the largest image as RGBA, and what the CPU executor works in.
+        // Each worker's memory comes on top: an image of 230 x 186 pixels as RGBA, and the workspace of the CPU
+        // executor.
         let workers = WORKERS as u64 * (4 * 230 * 186 + (128 << 10));
         for place in places() {
             let base = declared(place, builder(Arc::clone(&data)));
@@ -217,7 +220,7 @@ fn the_declared_budget_is_kept() {
                     let mut run = loader.epochs(2..50).unwrap();
                     let mut batches: Vec<Batch> = run.by_ref().take(held as usize + 2).map(Result::unwrap).collect();
                     let used = gpu_bytes(place) - gpu;
-                    // Whatever else the budget allows, and one more.
+                    // The caller holds all other batches that the budget allows, until the next one is an error.
                     let full = run.find_map(|batch| batch.map(|batch| batches.push(batch)).err()).unwrap();
                     assert!(matches!(full.kind(), ErrorKind::OutputsHeld { .. }), "{full}");
                     assert!(batches.len() as u64 >= held, "{}: {} held", place.name, batches.len());
@@ -229,7 +232,7 @@ fn the_declared_budget_is_kept() {
                 assert!(host as u64 <= budget + workers, "{}: {host} bytes on the host of {budget}", place.name);
                 let counted = matches!(&place.backend, Backend::Gpu(gpu) if gpu.info().backend == Api::Vulkan)
                     || matches!(place.backend, Backend::Cpu);
-                // The declaration is no idle number either.
+                // The declaration is not much larger than the memory in use, either.
                 assert!(!counted || used + host as u64 > budget / 10 * 8, "{}: {used} + {host}", place.name);
                 assert_eq!(gpu_bytes(place), gpu, "{}", place.name);
             }
@@ -237,7 +240,7 @@ fn the_declared_budget_is_kept() {
     });
 }
 
-/// As `explain` prints it.
+/// Returns the text in which `explain` prints the declared memory.
 fn mib(bytes: u64) -> String {
     format!("memory: {:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }

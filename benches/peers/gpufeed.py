@@ -9,7 +9,7 @@ import recipes
 
 ROOT = os.path.dirname(os.path.dirname(cells.HERE))
 
-# By the name of a way to run it: the row's name and variant, arguments of `gpufeed bench`, those of benches/line.rs.
+# By the name of a way to run it: the row's name and variant, arguments of `gpufeed bench`, those of benches/pipeline.rs.
 WAYS = {
     "cpu": ("gpufeed", "CPU backend", "--backend cpu", "--backend cpu"),
     "gpu": ("gpufeed (GPU)", "the best GPU", "--backend gpu", "--backend auto"),
@@ -29,26 +29,26 @@ WAYS = {
 BENCH = (
     "bench --recipe {name} --workers {workers} --batch-size {batch} --data {data} --seconds {seconds} --quick --json -"
 )
-LINE = "--recipe {line} --workers {workers} --batch {batch} --data {data} --min-seconds {seconds}"
-PLACES = "{recipe} {name} {line} {workers} {batch} {data} {seconds} {backend}"
+PIPELINE = "--recipe {pipeline} --workers {workers} --batch {batch} --data {data} --min-seconds {seconds}"
+PLACES = "{recipe} {name} {pipeline} {workers} {batch} {data} {seconds} {backend}"
 
 
 def program():
-    """The template of what has been built last: the command, else the program of `cargo bench --bench line`."""
+    """The template of what has been built last: the command, else the program of `cargo bench --bench pipeline`."""
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
     command = os.path.join(target, "release", "gpufeed")
     if os.path.exists(command):
         return f"{shlex.quote(command)} {BENCH} {{backend}}"
-    lines = [path for path in glob.glob(os.path.join(target, "release", "deps", "line-*")) if os.access(path, os.X_OK)]
-    if lines:
-        return f"{shlex.quote(max(lines, key=os.path.getmtime))} {LINE} {{backend}}"
+    built = [path for path in glob.glob(os.path.join(target, "release", "deps", "pipeline-*")) if os.access(path, os.X_OK)]
+    if built:
+        return f"{shlex.quote(max(built, key=os.path.getmtime))} {PIPELINE} {{backend}}"
     return None
 
 
 def pixels(recipe, data, template):
     """`gpufeed bench` takes a data set as it is: the recipes of pixels in memory are measured on those that it draws."""
-    line = template and "{line}" in template
-    return "procedural" if recipe.source in ("resident", "small") and not line else data
+    bench = template and "{pipeline}" in template
+    return "procedural" if recipe.source in ("resident", "small") and not bench else data
 
 
 def rows(letters, ways, template, data, workers, batch, seconds):
@@ -57,7 +57,7 @@ def rows(letters, ways, template, data, workers, batch, seconds):
     for letter in letters:
         recipe, size = recipes.ALL[letter], cells.batch_size(letter, batch)
         for way in ways:
-            name, variant, bench, line = WAYS[way]
+            name, variant, bench, pipeline = WAYS[way]
             values = {
                 "recipe": letter,
                 "name": recipe.name,
@@ -65,9 +65,9 @@ def rows(letters, ways, template, data, workers, batch, seconds):
                 "batch": size,
                 "data": shlex.quote(pixels(recipe, data, template)),
                 "seconds": seconds,
-                "backend": line if template and "{line}" in template else bench,
-                # benches/line.rs has lists of its own under these letters; it knows the others by name.
-                "line": letter if letter in "ABCDE" else recipe.name,
+                "backend": pipeline if template and "{pipeline}" in template else bench,
+                # benches/pipeline.rs has lists of its own under these letters; it knows the others by name.
+                "pipeline": letter if letter in "ABCDE" else recipe.name,
             }
             missing, command = None, ()
             if template is None:

@@ -354,7 +354,7 @@ class Gpufeed(unittest.TestCase):
             self.assertIn("cargo build", gpufeed.rows("A", ["cpu"], None, "d", 2, 64, 1)[0].missing)
             deps = os.path.join(target, "release", "deps")
             os.makedirs(deps)
-            with open(os.path.join(deps, "line-0123"), "w") as file:
+            with open(os.path.join(deps, "pipeline-0123"), "w") as file:
                 os.fchmod(file.fileno(), 0o755)
             command = gpufeed.rows("F", ["cpu"], None, "d", 2, 64, 1)[0].command
             self.assertEqual(command[:3], (file.name, "--recipe", "decode-only"))

@@ -1,4 +1,5 @@
-//! Recipe E, `augment-only`: 64 photographs of 384×384 that lie in memory as `Rgb8`, each 16 times an epoch.
+//! The data of recipe E, `augment-only`: 64 photographs of 384×384 pixels in memory as `Rgb8`, each 16 times in an
+//! epoch.
 
 use gpufeed::transforms::Resize;
 use gpufeed::{Backend, Batch, DType, DataLoader, Dataset, Images, Label, Layout, PixelFormat, SampleData};
@@ -7,12 +8,12 @@ use gpufeed_testing::reference;
 use std::collections::HashSet;
 use std::error::Error;
 
-/// Photographs, and how often each comes in an epoch of 1,024.
+/// The number of photographs, and how often an epoch of 1,024 samples repeats each.
 const IMAGES: usize = 64;
 const TIMES: usize = 16;
 const SIDE: u32 = 384;
 
-/// The first photographs of `folder`, resized once; the repetitions share their memory.
+/// Returns the first `IMAGES` photographs of `folder`, resized once. Repetitions share the memory of their photograph.
 pub(crate) fn open(folder: &str) -> Result<InMemory, Box<dyn Error>> {
     let loader = DataLoader::builder(ImageFolder::open(folder)?)
         .transform(Resize::new((SIDE, SIDE)))
@@ -24,7 +25,7 @@ pub(crate) fn open(folder: &str) -> Result<InMemory, Box<dyn Error>> {
         return Err(format!("{} photographs in {folder}, recipe E takes {IMAGES}", batch.len()).into());
     }
     let images = batch.to_host()?;
-    // `Bytes` is a counted reference: what is pushed again is not copied.
+    // `Bytes` is a counted reference, so a repeated image is not copied.
     let images: Vec<bytes::Bytes> = images.chunks_exact(images.len() / IMAGES).map(|i| i.to_vec().into()).collect();
     let mut data = InMemory::new();
     for image in images.iter().cycle().take(IMAGES * TIMES) {
@@ -33,7 +34,8 @@ pub(crate) fn open(folder: &str) -> Result<InMemory, Box<dyn Error>> {
     Ok(data)
 }
 
-/// Compares images of batches with the naive interpreter of the tests, and counts the buffers they come in.
+/// Compares images of batches with the naive interpreter of the tests, and counts the host buffers that hold the
+/// batches.
 #[derive(Default)]
 pub(crate) struct Check {
     buffers: HashSet<usize>,
@@ -41,18 +43,19 @@ pub(crate) struct Check {
     greatest: f64,
 }
 
-/// What floats may differ by without a resize.
+/// The largest allowed difference between two floats, for a recipe without a resize.
 const TOLERANCE: f64 = 1e-5;
 
 impl Check {
-    /// Every batch: where it lies.
+    /// Records the address of a batch in host memory.
     pub(crate) fn buffer(&mut self, batch: &Batch) {
         if let Images::Host(bytes) = batch.images() {
             self.buffers.insert(bytes.as_ptr() as usize);
         }
     }
 
-    /// Every 16th image of the batch against the reference, and against the reference of another image, which must differ.
+    /// Compares every 16th image of the batch with its reference. It must also differ from the reference of the image
+    /// compared before it, which shows that the comparison can fail.
     pub(crate) fn images(&mut self, data: &dyn Dataset, batch: &Batch) -> Result<(), Box<dyn Error>> {
         let floats = batch.to_host_f32()?;
         let len = floats.len() / batch.len();
@@ -83,7 +86,7 @@ impl Check {
         Ok(())
     }
 
-    /// What was seen; fails if batches in host memory came in fewer than `least` buffers.
+    /// Describes the result of all comparisons. Panics if the batches in host memory used fewer than `least` buffers.
     pub(crate) fn finish(&self, loader: &DataLoader, least: usize) -> String {
         let Check { buffers, images, greatest } = self;
         let buffers = buffers.len();

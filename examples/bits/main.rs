@@ -1,5 +1,5 @@
-//! Prints the hashes of the built-in recipes' batches, a line for each backend, executor and case:
-//! `scripts/same-bits.sh` compares those of two builds. A word given to it leaves out the lines that lack it.
+//! Prints hashes of the built-in recipes' batches, one line for each backend, executor and case. `scripts/same-bits.sh`
+//! compares the lines of two builds. With a word as argument it prints only the lines that contain the word.
 
 #![allow(clippy::print_stdout)]
 
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     for (place, backend, execute) in &places {
         let kept: &[Kept] = match execute {
             Execute::Gpu => &[Kept::Nothing, Kept::Host, Kept::HostBytes, Kept::Device, Kept::DeviceBytes],
-            // In host memory, whatever is asked for.
+            // On the other executors the cache is in host memory, whichever cache is asked for.
             _ => &[Kept::Nothing, Kept::Host, Kept::HostBytes],
         };
         for case in cases(kept) {

@@ -1,13 +1,13 @@
-//! A small data set that needs no download: landscapes with a shape in front, drawn by arithmetic.
+//! Draws a small data set that needs no download: landscapes with a shape in front.
 
 use image::{Rgb, RgbImage};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// What lies inside a shape, in coordinates from its centre in units of its size.
+/// Returns true if a point is inside the shape. Coordinates start at the shape's centre, in units of its size.
 type Inside = fn(f32, f32) -> bool;
 
-/// The classes.
+/// The name and the shape of each class.
 const SHAPES: [(&str, Inside); 4] = [
     ("diamond", |x, y| x.abs() + y.abs() < 1.0),
     ("disc", |x, y| x * x + y * y < 1.0),
@@ -15,7 +15,7 @@ const SHAPES: [(&str, Inside); 4] = [
     ("square", |x, y| x.abs().max(y.abs()) < 0.9),
 ];
 
-/// Writes `count` JPEG files of each class below `root`, which it gives back.
+/// Writes `count` JPEG files of each class below `root`, and returns `root`.
 pub(crate) fn write(root: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> {
     for (class, (name, inside)) in SHAPES.into_iter().enumerate() {
         let folder = root.join(name);
@@ -27,7 +27,7 @@ pub(crate) fn write(root: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> 
     Ok(root.to_owned())
 }
 
-/// A number in [0, 1) that depends on its arguments alone.
+/// Returns a pseudo-random number in [0, 1), which depends on the arguments alone.
 fn noise(a: u32, b: u32, c: u32) -> f32 {
     let mut h = a.wrapping_mul(0x9e37_79b1) ^ b.wrapping_mul(0x85eb_ca77) ^ c.wrapping_mul(0xc2b2_ae3d);
     h = (h ^ (h >> 15)).wrapping_mul(0x2c1b_3c6d);

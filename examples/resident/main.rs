@@ -1,9 +1,9 @@
-//! A data set that stays in memory: what an epoch takes when samples are drawn again from where they lie, from a cache
-//! in RAM, and from GPU memory. The example `resident_training` of crates/burn trains a small network on such batches.
+//! Measures epochs over a data set that stays in memory: from the data set itself, from a cache in RAM, and from a
+//! cache in GPU memory. The example `resident_training` of crates/burn trains a small network on such batches.
 //!
-//! `cargo run --release --example resident [-- --data FOLDER]`: MNIST's or CIFAR's files in any of their layouts, or
-//! any other data set of small images (`gpufeed::dataset::open`). Without `--data` it writes pictures of its own in
-//! CIFAR's binary layout.
+//! `cargo run --release --example resident [-- --data FOLDER]`: the data can be MNIST's or CIFAR's files in any of
+//! their layouts, or any other data set of small images (`gpufeed::dataset::open`). Without `--data` the example draws
+//! its own pictures and writes them in CIFAR's binary layout.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -118,7 +118,7 @@ fn loader(
         .build(backend)
 }
 
-/// Of the first image, which all others are to be as large as.
+/// Returns the shorter side of the first image in pixels; all other images must be at least as large.
 fn side(data: &dyn Dataset) -> Result<u32, Box<dyn Error>> {
     match data.read(0, &mut Vec::new())?.data {
         SampleData::Pixels(pixels) => Ok(pixels.width().min(pixels.height())),
@@ -129,7 +129,7 @@ fn side(data: &dyn Dataset) -> Result<u32, Box<dyn Error>> {
     }
 }
 
-/// Waits for what a GPU has yet to do.
+/// Waits until the GPU has finished all submitted work.
 fn finish(backend: &Backend) -> Result<(), Box<dyn Error>> {
     if let Backend::Gpu(gpu) = backend {
         gpu.device().poll(gpufeed::wgpu::PollType::wait_indefinitely())?;

@@ -1,4 +1,4 @@
-//! Pictures in CIFAR-10's binary layout: ten classes of stripes.
+//! Draws pictures of ten classes of stripes, in CIFAR-10's binary layout.
 
 use std::fs::File;
 use std::io::{BufWriter, Result, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const SIDE: usize = 32;
 
-/// Writes five files of `images / 5` images each and a test file; their folder.
+/// Writes five training files of `images / 5` images each, and a test file. Returns their folder.
 pub(crate) fn cifar(folder: &Path, images: usize) -> Result<PathBuf> {
     let mut number = 0;
     for name in (1..6).map(|batch| format!("data_batch_{batch}.bin")).chain(["test_batch.bin".to_owned()]) {
@@ -20,7 +20,7 @@ pub(crate) fn cifar(folder: &Path, images: usize) -> Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// The class, then all reds, all greens, all blues.
+/// Returns one record of a file: the class, then the red, the green and the blue values of all pixels.
 fn image(number: usize) -> Vec<u8> {
     let class = number % 10;
     let (across, down) = (1 + class % 5, 1 + class / 5 * 3);

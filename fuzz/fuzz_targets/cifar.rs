@@ -1,6 +1,6 @@
-//! Bytes → a binary batch and a file of names → `Cifar`.
+//! Fuzzes `Cifar` with a binary batch file and a file of class names.
 //!
-//! An input: a byte that says what they are, two that say how long the batch is, that, the names.
+//! An input is a byte of flags, the batch's length in two bytes, the batch, and the file of names.
 
 #![no_main]
 
@@ -14,10 +14,10 @@ use std::sync::LazyLock;
 static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
-/// The bits of the first byte.
+/// The flags in the first byte of an input.
 const HUNDRED: u8 = 1;
 const COARSE: u8 = 2;
-/// The last record is filled up: else most changes only make a file that is not whole.
+/// Fills up the last record. Without this flag most changes of an input only make a file with an incomplete record.
 const FILLED: u8 = 4;
 const NAMED: u8 = 8;
 

@@ -1,4 +1,5 @@
-//! Bytes → probe → the JPEG engine or zune-jpeg → pixels of a region; the rules are in `crates/testing/src/jpeg_decode.rs`.
+//! Fuzzes the JPEG decoders: the input is probed, and a region of it is decoded by gpufeed's JPEG engine or by
+//! zune-jpeg. `crates/testing/src/jpeg_decode.rs` has the checks.
 
 #![no_main]
 
@@ -14,7 +15,8 @@ fuzz_target!(init: let_zune_panic(), |input: &[u8]| -> Corpus {
     if check(input) == Verdict::Other { Corpus::Reject } else { Corpus::Keep }
 });
 
-/// A panic ends the process, by libFuzzer's own hook. Not one of zune-jpeg: `decode` makes it an error.
+/// Lets panics in zune-jpeg pass, because `decode` turns them into errors. Any other panic ends the process through
+/// libFuzzer's hook.
 fn let_zune_panic() {
     let abort = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| match info.location() {

@@ -1,6 +1,7 @@
-//! Bytes → the two files of MNIST and its like → `Idx`.
+//! Fuzzes `Idx` with a file of images and a file of labels, as MNIST has them.
 //!
-//! An input: a byte that says how they are opened, two that say how long the file of images is, that file, that of labels.
+//! An input is a byte that chooses how the files are opened, the length of the file of images in two bytes, the file of
+//! images, and the file of labels.
 
 #![no_main]
 

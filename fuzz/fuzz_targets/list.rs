@@ -1,6 +1,6 @@
-//! Bytes → a list in CSV, TSV or JSON-lines → `ImageList`.
+//! Fuzzes `ImageList` with lists in CSV, TSV and JSON lines.
 //!
-//! An input: a byte that says which, and with which settings; the list.
+//! An input is a byte that chooses the format and the settings, and the list.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 #[global_allocator]
 static COUNTING: Counting<1> = Counting;
-/// With the one image that is there.
+/// The folder of the list, which has a single image, `a`.
 static FOLDER: LazyLock<Folder> = LazyLock::new(|| {
     let folder = Folder::new();
     folder.write("a", b"an image");
@@ -43,7 +43,8 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         let image = data.path(index).expect("a path for each sample");
         assert!(image.is_absolute(), "{}", image.display());
         assert!(!data.name(index).is_empty());
-        // No other is opened: a list can name any file of the machine. As text: "a/" is another name than "a", and no file.
+        // Only the image `a` is read, because a list can name any file of the machine. The paths are compared as text,
+        // because "a/" equals "a" as a path but names no file.
         if image.as_os_str() == FOLDER.path().join("a").as_os_str() {
             labels.push(data.read(index, &mut Vec::new()).expect("the image").label);
         }

@@ -1,7 +1,7 @@
-//! Bytes → an LMDB → `Lmdb`.
+//! Fuzzes `Lmdb` with LMDB data files.
 //!
-//! An input: a byte that says which layout is asked for, and what follows: the file as it is; or keys and values, of which
-//! a file is made, and changes to that file.
+//! An input is a byte of flags, and either a data file, or keys and values from which the target makes a data file,
+//! with changes to its bytes.
 
 #![no_main]
 
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
-/// The bits of the first byte; the lowest two are the layout.
+/// The flags in the first byte of an input; its two lowest bits choose the layout.
 const UNLABELLED: u8 = 4;
 const MADE: u8 = 8;
 
@@ -37,8 +37,8 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// A file: how many changes; each as a place of four bytes and one to put there; then keys and values, a key after its
-/// length in a byte, a value after its length in two.
+/// Makes a data file. The input has a number of changes in a byte; each change as an offset of four bytes and the new
+/// byte; then the keys and values. A key's length is a byte, a value's length two bytes, and both stand before the key.
 fn made(input: &[u8]) -> Vec<u8> {
     let (count, rest) = input.split_first().map_or((0, input), |(count, rest)| (usize::from(count % 16), rest));
     let (changes, mut rest) = rest.split_at(rest.len().min(5 * count));

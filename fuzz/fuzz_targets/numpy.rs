@@ -1,6 +1,7 @@
-//! Bytes → `.npy` files, an `.npz` as it is, or one made of two to four arrays → `Numpy`.
+//! Fuzzes `Numpy` with `.npy` files, with an `.npz` archive, and with an archive that the target makes of up to four
+//! arrays.
 //!
-//! An input: a byte that says what is made of it, then a file; or two, or four arrays, each after its length.
+//! An input is a byte that chooses one of these, and a file, or two files or up to four arrays, each after its length.
 
 #![no_main]
 
@@ -45,7 +46,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// An archive of the arrays in `input`, whose checksums are right.
+/// Makes a zip archive with correct checksums of the arrays in `input`.
 fn zipped(mut input: &[u8], deflated: bool) -> Option<Vec<u8>> {
     let method = if deflated { CompressionMethod::Deflated } else { CompressionMethod::Stored };
     let options = SimpleFileOptions::default().compression_method(method);

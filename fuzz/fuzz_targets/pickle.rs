@@ -1,6 +1,6 @@
-//! Bytes → a pickled batch, or a pickled list of names → `Cifar`.
+//! Fuzzes `Cifar` with a pickled batch, or with a pickled list of class names.
 //!
-//! An input: a byte that says what the pickle is, the pickle.
+//! An input is a byte of flags that says what the pickle is, and the pickle.
 
 #![no_main]
 
@@ -14,13 +14,13 @@ use std::sync::LazyLock;
 static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
-/// The bits of the first byte.
+/// The flags in the first byte of an input.
 const HUNDRED: u8 = 1;
 const COARSE: u8 = 2;
 const NAMES: u8 = 4;
 
-/// `{'labels': [], 'fine_labels': [], 'coarse_labels': [], 'data': numpy.zeros((0, 3072), 'u1')}`: the names are read
-/// after a batch that is whole.
+/// A valid batch without images, because names are read only after a valid batch: `{'labels': [], 'fine_labels': [],
+/// 'coarse_labels': [], 'data': numpy.zeros((0, 3072), 'u1')}`.
 const EMPTY: &[u8] = b"\x80\x02}(U\x06labels]U\x0bfine_labels]U\x0dcoarse_labels]U\x04datacnumpy.core.multiarray\n\
     _reconstruct\ncnumpy\nndarray\nK\0\x85U\x01b\x87R(K\x01K\0M\0\x0c\x86cnumpy\ndtype\nU\x02u1K\0K\x01\x87R\x89U\0tbu.";
 

@@ -1,4 +1,4 @@
-//! Text → a recipe → its plan, and what that draws.
+//! Fuzzes recipes: the input is parsed as a recipe, compiled to a plan, and the plan draws parameters.
 
 #![no_main]
 

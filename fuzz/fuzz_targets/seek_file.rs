@@ -1,6 +1,6 @@
-//! Bytes → the file of seek indexes beside two JPEGs → `SeekIndexes::build`.
+//! Fuzzes `SeekIndexes::build` with an existing file of seek indexes for two JPEGs.
 //!
-//! An input: a byte that says which checksums are set right, the file.
+//! An input is a byte of flags, which says which checksums the target corrects, and the file of seek indexes.
 
 #![no_main]
 
@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
-/// The first two files of the golden set.
+/// The first two JPEGs of tests/golden/jpeg_files.bin.
 static JPEGS: LazyLock<InMemory> = LazyLock::new(|| {
     let mut rest = include_bytes!("../../tests/golden/jpeg_files.bin").as_slice();
     let lengths = include_str!("../../tests/golden/jpeg_files.txt").lines();
@@ -30,14 +30,14 @@ static JPEGS: LazyLock<InMemory> = LazyLock::new(|| {
     files.collect()
 });
 
-/// The bits of the first byte.
+/// The flags in the first byte of an input.
 const HEADER_SUMMED: u8 = 1;
 const RECORDS_SUMMED: u8 = 2;
 const LENGTH_SET: u8 = 4;
 
 const HEADER: usize = 64;
 const PLACE: usize = 32;
-/// The length of the header of a segment that a later save has added.
+/// The bytes of the header of a segment, which a later save appends to the file.
 const SEGMENT: usize = 40;
 
 fuzz_target!(|input: &[u8]| -> Corpus {
@@ -46,27 +46,29 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     sum(how, &mut file);
     let path = FOLDER.write("index", &file);
     let place = SeekIndexes::File(path.clone());
-    // Decoding takes its own.
+    // The 16 KiB are for decoding.
     let build = || bounded(file.len() + (16 << 10), || place.build(&*JPEGS, 1, |_| true));
     match build() {
         Ok(first) => {
-            // A forged record is there, or says that its file can have none.
+            // Each of the two JPEGs has a seek index, or a record that says that it can have none. Forged records may
+            // be accepted.
             assert_eq!((first.present + first.built + first.without, first.failed.len()), (2, 0));
             let second = build().expect("the file that was written");
             assert_eq!((second.built, second.without), (0, first.without), "what was written is found");
         }
-        // Something else than a file of seek indexes is left alone.
+        // A file that is not one of seek indexes is not changed.
         Err(error) => assert!(fs::read(path).is_ok_and(|now| now == file), "{}", refused(&error)),
     }
     Corpus::Keep
 });
 
-/// The little-endian number at `at`.
+/// Reads the little-endian number of 8 bytes at offset `at`; 0 if the file ends before it does.
 fn number(file: &[u8], at: usize) -> usize {
     file.get(at..at + 8).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize)
 }
 
-/// Sets the file's length, the checksum of each record that its place leads to, and those of the header and of the segments.
+/// Corrects the values that the flags in `how` name: the file's length, the checksums of the records that the table and
+/// the segments point to, and the checksums of the header and of the segments.
 fn sum(how: u8, file: &mut [u8]) {
     let length = file.len();
     if length < HEADER {
@@ -95,7 +97,7 @@ fn sum(how: u8, file: &mut [u8]) {
     }
 }
 
-/// Sets the checksums of the records that the list of `count` places at `at` leads to.
+/// Corrects the checksums of the records that the `count` table entries at offset `at` point to.
 fn records(file: &mut [u8], at: usize, count: usize) {
     for at in (0..count).map(|place| at + place * PLACE) {
         let (offset, bytes) = (number(file, at + 16), number(file, at + 24) & 0xFFFF_FFFF);

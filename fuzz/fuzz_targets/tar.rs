@@ -1,6 +1,7 @@
-//! Bytes → a shard → `TarShards`, by its headers and then by the index that was kept of them.
+//! Fuzzes `TarShards` with a shard, which is opened by its headers, and then again by the index that the first opening
+//! saved.
 //!
-//! An input: a byte of settings, the archive.
+//! An input is a byte of flags, and the tar archive.
 
 #![no_main]
 
@@ -15,10 +16,10 @@ use std::sync::LazyLock;
 static COUNTING: Counting<1> = Counting;
 static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 
-/// The bits of the first byte.
+/// The flags in the first byte of an input.
 const UNLABELLED: u8 = 1;
 const OTHER_EXTENSIONS: u8 = 2;
-/// The checksums of headers are set right: else most changes only make a header that is damaged.
+/// Corrects the checksums of the headers. Without this flag most changes of an input only make a damaged header.
 const SUMMED: u8 = 4;
 
 const BLOCK: usize = 512;
@@ -56,7 +57,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// Sets the checksum of every header right, as far as sizes lead from one to the next.
+/// Corrects the checksum of every header that the sizes in the headers before it lead to.
 fn sum(archive: &mut [u8]) {
     let mut at = 0;
     while let Some(header) = archive.get_mut(at..at + BLOCK).filter(|header| header.iter().any(|&byte| byte != 0)) {

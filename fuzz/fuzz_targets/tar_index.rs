@@ -1,4 +1,4 @@
-//! Bytes → the index that is kept beside a shard, of that very shard and with a right checksum → `TarShards`.
+//! Fuzzes `TarShards` with the index file beside a shard. The index belongs to that shard and has a correct checksum.
 
 #![no_main]
 
@@ -15,12 +15,13 @@ use xxhash_rust::xxh3::xxh3_64;
 static COUNTING: Counting<1> = Counting;
 
 const INDEX: &str = ".x.tar.gpufeed-index";
-/// Bytes of an index that say what it was made of: magic, version, checksum, shard. An input is what follows.
+/// The bytes at the start of an index that say which shard it belongs to: magic, version, checksum, facts about the
+/// shard. An input is the rest of the index.
 const BINDING: usize = 64;
-/// Where the checksum is, and from where on it counts.
+/// The bytes of the checksum, which covers all bytes after them.
 const SUM: std::ops::Range<usize> = 16..24;
 
-/// A shard of three samples, and its own index up to the lengths.
+/// A shard of three samples, and the first `BINDING` bytes of its own index.
 struct Shard {
     folder: Folder,
     path: PathBuf,
@@ -64,12 +65,14 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     let open = || TarShards::builder().allow_unlabelled(true).open(&shard.path);
     match bounded(shard.length + index.len(), open) {
         Ok(data) => {
-            // An index that was refused has been replaced by the shard's own.
+            // If `TarShards` refuses the index, it scans the shard and replaces the index; the samples are then the
+            // shard's own.
             let refused = fs::read(shard.folder.path().join(INDEX)).expect("an index") != index;
             let read = samples(&data, shard.length);
             assert!(!refused || read == shard.samples);
         }
-        // The index can name classes that its samples do not have, and no sample at all; the shard is not scanned then.
+        // An error is possible: the index may have labels outside its classes, or no sample at all. The shard is not
+        // scanned then.
         Err(error) => drop(refused(&error)),
     }
     Corpus::Keep

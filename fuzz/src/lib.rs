@@ -1,3 +1,3 @@
-//! The part of the fuzz targets that they share.
+//! Code that the fuzz targets share.
 
 pub mod readers;

@@ -1,4 +1,5 @@
-//! Shared by the targets of the data sets' readers: files in memory, and checks of a data set that was opened.
+//! Helpers for the fuzz targets of data set readers: files in memory, limits on memory, and checks of an opened data
+//! set.
 
 use gpufeed::{Dataset, Label, SampleData};
 use gpufeed_testing::counting::peak_of;
@@ -6,18 +7,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Most samples that are read of one data set, from its start and again from its end.
+/// The most samples that are read at the start of a data set, and again at its end.
 const READ: usize = 32;
-/// Bytes that any reader may take, however short the file: buffers, of which the one that an index is written through has 1 MiB.
+/// The bytes of memory that a reader may take for a file of any length. Most of them are buffers; the one for writing
+/// an index has 1 MiB.
 const FIXED: usize = 2 << 20;
-/// Bytes that a reader may take for each byte of a file. A value of a pickle takes 48, a line of a list 100.
+/// The bytes of memory that a reader may take for each byte of a file. A value of a pickle takes 48 bytes, a line of a
+/// list 100.
 const EACH: usize = 512;
-/// Deflate makes at most this many bytes of one.
+/// The most bytes that deflate can unpack from one byte.
 const UNPACKED: usize = 1032;
 
 static SAYS: LazyLock<bool> = LazyLock::new(|| std::env::var_os("FUZZ_ERRORS").is_some());
 
-/// A folder in `TMPDIR`, which scripts/fuzz.sh sets to one in memory.
+/// A temporary folder in `TMPDIR`, which scripts/fuzz.sh sets to a folder in memory.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -29,7 +32,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// A file that holds these bytes and nothing that was there before.
+    /// Writes a file with these bytes, replacing its old content, and returns its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, bytes).expect("a file in the temporary folder");
@@ -41,18 +44,19 @@ impl Folder {
     }
 }
 
-/// The first byte, which says what is done with the others.
+/// Splits off an input's first byte, which controls the use of the rest.
 pub fn control(input: &[u8]) -> Option<(u8, &[u8])> {
     input.split_first().map(|(control, rest)| (*control, rest))
 }
 
-/// Two files: the first two bytes are the length of the first one, at most what there is.
+/// Splits an input into two files. Its first two bytes are the length of the first file, which is cut to the bytes that
+/// exist.
 pub fn two(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = input.split_first_chunk()?;
     Some(rest.split_at(rest.len().min(u16::from_le_bytes(*length).into())))
 }
 
-/// Runs `work`, which may take the memory that files of `bytes` bytes justify.
+/// Runs `work` and checks that it took no more memory than a reader may take for files of `bytes` bytes.
 pub fn bounded<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let (result, peak) = peak_of(work);
     let most = FIXED + EACH * bytes;
@@ -60,7 +64,7 @@ pub fn bounded<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// [`bounded`] for files that may be gzip, or in an archive.
+/// Like [`bounded`], for files that may be compressed with gzip or in a zip archive.
 pub fn bounded_packed<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let (result, peak) = peak_of(work);
     let most = FIXED + (EACH + 4 * UNPACKED) * bytes;
@@ -68,7 +72,8 @@ pub fn bounded_packed<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Formats an error, which is part of what must not panic. Prints it where `FUZZ_ERRORS` is set: why a seed is refused.
+/// Formats an error, because formatting must not panic either. If the environment variable `FUZZ_ERRORS` is set, it
+/// prints the text, which shows why a seed is refused.
 pub fn refused(error: &gpufeed::Error) -> String {
     let text = error.to_string();
     if *SAYS {
@@ -77,11 +82,12 @@ pub fn refused(error: &gpufeed::Error) -> String {
     text
 }
 
-/// A sample as it was read, or the error's text.
+/// The bytes and the label of a sample, or the error's text.
 pub type Read = Result<(Vec<u8>, Label), String>;
 
-/// The names and samples of a data set, those in its middle left out. Nothing panics, labels are among the classes, a sample
-/// of pixels has as many as its size says, and one of a file is no longer than `longest`.
+/// Returns the names and samples at the start and at the end of a data set. Checks that nothing panics, that labels are
+/// within the classes, that a sample of pixels has as many bytes as its size says, and that no sample is longer than
+/// `longest` bytes.
 pub fn samples(data: &dyn Dataset, longest: usize) -> Vec<(String, Read)> {
     let len = data.len();
     assert_eq!(data.is_empty(), len == 0);

@@ -1,10 +1,10 @@
-//! A power in plain arithmetic: a system library's `powf` has other bits on other platforms, and is called for one
-//! pixel at a time. `shaders/color/adjust_gamma.wgsl` has the formulas.
+//! Computes powers in plain arithmetic, because a system library's `powf` gives different bits on different platforms,
+//! and a call handles only one pixel at a time. `shaders/color/adjust_gamma.wgsl` has the formulas.
 
 use super::{Row, Step, select};
 use multiversion::multiversion;
 
-/// The logarithm to base 2 of a normal number.
+/// Returns the logarithm to base 2 of a normal (not subnormal) float.
 #[inline(always)]
 fn log2(x: f32) -> f32 {
     const ROOT: u32 = 0x3f35_04f3;
@@ -72,7 +72,8 @@ mod tests {
         }
     }
 
-    /// A hash of the bits of every level under three gammas: no built-in recipe has the step.
+    /// Compares a hash of the results' bits for every byte level and three gammas. Frozen batches do not cover this
+    /// step, because no built-in recipe has it.
     #[test]
     fn every_machine_has_the_same_bits() {
         let levels = (0..=255_u8).map(|byte| f32::from(byte) * (1.0 / 255.0));

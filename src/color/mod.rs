@@ -24,7 +24,7 @@ mod subtract;
 use bytemuck::{Pod, Zeroable};
 pub(crate) use luma::luma;
 
-/// One row of the table.
+/// One row of the table of colour steps.
 #[derive(Debug)]
 pub struct ColorStep {
     /// The number of the step in programs and shaders.
@@ -44,17 +44,18 @@ pub struct ColorStep {
 pub(crate) struct Facts {
     /// Each channel's result depends on that channel alone, so the step may run on one plane.
     pub(crate) per_channel: bool,
-    /// It must know the position of its pixel: the WGSL function takes `x` and `y`, the native function gets a single
-    /// row, and a later operation that moves pixels opens a stage.
+    /// The step must know the position of its pixel: the WGSL function takes `x` and `y`, the native function gets a
+    /// single row, and a later operation that moves pixels opens a stage.
     pub(crate) placed: bool,
-    /// It must know the mean of the image, which a pass of its own computes; `shaders/reduce/` has it only for
-    /// contrast.
+    /// The step must know the mean of the image, which a pass of its own computes; `shaders/reduce/` has that pass only
+    /// for contrast.
     pub(crate) needs_mean: bool,
-    /// Its result may have values below 0 or above 1 although its input has none, so a cache cannot round it to bytes.
+    /// The step's result may have values below 0 or above 1 although its input has none, so a cache cannot round it to
+    /// bytes.
     pub(crate) leaves_range: bool,
-    /// Its result has exact byte levels if its input has only such levels.
+    /// The step's result has exact byte levels if its input has only such levels.
     pub(crate) keeps_levels: bool,
-    /// Its native code takes longer than storing a row and reading it again.
+    /// The step's native code takes longer than storing a row and reading it again.
     pub(crate) slow: bool,
 }
 
@@ -62,16 +63,17 @@ pub(crate) struct Facts {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct Step {
-    /// An [`opcode`].
+    /// The step's number from the module [`opcode`].
     pub(crate) opcode: u32,
-    /// Contrast: the stage's statistic, 0, and 1 if the image has one channel; other steps have 0 in place of the
-    /// statistic. Noise: its key in the first two. Erase: the bits of the colour.
+    /// The step's integer parameters. Contrast has the index of its statistic within the stage, 0, and 1 if the image
+    /// has one channel; most other steps have 0 in place of the index. Noise has its random key in the first two; erase
+    /// has the bits of the colour's three floats.
     pub(crate) integers: [u32; 3],
-    /// The step's numbers. Erase and noise: left, top, right, bottom.
+    /// The step's float parameters. Erase and noise have the left, top, right and bottom edge of their rectangle.
     pub(crate) value: [f32; 4],
 }
 
-/// The facts about a row that its pixels do not tell.
+/// The facts about a row that its pixels do not contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     /// The number of the row; of the first one if there are several.

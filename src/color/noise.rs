@@ -18,7 +18,7 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// `-ln(x)` of a normal number.
+/// Returns `-ln(x)` of a normal (not subnormal) float.
 #[inline(always)]
 fn minus_ln(x: f32) -> f32 {
     const ROOT: u32 = 0x3f35_04f3;

@@ -109,7 +109,7 @@ pub(super) fn row(
     }
     let source_fill = sampling.source_border.map_or([0.0; 3], |border| border.fill);
     let (left, right) = x.read_range;
-    // There is room for the widest entry's weights after the last pixel: they are 0 there.
+    // Adds zeros after the last pixel, so that the weights of the widest entry do not reach beyond the row.
     let len = 4 * (right - left);
     filtered.resize(len + 4 * x.width, 0.0);
     filtered[len..].fill(0.0);

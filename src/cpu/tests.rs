@@ -33,7 +33,8 @@ fn lists() -> Vec<Vec<Transform>> {
     ]
 }
 
-/// Both have the same bits in images made by `list`; each side is pixels, and the bytes of a pixel.
+/// Checks that two forms of the same pixels give equal bits in images made by `list`. Each form is a slice of pixels
+/// and the bytes per pixel.
 fn assert_same(list: &[Transform], dtype: DType, ours: (&[u8], usize), theirs: (&[u8], usize)) {
     let mut scratch = CpuScratch::default();
     let plan = Plan::compile(list, &Output { dtype, ..Output::default() }).unwrap();
@@ -104,7 +105,8 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
     }
 }
 
-/// Crops, flips and padding: with fill colours around fill colours, and without any visible source.
+/// Returns lists of crops, flips and pads: some have a border around another border, and some show no pixel of the
+/// source.
 fn unscaled_lists() -> Vec<Vec<Transform>> {
     let flips = || [RandomHorizontalFlip::new(0.5).into(), RandomVerticalFlip::new(0.5).into()];
     let gray = |left: u32| Pad::new([left, 3, 5, 2]).fill([0.25, 0.5, 1.0]);
@@ -180,7 +182,7 @@ fn what_is_mixed_or_repeated_needs_the_tables() {
     }
 }
 
-/// Every step, with numbers that reveal its facts.
+/// Returns every colour step, with parameters that reveal its facts.
 fn every_step() -> Vec<Step> {
     let erase = |value| Op::Erase { top: 2, left: 1, height: 3, width: 9, value };
     let ops = [
@@ -230,7 +232,7 @@ fn the_facts_of_a_row_are_those_of_its_native_code() {
             needs_mean: result(step, Row { mean: 0.75, ..row }, &pixels) != seen,
             leaves_range: seen.iter().any(|&bits| !(0.0..=1.0).contains(&f32::from_bits(bits))),
             keeps_levels: seen.iter().all(|bits| levels.contains(bits)),
-            // Only the running time would show it.
+            // Results cannot reveal `slow`; only the running time would.
             slow: step.facts().slow,
         };
         assert_eq!(found, step.facts(), "{}", ColorStep::of(step.opcode).unwrap().name);

@@ -48,7 +48,7 @@ fn is_plain(border: Option<Border>) -> bool {
 }
 
 impl Span {
-    /// `None` if a border repeats pixels.
+    /// Makes the span of one axis; `None` if a border repeats pixels of the source.
     fn new(axis: &Axis, sampling: &Sampling) -> Option<Span> {
         let Axis { len, grid_window, grid_start, grid_len, view_len, source_window, source_len, .. } = *axis;
         let (grid_mirror, view_mirror) = (axis.grid_mirror == 1, axis.view_mirror == 1);
@@ -205,7 +205,7 @@ impl<'a> Unscaled<'a> {
     }
 }
 
-/// Copies three bytes of each pixel.
+/// Copies the first three bytes of each pixel.
 fn narrow<'a, const N: usize>(pixels: impl Iterator<Item = &'a [u8; N]>, out: &mut [u8]) {
     for (out, pixel) in out.as_chunks_mut::<3>().0.iter_mut().zip(pixels) {
         *out = [pixel[0], pixel[1], pixel[2]];

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(detect("images", &["1.jpg", ".thumbnails/1.png", ".git/HEAD"]), Format::Images);
         assert_eq!(detect("shards", &["1.tar", ".git/HEAD"]), Format::Tar);
         assert_eq!(detect("hidden", &["1.jpg", ".1.tar"]), Format::Images);
-        // Only visible images count.
+        // Images in hidden folders do not count.
         assert_eq!(open(root.path().join("images")).unwrap().train.len(), 1);
     }
 
@@ -239,7 +239,7 @@ mod tests {
                 assert_eq!(opened.train.classes().get(9).map(String::as_str), names, "{}", folder.display());
             }
         }
-        // More classes than digits.
+        // The label 30 is above the ten digits, so the classes get no names.
         idx(&root.path().join("symbols"), "train", 2, 30);
         assert!(open(root.path().join("symbols")).unwrap().train.classes().is_empty());
     }

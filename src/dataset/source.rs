@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::{Error, Result};
 use crate::regular_file;
 
-/// Most bytes that Deflate makes of one.
+/// The most bytes that Deflate can unpack from one byte.
 const MOST_PER_BYTE: u64 = 1032;
 
 /// A file's unpacked bytes, and the position of the next one.
@@ -25,7 +25,7 @@ pub(super) struct Source<'a> {
 #[derive(Clone, Copy)]
 enum Length {
     Exactly(u64),
-    /// Upper bound, for a packed file.
+    /// The length is at most this number; used for packed files.
     AtMost(u64),
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Decoder {
     options: DecodeOptions,
-    /// `None` if seek indexes are off.
+    /// The store of seek indexes; `None` if seek indexes are off.
     seek: Option<Saver>,
 }
 

@@ -1,4 +1,4 @@
-//! The header of a file of any format.
+//! The facts from an image file's header, in any format.
 
 use super::memory::Cost;
 

@@ -29,9 +29,9 @@ pub(super) const METADATA: usize = 64 << 20;
 /// Bytes that decoding takes besides the decoded pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Bytes that stay allocated in `Scratch`.
+    /// The bytes that stay allocated in `Scratch` after decoding.
     pub(super) resident: u64,
-    /// Bytes that the decoder allocates and frees.
+    /// The bytes that the decoder allocates while it decodes, and frees.
     pub(super) transient: u64,
 }
 

@@ -49,11 +49,11 @@ const PIXEL: usize = 4;
 /// ```
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Output of a decoder that does not write RGBA.
+    /// The output of a decoder that cannot write RGBA.
     raw: Vec<u8>,
     /// RGBA in the stored orientation: the whole image, or the region alone.
     stored: Vec<u8>,
-    /// RGBA of the region, turned.
+    /// RGBA pixels of the region, after the turn by EXIF.
     oriented: Vec<u8>,
     /// Memory of the JPEG engine.
     jpeg: gpufeed_jpeg::Decoder,
@@ -181,11 +181,12 @@ fn build_index(
 /// How a file was decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecodePath {
-    /// With its seek index.
+    /// The file was decoded with its seek index.
     Indexed,
-    /// From its start, by the JPEG engine.
+    /// The file was decoded from its start, by the JPEG engine.
     FromStart,
-    /// By another decoder: a kind of JPEG that the engine does not support, or another format.
+    /// The file was decoded by another decoder: it is a JPEG of a kind that the engine does not support, or has another
+    /// format.
     Other,
 }
 

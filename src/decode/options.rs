@@ -36,7 +36,7 @@ pub enum Orientation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truncated {
-    /// Refuses it: [`ErrorKind::TruncatedImage`].
+    /// Refuses the truncated file with [`ErrorKind::TruncatedImage`].
     #[default]
     Error,
     /// Uses the pixels that can be decoded. The rest is gray (128) in a JPEG and black in other formats. A file with an

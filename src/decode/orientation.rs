@@ -7,7 +7,7 @@
 use super::PIXEL;
 use crate::geometry::Rect;
 
-/// The tag's number.
+/// The number of the orientation tag in EXIF.
 const TAG: u16 = 274;
 
 /// Returns the orientation, 1..=8, in the first directory of a TIFF structure (EXIF data without its "Exif\0\0"); 1 if

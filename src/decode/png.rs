@@ -12,9 +12,9 @@ use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
 
-/// Most rows that the crate holds at a time: unpacked, but not returned yet.
+/// The most rows that the `png` crate holds at a time: unpacked, but not returned yet.
 const ROWS: u64 = 8;
-/// Memory of the crate's windows and its state.
+/// The bytes of the `png` crate's windows and its state.
 const WINDOWS: u64 = 512 << 10;
 
 /// Returns the memory for the file by its header (IHDR), with `pixel` bytes for an unpacked pixel.
@@ -36,7 +36,7 @@ pub(super) fn decode(
 ) -> Result<Placed> {
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: METADATA });
     decoder.set_transformations(Transformations::EXPAND);
-    // Text is not used here.
+    // gpufeed does not use the text and colour profile chunks.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(|error| refused(&error))?;

@@ -59,7 +59,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<Work, String> {
     let most = BLOCKS_PER_BYTE * bytes.len() as u64;
     for (marker, payload) in Segments::new(bytes) {
         match marker {
-            // Further images may follow.
+            // Further images may follow the first image's end marker; they are not checked.
             Segments::EOI => break,
             0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF => {
                 if frame.is_some() {
@@ -144,7 +144,7 @@ mod tests {
     fn empty_scans_by_the_thousand_are_refused() {
         let error = refused(&file(0xC2, 64, 20_000, 0));
         assert!(error.contains("more than 500 scans"), "{error}");
-        // 500 scans are still accepted.
+        // A file of 500 scans is accepted.
         assert_eq!(check(&file(0xC2, 8, 500, 0)), Ok(Work { scans: 500, blocks: 500 }));
         assert!(check(&file(0xC2, 8, 501, 0)).is_err());
     }

@@ -101,7 +101,7 @@ impl Pages {
         }
     }
 
-    /// Returns a range that is not needed.
+    /// Gives back a range that is not needed any more.
     pub(crate) fn give_back(&mut self, range: PageRange) {
         self.free.push(range);
     }

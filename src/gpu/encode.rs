@@ -46,7 +46,7 @@ pub(super) struct Encoder<'a> {
     pub(super) kernels: &'a Kernels,
     /// The buffer that the first stage reads.
     pub(super) source: &'a wgpu::Buffer,
-    /// 0; the kernels' cached stage if the source is a page.
+    /// The first stage to run: 0, or, if the source is a page, the first stage that runs on cached pixels.
     pub(super) first_stage: usize,
     pub(super) target: &'a Target,
     /// Receives the parameters, and writes them to their buffer before the submission.

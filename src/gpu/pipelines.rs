@@ -93,7 +93,7 @@ mod tests {
             let first = pipeline(&gpu, "first", TEXT.to_owned()).unwrap();
             assert_eq!(first, pipeline(&gpu, "second", TEXT.to_owned()).unwrap(), "{gpu}");
             assert_ne!(first, pipeline(&gpu, "other", TEXT.replace("1u", "2u")).unwrap(), "{gpu}");
-            // A valid shader, but for another layout.
+            // This shader is valid, but does not fit the pipeline's layout.
             for _ in 0..2 {
                 assert!(pipeline(&gpu, "rejected", TEXT.replace("binding(2)", "binding(0)")).is_err(), "{gpu}");
             }

@@ -66,7 +66,7 @@ impl OpenRange {
     }
 }
 
-/// The stage in errors.
+/// The name of this stage in errors.
 const STAGE: &str = "submit";
 
 fn device_error(reason: impl Into<String>) -> Error {

@@ -16,7 +16,7 @@ use std::time::Duration;
 const SETS: usize = 4;
 /// The most passes of a submission that is timed.
 const PASSES: u32 = 64;
-/// Two timestamps a pass.
+/// The bytes of a set's timestamps: two for each pass, 8 bytes each.
 const SET_BYTES: u64 = 2 * PASSES as u64 * 8;
 
 /// The summed times of a loader's passes.
@@ -54,7 +54,7 @@ impl Times {
     }
 }
 
-/// A set, and the passes that were timed with it.
+/// The number of a query set, and the passes that were timed with it.
 type Timed = (usize, Vec<usize>);
 
 /// A set whose times can be read, if the mapping succeeded.
@@ -74,7 +74,7 @@ pub(super) struct Timing {
     /// Sets whose buffers are being mapped.
     reading: VecDeque<Timed>,
     mapped: (Sender<Mapped>, Receiver<Mapped>),
-    /// Nanoseconds of a tick of the clock.
+    /// The nanoseconds of one tick of the GPU's clock.
     period: f64,
 }
 

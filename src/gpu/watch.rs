@@ -13,12 +13,13 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// For a device of the application: nothing is reported here.
+    /// Returns the state for a device of the application, for which no callback is installed, so that no fault is
+    /// reported.
     pub(super) fn adopted() -> Health {
         Health { lost: Arc::default(), stray: never() }
     }
 
-    /// For a device that gpufeed has opened: installs both callbacks.
+    /// Returns the state for a device that gpufeed has opened, and installs both callbacks.
     pub(super) fn watch(device: &wgpu::Device) -> Health {
         let lost: Arc<OnceLock<String>> = Arc::default();
         let reason = Arc::clone(&lost);

@@ -21,7 +21,7 @@ pub(crate) struct Workspace {
     /// The parameters of the submission that is being recorded.
     bytes: Vec<u8>,
     most_images: usize,
-    /// Off unless it is turned on.
+    /// The timing of passes, which is off unless it is turned on.
     pub(super) timing: Timing,
 }
 

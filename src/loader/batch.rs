@@ -54,9 +54,9 @@ pub struct Failure {
     pub batch_index: usize,
     /// The sample's id.
     pub id: u64,
-    /// Its path or name.
+    /// The sample's path or name.
     pub name: String,
-    /// The reason why it could not be used.
+    /// The reason why the sample could not be used.
     pub error: Error,
 }
 

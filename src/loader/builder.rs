@@ -96,7 +96,7 @@ impl DataLoaderBuilder {
     /// Adds an operator; operators apply in the order in which they are added.
     pub fn transform(mut self, transform: impl Into<Transform>) -> Self {
         self.transforms.push(transform.into());
-        // The list is no longer the one that the name stands for.
+        // The added operator makes the list differ from the named recipe, so the name is removed.
         self.name.clear();
         self.description.clear();
         self

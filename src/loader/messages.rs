@@ -70,7 +70,7 @@ pub(super) enum CpuMessage {
     Start(BatchStart, Lease<HostBuffer>),
     /// The samples from batch index `first` on are augmented, in `out`.
     Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: BytesMut },
-    /// The run ends.
+    /// The run ends with this error.
     Fatal(Error),
 }
 
@@ -85,7 +85,7 @@ pub(super) enum GpuMessage {
     GiveBack { slot: usize },
     /// The sample with batch index `index` is in a slot.
     Staged { batch: u64, index: usize, sample: Finished<InSlot>, failures: Vec<Failure> },
-    /// The run ends.
+    /// The run ends with this error.
     Fatal(Error),
 }
 

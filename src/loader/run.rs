@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 trait ExecutorThreads: ExecutorBuffers + Send + Sync + 'static {
     /// The messages of feeder and workers to the batch thread; errors end the run.
     type Message: From<Error> + Send + 'static;
-    /// A job of a worker.
+    /// The job that the feeder sends to a worker.
     type Job: Send + 'static;
 
     /// Feeder: announces a batch, and divides it into jobs. `None` once the run has ended.
@@ -181,7 +181,7 @@ impl Run {
                 Err(payload) => Error::panic(stage, payload.as_ref()),
             };
             stop.store(true, Ordering::Relaxed);
-            // If the caller has gone, nobody needs the error.
+            // If the caller has dropped the iterator, sending fails, and nobody needs the error.
             let _ = ready.send(Err(error));
         };
         let thread = std::thread::Builder::new().name(name).spawn(body);

@@ -27,7 +27,7 @@ pub(super) struct PixelScratch {
     pub(super) cpu: cpu::CpuScratch,
 }
 
-/// Pixels in four channels.
+/// Pixels that were gathered into four channels.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) bytes: Vec<u8>,
@@ -35,10 +35,10 @@ pub(super) struct Gathered {
 }
 
 impl WorkerScratch {
-    /// Grows each to the size of the largest.
+    /// Makes the memory of every worker as large as that of the largest one.
     pub(super) fn level(all: &mut [WorkerScratch]) {
         let Some((largest, others)) = all.split_first_mut() else { return };
-        // An only worker's buffers are levelled with each other, too.
+        // With a single worker, this makes its two alternating buffers equally large.
         largest.pixels.cpu.reserve_like(&cpu::CpuScratch::default());
         others.iter().for_each(|other| largest.reserve_like(other));
         others.iter_mut().for_each(|other| other.reserve_like(largest));
@@ -75,7 +75,7 @@ mod tests {
             DataLoader::builder(data).batch_size(1).workers(3).transform(crate::transforms::Resize::new((64, 64)));
         let loader = loader.build(&Backend::Cpu).unwrap();
         loader.epoch(0).unwrap().for_each(|batch| drop(batch.unwrap()));
-        // As if a worker began so late that another's memory is back in the pool.
+        // Simulates a worker that began so late that it took over the memory of a worker that had ended.
         drop(loader.pipeline.take_scratch());
         loader.pipeline.level_scratch();
         assert_eq!(loader.pipeline.scratch.1.len(), 3);

@@ -34,7 +34,7 @@ impl Frame {
     }
 }
 
-/// The resize's result during composition.
+/// The output grid of the resize, while the ops of a stage are composed.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     frames: [Frame; 2],

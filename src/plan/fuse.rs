@@ -10,7 +10,7 @@ use crate::transforms::{Effect, PaddingMode, Slot};
 /// The stage of an op slot, and the op's position in that stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The stage.
+    /// The number of the stage.
     pub(crate) stage: u16,
     /// For geometry: true if it works on the resize's grid, false if on the source.
     pub(crate) on_grid: bool,
@@ -28,9 +28,9 @@ impl Place {
 pub(crate) struct PlanStage {
     /// Names of the transforms, for `explain`.
     pub(crate) transforms: Vec<&'static str>,
-    /// The most colour steps.
+    /// The most colour steps that one image can have in the stage.
     pub(crate) steps: u32,
-    /// The most statistics.
+    /// The most statistics that one image can need in the stage.
     pub(crate) statistics: u16,
     resized: bool,
     /// True if a step must know the position of its pixel, which it counts in pixels of this stage's result.

@@ -182,7 +182,7 @@ pub enum PassTarget {
 /// The colour steps that an image may have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ColorFacts {
-    /// Their opcodes, sorted.
+    /// The opcodes of the steps, sorted.
     pub opcodes: Vec<u32>,
     /// The functions of the custom steps.
     pub functions: String,

@@ -19,7 +19,7 @@ pub(crate) enum Origin {
     InPlace,
     /// The data set. The sample is inserted in the cache if possible.
     Insert { float: bool },
-    /// The cache.
+    /// The pixels come from the cache.
     Cache(CachedPixels),
 }
 
@@ -28,13 +28,13 @@ pub(crate) enum Origin {
 pub(crate) struct CachedPixels {
     /// The region of the source that is cached, or all of the prefix's result.
     pub(crate) region: Rect,
-    /// True for four floats a pixel.
+    /// True if the cache stores four f32 per pixel; false for bytes.
     pub(crate) float: bool,
     /// True if the pixels of the source are floats.
     pub(crate) from_floats: bool,
 }
 
-/// The route of a sample.
+/// The route of a sample: the pixels that are read, the work of each executor, and the pixels that the cache gets.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     /// The region to decode or read, in pixels of the origin.
@@ -51,7 +51,7 @@ pub(crate) struct Route {
 #[derive(Clone, Debug)]
 pub(crate) struct Prefix {
     pub(crate) program: Program,
-    /// True for four floats a pixel; else RGBA8, rounded to nearest.
+    /// Whether the result is stored as four f32 per pixel; otherwise as RGBA8, each value rounded to the nearest byte.
     pub(crate) float: bool,
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct PixelsAt {
     pub(crate) offset: u32,
     /// Pixels from the start of one row to the start of the next.
     pub(crate) stride: u32,
-    /// True for four f32 a pixel.
+    /// True if the pixels are stored as four f32; false for RGBA8.
     pub(crate) float: bool,
 }
 
@@ -28,11 +28,11 @@ pub(crate) struct Image {
     pub(crate) source_border: u32,
     pub(crate) grid_border: u32,
     pub(crate) filter_mode: u32,
-    /// 1 for the strip kernel.
+    /// 1 if the strip kernel runs this image; otherwise the per-output kernel does.
     pub(crate) strip: u32,
     pub(crate) source_offset: u32,
     pub(crate) source_stride: u32,
-    /// 1 for four f32 a pixel.
+    /// 1 if the source has four f32 per pixel; 0 for RGBA8.
     pub(crate) source_float: u32,
     /// First element of the target: in f32s of the output, or `vec4`s of an intermediate.
     pub(crate) target_offset: u32,

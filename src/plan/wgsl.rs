@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Result};
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
-/// Output rows of a thread.
+/// The number of output rows that one thread of the strip kernel computes.
 pub(crate) const ROWS: u32 = 16;
 /// Partial sums of a statistic: the number of workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
@@ -24,7 +24,7 @@ macro_rules! shader {
 pub const FILTERS: [&str; 5] = ["BORDERS", "LINEARS", "CUBICS", "LINEAR_ANTIALIASES", "CUBIC_ANTIALIASES"];
 
 impl Variant {
-    /// The whole text.
+    /// Returns the whole text of the shader.
     pub fn text(&self) -> String {
         match self {
             Variant::Sample(frame, colors) => sampling_pass(frame, colors),
@@ -208,7 +208,7 @@ mod tests {
             source_offset, source_stride, source_float, target_offset, steps_len, number);
         image.push(("steps".to_owned(), size_of::<Image>() as u32));
         assert_eq!(unpadded("Image"), image);
-        // A twin that must fail: the test notices a field that moves.
+        // A struct with a moved field must fail, which shows that the test notices such a field.
         image[1].1 += 4;
         assert_ne!(unpadded("Image"), image);
     }

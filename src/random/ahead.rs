@@ -9,7 +9,7 @@ pub(crate) struct Ahead {
     /// The paths of the operators, in the order of the list.
     paths: Vec<u64>,
     keys: usize,
-    /// By operator, in groups of keys.
+    /// The first numbers, operator by operator; each operator has one group for every `LANES` keys.
     blocks: Vec<[Block; LANES]>,
 }
 
@@ -51,7 +51,7 @@ mod tests {
         let jitter = ColorJitter::new(0.4, 0.4, 0.4, 0.1);
         let list: [Transform; 6] = [
             Pad::new(4).into(),
-            // One try in three fits, so some images need more numbers than the table has.
+            // Only one of three tries of the crop fits, so some images need more numbers than the table has.
             RandomResizedCrop::new(16).scale(0.6, 1.0).ratio(1.5, 2.1).into(),
             RandomApply::new(0.5, [Transform::from(jitter), RandomGrayscale::new(0.5).into()]).into(),
             RandomHorizontalFlip::new(0.5).into(),

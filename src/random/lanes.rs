@@ -29,7 +29,7 @@ pub(crate) fn first_blocks(keys: &[[u8; 32]; LANES], stream: u64) -> [Block; LAN
             word[lane] = u32::from_le_bytes(*bytes);
         }
     }
-    // Words 12 and 13 count blocks: 0.
+    // Words 12 and 13 are the block counter, which is 0 here.
     start[14] = [stream as u32; LANES];
     start[15] = [(stream >> 32) as u32; LANES];
     let mut state = start;

@@ -236,7 +236,7 @@ impl Sampler {
             let reason = format!("{batch_size} in world {world} is too large for {len} samples");
             return Err(Error::argument("batch_size", reason));
         }
-        // With weights, one sample can come at every position.
+        // With weights, the same sample can be chosen for every position.
         if self.weights.is_some() && positions.is_none_or(|positions| positions > u32::MAX as usize) {
             let reason = format!("{batch_size} in world {world} is too large for {len} samples with weights");
             return Err(Error::argument("batch_size", reason));

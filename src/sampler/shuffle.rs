@@ -60,7 +60,7 @@ mod tests {
 
     /// Limit for 23 degrees of freedom, exceeded by chance once in 1000.
     const LIMIT_23: f64 = 49.73;
-    /// Limit for 2 degrees of freedom.
+    /// The limit of the chi-squared statistic for 2 degrees of freedom.
     const LIMIT_2: f64 = 13.82;
 
     #[test]

@@ -20,20 +20,20 @@ pub(super) struct Weights {
     /// The total is divided into as many parts as there are samples. For each part: the first sample whose sum is in
     /// the part or beyond it. So a search looks at one part, which has one sample on average.
     starts: Arc<[u32]>,
-    /// Factor from a sum to its part.
+    /// The factor that turns a running sum of weights into the number of its part.
     scale: f64,
 }
 
 /// Weights are never NaN: `check_weights` refuses it.
 impl Eq for Weights {}
 
-/// The samples of an epoch, by position.
+/// The samples of an epoch, in the order of positions.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedOrder {
     pub(super) indices: Vec<u32>,
-    /// Occurrences of the position's sample before it.
+    /// For each position, the number of earlier positions with the same sample.
     pub(super) occurrences: Vec<u32>,
-    /// Total occurrences of each sample.
+    /// For each sample, its number of occurrences in the epoch.
     pub(super) counts: Vec<u32>,
 }
 

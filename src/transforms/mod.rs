@@ -120,7 +120,7 @@ pub(crate) struct Slot {
     pub(crate) effect: Effect,
     /// True inside a `RandomApply`: the op may be absent.
     pub(crate) optional: bool,
-    /// The step of [`Effect::Custom`].
+    /// The user's colour step if the effect is [`Effect::Custom`].
     pub(crate) custom: Option<CustomColor>,
 }
 

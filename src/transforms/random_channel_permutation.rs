@@ -40,7 +40,7 @@ impl Operator for RandomChannelPermutation {
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
-        // One channel has one order.
+        // A single channel has only one order, so nothing is drawn.
         if context.channels == 1 {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! A cache changes no bit of any batch: in host memory and on the GPU, whole or too small, cold or warm, on every executor.
+//! A cache changes no bit of any batch: in host memory and on the GPU, with room for all samples or for half, empty or
+//! filled, on every executor.
 
 use gpufeed::transforms::{
     CenterCrop, ColorJitter, Grayscale, Interpolation, Normalize, Pad, RandomCrop, RandomHorizontalFlip,
@@ -8,12 +9,12 @@ use gpufeed::{
     Backend, Cache, DType, DataLoader, DataLoaderBuilder, Dataset, InMemory, Label, LastBatch, Layout, PixelFormat,
     Result, Sample, State,
 };
-use gpufeed_testing::line::{self, Place, Seen, assert_same, is_full, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{self, Place, Seen, assert_same, is_full, places, seen, small_files, within};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 
 const SAMPLES: u32 = 21;
-/// More than all samples take.
+/// The cache's size limit in bytes, more than all samples take.
 const ALL: u64 = 64 << 20;
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(SAMPLES));
@@ -30,7 +31,7 @@ fn nearest(size: u32) -> Transform {
     Resize::new(size).interpolation(Interpolation::Nearest).into()
 }
 
-/// Lists by what their heads leave to be kept.
+/// Lists of transforms, each named by the result of its prefix, which the cache stores.
 fn lists() -> Vec<(&'static str, Vec<Transform>)> {
     let crop = |size: u32| -> Transform { RandomCrop::new(size).into() };
     let normalize = || -> Transform { Normalize::IMAGENET.into() };
@@ -70,12 +71,12 @@ fn builder(list: &[Transform]) -> DataLoaderBuilder {
     DataLoader::builder(FILES.clone()).recipe(list).batch_size(4).shuffle(true).seed(7).workers(2)
 }
 
-/// A cold epoch and a warm one; with all combinations, another warm one.
+/// Returns 2, for an epoch that fills the cache and one that reads it; where all combinations are tried 3.
 fn number_of_epochs() -> u64 {
     if is_full() { 3 } else { 2 }
 }
 
-/// Epochs one by one, then the same in one run.
+/// Returns the batches of the epochs, each in a run of its own, then of the same epochs in one run.
 fn epochs(loader: &DataLoader) -> Vec<Seen> {
     let all = 0..number_of_epochs();
     let mut batches: Vec<Seen> = all.clone().flat_map(|epoch| seen(loader.epoch(epoch).unwrap())).collect();
@@ -87,7 +88,8 @@ fn each_place(seconds: u64, test: fn(&Place)) {
     within(seconds, "all places", move || places().iter().for_each(test));
 }
 
-/// Whether the `number`-th list is tried there: by the shaders of software adapters every other one, Vulkan the even ones.
+/// Whether list `number` is tried at `place`. The shaders of a software adapter try every other list: Vulkan the even
+/// ones, other APIs the odd ones.
 fn is_tried(place: &Place, number: usize) -> bool {
     let Backend::Gpu(gpu) = &place.backend else { return true };
     let software = place.is_shaders() && gpu.is_software();
@@ -106,7 +108,8 @@ fn a_cache_changes_nothing() {
             let mut images = expected.iter().flat_map(|batch| (0..batch.ids.len()).map(|place| batch.image(place)));
             let first = images.next().unwrap();
             assert!(images.any(|image| image != first), "the comparison cannot fail");
-            // Half of what all take, then.
+            // The size limits of the small caches: half of what all samples take, once the large caches have measured
+            // that.
             let mut half = [ALL / 2; 2];
             for number in 0..4 {
                 let cache = match number {
@@ -122,7 +125,7 @@ fn a_cache_changes_nothing() {
                 let hits = loader.stats().cache_hits;
                 if let Some(half) = half.get_mut(number) {
                     assert_eq!(samples, u64::from(SAMPLES), "{what}");
-                    // Not in the first epoch, and in each of the others.
+                    // No sample is a hit in the first epoch, and each is one in every other epoch.
                     assert_eq!(hits, (2 * number_of_epochs() - 1) * samples, "{what}");
                     *half = bytes / 2;
                 } else {
@@ -158,7 +161,7 @@ fn types_layouts_and_views_change_nothing_either() {
     });
 }
 
-/// Counts what is read.
+/// A data set that counts its reads.
 struct Counted(InMemory, AtomicU64);
 
 impl Dataset for Counted {
@@ -184,7 +187,7 @@ fn a_kept_sample_is_read_once() {
             let builder = DataLoader::builder(Arc::clone(&data)).recipe(lists()[2].1.clone()).batch_size(4);
             let loader = place.build(builder.cache(cache).workers(2));
             seen(loader.epochs(0..4).unwrap());
-            // A sample may be asked for again while it is on its way: at the border of the first epoch.
+            // At the end of the first epoch, the second may ask for a sample before it is stored, so it is read twice.
             let read = data.1.load(Relaxed);
             assert!((u64::from(SAMPLES)..2 * u64::from(SAMPLES)).contains(&read), "{}: {read} reads", place.name);
             let before = data.1.load(Relaxed);
@@ -208,9 +211,9 @@ fn a_run_may_end_anywhere() {
             let state = State { seed: 7, epoch: 1, batch: 2 };
             let rest = |loader: &DataLoader| seen(loader.resume_until(&state, 4).unwrap());
             assert_same(&rest(&expected), &rest(&loader), &format!("{}, {cache:?}", place.name));
-            // What the dropped runs had begun to keep is not lost.
+            // Samples that the dropped runs had begun to store are not lost.
             assert_eq!(loader.cached().0, u64::from(SAMPLES), "{}, {cache:?}", place.name);
-            // Runs beside each other share the cache.
+            // Two runs at once share the cache.
             let pair = [0, 1].map(|epoch| loader.epoch(epoch).unwrap());
             for (run, epoch) in pair.into_iter().zip(0..) {
                 assert_same(&seen(expected.epoch(epoch).unwrap()), &seen(run), &format!("{}, at once", place.name));
@@ -224,7 +227,7 @@ fn bad_samples_fail_in_every_epoch() {
     each_place(120, |place| {
         let mut data = InMemory::new();
         for number in 0..SAMPLES {
-            let mut file = line::file(number);
+            let mut file = pipeline::file(number);
             if number % 7 == 3 {
                 file.truncate(file.len() / 3);
             }
@@ -244,7 +247,8 @@ fn bad_samples_fail_in_every_epoch() {
     });
 }
 
-/// Pixels of every format, sizes in turn, and one that the GPU would get from the CPU executor.
+/// Returns images of one format and of several sizes; if `large`, one of them is so large that the CPU executor
+/// finishes it for the GPU.
 fn pixels(format: PixelFormat, large: bool) -> InMemory {
     let mut data = InMemory::new();
     for number in 0..12_u32 {

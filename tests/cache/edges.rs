@@ -1,5 +1,5 @@
-//! What a cache could change by keeping more than an epoch reads: which samples fail, which executor serves an image,
-//! and how much of it is there. Batches have the bits of a loader without a cache.
+//! Cases in which a cache could change batches because it stores more than an epoch reads: which samples fail, which
+//! executor makes an image, and how much of it is decoded. Batches have the bits of a loader without a cache.
 
 use gpufeed::decode::Truncated;
 use gpufeed::transforms::{
@@ -7,7 +7,7 @@ use gpufeed::transforms::{
     Transform,
 };
 use gpufeed::{Cache, DataLoader, Dataset, InMemory, Label, OnError, PixelFormat, Result, Sample};
-use gpufeed_testing::line::{Place, Seen, assert_same, places, seen, within};
+use gpufeed_testing::pipeline::{Place, Seen, assert_same, places, seen, within};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
 use std::slice;
@@ -19,7 +19,7 @@ fn epochs(loader: &DataLoader) -> Vec<Seen> {
     (0..4).flat_map(|epoch| seen(loader.epoch(epoch).unwrap())).collect()
 }
 
-/// The same batches with and without a cache everywhere; `build` sets what the test is about.
+/// Checks that batches are the same with and without a cache on every backend; `build` makes the loader's settings.
 fn compare(seconds: u64, build: impl Fn() -> gpufeed::DataLoaderBuilder + Send + 'static) {
     within(seconds, "all places", move || {
         places().iter().for_each(|place: &Place| {
@@ -47,7 +47,7 @@ fn noise(number: u32, (width, height): (u32, u32), channels: u32) -> Vec<u8> {
     (0..width * height * channels).map(|i| ((i * (number + 3)) >> 3) as u8).collect()
 }
 
-/// Pixels that the data set makes anew for every read: it holds none in memory.
+/// A data set that does not tell the loader that its pixels are in memory, so the loader caches them.
 struct Made(InMemory);
 
 impl Dataset for Made {
@@ -110,7 +110,7 @@ fn views_of_a_border_alone() {
     compare(120, move || DataLoader::builder(Arc::clone(&data)).recipe(list()));
 }
 
-/// Of images of five megapixels a crop of the resized image is within what a GPU reads; the whole is not.
+/// A GPU may read the source pixels of a crop of a resized image of five megapixels, but not those of the whole image.
 #[test]
 fn large_images_stay_where_they_are_augmented() {
     let mut data = InMemory::new();
@@ -121,7 +121,7 @@ fn large_images_stay_where_they_are_augmented() {
     let data = Arc::new(Made(data));
     for (views, list) in [
         (1, vec![Resize::new(64).into(), RandomCrop::new(40).into()]),
-        // What is kept is small; of the source some crops show more than a GPU reads, others less.
+        // The cached image is small; some crops read more source pixels than a GPU may, others read fewer.
         (
             2,
             vec![
@@ -137,7 +137,8 @@ fn large_images_stay_where_they_are_augmented() {
     }
 }
 
-/// A head's result may have more bytes than the source and than a slot, and resizes behind it may be the CPU executor's.
+/// The result of a prefix may take more bytes than the source and than a staging slot, and the CPU executor may do the
+/// resizes after it.
 #[test]
 fn heads_that_enlarge() {
     let bytes = |of_floats: bool, size: u32| {
@@ -155,7 +156,8 @@ fn heads_that_enlarge() {
         }
         (data, size)
     };
-    // 23 MB of floats, 5.8 of bytes; 17.6 MB of bytes.
+    // A result of the prefix takes 23 MB as floats or 5.8 MB as bytes at 1200 x 1200 pixels, 17.6 MB as bytes at 2100 x
+    // 2100; `fits` says whether a cache stores it where shaders run.
     for ((data, size), fits) in [(bytes(true, 1200), false), (bytes(false, 1200), true), (bytes(false, 2100), false)] {
         within(300, "all places", move || {
             places().iter().for_each(|place: &Place| {
@@ -179,7 +181,7 @@ fn heads_that_enlarge() {
                     let right = match cache {
                         _ if !place.is_shaders() => kept == 5,
                         _ if !fits => kept == 0,
-                        // Not those that the CPU executor has finished in every epoch.
+                        // Samples that the CPU executor finished in every epoch are not in the GPU's cache.
                         Cache::Device(_) => (1..=5).contains(&kept),
                         _ => kept == 5,
                     };
@@ -190,7 +192,7 @@ fn heads_that_enlarge() {
     }
 }
 
-/// Larger than an intermediate of a GPU may be.
+/// The output is larger than an intermediate image on a GPU may be.
 #[test]
 fn outputs_of_five_megapixels() {
     let data = made(PixelFormat::Rgb8, (50, 40));
@@ -206,7 +208,7 @@ fn outputs_of_five_megapixels() {
     });
 }
 
-/// A photograph; of three one is whole, one damaged two thirds down, and one ends there.
+/// Returns a JPEG: of three in turn, one is whole, one is damaged two thirds down, and one is cut there.
 fn damaged(number: u32) -> Vec<u8> {
     let picture =
         RgbImage::from_fn(96, 160, |x, y| Rgb([(x * 2 + number) as u8, (y + 7 * number) as u8, (x * y) as u8]));

@@ -1,12 +1,12 @@
-//! What lies behind a resize in bytes: by itself where that changes no bit; where `cache_in_bytes` asks for it, rounded
-//! alike for every sample, kept or not.
+//! The cache stores the result of a resize in bytes: by itself where that changes no bit; where `cache_in_bytes` asks
+//! for it, every sample is rounded alike, cached or not.
 
 use gpufeed::transforms::{
     CenterCrop, ColorJitter, Interpolation, Normalize, Pad, PaddingMode, RandomApply, RandomCrop, RandomHorizontalFlip,
     RandomResizedCrop, Resize, ResizeTo, Transform,
 };
 use gpufeed::{Cache, DataLoader, DataLoaderBuilder, InMemory, Label, PixelFormat};
-use gpufeed_testing::line::{Place, Seen, assert_same, farthest, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{Place, Seen, assert_same, farthest, places, seen, small_files, within};
 use std::sync::LazyLock;
 
 const SAMPLES: u32 = 13;
@@ -26,7 +26,7 @@ fn builder(data: &InMemory, list: &[Transform], cache: Cache) -> DataLoaderBuild
     DataLoader::builder(data.clone()).recipe(list.to_vec()).batch_size(4).shuffle(true).workers(2).cache(cache)
 }
 
-/// Two epochs cold and warm, then both in a run.
+/// Returns the batches of two epochs, each in a run of its own, then of both in one run.
 fn epochs(loader: &DataLoader) -> Vec<Seen> {
     let mut all: Vec<Seen> = (0..2).flat_map(|epoch| seen(loader.epoch(epoch).unwrap())).collect();
     all.extend(seen(loader.epochs(0..2).unwrap()));
@@ -73,11 +73,11 @@ fn half_a_level_is_all_that_changes() {
         for (cache, pixel) in [(Cache::Host(ALL), 3), (Cache::Device(ALL), 4)] {
             let loader = loader(place, &FILES, &list, cache);
             let error = farthest(&plain, &epochs(&loader));
-            // A shader's resize and the workers' differ in the last bits, too.
+            // A shader's resize also differs from the CPU executor's in the last bits.
             assert!((1e-4..0.5 / 255.0 + 1e-6).contains(&error), "{}: {error}", place.name);
             let (samples, bytes) = loader.cached();
             assert_eq!(samples, 13);
-            // On the GPU it is pages that count.
+            // On the GPU, `cached` counts the bytes of whole pages.
             let kept = 13 * 26 * 26 * pixel;
             let on_host = !place.is_shaders() || matches!(cache, Cache::Host(_));
             let enough = if on_host { bytes == 13 * 26 * 26 * 3 } else { (kept..2 * kept).contains(&bytes) };
@@ -92,7 +92,7 @@ fn what_bytes_cannot_hold_is_not_rounded() {
         let list = [Resize::new((26, 26)).into(), Normalize::IMAGENET.into(), CenterCrop::new(20).into(), flip()];
         let plain = epochs(&place.build(builder(&FILES, &list, Cache::Off)));
         let error = farthest(&plain, &epochs(&loader(place, &FILES, &list, Cache::Device(ALL))));
-        // Divided by 0.224.
+        // `Normalize` divides the error by at least 0.224, ImageNet's smallest standard deviation.
         assert!((1e-3..0.5 / 255.0 / 0.224 + 1e-5).contains(&error), "{}: {error}", place.name);
     });
 }
@@ -106,7 +106,8 @@ fn behind_a_nearest_resize_nothing_changes() {
             let kept = epochs(&loader(place, &FILES, &list, cache));
             assert_same(&plain, &kept, &format!("{}, {cache:?}", place.name));
         }
-        // Nor where there is no resize that is done once, or none before what bytes cannot hold.
+        // Nothing changes either where no resize is done once per sample, or where the only one comes after
+        // `Normalize`, whose values bytes cannot hold.
         for list in
             [[RandomResizedCrop::new(20).into(), flip()], [Normalize::IMAGENET.into(), Resize::new((20, 20)).into()]]
         {
@@ -126,7 +127,7 @@ fn replayed_images_are_rounded_and_pixels_of_every_format_work() {
                 let bytes =
                     (0..width * height * format.bytes_per_pixel() as u32).map(|i| ((i * (number + 3)) >> 3) as u8);
                 let bytes: Vec<u8> = match format {
-                    // Values on both sides of what bytes can say.
+                    // Some values are outside the range that bytes can represent.
                     PixelFormat::F32 { .. } => (0..width * height * 3)
                         .flat_map(|i| ((i * (number + 1) % 97) as f32 / 80.0 - 0.1).to_ne_bytes())
                         .collect(),
@@ -162,16 +163,16 @@ fn crop() -> Transform {
     RandomCrop::new(16).into()
 }
 
-/// Whether `samples` of so many bytes a sample are what the loader has kept.
+/// Whether the loader has cached `samples` samples in `bytes` bytes.
 fn keeps(loader: &DataLoader, place: &Place, cache: Cache, samples: u64, bytes: u64) -> bool {
     let (kept, of_buffers) = loader.cached();
     let on_host = !place.is_shaders() || matches!(cache, Cache::Host(_));
-    // On the GPU it is pages that count.
+    // On the GPU, `cached` counts the bytes of whole pages.
     let enough = if on_host { of_buffers == bytes } else { (bytes..bytes + bytes / 4).contains(&of_buffers) };
     kept == samples && enough
 }
 
-/// Bytes of a pixel that is kept in bytes.
+/// Returns how many bytes a pixel takes if it is cached in bytes: 4 on the GPU, 3 in host memory.
 fn pixel(place: &Place, cache: Cache) -> u64 {
     if place.is_shaders() && matches!(cache, Cache::Device(_)) { 4 } else { 3 }
 }
@@ -184,14 +185,14 @@ fn bytes_behind_a_nearest_resize_change_nothing() {
         let reflected: Transform = Pad::new(3).padding_mode(PaddingMode::Reflect).into();
         let gray = |fill: f32| -> Transform { Pad::new(2).fill([fill; 3]).into() };
         let jitter = || -> Transform { ColorJitter::new(0.4, 0.4, 0.4, 0.1).into() };
-        // A crop may show nothing else.
+        // A crop may show nothing but this border.
         let aside: Transform = Pad::new([0, 0, 40, 0]).into();
         let at_times: Transform = RandomApply::new(0.5, [Resize::new((20, 22))]).into();
         for (list, exact) in [
             (vec![nearest((24, 24)), crop(), flip(), jitter(), Normalize::IMAGENET.into()], true),
             (vec![nearest_exact(28), center(24), smaller], true),
             (vec![reflected, nearest(28), center(24), crop()], true),
-            // Level 51 of the border, and none.
+            // The first border's colour is level 51 of 255; the second's lies between two levels.
             (vec![gray(51.0 * (1.0 / 255.0)), nearest((24, 24)), crop(), jitter()], true),
             (vec![nearest(24), gray(0.5), center(26), RandomCrop::new(22).into()], false),
             (vec![nearest((33, 29)), nearest_exact((24, 24)), crop(), jitter()], true),
@@ -216,7 +217,7 @@ fn bytes_behind_a_nearest_resize_change_nothing() {
     });
 }
 
-/// Pixels of `formats` in turn, with values on both sides of what bytes can say.
+/// Returns images of `formats` in turn; some of the float values are outside the range that bytes can represent.
 fn pixels(formats: &[PixelFormat]) -> InMemory {
     let mut data = InMemory::new();
     for (number, format) in (0..12_u32).zip(formats.iter().cycle()) {
@@ -254,7 +255,8 @@ fn floats_stay_floats_beside_bytes_and_replay_as_in_the_batch() {
                     continue;
                 }
                 let bytes = 24 * 24 * (16 * floats + (12 - floats) * pixel(place, cache));
-                // A page is as large as all samples of the first one's size would be, so there may be several.
+                // The size of a page is that of all samples if each were as large as the first, so there may be several
+                // pages.
                 let on_host = !place.is_shaders() || matches!(cache, Cache::Host(_));
                 let right = if on_host { loader.cached() == (12, bytes) } else { loader.cached().1 < 2 * bytes };
                 assert!(right, "{what}: {:?}", loader.cached());

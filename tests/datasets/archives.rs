@@ -1,4 +1,5 @@
-//! Tar shards and LMDBs: what others write, indexes that cannot be trusted, archives that are not what they should be.
+//! Tar shards and LMDBs: archives that other tools write, indexes that cannot be trusted, and archives that are damaged
+//! or hostile.
 
 use crate::shard::{archive, header, with_header};
 use gpufeed::dataset::{ShardIndexes, TarShards};
@@ -17,7 +18,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives").join(name)
 }
 
-/// Bytes and label of each sample.
+/// Returns the bytes and the label of each sample.
 fn samples(data: &dyn Dataset) -> Vec<(Vec<u8>, Label)> {
     let mut buffer = b"left over".to_vec();
     let mut read = |index| {
@@ -83,7 +84,7 @@ fn lmdbs_of_py_lmdb_are_read() {
     let mut expected = samples(&in_memory().open(golden("pax.tar")).unwrap());
     expected.retain(|(_, label)| matches!(label, Label::Class(_)));
     for name in ["numbered.mdb", "class_and_image.mdb"] {
-        // A copy: the folder is left as it is.
+        // The test opens a copy, and checks that this adds no file to the folder.
         let folder = tempfile::tempdir().unwrap();
         fs::copy(golden(name), folder.path().join("data.mdb")).unwrap();
         let data = Lmdb::open(folder.path()).unwrap();
@@ -93,12 +94,12 @@ fn lmdbs_of_py_lmdb_are_read() {
     }
 }
 
-/// So many samples of class `first` and up, named by their number in the shard.
+/// Returns a shard of `count` samples, named by their number in the shard, with the classes from `first` on.
 fn shard(first: u32, count: u32) -> Vec<u8> {
     shard_of("", first, count)
 }
 
-/// As [`shard`], with something before the numbers.
+/// Like [`shard`], with `prefix` before the numbers.
 fn shard_of(prefix: &str, first: u32, count: u32) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
     for number in 0..count {
@@ -124,7 +125,7 @@ fn classes(data: &dyn Dataset) -> Vec<u32> {
 fn shards_are_opened_by_lists_folders_and_names() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    // The third one is empty.
+    // The third shard is empty.
     for (name, first, count) in [("t-00.tar", 0, 3), ("t-01.tar", 3, 1), ("t-02.tar", 4, 0), ("t-03.tar", 4, 2)] {
         fs::write(at(name), shard(first, count)).unwrap();
     }
@@ -195,7 +196,7 @@ fn indexes_are_used_and_never_trusted() {
     assert_eq!(samples(&TarShards::open(&path).unwrap()), first);
     assert_eq!(fs::metadata(&index).unwrap().modified().unwrap(), made, "it was built again");
 
-    // Damaged or cut anywhere: rebuilt, with the same samples.
+    // An index that is damaged or cut anywhere is rebuilt, with the same samples.
     for at in (0..written.len()).step_by(97) {
         let mut bytes = written.clone();
         bytes[at] ^= 1 << (at % 8);
@@ -208,11 +209,11 @@ fn indexes_are_used_and_never_trusted() {
         assert_eq!(samples(&TarShards::open(&path).unwrap()), first, "cut at {at}");
         assert_eq!(fs::read(&index).unwrap(), written, "cut at {at}");
     }
-    // Other settings: `.cls` members are the same, the images others.
+    // With other extensions, the `.cls` members count as before, but no member counts as an image.
     let refused = TarShards::builder().extensions(["png"]).open(&path).unwrap_err().to_string();
     assert!(refused.contains("has a label but no image (.png)"), "{refused}");
 
-    // Another archive of the same length and time.
+    // The old index is not used for another archive of the same length and modification time.
     let other = shard(40, 40);
     let mut longer = shard(0, 40);
     assert_eq!(samples(&TarShards::open(&path).unwrap()).len(), 40);
@@ -225,12 +226,12 @@ fn indexes_are_used_and_never_trusted() {
     write(&other);
     assert_eq!(classes(&TarShards::open(&path).unwrap())[39], 79, "a stale index");
 
-    // A user's file of that name stays.
+    // A user's file that has the index's name stays as it is.
     fs::write(&index, "my thesis").unwrap();
     assert_eq!(classes(&TarShards::open(&path).unwrap())[0], 40);
     assert_eq!(fs::read(&index).unwrap(), b"my thesis");
     fs::remove_file(&index).unwrap();
-    // Nothing is written where that is not wanted, or cannot be.
+    // No index is written where the settings forbid it, or where its folder does not exist.
     in_memory().open(&path).unwrap();
     let nowhere = ShardIndexes::Folder(folder.path().join("nowhere"));
     assert_eq!(TarShards::builder().indexes(nowhere).open(&path).unwrap().len(), 40);
@@ -247,7 +248,7 @@ fn a_shard_that_changes_under_the_reader_is_an_error() {
     let data = TarShards::open(&path).unwrap();
     let before = samples(&data);
     let mut buffer = Vec::new();
-    // Other samples lie where these were, and begin at the same places.
+    // The new archive's samples begin at the same offsets, but have other names.
     fs::write(&path, shard_of("x", 0, 40)).unwrap();
     for index in 0..40 {
         let error = data.read(index, &mut buffer).unwrap_err().to_string();
@@ -263,7 +264,7 @@ fn a_shard_that_changes_under_the_reader_is_an_error() {
 #[test]
 fn cut_archives_are_refused_wherever_they_are_cut() {
     let whole = shard(0, 3);
-    // Where the last member ends, one block of zeros is enough of an end.
+    // After the last member, one block of zeros is enough to end the archive.
     let end = whole.len() - 1024;
     for length in (0..end + 512).step_by(256).chain([1, end - 1, end + 511]) {
         let error = refused(&whole[..length]);
@@ -304,7 +305,7 @@ fn hostile_members_are_refused_with_their_place() {
         let error = refused(&bytes);
         assert!(error.contains(says), "{says}: {error}");
     }
-    // Whole archives, whose indexes are kept, but not what the settings ask for.
+    // These archives are valid, so their indexes are written, but the settings refuse them.
     for (members, says) in [
         (&[jpeg][..], "at byte 0: sample a/1 has no label (.cls, .json or .txt); TarShardsBuilder::allow_unlabelled"),
         (&[jpeg, good, ("classes.txt", b"cat")], "sample a/1 is of class 1, but only 1 classes have names"),
@@ -315,25 +316,26 @@ fn hostile_members_are_refused_with_their_place() {
         assert!(error.contains(says), "{says}: {error}");
         assert_eq!(TarShards::open(&path).unwrap_err().to_string(), error, "with the index");
     }
-    // Names that a terminal would obey are not printed as they are; data keep them.
+    // Errors print a name with terminal control codes in hexadecimal; the data set returns it unchanged.
     let red: (&str, &[u8]) = ("\x1b[31m.jpg", jpeg.1);
     let error = refused(&with_header(&[red], |h| h.set_entry_type(EntryType::Link)));
     assert!(error.contains("member 0x1b5b33316d2e6a7067: a link"), "{error}");
     let (_folder, path) = stored(&archive(&[red]));
     let data = in_memory().allow_unlabelled(true).open(&path).unwrap();
     assert!(data.name(0).ends_with(": \x1b[31m") && data.key(0).unwrap().1 == "\x1b[31m", "{:?}", data.name(0));
-    // Pax says that it is sparse where the header does not.
+    // A Pax header says that a member is sparse where the tar header does not.
     let mut sparse = Builder::new(Vec::new());
     sparse.append_pax_extensions([("GNU.sparse.major", b"1".as_slice())]).unwrap();
     sparse.append_data(&mut header(3), "a/1.jpg", jpeg.1).unwrap();
     let error = refused(&sparse.into_inner().unwrap());
     assert!(error.contains("sparse members cannot be read"), "{error}");
-    // What is no sample's may be anything.
+    // Members that belong to no sample may be of any type.
     let links = with_header(&[jpeg, good, ("a/latest", b"")], |h| h.set_entry_type(EntryType::Symlink));
     assert_eq!(in_memory().open(stored(&links).1).unwrap().len(), 1);
 }
 
-/// Bits turned, blocks repeated, swapped or lost: an error or samples, never a panic, and no sample larger than the file.
+/// Archives with flipped bits, with blocks repeated or lost, or with forged headers: an error or samples, never a
+/// panic, and no sample as large as the file.
 #[test]
 fn damaged_archives_never_panic() {
     let random =
@@ -355,7 +357,7 @@ fn damaged_archives_never_panic() {
                 1 => bytes.copy_within(a..a + 512, b),
                 2 => drop(bytes.drain(a..a + 512)),
                 _ => {
-                    // A header that is whole but says something else.
+                    // The header gets another content and a valid checksum.
                     let at = a + [0, 124, 156, 257][random(turn, 3) % 4];
                     bytes[at] = random(turn, 4) as u8;
                     let sum: u32 =
@@ -363,7 +365,7 @@ fn damaged_archives_never_panic() {
                     bytes[a + 148..a + 156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
                 }
             }
-            // A new file each: ext4 waits for the disk when one is overwritten.
+            // Every turn writes a new file, because ext4 waits for the disk when one is overwritten.
             let path = folder.path().join(format!("{turn}.tar"));
             fs::write(&path, &bytes).unwrap();
             match in_memory().allow_unlabelled(true).open(&path) {

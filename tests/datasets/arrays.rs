@@ -1,5 +1,5 @@
-//! Data sets that lie in memory, in one file or in a list, and adaptors: what torchvision's readers give for the same
-//! files, and loaders over weighted, repeated and concatenated sets.
+//! Data sets in memory, in one file or in a list, and adaptors: they give what torchvision's readers give for the same
+//! files, and loaders work over weighted, repeated and concatenated sets.
 
 #![expect(clippy::print_stdout, reason = "tests print what they skip")]
 
@@ -9,7 +9,7 @@ use gpufeed::{
     Arrays, Backend, Cifar, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, Idx, Label, LastBatch, Layout, Numpy,
     Result, Split, State,
 };
-use gpufeed_testing::line::{self, assert_same, seen, small_files, within};
+use gpufeed_testing::pipeline::{self, assert_same, seen, small_files, within};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// What torchvision's readers gave: `tests/golden/dataset_arrays.py`.
+/// The results of torchvision's readers, which `tests/golden/dataset_arrays.py` has written.
 static GOLDEN: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../golden/dataset_arrays.json")).unwrap());
 
-/// The files that they read.
+/// A folder with the files that torchvision's readers have read.
 static FILES: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let archive = Cursor::new(include_bytes!("../golden/dataset_arrays.zip"));
@@ -38,7 +38,7 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What differs between `data` and what torchvision gave for `name`; nothing if all is the same.
+/// Returns in which of shape, images, labels and classes `data` differs from torchvision's result for `name`.
 fn differences(name: &str, data: &Arrays) -> Vec<&'static str> {
     let golden = &GOLDEN["sets"][name];
     let shape: Vec<u64> = serde_json::from_value(golden["shape"].clone()).unwrap();
@@ -85,7 +85,7 @@ fn cifar_files_of_both_layouts_read_as_torchvision_reads_them() {
         for folder in ["cifar-100-python", "cifar-100-binary"] {
             assert_golden(&format!("cifar-100/{name}"), Cifar::open(files(folder), split));
         }
-        // torchvision has no coarse labels; both layouts have the same.
+        // torchvision has no coarse labels, so the two file layouts are compared with each other.
         let [python, binary] =
             ["cifar-100-python", "cifar-100-binary"].map(|folder| Cifar::coarse(files(folder), split).unwrap());
         assert_eq!(python.targets(), Some(&[19, 0, if name == "train" { 0 } else { 1 }][..]));
@@ -128,11 +128,12 @@ fn the_real_mnist_reads_as_torchvision_reads_it() {
     let folder = Path::new(&shared).join("mnist");
     assert_golden("mnist/train", Idx::mnist(&folder, Split::Train));
     assert_golden("mnist/test", Idx::mnist(&folder, Split::Test));
-    // As stated by the golden file: sha256 of the 60,000 images.
+    // The golden file has the SHA-256 of the 60,000 training images.
     assert!(GOLDEN["sets"]["mnist/train"]["images"].as_str().unwrap().starts_with("7736206c53fdf364"));
 }
 
-/// Continuous numbers, so that two samples have the same only if they share their key.
+/// Transforms with continuous random parameters, so that two samples have equal parameters only if they share their
+/// key.
 fn training() -> Vec<Transform> {
     vec![RandomResizedCrop::new(8).into(), ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()]
 }
@@ -153,10 +154,10 @@ fn build(builder: DataLoaderBuilder) -> DataLoader {
     builder.build(&Backend::Cpu).unwrap()
 }
 
-/// Ids and drawn numbers of every sample of an epoch.
+/// Returns the id and the parameters of every sample of an epoch.
 fn draws(loader: &DataLoader, epoch: u64) -> Vec<(u64, String)> {
     let batches = seen(loader.epoch(epoch).unwrap());
-    let of_batch = |batch: line::Seen| {
+    let of_batch = |batch: pipeline::Seen| {
         let params = batch.params.iter().map(|params| serde_json::to_string(&params.ops).unwrap()).collect::<Vec<_>>();
         batch.ids.into_iter().zip(params).collect::<Vec<_>>()
     };
@@ -182,7 +183,7 @@ fn weighted_epochs_do_not_depend_on_workers_and_resume_anywhere() {
             assert_same(&expected[batch as usize..], &rest, &format!("from batch {batch}"));
         }
         assert_ne!(expected[0].ids, seen(loader.epoch(4).unwrap())[0].ids);
-        // The loader's own sampler says the same, and weights of 0 never come.
+        // The loader's own sampler gives the same order, and samples of weight 0 never come.
         let order = loader.sampler().epoch(3);
         let ids: Vec<u64> =
             (0..4).flat_map(|batch| order.batch(batch).map(|slot| slot.index as u64).collect::<Vec<_>>()).collect();
@@ -210,7 +211,7 @@ fn a_sample_that_is_drawn_again_has_numbers_of_its_own() {
             let all = draws(&build(builder(data).shuffle(true)), 0);
             assert_eq!(distinct(all.iter().map(|(_, params)| params)), all.len(), "set {number}");
         }
-        // The comparison can fail: the same file in other places of one data set without ids of its own.
+        // The comparison can fail: this data set has each file, with the same id, at two indices.
         struct Same(gpufeed::InMemory);
         impl Dataset for Same {
             fn len(&self) -> usize {

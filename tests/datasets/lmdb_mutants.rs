@@ -1,5 +1,5 @@
-//! Catches an LMDB that ends the process: 2,000 files with changed bits, changed numbers, cuts, and pages in the place of
-//! others are opened and read.
+//! Tests that no damaged LMDB ends the process: 2,000 files with changed bits, changed numbers, cuts, and pages in the
+//! place of others are opened and read.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use gpufeed::dataset::{Lmdb, LmdbLayout};
 use gpufeed::{Dataset, ErrorKind, SampleData};
 
-/// Numbers without a pattern, the same in every run.
+/// A random number generator that gives the same numbers in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,11 +20,11 @@ impl Numbers {
 
 const PAGE: usize = 4096;
 
-/// Changes `bytes`; returns a description of the change.
+/// Makes one random change to `bytes`; returns a description of the change.
 fn mutate(bytes: &mut Vec<u8>, numbers: &mut Numbers) -> String {
     let (length, pages) = (bytes.len(), bytes.len() / PAGE);
     let (a, b) = (numbers.below(pages) * PAGE, numbers.below(pages) * PAGE);
-    // Most of a page's bytes are values; its head and its nodes are where damage may lead astray.
+    // Most of a page's bytes are values; damage to its header and its nodes can mislead the reader.
     let at = a + [numbers.below(16), numbers.below(64), numbers.below(PAGE)][numbers.below(3)];
     match numbers.below(6) {
         0 => {
@@ -59,7 +59,8 @@ fn mutate(bytes: &mut Vec<u8>, numbers: &mut Numbers) -> String {
     }
 }
 
-/// Opens and reads mutants of the file; how many could not be opened, had samples that could not be read, could all be read.
+/// Opens and reads mutants of the file; returns how many could not be opened, how many had samples that could not be
+/// read, and how many had none.
 fn read_mutants(path: &Path, whole: &[u8], layout: LmdbLayout, count: u64) -> [u32; 3] {
     let mut seen = [0; 3];
     for turn in 0..count {
@@ -109,7 +110,7 @@ fn mutants_of_other_programs_files() {
     }
 }
 
-/// Three levels of pages, values in them and on pages of their own.
+/// A tree with three levels of pages; some values are in the leaf pages, some on pages of their own.
 #[cfg(feature = "lmdb")]
 #[test]
 fn mutants_of_a_deep_tree() {
@@ -142,8 +143,8 @@ fn mutants_of_a_deep_tree() {
     assert!(refused > 10 && partly + read > 10, "{refused} {partly} {read}");
 }
 
-/// A branch whose nodes all lead to one leaf gives no more keys than a file of this length can hold, and one that leads to
-/// itself does not lead to an endless loop.
+/// A branch page whose nodes all lead to one leaf gives no more keys than a file of this length can hold, and a branch
+/// page that leads to itself causes no endless loop.
 #[test]
 fn a_tree_that_is_none_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +155,7 @@ fn a_tree_that_is_none_ends() {
     for (depth, child, says) in
         [(2, 3, "more pages are in its tree than in the file"), (32, 2, "a page of another kind than expected")]
     {
-        // Two meta pages, a branch of 100 nodes with a key of one byte each, a leaf of one.
+        // The file has two meta pages, a branch page of 100 nodes and a leaf page of one node; every key has one byte.
         let mut bytes = vec![0; 4 * PAGE];
         for meta in [0, PAGE] {
             let tree = [(92, 0, 2), (94, depth, 2), (120, 9, 8), (128, 2, 8), (136, 3, 8)];

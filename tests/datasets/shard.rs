@@ -1,8 +1,9 @@
-//! Tar archives made on the spot, whole and hostile. The files beside this one are what generate.py has written.
+//! Tar archives that the tests make, valid and hostile. `generate.py` has written the committed ones in
+//! `tests/archives`.
 
 use tar::{Builder, Header};
 
-/// Of a member with so many bytes.
+/// Returns the tar header of a member of `size` bytes.
 pub(crate) fn header(size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_size(size);
@@ -10,7 +11,7 @@ pub(crate) fn header(size: u64) -> Header {
     header
 }
 
-/// A whole archive of these members.
+/// Returns a valid archive of these members.
 pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Builder::new(Vec::new());
     for (name, content) in members {
@@ -19,7 +20,7 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     archive.into_inner().unwrap()
 }
 
-/// As [`archive`], but the last member's header is changed.
+/// Like [`archive`], but `change` alters the last member's header; its checksum stays valid.
 pub(crate) fn with_header(members: &[(&str, &[u8])], change: impl FnOnce(&mut Header)) -> Vec<u8> {
     let (last, before) = members.split_last().unwrap();
     let mut bytes = archive(before);

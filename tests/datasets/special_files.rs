@@ -1,4 +1,4 @@
-//! Catches a FIFO, a socket or a device under a data file's name that is read: it would hang a run, or fill the memory.
+//! Tests that a FIFO or a device under a data file's name is not read: it would hang a run, or fill the memory.
 #![cfg(unix)]
 
 use std::fs;
@@ -13,7 +13,7 @@ use gpufeed::{
     Backend, Cifar, DataLoader, Dataset, ErrorKind, Idx, ImageFolder, ImageList, Numpy, OnError, Split, TarShards,
     recipe,
 };
-use gpufeed_testing::line::{encoded, picture, within};
+use gpufeed_testing::pipeline::{encoded, picture, within};
 use image::ImageFormat;
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ fn fifo(path: &Path) {
     assert!(made.is_ok_and(|made| made.success()), "mkfifo {}", path.display());
 }
 
-/// A device without an end, as /dev/zero; `false` where the user may not make one.
+/// Makes a device that gives endless zeros, like /dev/zero; returns `false` where the user may not make one.
 fn zeros(path: &Path) -> bool {
     Command::new("mknod").arg(path).args(["c", "1", "5"]).output().is_ok_and(|made| made.status.success())
 }
@@ -32,7 +32,8 @@ fn jpeg(number: u32) -> Vec<u8> {
     encoded(picture(number, 40, 30 + number), ImageFormat::Jpeg)
 }
 
-/// Twenty images of one class and, under names of images, special files: each with the kind that its error names.
+/// Returns a folder of one class with twenty images and, under names of images, special files; and the path of each
+/// special file with the kind that its error names.
 fn folder() -> (TempDir, Vec<(PathBuf, &'static str)>) {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join("ape").join(name);
@@ -76,7 +77,7 @@ fn a_file_beyond_max_file_bytes_is_not_read() {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("ape")).unwrap();
     fs::write(root.path().join("ape/1.jpg"), jpeg(1)).unwrap();
-    // A terabyte that takes no place on the disk.
+    // A sparse file of 1 TiB, which takes no space on the disk.
     fs::File::create(root.path().join("ape/2.jpg")).unwrap().set_len(1 << 40).unwrap();
     fs::write(root.path().join("list.csv"), "ape/1.jpg\nape/2.jpg\n").unwrap();
     let length = jpeg(1).len() as u64;
@@ -117,7 +118,7 @@ fn a_file_beyond_max_file_bytes_is_not_read() {
     );
 }
 
-/// Everything that opens a file of another program's.
+/// Every reader of another program's files refuses a FIFO.
 #[test]
 fn data_files_of_every_format_are_regular_files() {
     let root = tempfile::tempdir().unwrap();
@@ -161,7 +162,7 @@ fn data_files_of_every_format_are_regular_files() {
             assert!(matches!(error.kind(), ErrorKind::Io { .. }), "{what}: {error}");
             assert!(error.to_string().contains("a FIFO (a named pipe), not a regular file"), "{what}: {error}");
         }
-        // These look for a file first, and a FIFO is not a regular file.
+        // These readers look for a regular file first, and a FIFO is none.
         fifo(&at("cifar/data_batch_1.bin"));
         fifo(&at("mnist/train-images-idx3-ubyte"));
         assert!(Cifar::open(at("cifar"), Split::Train).is_err());
@@ -169,7 +170,7 @@ fn data_files_of_every_format_are_regular_files() {
     });
 }
 
-/// A FIFO in the place of an index beside a data set is passed over, and left as it is.
+/// A FIFO under the name of an index beside a data set is not read, and stays as it is.
 #[test]
 fn a_fifo_in_an_indexs_place_is_neither_read_nor_replaced() {
     let root = tempfile::tempdir().unwrap();

@@ -51,7 +51,8 @@ fn pixels_convert_as_pillow_converts() {
     assert_eq!(first(gray.into(), Codec::Jpeg), [140; 3]);
 }
 
-/// Made with Pillow 13: two flat halves in CMYK, Adobe's transform 0. The expected colours are Pillow's.
+/// Pillow 13 wrote the file: two halves of one CMYK colour each, with Adobe's transform 0. The expected colours are
+/// Pillow's.
 #[test]
 fn four_component_jpegs_convert_as_pillow_converts() {
     let cmyk = include_bytes!("../data/cmyk.jpg").to_vec();

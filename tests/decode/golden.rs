@@ -1,5 +1,6 @@
-//! Pixels of every decoder beside libjpeg-turbo's: damaged and cut files, progressive and four-component files; with
-//! GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`, every JPEG of the shared data.
+//! Compares the pixels of every decoder with libjpeg-turbo's: for damaged and cut files, for progressive and
+//! four-component files, and, with GPUFEED_SHARED set as for `tests/pixels/shared_golden.rs`, for every JPEG of the
+//! shared data.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
@@ -24,7 +25,7 @@ fn damaged_files_are_filled_as_libjpeg_turbo_fills_them() {
     let list = std::fs::read_to_string(golden().join("jpeg_damaged.txt")).unwrap();
     let mut compared = 0;
     for (number, (bytes, hash)) in damaged_files().iter().zip(list.lines()).enumerate() {
-        // We may fill files that libjpeg refuses.
+        // The list has no hash for a file that libjpeg-turbo refuses; gpufeed may fill such a file.
         let Ok(hash) = u64::from_str_radix(hash, 16) else { continue };
         let pixels = all_of(bytes, &filled()).unwrap();
         assert_eq!(fnv(&pixels), hash, "{number}");
@@ -94,7 +95,8 @@ fn other_jpegs_are_within_four_levels() {
     assert!(rest.is_empty() && list.lines().count() > 30);
 }
 
-/// Progressive, or of four components: not for our own engine. By the first frame header.
+/// Returns whether the first frame header declares a progressive or four-component JPEG, which our own engine does not
+/// decode.
 fn is_other(bytes: &[u8]) -> bool {
     let mut at = 2;
     loop {
@@ -109,10 +111,10 @@ fn is_other(bytes: &[u8]) -> bool {
     }
 }
 
-/// Files that libjpeg-turbo decodes, and that other decoders than ours decode to other pixels.
+/// Names of files that libjpeg-turbo decodes, and that another decoder than our own decodes to other pixels.
 const DIFFERENT: [&str; 1] = [
     // A progressive file of 16x16 pixels whose scans end before their data do: libjpeg-turbo warns of extraneous bytes,
-    // zune-jpeg does not see it.
+    // zune-jpeg does not notice them.
     "10cb2d32138629cece3e062a8aea2f52518f21ef",
 ];
 
@@ -155,7 +157,8 @@ fn every_decoder_gives_what_libjpeg_turbo_gives() {
         }
         println!("{policy}: {equal} equal, {near} near, {} refused, different: {different:?}", refused.len());
         assert!(different.iter().all(|path| DIFFERENT.iter().any(|name| path.ends_with(name))), "{different:?}");
-        // Nothing but arithmetic codes and damage is refused; where cuts are filled, no more than files of too few bytes.
+        // Only files with arithmetic coding or damage are refused; where cut files are filled, only those of too few
+        // bytes are refused for a cut.
         for (path, error) in &refused {
             let reason = error.to_string();
             let known = match error.kind() {

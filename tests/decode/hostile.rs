@@ -1,6 +1,6 @@
-//! Cut, damaged and forged images: errors or filled pixels, never a panic.
+//! Cut, damaged and forged images give errors or filled pixels, never a panic.
 //!
-//! With GPUFEED_CORPUS set to a folder, every file beneath it is decoded too; nothing may panic or take long.
+//! With GPUFEED_CORPUS set to a folder, every file beneath it is decoded too; none may cause a panic or take long.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
@@ -117,7 +117,7 @@ fn the_corpus_neither_panics_nor_hangs() {
                     Ok(_) => good += 1,
                     Err(error) => {
                         bad += 1;
-                        // A decoder's panic is caught and worded so; none is known in these files.
+                        // A decoder's panic becomes an error with this word; no file may cause one.
                         assert!(!error.to_string().contains("panicked"), "{}: {error}", path.display());
                     }
                 }

@@ -1,4 +1,4 @@
-//! Files that become pixels: formats, regions, damage, seek indexes.
+//! Decoding of files to pixels: formats, regions, damage, seek indexes.
 
 mod formats;
 mod golden;

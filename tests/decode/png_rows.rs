@@ -1,5 +1,5 @@
-//! Catches a PNG whose pixels depend on how its rows are read: every colour type, depth and transparency, plain and
-//! interlaced, whole, in part and cut short, against the `image` crate, which decodes it all at once.
+//! Tests that a PNG's pixels do not depend on how its rows are read: every colour type, depth and transparency, plain
+//! and interlaced, whole, in part and cut short, is compared with the `image` crate, which decodes a file all at once.
 
 use std::io::Write;
 
@@ -9,11 +9,11 @@ use gpufeed::decode::{DecodeOptions, Rect, Scratch, Truncated, probe};
 use gpufeed_testing::encoded::{all_of, chunk, options, region_of};
 use image::DynamicImage;
 
-/// First column and row, and steps between them, of Adam7's passes.
+/// Adam7's passes: the first column and row of each, and the steps between its columns and between its rows.
 const PASSES: [[usize; 4]; 7] =
     [[0, 0, 8, 8], [4, 0, 8, 8], [0, 4, 4, 8], [2, 0, 4, 4], [0, 2, 2, 4], [1, 0, 2, 2], [0, 1, 1, 2]];
 
-/// A kind of PNG: colour type, bits a sample, whether a colour is transparent, whether it is interlaced.
+/// A kind of PNG: colour type, bits per sample, whether a colour is transparent, whether it is interlaced.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     color: u8,
@@ -34,7 +34,7 @@ fn kinds() -> impl Iterator<Item = Kind> {
     })
 }
 
-/// A picture of noise, which shows every sample that is out of its place.
+/// Returns a PNG of noise, in which every misplaced sample shows.
 fn file(kind: Kind, width: usize, height: usize) -> Vec<u8> {
     let Kind { color, depth, transparent, interlaced } = kind;
     let samples = [1, 0, 3, 1, 2, 0, 4][usize::from(color)];
@@ -82,7 +82,8 @@ fn file(kind: Kind, width: usize, height: usize) -> Vec<u8> {
     bytes
 }
 
-/// The whole image by Pillow's rules, decoded by the `image` crate: alpha dropped, the high byte of 16 bits.
+/// Decodes the whole image by the `image` crate and converts it as Pillow does: alpha is dropped, and of 16 bits the
+/// high byte is taken.
 fn expected(bytes: &[u8]) -> Vec<u8> {
     let high = |values: &[u16]| values.iter().map(|value| (value >> 8) as u8).collect::<Vec<_>>();
     let rgb = |bytes: &[u8], size: usize| -> Vec<u8> {
@@ -131,7 +132,7 @@ fn a_cut_file_keeps_the_rows_it_has() {
         let cut = &bytes[..bytes.len() * 3 / 4];
         let error = all_of(cut, &DecodeOptions::default()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::TruncatedImage { .. }), "{kind:?}: {error}");
-        // The memory of another image must not show.
+        // The uncut file is decoded first in the same memory; its pixels must not show in the cut one.
         let mut scratch = Scratch::default();
         let found = probe(cut, &fill).unwrap();
         let all = Rect { left: 0, top: 0, width: width as u32, height: height as u32 };

@@ -1,5 +1,5 @@
-//! Seek indexes through a loader: the same batches with and without, in every epoch; files that are replaced or cut;
-//! indexes that are damaged, foreign or cannot be written.
+//! Seek indexes in a loader: batches are the same with and without them, in every epoch; files are replaced or cut;
+//! indexes are damaged, belong to another file or cannot be written.
 
 use gpufeed::decode::{self, DecodeOptions, Rect, Scratch, SeekIndex, SeekIndexes};
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
@@ -11,11 +11,11 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Name of the file beside a data set.
+/// Name of the seek index file beside a data set.
 const INDEX: &str = ".gpufeed-seek-index";
 const JPEGS: usize = 24;
 
-/// A picture with detail everywhere, so that every MCU counts.
+/// Returns a JPEG with detail everywhere, so that an error in any MCU shows.
 fn jpeg(number: u32) -> Vec<u8> {
     let mut picture = encoded::picture(60 + 13 * number, 180 - 5 * number);
     for (x, y, pixel) in picture.enumerate_pixels_mut() {
@@ -24,7 +24,7 @@ fn jpeg(number: u32) -> Vec<u8> {
     encoded::encode(picture, Codec::Jpeg)
 }
 
-/// JPEGs, one of them turned, and a PNG, which has no index.
+/// Returns a folder of JPEGs, one of them with an EXIF rotation, and a PNG, which has no seek index.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("class")).unwrap();
@@ -39,7 +39,7 @@ fn folder() -> TempDir {
 
 fn loader(data: impl Dataset + 'static, indexes: SeekIndexes) -> DataLoader {
     DataLoader::builder(data)
-        // Never the whole image, which is read without an index.
+        // The crop never shows the whole image, which would be decoded without an index.
         .transform(RandomResizedCrop::new(24).scale(0.05, 0.6))
         .transform(RandomHorizontalFlip::new(0.5))
         .batch_size(8)
@@ -55,7 +55,7 @@ fn open(folder: &Path, indexes: SeekIndexes) -> DataLoader {
     loader(ImageFolder::open(folder).unwrap(), indexes)
 }
 
-/// Every bit of an epoch, and what the statistics say of it.
+/// Returns the bytes of an epoch's batches, and the epoch's statistics.
 fn epoch(loader: &DataLoader, number: u64) -> (Vec<u8>, Stats) {
     let before = loader.stats();
     let batches = loader.epoch(number).unwrap().map(|batch| batch.unwrap().to_host().unwrap());
@@ -77,7 +77,7 @@ fn batches_are_the_same_and_files_are_decoded_from_inside() {
     }
     assert!(epoch(&plain, 1).0 != epoch(&plain, 2).0, "the comparison cannot fail");
     assert!(indexed.explain().contains(INDEX) && plain.explain().contains("seek indexes: none"));
-    // Another process, from its first epoch on.
+    // Another loader, as in another process, uses the index file from its first epoch on.
     let again = open(folder.path(), SeekIndexes::Beside);
     let (bytes, stats) = epoch(&again, 0);
     assert_eq!((bytes == epoch(&plain, 0).0, stats.index_hits), (true, JPEGS as u64));
@@ -91,7 +91,7 @@ fn epochs_in_a_row_find_them_without_a_pause() {
     for indexes in [SeekIndexes::Memory, SeekIndexes::File(path.clone())] {
         let loader = open(folder.path(), indexes);
         assert_eq!(loader.epochs(0..4).unwrap().map(Result::unwrap).count(), 4 * loader.len());
-        // Of epoch 1 some may be decoded before the same file of epoch 0 is finished.
+        // In epoch 1, some files may be decoded before their index from epoch 0 is finished.
         let hits = loader.stats().index_hits as usize;
         assert!((2 * JPEGS..=3 * JPEGS).contains(&hits), "{hits}");
     }
@@ -122,7 +122,8 @@ fn replaced_and_cut_files_are_decoded_as_they_are() {
     let folder = folder();
     epoch(&open(folder.path(), SeekIndexes::Beside), 0);
     let file = |number: u32| folder.path().join(format!("class/{number:02}.jpg"));
-    // Another picture of the same size, another size, a cut, a damaged byte in the scan, two that change places.
+    // Files are replaced by another picture of the same size, one of another size, a cut file, and one with a damaged
+    // byte in the scan; two more files change places.
     let mut other = encoded::picture(60, 180);
     other.pixels_mut().for_each(|pixel| pixel.0.reverse());
     fs::write(file(0), encoded::encode(other, Codec::Jpeg)).unwrap();
@@ -182,7 +183,7 @@ fn an_index_that_cannot_be_written_costs_nothing_else() {
         assert!(epoch(&plain, number).0 == epoch(&indexed, number).0);
     }
     assert_eq!(epoch(&indexed, 2).1.index_hits, JPEGS as u64, "they stay in memory");
-    // A user's file is not overwritten.
+    // A user's file at the index's path is not overwritten.
     let thesis = folder.path().join("thesis.txt");
     fs::write(&thesis, "years of work").unwrap();
     epoch(&open(folder.path(), SeekIndexes::File(thesis.clone())), 0);
@@ -199,7 +200,7 @@ fn indexes_are_built_ahead_of_the_first_epoch() {
     let expected = epoch(&open(folder.path(), SeekIndexes::Off), 0).0;
     let (bytes, stats) = epoch(&open(folder.path(), SeekIndexes::Beside), 0);
     assert_eq!((bytes == expected, stats.index_hits), (true, JPEGS as u64));
-    // Ended early, and gone on with.
+    // A build that was stopped early is continued by the next one.
     let elsewhere = SeekIndexes::File(folder.path().join("elsewhere"));
     let part = elsewhere.build(&data, 1, |done| done < 10).unwrap();
     assert_eq!(part.built, 10);
@@ -240,12 +241,12 @@ fn a_panic_while_indexes_are_built_is_an_error_and_loses_nothing() {
     let error = SeekIndexes::Beside.build(&data, 2, |_| true).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Panic { stage: "index", .. }), "{error}");
     assert!(error.to_string().contains("a bug of the data set's"), "{error}");
-    // The other thread has done the rest.
+    // The other thread has built the indexes of all other samples.
     let rest = SeekIndexes::Beside.build(&data.0, 1, |_| true).unwrap();
     assert_eq!((rest.built, rest.present), (1, JPEGS - 1));
 }
 
-/// Ranks that end an epoch have each other's indexes in the next one, whoever was the first to save.
+/// Ranks that end an epoch find each other's indexes in the next one, whichever of them saved first.
 #[test]
 fn ranks_see_each_others_indexes() {
     const RANKS: usize = 4;
@@ -297,7 +298,7 @@ fn indexes_of_files_that_are_gone_can_be_removed() {
     fs::write(path(1), jpeg(30)).unwrap();
     let built = SeekIndexes::Beside.build(&open(), 2, |_| true).unwrap();
     assert_eq!((built.built, built.present, built.pruned), (1, JPEGS - 2, None));
-    // Neither when it ends early nor while a sample cannot be read.
+    // Nothing is pruned when the run ends early, or while a sample cannot be read.
     let stopped = SeekIndexes::Beside.prune(&open(), 1, |done| done < 5).unwrap();
     assert_eq!((stopped.stopped, stopped.pruned), (true, None));
     let data = open();
@@ -328,7 +329,7 @@ fn one_file_is_decoded_by_its_own_index() {
     };
     let expected = packed(&file, &probe, None);
     assert!(packed(&file, &probe, Some(&index)) == expected);
-    // The index of another file does nothing.
+    // The index of another file changes nothing.
     let (other, of_other) = open(6);
     let plain = packed(&other, &of_other, None);
     assert!(packed(&other, &of_other, Some(&index)) == plain && plain != expected);

@@ -1,9 +1,9 @@
-//! Catches custom colour steps whose parameters depend on more than the key, or that a batch's drawn parameters do not
-//! repeat.
+//! Tests that the parameters of custom colour steps depend on the key alone, and that a batch's parameters replay its
+//! images.
 
 use gpufeed::transforms::{CustomColor, Key, Normalize, Op, Params, RandomResizedCrop, Transform};
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, Output, Plan};
-use gpufeed_testing::line::{Seen, assert_same, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{Seen, assert_same, places, seen, small_files, within};
 use std::collections::BTreeSet;
 
 const FADE: &str = "
@@ -36,7 +36,7 @@ fn draws_depend_on_the_key_alone_and_replay() {
             let batches = seen(loader.epochs(0..2).unwrap());
             let other = place.build(plain().transform(step.clone()).workers(8).queue_depth(5));
             assert_same(&batches, &seen(other.epochs(0..2).unwrap()), &place.name);
-            // Replayed, and as JSON in between.
+            // An image is replayed from parameters that were written as JSON and read again.
             for at in 0..2 {
                 let (id, params) = (batches[1].ids[at], &batches[1].params[at]);
                 let json = serde_json::to_string(params).unwrap();
@@ -61,7 +61,8 @@ fn draws_depend_on_the_key_alone_and_replay() {
     });
 }
 
-/// Without a closure the parameters are zeros; a clone is the same step, a twin from the same text another.
+/// Without a closure the parameters are zeros. A clone of a step equals it; a step made anew from the same text does
+/// not.
 #[test]
 fn defaults_and_identity() {
     let plan = Plan::compile(&[fading().into()], &Output::default()).unwrap();

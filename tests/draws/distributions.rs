@@ -1,8 +1,9 @@
-//! What is drawn has torchvision's distributions: 400,000 draws of each transform against the histograms of a million draws
-//! that torchvision made (`tests/golden/draws.json`).
+//! The parameters that transforms draw have torchvision's distributions: 400,000 draws of each transform are compared
+//! with the histograms of a million draws that torchvision made (`tests/golden/draws.json`).
 //!
-//! Each quantity is compared by Kolmogorov-Smirnov and by chi², pairs of quantities by chi². Kolmogorov-Smirnov refuses
-//! shares that differ by 0.0047 or more, so 0.01 in a distribution does not pass; `rejects` shows it, and more.
+//! Each quantity is compared by a Kolmogorov-Smirnov test and a chi² test, pairs of quantities by chi². The
+//! Kolmogorov-Smirnov test rejects cumulative shares that differ by 0.0047 or more, so a distribution that is off by
+//! 0.01 does not pass; the tests named `rejects_…` show it, and more.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -35,14 +36,14 @@ struct Case {
     double: Vec<Joint>,
 }
 
-/// Counts up to each edge, and beyond the last.
+/// A histogram: the count of values up to each edge, and of those beyond the last.
 #[derive(Deserialize)]
 struct Histogram {
     edges: Vec<f64>,
     counts: Vec<u64>,
 }
 
-/// Counts of pairs of bins, row by row.
+/// Counts of pairs of bins of two quantities, row by row.
 #[derive(Deserialize)]
 struct Joint {
     of: [String; 2],
@@ -57,28 +58,28 @@ fn case(name: &str) -> &'static Case {
     TABLE.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no case {name}"))
 }
 
-/// Quantities of draws, a row for each.
+/// A row of quantities for each draw.
 type Rows = Vec<[f64; 8]>;
 
 const CROP: [&str; 8] = ["area", "ratio", "height", "width", "top", "left", "vertical", "horizontal"];
 const JITTER: [&str; 5] = ["brightness", "contrast", "saturation", "hue", "order"];
 
-/// Which column of a row a quantity is.
+/// Returns the column that a quantity has in a row.
 fn column(name: &str) -> usize {
     let columns: &[&str] = if JITTER.contains(&name) { &JITTER } else { &CROP };
     if name == "applied" { 0 } else { columns.iter().position(|column| *column == name).expect("a quantity") }
 }
 
-/// `CROP` of a rectangle in an image of `width` × `height`.
+/// Returns the quantities named in `CROP` for a rectangle in an image of `width` × `height` pixels.
 fn crop([top, left, h, w]: [u32; 4], width: u32, height: u32) -> [f64; 8] {
-    // Where there is one place only, the middle.
+    // Where only one position is possible, it counts as the middle.
     let share = |at: u32, places: u32| if places == 0 { 0.5 } else { f64::from(at) / f64::from(places) };
     let (vertical, horizontal) = (share(top, height - h), share(left, width - w));
     let [top, left, h, w] = [top, left, h, w].map(f64::from);
     [h * w, w / h, h, w, top, left, vertical, horizontal]
 }
 
-/// What the ops of one draw say: as `generate_draws.py` says it of torchvision's.
+/// Returns the quantities of one draw's ops, as `generate_draws.py` computes them for torchvision.
 fn row(params: &Params) -> [f64; 8] {
     let (mut row, mut size) = ([0.0; 8], (params.width, params.height));
     let (mut order, mut mirrored, mut upside_down, mut gray) = (0, false, false, false);
@@ -112,14 +113,15 @@ fn row(params: &Params) -> [f64; 8] {
     row
 }
 
-/// The quantities of samples 0 to 400,000 of an image.
+/// Returns the quantities of the samples `0..DRAWS`, drawn for an image of this size.
 fn draw(transform: &Transform, width: u32, height: u32) -> Rows {
     let plan = Plan::compile(std::slice::from_ref(transform), &Output::default()).expect("the arguments are fine");
     let draw = |sample| plan.make_params(width, height, &Key { seed: 20, sample, ..Key::default() }).expect("it fits");
     (0..DRAWS).map(|sample| row(&draw(sample))).collect()
 }
 
-/// The probability that the draws differ from torchvision's as they do, by quantity and test.
+/// Returns the p-value of each statistical test, by quantity: the probability of a difference at least this large if
+/// both samples came from one distribution.
 fn compare(case: &Case, rows: &Rows) -> Vec<(String, f64)> {
     let mut found = Vec::new();
     for (name, Histogram { edges, counts }) in &case.single {
@@ -157,11 +159,11 @@ fn draws_have_torchvisions_distributions() {
     }
     println!("{} comparisons", all.len());
     assert!(all.len() > 250);
-    // Chance has made some differences that it makes seldom: not all is equal by construction.
+    // Some p-values are as small as chance makes them; if none were, the draws would be equal by construction.
     assert!(all.iter().filter(|probability| **probability < 0.1).count() > 5);
 }
 
-/// Whether the comparison refuses these draws.
+/// Whether the comparison rejects these draws: whether its least p-value is below the significance level.
 fn rejects(case: &Case, rows: &Rows) -> bool {
     let found = compare(case, rows);
     let (quantity, probability) = least(&found);
@@ -186,7 +188,7 @@ fn rejects_arguments_that_are_a_little_off() {
         let case = case(name);
         assert!(rejects(case, &draw(&other, case.width, case.height)), "{name}: {other:?}");
     }
-    // One place too few for a crop, and one too many.
+    // In an image one pixel narrower or wider, the crop has one position too few or too many.
     let crop: Transform = RandomCrop::new(224).into();
     assert_eq!(crop, case("256 to 224").transform);
     for width in [255, 257] {
@@ -194,21 +196,21 @@ fn rejects_arguments_that_are_a_little_off() {
     }
 }
 
-/// torchvision's crop in plain code, or what one might take for it.
+/// torchvision's crop in plain code, and variants of it with one mistake each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Crops {
     Torchvisions,
     /// The ratio itself is uniform, not its logarithm.
     UniformRatio,
-    /// The side's share is uniform, not the area's.
+    /// The square root of the area is uniform, not the area.
     UniformSide,
-    /// The last place is never drawn.
+    /// The last position is never drawn.
     OnePlaceTooFew,
-    /// What does not fit is cut to size, not drawn again.
+    /// A rectangle that does not fit is cut to size, not drawn again.
     NoSecondTry,
     /// Sides are truncated, not rounded.
     Truncated,
-    /// The place is that of the area.
+    /// The position reuses the random number of the area.
     PlaceOfArea,
 }
 
@@ -277,7 +279,7 @@ fn rejects_other_crops_than_torchvisions() {
 #[test]
 fn rejects_other_orders_than_torchvisions() {
     let case = case("SimCLR's");
-    // The factors are gpufeed's, the orders from elsewhere.
+    // The factors are gpufeed's; the orders are made here.
     let rows = draw(&case.transform, case.width, case.height);
     let rejected = |mut order: Box<dyn FnMut() -> [usize; 4]>| {
         let mut rows = rows.clone();

@@ -1,7 +1,8 @@
-//! What is drawn for one sample, epoch, view, occurrence, seed or operator tells nothing about what is drawn for another: no
-//! two streams are equal, no two numbers are correlated, flips of neighbours come in every combination equally often.
+//! The parameters of one sample, epoch, view, occurrence, seed or operator tell nothing about those of another: no two
+//! random streams are equal, no two numbers are correlated, and flips for neighbouring keys come in every combination
+//! equally often.
 //!
-//! Each check has a twin with streams that are used twice, which it notices.
+//! Each check has a counterpart in which streams are used twice, which the check must notice.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -16,10 +17,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::HashSet;
 
-/// Keys of a comparison.
+/// Number of keys in a comparison.
 const KEYS: u64 = 20_000;
-/// Correlations are normal with a standard deviation of 1 / √KEYS; 6.4 of those are exceeded once in 6.4 · 10^9, so once in
-/// 270,000 by one of the 23,925 here. It is 0.045.
+/// The largest accepted correlation, in standard deviations, of which one is 1 / √KEYS, since correlations are normal.
+/// 6.4 of them are exceeded once in 6.4 · 10^9, so once in 270,000 by one of the 23,925 correlations here. The limit is
+/// 0.045.
 const MOST: f64 = 6.4;
 
 fn most() -> f64 {
@@ -34,12 +36,12 @@ fn jitter() -> Transform {
     ColorJitter::new(0.4, 0.4, 0.4, 0.1).into()
 }
 
-/// Every try fits, so the rectangle's numbers do not depend on each other.
+/// Returns an erasing whose first try always fits, so that the rectangle's numbers do not depend on each other.
 fn erasing(p: f64) -> RandomErasing {
     RandomErasing::new(p).scale(0.1, 0.4).ratio(0.75, 1.5)
 }
 
-/// Always there.
+/// Returns an erasing with noise, which is always applied.
 fn noise() -> Transform {
     erasing(1.0).value(ErasingValue::Random).into()
 }
@@ -49,7 +51,7 @@ fn custom(draw: impl Fn(&mut Numbers) -> Option<[f32; 4]> + Send + Sync + 'stati
     CustomColor::new("fade", wgsl, |color, parameters| color.map(|value| value * parameters[0])).draw(draw).into()
 }
 
-/// A function whose closure draws a number of each kind.
+/// Returns a custom colour function whose closure draws a number of each kind.
 fn four() -> Transform {
     custom(|numbers| {
         let (unit, uniform) = (numbers.unit() as f32, numbers.uniform(-2.0, 3.0) as f32);
@@ -57,23 +59,26 @@ fn four() -> Transform {
     })
 }
 
-/// A function that is there half the time; 0 stands for its absence, so one number tells that and the parameter.
+/// Returns a custom colour function that is applied half the time. The parameter 0 stands for its absence, so one
+/// number tells whether it is applied and its parameter.
 fn one() -> Transform {
     custom(|numbers| numbers.chance(0.5).then(|| [numbers.uniform(0.0, 2.0) as f32, 0.0, 0.0, 0.0]))
 }
 
-/// Operators of every kind, most next to one of their own kind; some inside a `RandomApply`, some one deeper.
+/// Returns operators of every kind, most of them next to one of their own kind; some are inside a `RandomApply`, some
+/// one level deeper.
 fn operators() -> Vec<Transform> {
     let permutation = || Transform::from(RandomChannelPermutation::new());
     let deeper: [Transform; 4] = [RandomVerticalFlip::new(0.5).into(), jitter(), four(), RandomInvert::new(0.5).into()];
     let inside = [RandomHorizontalFlip::new(0.5).into(), RandomHorizontalFlip::new(0.5).into(), jitter()];
     let inside = inside.into_iter().chain([permutation(), permutation(), RandomApply::new(1.0, deeper).into()]);
     vec![
-        // While the image is large: a rectangle of few pixels would tell little of its numbers.
+        // Erasing comes first, while the image is large: a rectangle of few pixels would tell little about its random
+        // numbers.
         noise(),
         noise(),
         erasing(0.5).into(),
-        // Every try fits, so its numbers do not depend on each other.
+        // Every try fits, so the crop's numbers do not depend on each other.
         RandomResizedCrop::new(8).scale(0.1, 0.5).ratio(0.75, 1.5).into(),
         RandomHorizontalFlip::new(0.5).into(),
         RandomHorizontalFlip::new(0.5).into(),
@@ -92,15 +97,17 @@ fn operators() -> Vec<Transform> {
     ]
 }
 
-/// What `operators` can emit: RandomResizedCrop 2, jitters 4, RandomCrop 3 (two of them pads), all others 1.
+/// Number of op slots of `operators`: a RandomResizedCrop has 2, a jitter 4, a RandomCrop 3 (two of them pads), all
+/// others 1.
 const SLOTS: usize = 3 + 2 + 2 + 8 + (2 + 4 + 2 + (1 + 4 + 1 + 1)) + 4 + 1 + 2 + 6;
-/// Numbers among them that vary: six of noise, four of a crop with resize, four and an order of a jitter, two of a
-/// permutation, four or one of a function, two of a crop, one of all others.
+/// Number of random numbers in the op slots that vary: six per erasing with noise, four per RandomResizedCrop, four and
+/// an order per jitter, two per permutation, four or one per custom function, two per RandomCrop, one per other
+/// operator.
 const NUMBERS: usize = 13 + 4 + 2 + 10 + (2 + 5 + 4 + (1 + 5 + 4 + 1)) + 4 + 2 + 5 + 4;
-/// Places for the numbers of a slot.
+/// Number of entries that a row has for each op slot.
 const PLACES: usize = 6;
 
-/// The uniform numbers behind the ops, `PLACES` for each slot; what is not applied is 0.
+/// Returns the random numbers that the ops show, `PLACES` for each op slot; those of an op that is not applied are 0.
 fn numbers(plan: &Plan, key: &Key) -> Vec<f64> {
     let params = plan.make_params(640, 480, key).expect("it fits");
     let mut row = vec![0.0; PLACES * SLOTS];
@@ -121,16 +128,19 @@ fn numbers(plan: &Plan, key: &Key) -> Vec<f64> {
                 (places[2], places[3]) = (share(height * width, 1), share(width, height).ln());
                 (places[4], places[5]) = (key[0].into(), key[1].into());
             }
-            // Its numbers are there half the time, together: one of them stands for all, and tells whether they are there.
+            // This erasing is applied half the time, so one of its numbers stands for all: it also tells whether the op
+            // is applied.
             Op::Erase { top, height, value: Erased::Color(_), .. } => places[0] = share(top, size.1 - height),
             Op::Resize { height, width, .. } => size = (width, height),
             Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
                 places[0] = factor.into();
-                // Brightness's place among the four: what the first numbers of a jitter decide.
+                // The position of brightness in the jitter's order of four ops, which the jitter's first random numbers
+                // decide.
                 places[1] = if matches!(params.op, Op::Brightness { .. }) { f64::from(colours % 4) } else { 0.0 };
                 colours += 1;
             }
-            // The last channel, and the order of the other two: the index among the six in two independent parts.
+            // The index among the six permutations in two independent parts: the last channel, and the order of the
+            // other two.
             Op::PermuteChannels { permutation: [first, second, last] } => {
                 (places[0], places[1]) = (last.into(), f64::from(u8::from(first < second)));
             }
@@ -149,7 +159,7 @@ fn numbers(plan: &Plan, key: &Key) -> Vec<f64> {
 
 type Columns = Vec<Vec<f64>>;
 
-/// A column for each number that varies, a row for each key.
+/// Returns a column for each number that varies; each column has a row per key.
 fn columns(transforms: &[Transform], key: impl Fn(u64) -> Key) -> Columns {
     let plan = plan(transforms);
     let rows: Vec<_> = (0..KEYS).map(|i| numbers(&plan, &key(i))).collect();
@@ -157,18 +167,18 @@ fn columns(transforms: &[Transform], key: impl Fn(u64) -> Key) -> Columns {
     (0..PLACES * SLOTS).map(column).filter(|column| column.iter().any(|v| *v != column[0])).collect()
 }
 
-/// The largest correlation of a number of `a` with one of `b`.
+/// Returns the largest absolute correlation of a number of `a` with one of `b`.
 fn largest(a: &Columns, b: &Columns) -> f64 {
     let of = |a: &Vec<f64>| b.iter().map(|b| correlation(a, b).abs()).fold(0.0, f64::max);
     a.iter().map(of).fold(0.0, f64::max)
 }
 
-/// Key `i` of the comparison, whose parts differ from each other.
+/// Returns key `i` of the comparison.
 fn key(i: u64) -> Key {
     Key { seed: 9, epoch: 5, sample: i, occurrence: 0, view: 0 }
 }
 
-/// The same with each part moved on by one.
+/// Returns the keys that differ from key `i` in one part, which is larger by one.
 fn neighbours(i: u64) -> [(&'static str, Key); 5] {
     let key = key(i);
     [
@@ -190,13 +200,14 @@ fn neighbours_are_not_correlated() {
         let (name, found) = (neighbours(0)[which].0, largest(&here, &there));
         println!("{name}: {found:.4} of {:.4}", most());
         assert!(found < most(), "the next {name}: {found}");
-        // The twin: one key in ten draws its neighbour's numbers once more. Each number by itself tells.
+        // The counterpart: one key in ten reuses its neighbour's random numbers. Each number by itself shows that.
         let reused = columns(&operators(), |i| if i % 10 == 3 { key(i) } else { neighbours(i)[which].1 });
         let least = here.iter().zip(&reused).map(|(a, b)| correlation(a, b)).fold(1.0, f64::min);
         println!("{name}, one in ten reused: {least:.4} or more");
         assert!(least > most(), "a reused {name} would not be noticed: {least}");
     }
-    // Those here, and every two numbers of one draw: what `MOST` counts.
+    // The number of correlations for which `MOST` is chosen: those with neighbours, and those of every two numbers of
+    // one draw.
     assert_eq!(5 * NUMBERS * NUMBERS + NUMBERS * (NUMBERS - 1) / 2, 23_925);
 }
 
@@ -210,12 +221,14 @@ fn operators_are_not_correlated() {
         all_found = all_found.max(found);
     }
     println!("operators: {all_found:.4} of {:.4}", most());
-    // The twins: operators that share a path, and so a stream, because each is the first of its list.
+    // The counterparts: operators with equal paths, and so with one random stream, because each is the first of its
+    // list.
     let operators = operators();
-    // The operators in a `RandomApply` keep paths of their own.
+    // The operators inside a `RandomApply` have paths of their own.
     let sharing = operators.iter().filter(|transform| !matches!(transform, Transform::RandomApply(_)));
     let sharing: Vec<_> = sharing.map(|transform| (transform, columns(std::slice::from_ref(transform), key))).collect();
-    // A stream's first number only decides whether the noise is there, which it always is; these draw no other.
+    // A stream's first number decides whether an operator is applied; noise always is, and the operators named here
+    // draw no other number.
     let bits = ["RandomHorizontalFlip", "RandomGrayscale", "RandomInvert", "RandomSolarize", "RandomPosterize"];
     let (mut least, mut pairs) = (1.0_f64, 0);
     for (i, (a, numbers)) in sharing.iter().enumerate() {
@@ -232,7 +245,7 @@ fn operators_are_not_correlated() {
     assert_eq!(pairs, 17 * 16 / 2 - 2 * 6);
 }
 
-/// Whether the flips of eight draws that are each other's neighbours come in all 256 patterns equally often.
+/// Returns the p-value of a test that the flips of eight neighbouring draws come in all 256 patterns equally often.
 fn patterns(draw: impl Fn(u64, usize) -> bool) -> f64 {
     let mut counts = vec![0; 256];
     for i in 0..KEYS {
@@ -259,12 +272,13 @@ fn flips_of_neighbours_come_in_every_pattern() {
     };
     let found = [patterns(of_key), patterns(of_operator)];
     assert!(found.iter().all(|&probability| probability > SIGNIFICANCE), "{found:?}");
-    // The twins: one of the eight is another's, or the parity of two, which no correlation of pairs shows.
+    // The counterparts: one of eight flips equals another, or is the exclusive or of two, which no correlation of pairs
+    // shows.
     assert!(patterns(|i, bit| of_key(i, bit.min(6))) < SIGNIFICANCE);
     assert!(patterns(|i, bit| if bit == 7 { of_key(i, 0) ^ of_key(i, 1) } else { of_key(i, bit) }) < SIGNIFICANCE);
 }
 
-/// The factors of the jitters of a draw, to the bit.
+/// Returns the bits of the factors of each jitter in a draw.
 fn factors(plan: &Plan, key: &Key) -> Vec<Vec<u32>> {
     let mut jitters: Vec<Vec<(u16, u32)>> = Vec::new();
     for (i, params) in plan.make_params(8, 8, key).expect("it fits").ops.into_iter().enumerate() {
@@ -305,7 +319,7 @@ fn no_two_streams_are_equal() {
         }
     }
     assert_eq!((seen.len(), streams), (3 * 7 * 7 * 7 * 4 * 4, 3 * 7 * 7 * 7 * 4 * 4));
-    // Operators: as many as a list holds, and lists in lists.
+    // Now operators differ: as many as a list holds, and lists in lists.
     let full = |last: Transform| (0..254).map(|_| jitter()).chain([last]).collect::<Vec<_>>();
     let long = plan(&full(RandomApply::new(1.0, full(RandomApply::new(1.0, full(jitter())).into())).into()));
     let key = Key { seed: 3, ..Key::default() };
@@ -313,7 +327,7 @@ fn no_two_streams_are_equal() {
     assert_eq!(params.len(), 254 + 254 + 255);
     seen.extend(params.iter().cloned());
     assert_eq!(seen.len(), streams + 763);
-    // The twin: a key that comes twice brings nothing new.
+    // The counterpart: a key that comes twice adds no new factors.
     seen.extend(factors(&long, &key));
     assert_eq!(seen.len(), streams + 763);
 }
@@ -331,13 +345,13 @@ fn places_are_unbiased_whatever_their_number() {
     for (seed, (rows, columns)) in
         (0..).zip([(3, 5), (6, 7), (11, 13), (31, 33), (127, 1), (1, 255), (257, 3), (7, 100), (1, 1000)])
     {
-        // Both numbers come from one stream, one after the other: every pair is equally likely.
+        // Row and column come from one random stream, one after the other, so every pair is equally likely.
         let mut counts = vec![0; (rows * columns) as usize];
         places(rows, columns, seed).for_each(|(top, left)| counts[top * columns as usize + left] += 1);
         let found = uniform(&counts);
         assert!(found > SIGNIFICANCE, "{rows} x {columns}: {found}");
     }
-    // The twins: 5-bit and 8-bit numbers, scaled down without drawing again.
+    // The counterparts: random numbers of 5 and 8 bits, scaled to the bound without rejecting any, are not uniform.
     let mut generator = ChaCha8Rng::seed_from_u64(1);
     for (bits, bound) in [(5, 13), (8, 100)] {
         let mut counts = vec![0; bound];

@@ -1,6 +1,7 @@
-//! Draws: equal for equal keys, in torchvision's distributions. Transforms as data, there and back.
+//! Parameters are equal for equal keys and have torchvision's distributions. Transforms survive being written as JSON
+//! or TOML and read again.
 //!
-//! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test passes always or never.
+//! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test either always passes or never.
 
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad,
@@ -16,7 +17,7 @@ fn plan(transforms: &[Transform]) -> Plan {
     Plan::compile(transforms, &Output::default()).expect("the transforms compile")
 }
 
-/// The ops of samples `0..count` of a 640×480 image.
+/// Returns the ops of samples `0..count` of a 640×480 image.
 fn draws(transforms: &[Transform], count: u64) -> Vec<Vec<Op>> {
     let plan = plan(transforms);
     let draw = |sample| plan.make_params(640, 480, &Key { seed: 3, sample, ..Key::default() }).expect("it fits");
@@ -27,7 +28,7 @@ fn chi2(counts: &[u32], expected: f64) -> f64 {
     counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
 }
 
-/// One of each transform, with no argument at its default.
+/// Returns one of each transform, with no argument at its default.
 fn every_transform() -> Vec<Transform> {
     let flip = RandomHorizontalFlip::new(0.25);
     vec![
@@ -55,7 +56,7 @@ fn every_transform() -> Vec<Transform> {
     ]
 }
 
-/// TOML has no lists at the top.
+/// A TOML file has fields at its top level, so the list of transforms is one.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct File {
     transforms: Vec<Transform>,
@@ -156,20 +157,22 @@ fn crops_have_the_areas_and_ratios_asked_for() {
         let Op::Crop { top, left, height, width } = ops[0] else { panic!("{ops:?}") };
         assert!(left + width <= 640 && top + height <= 480);
         let (width, height) = (f64::from(width), f64::from(height));
-        // Sides are rounded to pixels: up to 0.4 % of the shortest, which is 124 pixels long.
+        // Sides are rounded to pixels, by up to 0.4 % of the shortest side, which is 124 pixels long.
         let area = (width * height / (640.0 * 480.0) - 0.1) / 0.4;
         let ratio = (width / height / 0.75).ln() / 2f64.ln();
         assert!((-0.01..1.02).contains(&area) && (-0.02..1.02).contains(&ratio), "{area} {ratio}");
         areas[(area * 8.0).clamp(0.0, 7.0) as usize] += 1;
         ratios[(ratio * 8.0).clamp(0.0, 7.0) as usize] += 1;
     }
-    // Every try fits (0.5 of the area at ratio 1.5 is 480 × 320), so both are uniform: 7 degrees of freedom.
+    // Every try fits (0.5 of the area at ratio 1.5 is 480 × 320 pixels), so areas and ratios are uniform; 8 bins give
+    // chi² 7 degrees of freedom.
     let both = [chi2(&areas, 1000.0), chi2(&ratios, 1000.0)];
     assert!(both.iter().all(|&chi2| chi2 < 24.3), "{areas:?} {ratios:?}: {both:?}");
 }
 
-/// 200,000 draws: the rows of this key's first 10,000 alone have chi² = 33.0 (p = 0.0001), the worst of the 400 seeds that
-/// were then looked at; those 4,000,000 draws together had 4.8 (rows), 7.1 (columns) and, jointly, 93 at 99 degrees.
+/// The test takes 200,000 draws, because the first 10,000 alone have chi² = 33.0 in the rows (p = 0.0001), by chance:
+/// it was the worst of 400 seeds, whose 4,000,000 draws together had a chi² of 4.8 (rows), 7.1 (columns) and 93 (pairs,
+/// with 99 degrees of freedom).
 #[test]
 fn crops_lie_everywhere() {
     let (mut tops, mut lefts) = ([0u32; 10], [0u32; 10]);
@@ -197,7 +200,7 @@ fn chances_are_the_ones_asked_for() {
         ];
         for transform in each {
             let applied = draws(std::slice::from_ref(&transform), 4000).iter().filter(|ops| !ops.is_empty()).count();
-            // Four standard deviations.
+            // The tolerance is four standard deviations.
             let slack = 4.0 * (4000.0 * p * (1.0 - p)).sqrt();
             assert!((applied as f64 - 4000.0 * p).abs() <= slack, "{transform:?}: {applied} of 4000");
         }
@@ -224,7 +227,7 @@ fn jitter_comes_in_any_order() {
     }
     let counts: Vec<u32> = orders.values().copied().collect();
     assert_eq!(counts.len(), 24, "{orders:?}");
-    // 23 degrees of freedom.
+    // 24 orders give chi² 23 degrees of freedom.
     assert!(chi2(&counts, 1000.0) < 49.7, "{orders:?}");
 }
 
@@ -237,9 +240,9 @@ fn channels_come_in_any_order() {
     }
     let counts: Vec<u32> = orders.values().copied().collect();
     assert_eq!(counts.len(), 6, "{orders:?}");
-    // 5 degrees of freedom.
+    // 6 orders give chi² 5 degrees of freedom.
     assert!(chi2(&counts, 1000.0) < 20.5, "{orders:?}");
-    // One channel has one order.
+    // One channel has only one order, so no op is emitted.
     let plan =
         Plan::compile_for(1, &[RandomChannelPermutation::new().into()], &Output::default()).expect("it compiles");
     assert_eq!(plan.make_params(9, 9, &Key::default()).expect("it fits").ops, []);
@@ -254,7 +257,8 @@ fn rectangles_have_the_areas_and_ratios_asked_for() {
         assert!(left + width <= 640 && top + height <= 480 && width < 640 && height < 480);
         keys.insert(key);
         let (width, height) = (f64::from(width), f64::from(height));
-        // Sides are rounded to pixels: up to 0.4 % of the shortest, which is 143 pixels long. The ratio is height / width.
+        // Sides are rounded to pixels, by up to 0.4 % of the shortest side, which is 143 pixels long. The ratio is
+        // height / width.
         let area = (width * height / (640.0 * 480.0) - 0.1) / 0.2;
         let ratio = (height / width / 0.75).ln() / 2f64.ln();
         assert!((-0.01..1.02).contains(&area) && (-0.02..1.02).contains(&ratio), "{area} {ratio}");
@@ -262,14 +266,15 @@ fn rectangles_have_the_areas_and_ratios_asked_for() {
         ratios[(ratio * 8.0).clamp(0.0, 7.0) as usize] += 1;
     }
     assert_eq!(keys.len(), 8000, "each image has noise of its own");
-    // Every try fits (0.3 of the area at ratio 1.5 is 248 × 372), so both are uniform: 7 degrees of freedom.
+    // Every try fits (0.3 of the area at ratio 1.5 is 248 × 372 pixels), so areas and ratios are uniform; 8 bins give
+    // chi² 7 degrees of freedom.
     let both = [chi2(&areas, 1000.0), chi2(&ratios, 1000.0)];
     assert!(both.iter().all(|&chi2| chi2 < 24.3), "{areas:?} {ratios:?}: {both:?}");
 }
 
 #[test]
 fn rectangles_lie_everywhere_and_are_smaller_than_the_image() {
-    // A square of 1/4 of the area of 640×480: 277×277, at 204 rows and 364 columns.
+    // A square of 1/4 of the area of a 640×480 image has 277×277 pixels, and can lie at 204 rows and 364 columns.
     let (mut tops, mut lefts) = ([0u32; 12], [0u32; 13]);
     for ops in draws(&[RandomErasing::new(1.0).scale(0.25, 0.25).ratio(1.0, 1.0).value([0.1, 0.2, 0.3]).into()], 12_000)
     {
@@ -280,7 +285,7 @@ fn rectangles_lie_everywhere_and_are_smaller_than_the_image() {
         tops[top as usize / 17] += 1;
         lefts[left as usize / 28] += 1;
     }
-    // 11 and 12 degrees of freedom.
+    // 12 and 13 bins give chi² 11 and 12 degrees of freedom.
     assert!(chi2(&tops, 1000.0) < 31.3 && chi2(&lefts, 12_000.0 / 13.0) < 32.9, "{tops:?} {lefts:?}");
 
     let params = |width, height, erasing: RandomErasing| {
@@ -289,11 +294,12 @@ fn rectangles_lie_everywhere_and_are_smaller_than_the_image() {
             |sample| plan.make_params(width, height, &Key { sample, ..Key::default() }).expect("any size works").ops;
         (0..500).flat_map(draw).map(|params| params.op).collect::<Vec<_>>()
     };
-    // No side may be the image's own: a single row or column, or all of the area, leaves none.
+    // Each side of a rectangle is shorter than the image's, so none fits a single row or column, or has all of the
+    // area.
     assert_eq!(params(1, 1, RandomErasing::new(1.0)), []);
     assert_eq!(params(40, 1, RandomErasing::new(1.0).scale(0.5, 1.0)), []);
     assert_eq!(params(50, 50, RandomErasing::new(1.0).scale(1.0, 1.0).ratio(1.0, 1.0)), []);
-    // A side of 49 is the largest of 50; sides that round to 0 erase nothing.
+    // The largest side in an image of 50 pixels is 49; sides that round to 0 erase nothing.
     let large = params(50, 50, RandomErasing::new(1.0).scale(0.93, 0.97).ratio(1.0, 1.0));
     assert!(large.len() == 500 && large.iter().any(|op| matches!(op, Op::Erase { height: 49, width: 49, .. })));
     assert_eq!(params(9, 9, RandomErasing::new(1.0).scale(0.0, 0.002)), []);

@@ -1,14 +1,15 @@
-//! Whether counted draws are of one distribution: Kolmogorov-Smirnov and chi², as probabilities that a difference is chance.
+//! Tests whether counted draws come from one distribution, by Kolmogorov-Smirnov and chi². The results are p-values,
+//! probabilities that chance makes so large a difference.
 //!
 //! Sources: W. H. Press et al., "Numerical Recipes", 3rd ed., 14.3 (both tests), 6.2 (the incomplete gamma function's
 //! series); the asymptotic law of Kolmogorov-Smirnov is an upper bound where values are tied or binned.
 
-/// A difference that chance makes less often than this is one: with some 300 comparisons, fewer than one test suite in 300
-/// would fail by chance; keys are fixed, so this one passes always or never.
+/// The significance level: a p-value below it counts as a difference. With some 300 comparisons, fewer than one test
+/// suite in 300 would fail by chance; keys are fixed, so this one passes always or never.
 pub(crate) const SIGNIFICANCE: f64 = 1e-5;
 
-/// The probability that two samples of one distribution differ as much as these histograms, by Kolmogorov-Smirnov: the
-/// largest distance of their shares up to any border of bins.
+/// Returns the p-value of the Kolmogorov-Smirnov test: the probability that two samples of one distribution differ as
+/// much as these histograms in the largest distance of their cumulative shares at an edge of bins.
 pub(crate) fn kolmogorov_smirnov(a: &[u64], b: &[u64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let (n, m) = (a.iter().sum::<u64>() as f64, b.iter().sum::<u64>() as f64);
@@ -19,14 +20,14 @@ pub(crate) fn kolmogorov_smirnov(a: &[u64], b: &[u64]) -> f64 {
     }
     let lambda = distance * (n * m / (n + m)).sqrt();
     if lambda < 0.2 {
-        // The series does not converge there; the probability is 1 to twelve digits.
+        // The series does not converge for so small a `lambda`; the probability is 1 to twelve digits.
         return 1.0;
     }
     let term = |k: i32| f64::from(1 - 2 * ((k + 1) % 2)) * (-2.0 * f64::from(k * k) * lambda * lambda).exp();
     (2.0 * (1..=100).map(term).sum::<f64>()).clamp(0.0, 1.0)
 }
 
-/// The probability that chi² of `degrees` degrees of freedom is at least `chi2`: Q(degrees / 2, chi2 / 2).
+/// Returns the probability that chi² with `degrees` degrees of freedom is at least `chi2`: Q(degrees / 2, chi2 / 2).
 pub(crate) fn chi2_probability(chi2: f64, degrees: usize) -> f64 {
     let (a, x) = (degrees as f64 / 2.0, chi2 / 2.0);
     if degrees == 0 || x <= 0.0 {
@@ -42,8 +43,8 @@ pub(crate) fn chi2_probability(chi2: f64, degrees: usize) -> f64 {
     (1.0 - (sum.ln() + a * x.ln() - x - libm::lgamma(a + 1.0)).exp()).clamp(0.0, 1.0)
 }
 
-/// The probability that two samples of one distribution differ as much as these histograms, by chi². Neighbouring bins are
-/// joined until both samples together have 40 draws there.
+/// Returns the p-value of the chi² test: the probability that two samples of one distribution differ as much as these
+/// histograms. Neighbouring bins are joined until both samples together have 40 draws there.
 pub(crate) fn same_distribution(a: &[u64], b: &[u64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let mut bins: Vec<(u64, u64)> = Vec::new();
@@ -63,7 +64,7 @@ pub(crate) fn same_distribution(a: &[u64], b: &[u64]) -> f64 {
     chi2_probability(bins.iter().map(part).sum(), bins.len() - 1)
 }
 
-/// The probability that equally likely outcomes are counted as unevenly as here.
+/// Returns the p-value of a chi² test that the counted outcomes are equally likely.
 pub(crate) fn uniform(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     assert!(expected >= 20.0, "{expected} draws a bin are too few");
@@ -71,7 +72,7 @@ pub(crate) fn uniform(counts: &[u64]) -> f64 {
     chi2_probability(chi2, counts.len() - 1)
 }
 
-/// The correlation of two columns of equal length.
+/// Returns the correlation coefficient of two columns of equal length.
 pub(crate) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
@@ -84,14 +85,14 @@ pub(crate) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     ab / (aa * bb).sqrt()
 }
 
-/// The bin of a value: the first whose border it does not exceed; the last bin has no border.
+/// Returns the bin of a value: the first whose upper edge it does not exceed; the last bin has no upper edge.
 pub(crate) fn bin(edges: &[f64], value: f64) -> usize {
     edges.partition_point(|&edge| edge < value)
 }
 
-/// The tests against tables of their distributions.
+/// Checks the tests of this file against tables of their distributions.
 pub(crate) fn check() {
-    // Quantiles as in any table of chi².
+    // Quantiles of chi², as any table has them.
     for (chi2, degrees, probability) in [
         (3.841, 1, 0.05),
         (10.828, 1, 0.001),
@@ -103,7 +104,7 @@ pub(crate) fn check() {
         let found = chi2_probability(chi2, degrees);
         assert!((found / probability - 1.0).abs() < 2e-3, "{chi2}, {degrees}: {found} for {probability}");
     }
-    // Two samples of 20,000 whose shares differ by 0.0192 at a border: lambda = 1.92, 2 (e^(-2 · 1.92²) - …) = 0.001256.
+    // Two samples of 20,000 whose shares differ by 0.0192 at an edge: lambda = 1.92, 2 (e^(-2 · 1.92²) - …) = 0.001256.
     let found = kolmogorov_smirnov(&[10_000, 10_000], &[10_384, 9_616]);
     assert!((found / 1.2562e-3 - 1.0).abs() < 1e-3, "{found}");
     assert_eq!(kolmogorov_smirnov(&[5, 5], &[50, 50]), 1.0);

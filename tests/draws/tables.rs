@@ -1,8 +1,9 @@
-//! torchvision's rules for sizes, offsets and pads (`tests/golden/sizes.json`, `tables.json`) against what the transforms
-//! draw, through `Plan::compile` and `Plan::make_params`.
+//! The ops that transforms emit, through `Plan::compile` and `Plan::make_params`, follow torchvision's rules for sizes,
+//! offsets and pads (`tests/golden/sizes.json`, `tables.json`).
 //!
-//! Treated differently on purpose, and so not compared with torchvision but with what is promised instead:
-//! - a side that rounds to 0 (`resize_zero_side`, `rrc_fallback_zero_side`): torchvision fails, gpufeed keeps one pixel;
+//! gpufeed differs on purpose in three cases, which are tested against gpufeed's own rules:
+//! - a side that rounds to 0 (`resize_zero_side`, `rrc_fallback_zero_side`): torchvision fails, gpufeed keeps one
+//!   pixel;
 //! - `Resize(size=None, max_size=m)` (`resize_size_none`): gpufeed has no such form;
 //! - `padding=[3]`, a list of one number: gpufeed has `3`.
 
@@ -96,7 +97,7 @@ fn black([left, top, right, bottom]: [u32; 4]) -> Option<Op> {
     ([left, top, right, bottom] != [0; 4]).then_some(Op::Pad { left, top, right, bottom, mode, fill: [0.0; 3] })
 }
 
-/// (width, height) by the operator's rule and by the op that it draws, which must agree.
+/// Returns (width, height) by the operator's rule, and checks that the op that it emits has this size.
 fn resized(size: &Size) -> (u32, u32) {
     let resize = Resize { max_size: size.max_size, ..Resize::new(size.size) };
     let rule = resize.output_size(size.w, size.h);
@@ -123,7 +124,7 @@ fn resize_gives_torchvisions_sizes() {
             size.max_size
         );
     }
-    // A rule that rounds instead of truncating would be noticed.
+    // The comparison can fail: a rule that rounds instead of truncating gives other sizes.
     let rounding = |size: &Size| {
         let (short, long) = (f64::from(size.w.min(size.h)), f64::from(size.w.max(size.h)));
         (f64::from(size.size) * long / short).round() as u32
@@ -154,7 +155,8 @@ fn center_crop_pads_and_offsets() {
     }
 }
 
-/// The crop of a `RandomResizedCrop` none of whose ten tries fits: four times the area has no place.
+/// Returns the crop of a `RandomResizedCrop` none of whose ten tries fits, because it asks for four times the image's
+/// area.
 fn fallback(case: &Fallback) -> Op {
     let (least, greatest) = case.ratio;
     let crop = RandomResizedCrop::new(8).scale(4.0, 4.0).ratio(least, greatest);
@@ -182,7 +184,7 @@ fn random_crop_pads_where_needed() {
             let Some(Op::Crop { top, left, height, width }) = ops.pop() else { panic!("{title}: no crop") };
             assert_eq!((height, width), (case.size_h, case.size_w), "{title}");
             (seen_top, seen_left) = (seen_top.max(top), seen_left.max(left));
-            // One border or two: the given one, then what is missing.
+            // There are up to two pads: the given padding, then what is missing.
             let mut sum = [0; 4];
             for op in ops {
                 let Op::Pad { left, top, right, bottom, .. } = op else { panic!("{title}: {op:?}") };
@@ -191,7 +193,7 @@ fn random_crop_pads_where_needed() {
             seen = sum;
         }
         assert_eq!(seen, case.pad, "{title}");
-        // With up to 40 places, 300 draws miss the last one with probability 0.0005; the seeds are fixed.
+        // With up to 40 positions, 300 draws miss the last one with probability 0.0005; the seeds are fixed.
         assert_eq!((seen_top, seen_left), (case.max_top, case.max_left), "{title}");
     }
 }
@@ -228,7 +230,8 @@ fn color_jitter_takes_torchvisions_ranges() {
         };
         assert_eq!(factors.len(), 400);
         let (least, greatest) = factors.iter().fold((f32::MAX, f32::MIN), |(a, b), &f| (a.min(f), b.max(f)));
-        // All inside, and near both ends: 400 draws miss a tenth of the range with probability 5e-19.
+        // All factors are inside the range, and some near both ends: 400 draws miss a tenth of the range with
+        // probability 5e-19.
         let slack = (high - low) * 0.1;
         assert!(low <= least && least <= low + slack, "{} {}: {least}", argument.op, argument.value);
         assert!(high - slack <= greatest && greatest <= high, "{} {}: {greatest}", argument.op, argument.value);

@@ -1,14 +1,15 @@
-//! Catches data that changes, vanishes or lies while a run reads it, and code of the user's that panics.
+//! Tests data that changes, vanishes or has false headers while a run reads it, and user code that panics.
 //!
-//! A sample is read once; its header is probed, its numbers are drawn and its pixels decoded from those same bytes. So
-//! a file cannot change between probe and decode; it can between two epochs, and between a batch and its replay.
+//! A sample is read once; its header is probed, its parameters are made and its pixels decoded from those same bytes.
+//! So a file cannot change between probe and decode; it can change between two epochs, and between a batch and its
+//! replay.
 
 use gpufeed::transforms::{CenterCrop, RandomCrop, RandomResizedCrop, Resize};
 use gpufeed::{
     Backend, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, ImageFolder, InMemory, Label, OnError, Result, Sample,
     SampleData,
 };
-use gpufeed_testing::line::{Place, encoded, picture, places, seen, small_files};
+use gpufeed_testing::pipeline::{Place, encoded, picture, places, seen, small_files};
 use gpufeed_testing::watch::{alone, left_over, threads};
 use image::{ImageFormat, Rgb, RgbImage};
 use std::fs;
@@ -25,7 +26,7 @@ fn each_place(what: &str, test: fn(&Place)) {
     });
 }
 
-/// `count` files of one class.
+/// Returns a folder of `count` files of one class, and its data set.
 fn folder(count: u32) -> (TempDir, ImageFolder) {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("ape")).unwrap();
@@ -45,7 +46,7 @@ fn files_that_vanish_while_the_run_reads_them() {
         let loader = place.build(loader.on_error(OnError::Skip { max_share: 1.0 }));
         let mut run = loader.epoch(0).unwrap();
         run.next().unwrap().unwrap();
-        // The last five go: each is replaced and reported with its path.
+        // Five files are removed: each sample is replaced, and its failure has its path.
         for number in 55..60 {
             fs::remove_file(root.path().join(format!("ape/{number:03}.jpg"))).unwrap();
         }
@@ -57,7 +58,7 @@ fn files_that_vanish_while_the_run_reads_them() {
             assert_eq!(path.display().to_string(), failure.name, "{}", place.name);
         }
         drop(batches);
-        // All go: the run ends, with a sample that says why.
+        // All files are removed: the run ends with an error that names a sample.
         let mut run = loader.epoch(1).unwrap();
         run.next().unwrap().unwrap();
         fs::remove_dir_all(root.path().join("ape")).unwrap();
@@ -86,12 +87,12 @@ fn a_file_that_gets_another_size_between_epochs_or_before_its_replay() {
             place.name
         );
         assert!(replayed(2, &before[0].params[2]).unwrap() == before[0].image(2), "{}", place.name);
-        // The next epoch has the new size and nothing of the old one.
+        // The next epoch has the file's new size and nothing of the old one.
         let after = seen(loader.epoch(0).unwrap());
         assert_eq!((after[0].params[3].width, after[0].params[3].height), (21, 90));
         assert!(replayed(3, &after[0].params[3]).unwrap() == after[0].image(3), "{}", place.name);
         assert!(after[0].image(2) == before[0].image(2) && after[0].image(3) != before[0].image(3));
-        // Too small for the plan is the sample's error, not the run's.
+        // A damaged file is an error of its sample, not of the run.
         fs::write(root.path().join("ape/005.jpg"), &encoded(picture(5, 3, 2), ImageFormat::Png)[..40]).unwrap();
         let batches = loader.epoch(0).unwrap().map(Result::unwrap);
         let failures: Vec<_> = batches.flat_map(|b| b.failures().iter().map(|f| f.id).collect::<Vec<_>>()).collect();
@@ -99,7 +100,7 @@ fn a_file_that_gets_another_size_between_epochs_or_before_its_replay() {
     });
 }
 
-/// Gives another image at each read: its colour tells its size.
+/// A data set that gives another image at each read, whose colour tells its size.
 struct Restless {
     reads: AtomicUsize,
 }
@@ -145,7 +146,7 @@ fn a_data_set_that_reads_something_else_each_time() {
     });
 }
 
-/// Small files whose headers declare far more than they hold.
+/// Returns small files whose headers declare far more pixels than the files hold.
 fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     let whole = |format| encoded(picture(1, 40, 40), format);
     let patched = |mut bytes: Vec<u8>, at: usize, with: &[u8]| {
@@ -167,7 +168,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The check of PNG's chunks (ISO 3309, polynomial 0xEDB88320).
+/// Returns the checksum of a PNG chunk (ISO 3309, polynomial 0xEDB88320).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes
         .iter()
@@ -185,7 +186,7 @@ fn headers_that_declare_too_much_cost_no_memory() {
         let peak = peak_kib();
         let batches: Vec<_> = loader.epoch(0).unwrap().map(Result::unwrap).collect();
         let grown = peak_kib().saturating_sub(peak);
-        // 60,000 x 60,000 pixels are 14 GB.
+        // Decoded, 60,000 x 60,000 pixels would take 14 GB.
         assert!(grown < 256 << 10, "{}: {grown} KiB", place.name);
         for (number, (format, _)) in (45..).zip(&bombs) {
             let failure = batches.iter().flat_map(|batch| batch.failures()).find(|failure| failure.id == number);
@@ -196,14 +197,14 @@ fn headers_that_declare_too_much_cost_no_memory() {
     });
 }
 
-/// The process's largest size so far in KiB; 0 where the system does not tell.
+/// Returns the process's peak memory so far in KiB; 0 where the system does not tell.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// A data set whose name panics too.
+/// A data set that panics at sample 7, and panics again when asked for its name.
 struct Cursed(InMemory);
 
 impl Dataset for Cursed {
@@ -249,7 +250,7 @@ fn a_caller_that_stops_and_never_returns() {
             std::thread::sleep(Duration::from_millis(300));
             assert_eq!((loader.stats().images, buffers_made(place)), (images, buffers), "{}: works on", place.name);
             assert_eq!(threads().len(), running, "{}", place.name);
-            // Another run of the same loader is none the worse, and the one that stands still goes on when it is asked.
+            // Another run of the same loader works as before, and the idle run goes on when it is asked for a batch.
             assert_eq!(loader.epoch(7).unwrap().filter(Result::is_ok).count(), 100, "{}", place.name);
             assert!(run.next().unwrap().is_ok(), "{}", place.name);
             let started = Instant::now();

@@ -1,14 +1,14 @@
-//! Catches a device that is lost, destroyed, full or misused and that ends in a hang, a panic, or a batch as if nothing
-//! were.
+//! Tests that a device that is lost, destroyed, full or misused causes no hang, no panic, and no batch that looks
+//! valid.
 //!
-//! Memory that runs out is in `out_of_memory.rs`.
+//! Tests of memory that runs out are in `out_of_memory.rs`.
 
 use gpufeed::transforms::{CenterCrop, ColorJitter, Key, RandomResizedCrop};
 use gpufeed::{
     DataLoader, DataLoaderBuilder, Epochs, Error, ErrorKind, Execute, Gpu, InMemory, Output, PixelFormat, Pixels, Plan,
     Processor, wgpu,
 };
-use gpufeed_testing::line::small_files;
+use gpufeed_testing::pipeline::small_files;
 use gpufeed_testing::watch::{adapters, alone, application_device, gpu_buffers, left_over, opened};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(60));
 
-/// 30 batches of two images.
+/// Returns the settings of a loader with 30 batches of two images.
 fn builder() -> DataLoaderBuilder {
     let builder = DataLoader::builder(FILES.clone()).transform(RandomResizedCrop::new(48));
     builder.transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1)).batch_size(2).workers(3).slot_bytes(16 << 20)
 }
 
-/// The two ways to a device, each with a device of its own, and the two executors there.
+/// Runs `test` on every adapter with a device that gpufeed opens and one that it adopts, for each of the two executors.
 fn each_device(test: impl Fn(&str, &Gpu, Execute)) {
     for adapter in adapters(|_| {}) {
         for execute in [Execute::Gpu, Execute::Cpu] {
@@ -47,13 +47,13 @@ fn says_gone(what: &str, error: &Error) {
     assert!(reason.contains("lost") || reason.contains("destroyed"), "{what}: {error}");
 }
 
-/// What a run whose device is gone gives: an error soon, then nothing, and no thread stays.
+/// Checks that a run whose device is gone gives an error, then nothing, and leaves no thread; returns the error.
 fn ends_with_an_error(what: &str, mut run: Epochs) -> Error {
     let left = run.len();
     let (mut batches, mut error) = (0, None);
     for batch in run.by_ref() {
         match batch {
-            // Submitted before the loss: its content is gone, which is an error and no panic.
+            // The batch was submitted before the loss. Its content is gone, which is an error and no panic.
             Ok(batch) => {
                 batches += 1;
                 assert!(batch.to_host().is_err(), "{what}: read from a device that is gone");
@@ -67,7 +67,7 @@ fn ends_with_an_error(what: &str, mut run: Epochs) -> Error {
     error.unwrap_or_else(|| panic!("{what}: no error"))
 }
 
-/// Whatever is asked of a device that is gone is an error at once.
+/// Checks that every call that uses a lost device gives an error without delay.
 fn is_gone(what: &str, gpu: &Gpu, execute: Execute, loader: &DataLoader) {
     let started = Instant::now();
     for epoch in 1..4 {
@@ -81,8 +81,8 @@ fn is_gone(what: &str, gpu: &Gpu, execute: Execute, loader: &DataLoader) {
     assert!(started.elapsed() < Duration::from_secs(5), "{what}: {:?}", started.elapsed());
 }
 
-/// Waits until the line is full and stands still. wgpu frees the slots of a destroyed device at its next poll, whoever still
-/// writes to them (gfx-rs/wgpu#10256), so an application must not destroy a device under a line that runs.
+/// Waits until the pipeline is full and idle. wgpu frees the staging slots of a destroyed device at its next poll, even
+/// while workers write to them (gfx-rs/wgpu#10256), so an application must not destroy a device while a pipeline works.
 fn stands_still(loader: &DataLoader) {
     let (mut seen, mut since) = (u64::MAX, Instant::now());
     while since.elapsed() < Duration::from_millis(200) {
@@ -116,7 +116,7 @@ fn a_device_destroyed_in_mid_epoch_ends_the_run_with_an_error() {
     });
 }
 
-/// Where the workers do not write to mapped memory, any moment will do.
+/// With the CPU executor, workers do not write to mapped memory, so the device may be destroyed at any moment.
 #[test]
 fn a_device_destroyed_at_any_moment_by_another_thread() {
     alone(200, "destroyed elsewhere", || {
@@ -148,7 +148,7 @@ fn the_lost_callback_is_heard_and_an_adopted_device_keeps_its_own() {
             let gpu = opened(&adapter);
             let loader = builder().build(&gpu.clone().into()).unwrap();
             gpu.device().destroy();
-            // The callback runs in the poll that finds the queue empty.
+            // wgpu calls the lost callback in the poll that finds the queue empty.
             gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
             let text = loader.epoch(0).unwrap_err().to_string();
             assert_eq!(text, "GPU starting a run: the device was destroyed", "{gpu}");
@@ -171,7 +171,7 @@ fn the_lost_callback_is_heard_and_an_adopted_device_keeps_its_own() {
     });
 }
 
-/// Makes a buffer that no device allows.
+/// Creates a buffer without a usage, which every device refuses.
 fn misuse(gpu: &Gpu) {
     let usage = wgpu::BufferUsages::empty();
     let _ =
@@ -197,7 +197,7 @@ fn an_error_that_no_scope_caught_ends_the_run_and_is_told_once() {
     });
 }
 
-/// What one thread's poll finishes must not make another's question fail, nor a healthy device be taken for lost.
+/// A poll of one thread must not make another thread's query fail, nor a healthy device be taken for lost.
 #[test]
 fn a_device_that_many_threads_keep_busy_is_not_taken_for_lost() {
     alone(120, "busy", || {
@@ -211,7 +211,7 @@ fn a_device_that_many_threads_keep_busy_is_not_taken_for_lost() {
                     scope.spawn(|| {
                         let processor = Processor::new(&plan, &gpu.clone().into()).unwrap();
                         let image = Pixels::new(16, 16, PixelFormat::Rgb8, &pixels).unwrap();
-                        // Each makes buffers, submits and waits.
+                        // Each round makes buffers, submits and waits.
                         for round in 0..150 {
                             let result = processor.run(&[(image, &params)]);
                             result.unwrap_or_else(|error| panic!("{gpu}, round {round}: {error}"));
@@ -231,7 +231,7 @@ fn a_buffer_beyond_the_devices_limits_names_the_setting() {
             let limits = wgpu::Limits { max_storage_buffer_binding_size: 32 << 20, ..limits };
             let gpu = Gpu::open_with(&adapter, wgpu::Features::empty(), limits).unwrap();
             for execute in [Execute::Gpu, Execute::Cpu] {
-                // 60 images of 3 x 256 x 256 floats are 45 MiB.
+                // 60 images of 3 x 256 x 256 floats take 45 MiB, above the limit of 32 MiB.
                 let loader = DataLoader::builder(FILES.clone()).transform(RandomResizedCrop::new(256)).batch_size(60);
                 let error = loader.execute(execute).build(&gpu.clone().into()).unwrap_err();
                 let ErrorKind::DoesNotFit { needed, limit, .. } = error.kind() else { panic!("{gpu}: {error}") };

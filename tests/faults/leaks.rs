@@ -1,18 +1,19 @@
-//! Catches threads, GPU buffers and file handles that outlive what they belong to, however that ended.
+//! Tests that no thread, GPU buffer or file handle outlives what it belongs to, however that ended.
 //!
-//! Buffers are counted by wgpu in the driver's interface (feature `counters`), not by gpufeed.
+//! wgpu counts the buffers, in its driver interface (feature `counters`); gpufeed does not.
 
 use gpufeed::transforms::{CenterCrop, RandomResizedCrop};
 use gpufeed::{
     Backend, Batch, DataLoader, DataLoaderBuilder, Dataset, Execute, Gpu, InMemory, OnError, Result, Sample,
 };
-use gpufeed_testing::line::small_files;
+use gpufeed_testing::pipeline::small_files;
 use gpufeed_testing::watch::{adapters, alone, application_device, gpu_buffers, has_proc, left_over, opened};
 use std::sync::LazyLock;
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(16));
 
-/// Where loaders are built: the CPU, and each adapter with both executors, on a device opened and on one adopted.
+/// Runs `test` on the CPU, and on each adapter with both executors: one on a device that gpufeed opens, one on a device
+/// that it adopts.
 fn each_backend(test: impl Fn(&str, &Backend, Execute)) {
     test("CPU", &Backend::Cpu, Execute::Auto);
     for adapter in adapters(|_| {}) {
@@ -24,12 +25,12 @@ fn each_backend(test: impl Fn(&str, &Backend, Execute)) {
     }
 }
 
-/// Buffers and their bytes; none on the CPU.
+/// Returns the number of GPU buffers and their bytes; zeros on the CPU.
 fn buffers(backend: &Backend) -> (isize, isize) {
     if let Backend::Gpu(gpu) = backend { gpu_buffers(gpu) } else { (0, 0) }
 }
 
-/// None where they are not seen.
+/// Returns the number of open files; 0 where /proc is missing.
 fn open_files() -> usize {
     if has_proc() { std::fs::read_dir("/proc/self/fd").unwrap().count() } else { 0 }
 }
@@ -47,11 +48,11 @@ fn a_thousand_loaders_leave_nothing() {
             let mut round = |number: u64| {
                 let loader = builder(execute).build(backend).unwrap();
                 match number % 4 {
-                    // Never used.
+                    // The loader is never used.
                     0 => {}
-                    // An epoch begun, and dropped at some moment.
+                    // The run is dropped at some moment of an epoch.
                     1 => drop(loader.epochs(0..9).unwrap().nth((number % 3) as usize)),
-                    // A batch that outlives its loader.
+                    // A batch outlives its loader.
                     2 => kept = vec![loader.epoch(0).unwrap().next().unwrap().unwrap()],
                     // The run outlives the loader, and ends.
                     _ => {
@@ -61,10 +62,10 @@ fn a_thousand_loaders_leave_nothing() {
                     }
                 }
             };
-            // The first ones make what the driver keeps.
+            // The first loaders make objects that the driver keeps, so counting begins after them.
             (0..4).for_each(&mut round);
             let before = (buffers(backend), open_files());
-            // 1,000 on the CPU and 250 on each of the others: shaders are compiled for each.
+            // There are 1,000 loaders on the CPU, and 250 on each other backend, because shaders are compiled for each.
             let count = if matches!(backend, Backend::Cpu) { 1000 } else { 250 };
             (0..count).for_each(&mut round);
             round(2);
@@ -74,7 +75,8 @@ fn a_thousand_loaders_leave_nothing() {
     });
 }
 
-/// Panics, fails or is well, as the sample's number says.
+/// A data set in which the function chooses the bad samples; reading one panics if the flag is set, and fails
+/// otherwise.
 struct Faulty(fn(usize) -> bool, bool);
 
 impl Dataset for Faulty {
@@ -115,7 +117,8 @@ fn faults_leave_nothing() {
                         assert!(error.is_some(), "{what}");
                     }
                 }
-                // More held than the ring had at first; and some that are the caller's for good.
+                // The caller holds more batches than the ring had buffers at first, and then takes their buffers out
+                // for good.
                 let loader = held().build(backend).unwrap();
                 let batches: Vec<_> = loader.epochs(0..3).unwrap().map(Result::unwrap).collect();
                 drop(loader);
@@ -144,13 +147,13 @@ fn the_counters_notice_a_leak() {
             let before = gpu_buffers(gpu);
             let loader = builder(execute).build(backend).unwrap();
             let with_loader = gpu_buffers(gpu);
-            // Four output buffers, the staging ring, and what the shaders work in.
+            // The loader has four output buffers, the staging ring, and the workspace of the shaders.
             assert!(with_loader.0 >= before.0 + 6, "{what}: {before:?}, {with_loader:?}");
             let buffer = loader.epoch(0).unwrap().next().unwrap().unwrap().into_buffer().unwrap();
             drop(loader);
             let (buffers, bytes) = gpu_buffers(gpu);
             assert_eq!(buffers, before.0 + 1, "{what}: the buffer taken out");
-            // Vulkan counts bytes too.
+            // Vulkan counts bytes, too; other backends report 0.
             assert!(bytes == 0 || bytes >= before.1 + buffer.size() as isize, "{what}: {before:?}, {bytes}");
             drop(buffer);
             assert_eq!(gpu_buffers(gpu), before, "{what}");

@@ -1,4 +1,5 @@
-//! Lost devices, lying files, panics, leaks. Threads, open files and memory are counted in the whole process: each test runs alone.
+//! Lost devices, files with false headers, panics, leaks. Each test runs alone, because threads, open files and memory
+//! are counted for the whole process.
 
 mod data;
 mod gpu;

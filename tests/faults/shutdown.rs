@@ -1,12 +1,12 @@
-//! Catches threads that outlive their run, panics that cross the API, and runs that hang when a thread is lost.
+//! Tests that no thread outlives its run, no panic crosses the API, and no run hangs when a thread is lost.
 
 use gpufeed::transforms::{CenterCrop, ColorJitter, RandomResizedCrop};
 use gpufeed::{DataLoader, DataLoaderBuilder, Dataset, Epochs, ErrorKind, InMemory, Result, Sample};
-use gpufeed_testing::line::{self, assert_same, places, seen, small_files};
+use gpufeed_testing::pipeline::{self, assert_same, places, seen, small_files};
 use gpufeed_testing::watch::{alone, left_over, threads};
 use std::time::{Duration, Instant};
 
-/// Files that take their time, and one that panics.
+/// A data set whose reads sleep for a set time, and one of whose samples may panic.
 struct Slow {
     files: InMemory,
     pause: Duration,
@@ -35,7 +35,7 @@ fn builder(pause: u64, panics_at: Option<usize>) -> DataLoaderBuilder {
     builder.transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1)).batch_size(4).slot_bytes(16 << 20)
 }
 
-/// Drops the run and checks that it takes its threads along.
+/// Drops the run and checks that this takes less than a second and ends the run's threads.
 fn drop_in_time(run: Epochs, what: &str) {
     let started = Instant::now();
     drop(run);
@@ -53,7 +53,7 @@ fn dropping_a_run_at_any_moment_joins_its_threads() {
                 let mut run = loader.epochs(0..3).unwrap();
                 let mut held = Vec::new();
                 for batch in run.by_ref().take(round as usize % 3) {
-                    // Some are still held when the run ends.
+                    // Some batches are still held when the run ends.
                     held.extend((round % 2 == 0).then_some(batch.unwrap()));
                 }
                 std::thread::sleep(Duration::from_micros(round * round * 1_000_003 % 90_001));
@@ -88,7 +88,7 @@ fn dropping_the_loader_first_is_no_matter() {
             let mut run = loader.epochs(0..2).unwrap();
             drop(loader);
             assert_eq!(run.next().unwrap().unwrap().len(), 4);
-            // Threads can be counted, or every other test here is void.
+            // Unless threads can be counted, the other tests of this file check nothing.
             assert!(!cfg!(target_os = "linux") || threads().len() >= 4, "{}: {:?}", place.name, threads());
             drop_in_time(run, &place.name);
         }
@@ -167,7 +167,7 @@ fn two_runs_of_one_loader_in_turn() {
                 let mut found = [Vec::new(), Vec::new()];
                 for _ in 0..expected[0].len() {
                     for (run, found) in runs.iter_mut().zip(&mut found) {
-                        found.push(line::Seen::from(&run.next().unwrap().unwrap()));
+                        found.push(pipeline::Seen::from(&run.next().unwrap().unwrap()));
                     }
                 }
                 for (found, expected) in found.iter().zip(&expected) {

@@ -1,4 +1,5 @@
-//! The batches of every built-in recipe on the CPU backend. They are the same on every processor, whatever its vectors.
+//! The batches of every built-in recipe on the CPU backend do not change. They are the same on every processor,
+//! whatever the width of its vectors.
 
 use gpufeed::transforms::Transform;
 use gpufeed::{Backend, Execute, recipe};
@@ -19,7 +20,7 @@ fn batches_have_the_bits_that_they_had() {
             kept => {
                 assert!(bits.hits > 0, "{case}: nothing came from the cache");
                 let same = streamed.contains(&(case.recipe, case.views, bits.epochs));
-                // In bytes, what lies behind a resize is rounded.
+                // With `cache_in_bytes`, the result of a resize is rounded, so its batches differ.
                 let rounded = kept == Kept::HostBytes && begins_with_a_resize(case.recipe);
                 assert!(same != rounded, "{case}: the same batches as without a cache: {same}, expected: {}", !rounded);
             }

@@ -1,5 +1,5 @@
-//! Files that users keep: recipes, states of runs and drawn parameters, as they are written today. Whatever is written
-//! tomorrow, these must go on being read, and mean the same.
+//! Files that users keep: recipes, states of runs and parameters, as they are written today. Later versions may write
+//! others, but must read these with the same meaning.
 
 use crate::operators;
 use gpufeed::decode::Scale;
@@ -24,7 +24,7 @@ fn recipes_are_read_as_they_were() {
     }
 }
 
-/// That the list in the file `name`, an element a line, is read as `expected`.
+/// Checks that the list in the file `name`, with one element per line, is read as `expected`.
 fn reads<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, expected: &Vec<T>) {
     let lines: Vec<_> = expected.iter().map(|element| serde_json::to_string(element).unwrap()).collect();
     let written = format!("[\n{}\n]\n", lines.join(",\n"));
@@ -53,7 +53,7 @@ fn parameters_are_read_as_they_were() {
     reads("files/drawn.json", &params);
 }
 
-/// With the scale at which a JPEG was decoded, which is left out where it is 1.
+/// Returns parameters with the scale at which a JPEG was decoded; files leave out a scale of 1.
 fn scaled() -> Params {
     Params { scale: Scale::Quarter, ..operators::params() }
 }

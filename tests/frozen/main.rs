@@ -1,8 +1,10 @@
-//! What must not change: the batches of the built-in recipes, bit for bit, the parameters that are drawn, and what files
-//! of today mean. A test that fails says which case differs and how to renew the file, where the change is meant.
+//! Outputs that must not change: the batches of the built-in recipes, bit for bit, the parameters that transforms draw,
+//! and the meaning of today's files. A test that fails says which case differs and, where the change is meant, how to
+//! renew the file.
 //!
-//! The shaders are in `tests/shaders/frozen.rs`, which knows every text; `bench`'s report is in
-//! `crates/cli/src/results/frozen.rs`, beside its struct. Bits of a GPU belong to its driver: `scripts/same-bits.sh`.
+//! The shaders are frozen in `tests/shaders/frozen.rs`, which knows every shader's text; the report of `bench` is in
+//! `crates/cli/src/results/frozen.rs`, beside its struct. Bits that a GPU computes depend on its driver, so
+//! `scripts/same-bits.sh` compares those of two builds.
 
 mod batches;
 mod files;

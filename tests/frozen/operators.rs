@@ -1,7 +1,7 @@
-//! Every operator with every argument, and every operation with every number, as files can hold them.
+//! Every operator with every argument, and every op with every number, as files can hold them.
 //!
-//! An operator that is added has a list of its own in `added`, and its operations in `added_params`: its files and
-//! lines are new, and no frozen one changes.
+//! An operator that is added gets a list of its own in `added`, and its ops in `added_params`: its files and lines are
+//! new, so no frozen one changes.
 
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
@@ -11,7 +11,7 @@ use gpufeed::transforms::{
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
-/// The operators of the first day, each argument away from its default.
+/// The operators of the first frozen version, each argument away from its default.
 pub(crate) fn recipe() -> Recipe {
     Recipe {
         name: "every operator".into(),
@@ -49,18 +49,18 @@ fn transforms() -> Vec<Transform> {
     ]
 }
 
-/// The operators that came later: names of files and lines, and lists with each argument away from its default and with
-/// each default.
+/// The operators that were added later: names of files and lines, and lists with each argument away from its default
+/// and with each default.
 pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
     vec![("adjust-gamma", vec![AdjustGamma::new(2.2).into(), AdjustGamma::new(0.45).gain(1.25).into()])]
 }
 
-/// Their operations.
+/// The ops of the operators that were added later.
 pub(crate) fn added_params() -> Params {
     numbered(vec![Op::AdjustGamma { gamma: 2.2, gain: 1.0 }, Op::AdjustGamma { gamma: 0.45, gain: 1.25 }])
 }
 
-/// The operations of the first day; they need not fit together.
+/// The ops of the first frozen version; they need not fit together.
 pub(crate) fn params() -> Params {
     let fill = [0.1, 0.2, 0.3];
     let ops = vec![

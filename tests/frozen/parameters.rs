@@ -5,11 +5,11 @@ use gpufeed::transforms::{Key, Transform};
 use gpufeed::{Output, Plan, recipe};
 use gpufeed_testing::{bits, frozen};
 
-/// None has a side below 224, which `augment-only` needs.
+/// Sizes of the images in pixels; none has a side below 224, which `augment-only` needs.
 const SIZES: [(u32, u32); 3] = [(500, 375), (256, 640), (224, 225)];
 const KEYS: u64 = 100;
 
-/// Every part of a key takes many values, some of them large.
+/// Returns key `number`; over all keys every part varies, and some seeds and samples are large.
 fn key(number: u64) -> Key {
     Key {
         seed: number.wrapping_mul(0x9E37_79B9_7F4A_7C15),

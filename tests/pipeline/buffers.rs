@@ -1,15 +1,16 @@
-//! Catches output buffers that are recycled while the caller holds them, lost when it drops them, or waited for in vain.
+//! Tests that output buffers are not recycled while the caller holds them, not lost when it drops them, and not waited
+//! for in vain.
 
 use gpufeed::transforms::{ColorJitter, RandomResizedCrop};
 use gpufeed::{Batch, DataLoader, DataLoaderBuilder, ErrorKind, Images, InMemory};
-use gpufeed_testing::line::{Place, Seen, assert_same, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{Place, Seen, assert_same, places, seen, small_files, within};
 use std::sync::LazyLock;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(40));
 
-/// 20 batches of two images; a batch takes 96 KiB.
+/// Returns the settings of a loader with 20 batches of two images; a batch takes 96 KiB.
 fn builder() -> DataLoaderBuilder {
     let builder = DataLoader::builder(FILES.clone()).transform(RandomResizedCrop::new(64));
     builder.transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1)).batch_size(2).workers(2).slot_bytes(16 << 20)
@@ -32,7 +33,7 @@ fn a_caller_may_collect_an_epoch() {
         let expected = seen(loader.epoch(0).unwrap());
         let held: Vec<Batch> = loader.epoch(0).unwrap().map(Result::unwrap).collect();
         assert_same(&expected, &read(&held), &format!("{}, held", place.name));
-        // A second epoch beside the held one does not touch it.
+        // A second epoch does not change the batches that are held.
         let second = seen(loader.epoch(1).unwrap());
         assert!(second[0].bytes != expected[0].bytes);
         assert_same(&expected, &read(&held), &format!("{}, held through another epoch", place.name));
@@ -44,7 +45,7 @@ fn a_caller_may_collect_an_epoch() {
 #[test]
 fn holding_more_than_the_budget_is_an_error_that_names_the_settings() {
     each_place(|place| {
-        // Slots and workspace aside, room for 9 batches: at most 9 can be held.
+        // The budget has room for 9 batches besides slots and workspace, so at most 9 can be held.
         let fixed = match place.try_build(builder().memory_budget(0)).unwrap_err().into_kind() {
             ErrorKind::DoesNotFit { needed, .. } => needed - 4 * BATCH,
             kind => panic!("{}: {kind}", place.name),
@@ -68,7 +69,7 @@ fn holding_more_than_the_budget_is_an_error_that_names_the_settings() {
         assert!(text.contains("memory_budget") && text.contains("queue_depth"), "{text}");
         assert!(run.next().is_none(), "nothing follows an error");
         assert_same(&expected[..9], &read(&held), &place.name);
-        // The loader lives on.
+        // The loader still works once the batches and the run are dropped.
         drop((held, run));
         assert_same(&expected, &seen(loader.epoch(0).unwrap()), &place.name);
     });
@@ -114,7 +115,7 @@ fn batches_may_be_dropped_by_another_thread_in_any_order() {
             for batch in receiver {
                 held.push(batch);
                 if held.len() == 4 {
-                    // The second-newest first: what is left is read much later.
+                    // The second-newest batch is read and dropped first; those that stay are read much later.
                     found.push(Seen::from(&held.remove(2)));
                 }
             }
@@ -162,7 +163,7 @@ fn a_buffer_taken_out_stays_as_it_is() {
             return;
         };
         assert_eq!(taken.len(), 20);
-        // Another epoch, so that recycled buffers would have been written over.
+        // Another epoch would overwrite the buffers if they were recycled.
         assert_same(&expected[20..], &seen(loader.epoch(1).unwrap()), &place.name);
         for (number, (buffer, expected)) in taken.iter().zip(&expected).enumerate() {
             assert!(contents(gpu, buffer) == expected.bytes, "{}: batch {number}", place.name);
@@ -190,7 +191,7 @@ fn a_run_that_does_not_fit_beside_another_is_refused() {
     });
 }
 
-/// Reads a buffer with plain wgpu.
+/// Reads a buffer by calls of wgpu alone.
 fn contents(gpu: &gpufeed::Gpu, buffer: &gpufeed::wgpu::Buffer) -> Vec<u8> {
     use gpufeed::wgpu::{BufferDescriptor, BufferUsages, CommandEncoderDescriptor, MapMode, PollType};
     let usage = BufferUsages::COPY_DST | BufferUsages::MAP_READ;

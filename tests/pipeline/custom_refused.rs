@@ -1,11 +1,11 @@
-//! Catches custom colour steps that are accepted though they cannot work, or refused without the place to look at.
+//! Tests that custom colour steps that cannot work are refused, with the place to look at.
 
 use gpufeed::transforms::{CenterCrop, CustomColor, Key, Normalize, Op, RandomApply, Transform};
 use gpufeed::{
     Backend, DataLoader, DataLoaderBuilder, Error, ErrorKind, OnError, Output, PixelFormat, Pixels, Plan, Processor,
     recipe,
 };
-use gpufeed_testing::line::{places, seen, small_files, within};
+use gpufeed_testing::pipeline::{places, seen, small_files, within};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,7 +20,8 @@ fn builder(step: impl Into<Transform>) -> DataLoaderBuilder {
     DataLoader::builder(small_files(12)).transform(CenterCrop::new(16)).transform(step).batch_size(4)
 }
 
-/// The reason for which the text is refused: the same on every backend, through `RandomApply` and by `Plan::compile`.
+/// Returns the reason for which the text is refused, which must be the same on every backend, inside `RandomApply` and
+/// by `Plan::compile`.
 fn refused(wgsl: &str) -> String {
     let reason = |error: Error| match error.into_kind() {
         ErrorKind::Snippet { transform: "tint", reason } => reason,
@@ -43,7 +44,7 @@ fn a_bad_snippet_is_refused_with_its_line() {
     within(120, "snippets", || {
         let with = |before: &str, body: &str| format!("{before}\n{SIGNATURE} {{\n{body}\n    return color;\n}}\n");
         let cases: Vec<(String, &[&str])> = vec![
-            // What naga says, with the line of the text and the line itself.
+            // Errors of naga, with the line's number and the line itself.
             (with("", "    let x: u32 = 1.5;"), &["tint:3:", "let x: u32 = 1.5;"]),
             (with("", "    let x = no_such_name;"), &["tint:3:", "no definition in scope", "no_such_name"]),
             (with("", "    let x = luma(color);"), &["tint:3:", "luma"]),
@@ -51,11 +52,11 @@ fn a_bad_snippet_is_refused_with_its_line() {
             (with("fn a() -> f32 { return 1.0; }\nfn a() -> f32 { return 2.0; }", ""), &["redefinition of `a`"]),
             (with("", "    let x = parameters.x + 1u;"), &["3 │ │     let x = parameters.x + 1u;", "Scalar"]),
             (with("", "    let x = 1.5lf;"), &["tint"]),
-            // What a GPU may lack is refused everywhere, with the user's line.
+            // A function that a GPU may lack is refused on every backend, with the user's line.
             (with("", "    let x = quantizeToF16(parameters.x);"), &["tint:2:", "apabilit"]),
             (String::new(), &["no function `tint`", SIGNATURE]),
             ("fn other(x: f32) -> f32 { return x; }".to_owned(), &["no function `tint`", SIGNATURE, "found: other"]),
-            // The signature.
+            // Functions with a wrong signature.
             ("\nfn tint(color: vec3<f32>) -> vec3<f32> { return color; }".to_owned(), &["line 2:", SIGNATURE]),
             (GOOD.replace("vec4<f32>", "vec4<u32>").replace("* parameters.xyz", ""), &["line 1:", SIGNATURE]),
             (
@@ -63,7 +64,8 @@ fn a_bad_snippet_is_refused_with_its_line() {
                 &[SIGNATURE],
             ),
             ("fn tint(color: vec3<f32>, parameters: vec4<f32>) {}".to_owned(), &["line 1:", SIGNATURE]),
-            // What is not a function of its arguments.
+            // Texts with more than functions of the arguments: variables, bindings, extensions, entry points, barriers,
+            // derivatives.
             (with("// var in a comment\nvar<private> x: f32;", ""), &["line 2: `var`", "variables"]),
             (with("@group(0) @binding(0) var<storage> x: array<f32>;", ""), &["line 1: `var`", "bindings"]),
             (with("\n\nvar<workgroup> x: f32;", ""), &["line 3: `var`"]),
@@ -73,7 +75,8 @@ fn a_bad_snippet_is_refused_with_its_line() {
             (with("@compute @workgroup_size(1) fn main() {}", ""), &["`main` is an entry point"]),
             (with("", "    workgroupBarrier();"), &["line 2: `tint` uses a barrier"]),
             (with("fn help(x: f32) -> f32 { return dpdx(x); }", ""), &["line 1: `help` uses a", "derivative"]),
-            // Valid by itself; `position` is only a word for the one struct.
+            // This text is valid until its names are changed: `position` names a function here, and also a builtin of
+            // the struct.
             (
                 with("struct Vertex { @builtin(position) at: vec4<f32> }\nfn position() {}", ""),
                 &["not with its names changed", "position"],
@@ -104,7 +107,7 @@ fn parameters_must_be_finite() {
             let error = loader.epoch(0).unwrap().find_map(Result::err).unwrap();
             assert!(matches!(error.kind(), ErrorKind::Sample { .. }) && error.to_string().contains("tint"), "{error}");
         }
-        // Nor may they come from outside.
+        // Parameters that a caller passes must be finite, too.
         let mut params = Plan::compile(&[tint(GOOD).into()], &Output::default())
             .unwrap()
             .make_params(5, 4, &Key::default())
@@ -122,7 +125,7 @@ fn an_op_alone_is_no_function() {
     let error = Plan::fixed(3, std::slice::from_ref(&custom), &Output::default()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Argument { setting: "ops", .. }), "{error}");
     assert!(error.to_string().contains("Op::Custom has no function of its own"), "{error}");
-    // Nor does it belong to a slot of another kind.
+    // `Op::Custom` does not fit the op slot of another operator, either.
     let plan = Plan::compile(&[Normalize::IMAGENET.into(), tint(GOOD).into()], &Output::default()).unwrap();
     let mut params = plan.make_params(5, 4, &Key::default()).unwrap();
     params.ops[0].op = custom;
@@ -148,7 +151,7 @@ fn a_function_cannot_be_written_or_read() {
     }
 }
 
-/// The first call panics; the run ends with an error, the next one works.
+/// Returns a function whose first call panics, so that one run ends with an error and the next one works.
 fn panics_once(message: &'static str) -> impl Fn() + Send + Sync + 'static {
     let first = Arc::new(AtomicBool::new(true));
     move || assert!(!first.swap(false, Ordering::SeqCst), "{message}")
@@ -172,7 +175,7 @@ fn a_panic_of_a_closure_is_an_error_that_names_the_stage() {
                 [(in_twin, "augment", "the twin is broken"), (in_draw, "params", "the draw is broken")]
             {
                 if place.is_shaders() && stage == "augment" {
-                    continue; // the shader runs, the twin does not
+                    continue; // the shader runs here, the CPU function does not
                 }
                 let loader = place.build(builder(step).workers(3));
                 let error = loader.epoch(0).unwrap().find_map(Result::err).unwrap_or_else(|| panic!("{}", place.name));

@@ -1,4 +1,4 @@
-//! Catches batches that depend on anything but seed and epoch: on workers, queues, slots, restarts, shards or chance.
+//! Tests that batches depend on seed and epoch alone: not on workers, queues, slots, restarts, shards or chance.
 
 #![expect(clippy::print_stdout, reason = "tests print what an adapter cannot do")]
 
@@ -11,7 +11,7 @@ use gpufeed::{
     Backend, DType, DataLoader, DataLoaderBuilder, Execute, Gpu, InMemory, Label, LastBatch, Layout, PixelFormat, State,
 };
 use gpufeed_testing::device::devices;
-use gpufeed_testing::line::{Place, Seen, assert_same, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{Place, Seen, assert_same, places, seen, small_files, within};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ fn training() -> Vec<Transform> {
     ]
 }
 
-/// 37 samples in batches of 8: the last one is incomplete.
+/// Returns the settings of a loader with 37 samples in batches of 8, so that the last batch is incomplete.
 fn builder() -> DataLoaderBuilder {
     DataLoader::builder(FILES.clone()).recipe(training()).batch_size(8).shuffle(true).seed(7).workers(2)
 }
@@ -49,7 +49,7 @@ fn workers_and_queue_change_nothing() {
             let loader = place.build(builder().workers(workers).queue_depth(depth));
             let what = format!("{}, {workers} workers, queue of {depth}", place.name);
             assert_same(&expected, &seen(loader.epoch(3).unwrap()), &what);
-            // The buffers have held other batches by now.
+            // The output buffers have held other batches by now.
             assert_same(&expected, &seen(loader.epoch(3).unwrap()), &format!("{what}, again"));
         }
     });
@@ -64,7 +64,7 @@ fn another_seed_or_epoch_changes_the_batches() {
         for other in [&other_seed, &other_epoch] {
             assert!(expected.iter().zip(other.iter()).all(|(a, b)| a.ids != b.ids && a.bytes != b.bytes));
         }
-        // The draws differ too, not only the order.
+        // The parameters differ too, not only the order.
         let unshuffled = |seed| seen(place.build(builder().shuffle(false).seed(seed)).epoch(0).unwrap());
         for (a, b) in unshuffled(7).iter().zip(&unshuffled(8)) {
             assert_eq!(a.ids, b.ids);
@@ -97,7 +97,8 @@ fn batches_that_are_no_whole_words_are_right_too() {
 #[test]
 fn slots_change_nothing() {
     each_place(120, |place| {
-        // Six of 7.6 MiB in a batch, and one too large for a slot: batches span several slots.
+        // A batch has six images of 7.6 MiB each, as RGBA, and one image is too large for a slot, so batches span
+        // several slots.
         let mut data = InMemory::new();
         for number in 0..12 {
             let (width, height) = if number == 4 { (2300, 2000) } else { (1480 + number, 1350 - number) };
@@ -120,15 +121,16 @@ fn slots_change_nothing() {
     });
 }
 
-/// The buffers that slots are copied to, as the driver's allocator counts them; `None` where wgpu has no such list.
+/// Returns the number of buffers to which staging slots are copied, as the driver's allocator lists them; `None` where
+/// wgpu has no such list.
 fn copies(gpu: &Gpu) -> Option<usize> {
     let report = gpu.device().generate_allocator_report()?;
     Some(report.allocations.iter().filter(|allocation| allocation.name == "gpufeed source").count())
 }
 
-/// Slots that shaders read in place (unified memory, a device with `MAPPABLE_PRIMARY_BUFFERS`), slots that are copied
-/// (discrete GPUs, devices shared with an application), and the device that gpufeed opens by itself, with the adapter's
-/// larger limits.
+/// Batches have the same bits in three cases: shaders read the staging slots in place (unified memory, a device with
+/// `MAPPABLE_PRIMARY_BUFFERS`); the slots are copied (discrete GPUs, devices shared with an application); gpufeed opens
+/// the device by itself, with the adapter's larger limits.
 #[test]
 fn both_ways_of_uploading_give_the_same_bits() {
     within(240, "upload", || {
@@ -144,7 +146,7 @@ fn both_ways_of_uploading_give_the_same_bits() {
                 );
                 let mut epochs = loader.epochs(0..2).unwrap();
                 let first = Seen::from(&epochs.next().unwrap().unwrap());
-                // A run is under way: its copies are allocated.
+                // A run is under way, so the buffers for its copies are allocated.
                 let Backend::Gpu(gpu) = &place.backend else { panic!("{}: no GPU", place.name) };
                 match copies(gpu) {
                     Some(count) => assert_eq!(count, usize::from(!in_place), "{}", place.name),
@@ -218,7 +220,7 @@ fn states_at_the_border_of_epochs() {
             let error = loader.resume(&state).unwrap_err().to_string();
             assert!(error.starts_with(setting), "{error}");
         }
-        // "For ever" is a range too.
+        // An endless range of epochs works, too.
         let mut endless = loader.epochs(1..u64::MAX).unwrap();
         assert!(endless.len() > 1 << 60);
         let found: Vec<Seen> = endless.by_ref().take(5).map(|batch| Seen::from(&batch.unwrap())).collect();
@@ -229,7 +231,7 @@ fn states_at_the_border_of_epochs() {
     });
 }
 
-/// Every image of a run by its sample and how often that has come; padding counts as a further time.
+/// Returns the images and labels of each sample, in the order in which they came; images beyond `valid` are left out.
 fn by_id(batches: &[Seen]) -> BTreeMap<u64, Vec<(Vec<u8>, Label)>> {
     let mut images = BTreeMap::<u64, Vec<_>>::new();
     for batch in batches {
@@ -293,7 +295,7 @@ fn a_replayed_image_is_the_batchs_bit_for_bit() {
                 let (index, params) = (batch.ids[place_in_batch] as usize, &batch.params[place_in_batch]);
                 let replayed = loader.replay(index, params).unwrap();
                 assert!(replayed == batch.image(place_in_batch), "{}, {dtype:?}, sample {index}", place.name);
-                // A twin with another crop must not be equal.
+                // The comparison can fail: a replay with another crop gives another image.
                 let mut other = params.clone();
                 let crop = other.ops.iter_mut().find_map(|params| match &mut params.op {
                     Op::Crop { width, .. } if *width > 1 => Some(width),

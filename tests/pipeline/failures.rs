@@ -1,11 +1,12 @@
-//! Catches bad samples that end a run, that leave a hole in a batch, or whose replacement depends on the machine.
+//! Tests that bad samples neither end a run nor leave a hole in a batch, and that replacements do not depend on the
+//! machine.
 
 use gpufeed::transforms::{CenterCrop, Normalize, RandomCrop, RandomHorizontalFlip, Resize};
 use gpufeed::{
     DataLoader, DataLoaderBuilder, Dataset, ErrorKind, ImageFolder, InMemory, Label, LastBatch, Layout, OnError,
     PixelFormat,
 };
-use gpufeed_testing::line::{Place, Seen, assert_same, encoded, file, picture, places, seen, within};
+use gpufeed_testing::pipeline::{Place, Seen, assert_same, encoded, file, picture, places, seen, within};
 use image::ImageFormat;
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ fn each_place(test: fn(&Place)) {
     within(120, "all places", move || places().iter().for_each(test));
 }
 
-/// 40 files in two classes; five of them are bad, each in another way.
+/// Returns a folder of 40 files in two classes; four are bad, each in another way, and `open` removes a fifth.
 fn folder() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for number in 0..40 {
@@ -34,7 +35,7 @@ fn folder() -> TempDir {
     root
 }
 
-/// Opens the folder, then lets a file vanish.
+/// Opens the folder, then removes a file.
 fn open(root: &TempDir) -> ImageFolder {
     let data = ImageFolder::open(root.path()).unwrap();
     let vanishing = root.path().join("bee/27.jpg");
@@ -62,7 +63,7 @@ fn bad_samples_are_replaced_and_reported() {
             for (place, id, name, reason) in &batch.failures {
                 assert_eq!(*name, data.name(*id as usize));
                 assert_ne!(batch.ids[*place], *id, "a replacement has its own id");
-                // A replacement that fails is reported too, at the same place.
+                // A replacement that fails is reported too, at the same batch index.
                 reasons.entry(name.rsplit('/').next().unwrap().to_owned()).or_insert(reason.clone());
             }
             for (id, label) in batch.ids.iter().zip(&batch.labels) {
@@ -82,7 +83,7 @@ fn bad_samples_are_replaced_and_reported() {
         }
         let failed: usize = batches.iter().map(|batch| batch.failures.len()).sum();
         assert_eq!(loader.stats().failed, failed as u64);
-        // What stands in for a bad sample is what replaying it gives.
+        // A replay of a replacement gives its image in the batch.
         let (batch, at) = batches.iter().find_map(|b| b.failures.first().map(|f| (b, f.0))).unwrap();
         assert!(loader.replay(batch.ids[at] as usize, &batch.params[at]).unwrap() == batch.image(at));
     });
@@ -99,7 +100,7 @@ fn replacements_depend_on_seed_epoch_and_position_alone() {
             let what = format!("{}, {workers} workers", place.name);
             assert_same(&expected, &seen(loader.epochs(0..2).unwrap()), &what);
         }
-        // Two shards of batches of 4 are the whole batches of 8, place by place.
+        // Two shards with batches of 4 have the images of one loader with batches of 8, in turn.
         let shards: Vec<Vec<Seen>> = (0..2)
             .map(|rank| place.build(builder(data.clone()).batch_size(4).shard(rank, 2)))
             .map(|loader| seen(loader.epoch(0).unwrap()))
@@ -132,7 +133,7 @@ fn fail_ends_the_run_with_the_sample() {
     });
 }
 
-/// Every third file is bad.
+/// Returns `samples` files; those whose number is a multiple of `every` are bad.
 fn broken(samples: u32, every: u32) -> InMemory {
     let bytes = |number: u32| if number.is_multiple_of(every) { vec![0xff, 0xd8, 0xff] } else { file(number % 9) };
     (0..samples).map(|number| (bytes(number), Label::Class(number))).collect()
@@ -236,8 +237,8 @@ fn fewer_samples_than_workers() {
     });
 }
 
-/// The chain of replacements depends on seed, epoch and position; one that forgot any of them would give every bad sample
-/// the same stand-in, or the same one in every epoch.
+/// The chain of replacements depends on seed, epoch and position; if it left out one of these, every bad sample would
+/// have one and the same replacement, or the same in every epoch.
 #[test]
 fn replacements_differ_by_position_epoch_and_seed() {
     let mut data = gpufeed::InMemory::new();

@@ -1,18 +1,18 @@
-//! Catches a ring that stalls on, or a GPU line that miscalculates, a sample larger than a staging slot.
+//! Tests that a sample larger than a staging slot neither stalls the ring nor gives wrong pixels on a GPU.
 
 use gpufeed::transforms::{ColorJitter, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform};
 use gpufeed::{DataLoader, ErrorKind, InMemory, Label, PixelFormat};
-use gpufeed_testing::line::{encoded, farthest, file, places, seen, within};
+use gpufeed_testing::pipeline::{encoded, farthest, file, places, seen, within};
 use image::{GrayImage, ImageFormat, Luma};
 
-/// 60 megapixels: 240 MB once decoded, 15 slots of 16 MiB.
+/// Size of the large image: 60 megapixels, which take 240 MB once decoded, as much as 15 staging slots of 16 MiB.
 const LARGE: (u32, u32) = (10_000, 6_000);
 
 fn large() -> GrayImage {
     GrayImage::from_fn(LARGE.0, LARGE.1, |x, y| Luma([((x >> 5) ^ (y >> 4)) as u8]))
 }
 
-/// Nine small files with the large one among them: in the middle of the second of three batches.
+/// Returns nine small files and the large one, which is in the middle of the second of three batches.
 fn files() -> InMemory {
     let huge = encoded(large(), ImageFormat::Jpeg);
     assert!(huge.len() < 60 << 20);
@@ -35,7 +35,8 @@ fn a_huge_jpeg_in_mid_batch_passes() {
         for place in places() {
             for workers in [1, 2] {
                 let builder = DataLoader::builder(data.clone()).recipe(list.clone()).batch_size(4).workers(workers);
-                // 3 slots and what they are copied to, the workspace, and small batches.
+                // The budget has room for 3 staging slots and what they are copied to on the GPU, for the workspace and
+                // for small batches.
                 let builder = builder.slot_bytes(16 << 20).memory_budget(66 << 20);
                 let loader = place.build(builder);
                 let what = format!("{}, {workers} workers", place.name);
@@ -75,7 +76,7 @@ fn huge_pixels_of_one_channel_pass() {
     }
 }
 
-/// The picture is larger than a binding may be; what is read of it is not.
+/// The picture is larger than a GPU's binding may be, but the region that the crop reads is not.
 #[test]
 fn a_crop_of_a_huge_jpeg_is_replayed() {
     let data = files();
@@ -95,7 +96,7 @@ fn a_crop_of_a_huge_jpeg_is_replayed() {
     }
 }
 
-/// More pixels than allowed is a bad sample, not an end of memory.
+/// An image of more pixels than allowed is a bad sample, and does not exhaust the memory.
 #[test]
 fn a_header_beyond_max_pixels_is_a_bad_sample() {
     let data = files();

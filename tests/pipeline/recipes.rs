@@ -1,4 +1,5 @@
-//! Recipes: the built-in files, what a file may say, what is wrong with a wrong one and where, and the way there and back.
+//! Recipes: the built-in files, what a file may say, what is wrong with a wrong file and where, and recipes that are
+//! written and read again.
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
@@ -7,8 +8,8 @@ use gpufeed::transforms::{
     RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
-use gpufeed_testing::line::small_files;
 use gpufeed_testing::lists::{self, Dice};
+use gpufeed_testing::pipeline::small_files;
 
 #[test]
 fn built_in_files_are_the_functions() {
@@ -35,7 +36,7 @@ fn built_in_files_are_the_functions() {
         let decodes = name == "decode-only";
         let (layout, dtype) = if decodes { (Layout::Nhwc, DType::U8) } else { (Layout::Nchw, DType::F32) };
         assert_eq!(built_in.output, Some(Output { layout, dtype }), "{name}");
-        // Every one makes batches of one size, of any image it is for.
+        // Every recipe makes batches of one size from any image that it is for.
         let plan = Plan::compile(&built_in.transforms, &built_in.output.unwrap()).unwrap();
         assert!(plan.output_size().is_some(), "{name}");
         assert_eq!(plan.channels(), if name == "mnist-train" { 1 } else { 3 });
@@ -43,7 +44,7 @@ fn built_in_files_are_the_functions() {
     }
 }
 
-/// Every operator, each with every argument away from its default.
+/// Returns every operator, with every argument away from its default.
 fn every_operator() -> Vec<Transform> {
     vec![
         Resize::new((40, 50)).interpolation(Interpolation::Bicubic).antialias(false).into(),
@@ -120,7 +121,7 @@ fn a_loader_gives_the_recipe_that_it_was_given() {
     assert_eq!(again.plan().transforms(), loader.plan().transforms());
     assert_eq!(again.epoch(0).unwrap().next().unwrap().unwrap().shape(), [4, 3, 224, 224]);
 
-    // Settings after the recipe count, and a list with more in it has another name.
+    // Settings after the recipe replace the recipe's own, and a recipe to which a transform is added has no name.
     let builder = DataLoader::builder(small_files(5)).recipe(&given).output(Layout::Nhwc, DType::F16).views(1);
     let loader = builder.clone().build(&Backend::Cpu).unwrap();
     given.output = Some(Output { layout: Layout::Nhwc, dtype: DType::F16 });
@@ -135,7 +136,7 @@ fn a_loader_gives_the_recipe_that_it_was_given() {
     assert_eq!(builder.build(&Backend::Cpu).unwrap().recipe().output, given.output);
 }
 
-/// An operator of the file's third line on, in front of which another one stands.
+/// Returns the error of a file in which `operator` is the third line, after another operator.
 fn error_of(operator: &str) -> String {
     let text = format!("transform = [\n  {{ type = \"RandomInvert\" }},\n  {operator}\n]\n");
     recipe::from_toml(&text).expect_err(&text).to_string()
@@ -303,7 +304,7 @@ hue = 0.7
     assert_eq!(error, "recipe: line 14, ColorJitter: hue: 0.7; a value in [0, 0.5] or a range in [-0.5, 0.5] works");
 }
 
-/// Text that nests tables, lists or keys as deep as no recipe does: an error, and not the end of the process.
+/// A text that nests tables, lists or keys deeper than any recipe gives an error, and does not end the process.
 #[test]
 fn what_is_nested_too_deep_is_an_error() {
     const DEEP: usize = 10_000;
@@ -331,7 +332,7 @@ fn what_is_nested_too_deep_is_an_error() {
         let error = recipe::from_toml(&text).unwrap_err().to_string();
         assert!(error.starts_with("recipe: "), "{}", &error[..error.len().min(300)]);
     }
-    // As deep as anyone nests them by hand.
+    // A depth of 12 works, which is as deep as anyone nests operators by hand.
     for text in [lists(12), headers(12)] {
         let recipe = recipe::from_toml(&text).unwrap();
         assert_eq!(recipe::from_toml(&recipe.to_toml().unwrap()).unwrap(), recipe);

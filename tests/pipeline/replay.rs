@@ -1,19 +1,19 @@
-//! `DataLoader::replay` of damaged and cut files is the batch, bit for bit: with either policy, with seek indexes and
-//! without.
+//! `DataLoader::replay` of damaged and cut files gives the batch's image, bit for bit: with either policy for cut
+//! files, with seek indexes and without.
 
 use gpufeed::decode::{SeekIndexes, Truncated};
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, DataLoader, InMemory, Label, OnError};
 use gpufeed_testing::damaged::{damaged_files, whole_files};
 
-/// A thousand damaged files, and as many whole ones, which stand in for those that are refused.
+/// Returns a thousand damaged files, and as many undamaged ones, which replace those that are refused.
 fn files() -> InMemory {
     let whole = whole_files();
     damaged_files().into_iter().chain(whole.into_iter().cycle().take(1000)).map(|bytes| (bytes, Label::None)).collect()
 }
 
 #[test]
-#[allow(clippy::print_stdout)] // how many of them were damaged is worth a look
+#[allow(clippy::print_stdout)] // the test prints how many images are of damaged files
 fn a_replay_of_a_damaged_file_is_the_batch() {
     for truncated in [Truncated::Error, Truncated::Fill] {
         for (indexes, scaled) in [(SeekIndexes::Off, false), (SeekIndexes::Memory, false), (SeekIndexes::Memory, true)]
@@ -32,7 +32,7 @@ fn a_replay_of_a_damaged_file_is_the_batch() {
                 .build(&Backend::Cpu)
                 .unwrap();
             let (mut replayed, mut damaged) = (0, 0);
-            // The second epoch finds indexes.
+            // The second epoch uses the seek indexes that the first has built.
             for batch in loader.epochs(0..2).unwrap() {
                 let batch = batch.unwrap();
                 let host = batch.to_host().unwrap();

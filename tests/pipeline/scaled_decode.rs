@@ -1,8 +1,8 @@
-//! JPEGs decoded smaller than they are: the same places as at full size, whatever the orientation and the executor;
-//! nothing changes where nothing may. With GPUFEED_LARGE set to a folder of class folders with large photographs, their
-//! mean difference is printed, too.
+//! JPEGs decoded at a reduced size: every pixel shows the same place as at full size, whatever the orientation and the
+//! executor, and nothing changes where no reduction is allowed. With GPUFEED_LARGE set to a folder of class folders
+//! with large photographs, their mean difference is printed, too.
 
-#![allow(clippy::print_stdout)] // what the photographs show
+#![allow(clippy::print_stdout)] // the tests print the differences that they measure
 
 use gpufeed::decode::{Scale, Truncated};
 use gpufeed::transforms::{
@@ -11,11 +11,11 @@ use gpufeed::transforms::{
 };
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, ImageFolder, InMemory, Label};
 use gpufeed_testing::encoded;
-use gpufeed_testing::line::{Seen, assert_same, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{Seen, assert_same, places, seen, small_files, within};
 use image::codecs::jpeg::JpegEncoder;
 use image::{ImageFormat, Rgb, RgbImage};
 
-/// Gradients without a jump, a different one in each channel, so that a place can be told from its colour.
+/// Returns an image of smooth gradients, a different one in each channel, so that a colour tells its place.
 fn gradients(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| {
         let (x, y) = (x as f32 / (width - 1) as f32, y as f32 / (height - 1) as f32);
@@ -29,7 +29,7 @@ fn jpeg(picture: &RgbImage) -> Vec<u8> {
     bytes
 }
 
-/// Sizes of which 8 divides one, the other, or none, in every orientation.
+/// Returns JPEGs in every EXIF orientation; 8 divides the width of some, the height of others, or neither.
 fn oriented() -> InMemory {
     let sizes = [(403, 301), (296, 413), (521, 304), (239, 235), (190, 511)];
     let files = sizes.into_iter().flat_map(|(width, height)| {
@@ -44,7 +44,7 @@ fn builder(data: InMemory, transforms: &[Transform]) -> DataLoaderBuilder {
     builder.recipe(transforms.to_vec())
 }
 
-/// The greatest and the mean difference, in levels of 255.
+/// Returns the largest and the mean difference, in levels of 255.
 fn difference(left: &[Seen], right: &[Seen]) -> (f32, f32) {
     let pairs = left.iter().zip(right).flat_map(|(a, b)| a.floats().into_iter().zip(b.floats()));
     let differences: Vec<f32> = pairs.map(|(a, b)| 255.0 * (a - b).abs()).collect();
@@ -56,7 +56,7 @@ fn scales(batches: &[Seen]) -> Vec<Scale> {
     batches.iter().flat_map(|batch| batch.params.iter().map(|params| params.scale)).collect()
 }
 
-/// With all that is drawn made equal to what a loader without the option says.
+/// Replaces the scale in the parameters by that of a loader without `scaled_decode`.
 fn as_full(mut batches: Vec<Seen>) -> Vec<Seen> {
     batches.iter_mut().flat_map(|batch| &mut batch.params).for_each(|params| params.scale = Scale::Full);
     batches
@@ -107,7 +107,7 @@ fn every_pixel_stays_where_it_was() {
 
 #[test]
 fn a_shift_or_a_flip_would_be_seen() {
-    // What the test above compares, moved by half a pixel of the smallest scale: 2 to 4 pixels of the file.
+    // The crops of the test above move by 4 pixels of the file, which is half a pixel at the smallest scale.
     let transforms = [RandomCrop::new(200).into(), Resize::new((25, 25)).into()];
     let loader = builder(oriented(), &transforms).build(&Backend::Cpu).unwrap();
     let batches = seen(loader.epoch(0).unwrap());
@@ -152,18 +152,18 @@ fn workers_views_and_replay_change_no_bit() {
             let loader = build(1);
             let one = seen(loader.epochs(0..2).unwrap());
             assert_same(&one, &seen(build(4).epochs(0..2).unwrap()), &place.name);
-            // The second time with indexes.
+            // The second time, the loader uses seek indexes.
             assert_same(&one, &seen(loader.epochs(0..2).unwrap()), &place.name);
             let used = scales(&one);
             assert!(used.chunks(3).all(|views| views.iter().all(|scale| *scale == views[0])));
             assert!([Scale::Full, Scale::Half, Scale::Quarter].iter().all(|scale| used.contains(scale)), "{used:?}");
-            // A replay compiles the shaders anew.
+            // Only one image per scale is replayed, because a replay compiles the shaders anew.
             for scale in [Scale::Full, Scale::Half, Scale::Quarter] {
                 let places = one.iter().flat_map(|batch| (0..batch.ids.len()).map(move |at| (batch, at)));
                 let (batch, at) = places.into_iter().find(|(batch, at)| batch.params[*at].scale == scale).unwrap();
                 let (id, params) = (batch.ids[at] as usize, &batch.params[at]);
                 assert!(loader.replay(id, params).unwrap() == batch.image(at), "{}: {scale:?}", place.name);
-                // As text, too.
+                // The parameters survive JSON, which has the scale only if it is not full.
                 let text = serde_json::to_string(params).unwrap();
                 assert_eq!(
                     (&serde_json::from_str::<gpufeed::transforms::Params>(&text).unwrap(), text.contains("scale")),
@@ -174,7 +174,7 @@ fn workers_views_and_replay_change_no_bit() {
     });
 }
 
-/// With the option and without, the same bits.
+/// Checks that `scaled_decode` changes no bit of these batches.
 fn unchanged(data: impl Fn() -> InMemory, transforms: &[Transform]) {
     let of = |on| {
         let loader = builder(data(), transforms).scaled_decode(on).build(&Backend::Cpu).unwrap();
@@ -186,18 +186,18 @@ fn unchanged(data: impl Fn() -> InMemory, transforms: &[Transform]) {
 #[test]
 fn small_reductions_other_formats_and_other_stages_stay_as_they_are() {
     let crop = || vec![RandomResizedCrop::new(24).into()];
-    // Less than 2 in one direction or the other.
+    // The image shrinks by a factor below 2 in one direction or the other.
     unchanged(oriented, &[Resize::new((261, 20)).into()]);
     unchanged(oriented, &[Resize::new((20, 261)).into()]);
     unchanged(oriented, &[RandomCrop::new((180, 90)).into(), Resize::new((91, 20)).into()]);
     let png = || (0..4).map(|i| (encoded::encode(gradients(300 + i, 290), ImageFormat::Png), Label::None)).collect();
     unchanged(png, &crop());
-    // A border around the source, no antialiasing, no resize.
+    // The plan pads the source, resizes without antialiasing, has no resize, or the images are small.
     unchanged(oriented, &[Pad::new(5).into(), Resize::new((20, 20)).into()]);
     unchanged(oriented, &[Resize::new((20, 20)).antialias(false).into()]);
     unchanged(oriented, &[RandomCrop::new(100).into()]);
     unchanged(|| small_files(12), &[Resize::new((33, 33)).into()]);
-    // Colour first: its stage has the image's size.
+    // A colour step comes first, so its stage needs the image at full size.
     unchanged(oriented, &[ColorJitter::new(0.2, 0.0, 0.0, 0.0).into(), Resize::new((20, 20)).into()]);
     let scaled = builder(oriented(), &crop()).scaled_decode(true).build(&Backend::Cpu).unwrap();
     let full = builder(oriented(), &crop()).build(&Backend::Cpu).unwrap();
@@ -210,14 +210,14 @@ fn small_reductions_other_formats_and_other_stages_stay_as_they_are() {
 fn what_the_engine_declines_stays_at_full_size_and_what_is_cut_does_not() {
     let transforms = [RandomResizedCrop::new(24).scale(0.5, 1.0).into(), RandomHorizontalFlip::new(0.5).into()];
     let whole = || jpeg(&gradients(403, 301));
-    // By its headers: JPG0 is a marker that nobody uses.
+    // The engine declines this file for its headers: JPG0 is a marker that nobody uses.
     let unusual = move || {
         let file = whole();
         let files = (0..4).map(|_| ([&file[..2], b"\xFF\xF0\0\x04\0\0", &file[2..]].concat(), Label::None));
         files.collect()
     };
     unchanged(unusual, &transforms);
-    // Cut: what is missing is gray at every size.
+    // These files are cut; the missing part is gray at every size.
     let cut = move || {
         let file = whole();
         let files = [2, 3, 4, 5].map(|part| ([&file[..part * file.len() / 6], b"\xFF\xD9"].concat(), Label::None));

@@ -1,11 +1,11 @@
-//! Catches mistakes in settings that are found late, or reported without the setting to change.
+//! Tests that mistakes in settings are found early, and reported with the setting to change.
 
 use gpufeed::transforms::{CenterCrop, ColorJitter, Grayscale, Normalize, RandomResizedCrop, Resize, Transform};
 use gpufeed::{
     Backend, DType, DataLoader, DataLoaderBuilder, Dataset, Error, ErrorKind, Execute, Gpu, ImageFolder, InMemory,
     LastBatch, Layout, OnError, Result, Sample,
 };
-use gpufeed_testing::line::{self, places, small_files, within};
+use gpufeed_testing::pipeline::{self, places, small_files, within};
 use std::fs;
 
 fn builder() -> DataLoaderBuilder {
@@ -112,7 +112,7 @@ fn data_sets_without_samples() {
     assert!(matches!(missing.kind(), ErrorKind::Io { path, .. } if path.ends_with("nowhere")), "{missing}");
     let empty = ImageFolder::open(root.path()).unwrap_err();
     assert!(matches!(empty.kind(), ErrorKind::EmptyDataset { .. }), "{empty}");
-    fs::write(root.path().join("1.jpg"), line::file(1)).unwrap();
+    fs::write(root.path().join("1.jpg"), pipeline::file(1)).unwrap();
     let flat = ImageFolder::open(root.path()).unwrap_err();
     assert!(matches!(flat.kind(), ErrorKind::EmptyDataset { .. }), "{flat}");
     fs::create_dir(root.path().join("cat")).unwrap();
@@ -134,7 +134,7 @@ fn an_adapter_that_is_not_there() {
     assert!(Backend::gpu("4711").is_err());
 }
 
-/// A data set whose samples never succeed, and whose channels are none that a plan knows.
+/// A data set whose reads always fail, with a number of channels that no plan supports.
 struct Odd(u32);
 
 impl Dataset for Odd {

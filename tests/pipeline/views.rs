@@ -1,10 +1,11 @@
-//! Several views of one sample: each draws for itself, the first as if there were no other, on every executor.
+//! Several views of one sample: each has parameters of its own, and the first is that of a loader with one view, on
+//! every executor.
 
 use gpufeed::transforms::{
     ColorJitter, Key, Normalize, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, DataLoaderBuilder, InMemory, Label, LastBatch, Layout, PixelFormat};
-use gpufeed_testing::line::{assert_same, places, seen, small_files, within};
+use gpufeed_testing::pipeline::{assert_same, places, seen, small_files, within};
 
 const SAMPLES: u32 = 11;
 
@@ -39,8 +40,8 @@ fn views_differ_and_the_first_is_the_only_one_of_a_plain_loader() {
                         let key = Key { seed: 7, epoch: 2, sample: one.ids[sample], occurrence: 0, view };
                         let params = &three.params[at];
                         assert_eq!(params, &loader.plan().make_params(params.width, params.height, &key).unwrap());
-                        // Decoded for all of them, and yet what this view alone would be. A replay compiles the shaders
-                        // anew.
+                        // The sample is decoded once for all views, and yet each view is the same as if it were alone.
+                        // Only one sample is replayed, because a replay compiles the shaders anew.
                         if one.index == 0 && sample == 1 {
                             let alone = loader.replay(one.ids[sample] as usize, params).unwrap();
                             assert!(three.image(at) == alone, "{}: sample {sample}, view {view}", place.name);
@@ -93,7 +94,8 @@ fn padding_bad_samples_and_other_outputs() {
                 assert_same(&batches, &seen(place.build(builder(4)).epoch(0).unwrap()), &place.name);
                 let last = &batches[2];
                 assert_eq!((last.shape[0], last.valid), (10, 4));
-                // The twelfth sample is broken: its first image's place is named, and both views are its replacement's.
+                // The twelfth sample is broken: its failure has the index of its first image, and both views show its
+                // replacement.
                 assert_eq!(last.failures.len(), 1, "{:?}", last.failures);
                 assert_eq!((last.failures[0].0, last.failures[0].1), (2, 11));
                 assert!(last.ids[2] == last.ids[3] && last.ids[2] != 11 && last.labels[2] == last.labels[3]);

@@ -1,12 +1,13 @@
-//! Random lists of transforms on random images, fused and run on every backend, against the drawn ops one by one.
+//! Random lists of transforms on random images: plans, compiled and run on every backend, are compared with the
+//! reference, which applies their ops one by one.
 //!
-//! A software adapter is asked about every fifteenth list, or with GPUFEED_FULL=1 every fifth.
+//! A software adapter runs every fifteenth list, or with GPUFEED_FULL=1 every fifth.
 //!
-//! The bar is 1e-4, times how much the `Normalize`s that were drawn multiply: a rounding before a division by 0.224 is
-//! 4.5 times as large after it. Where the reference says that a pixel stood on one of the hue's jumps (torchvision does
-//! not clamp the largest channel, so an overshoot of a cubic filter jumps with it) rounding decides; such images are
-//! counted and left out. So are, value by value, pixels at a step of `Solarize` or `Posterize`, or near 0 in
-//! `AdjustGamma`, and what is made of them.
+//! The tolerance is 1e-4, times the factor by which the `Normalize`s in the list multiply: a rounding error before a
+//! division by 0.224 is 4.5 times as large after it. Images in which a pixel was on a jump of the hue are counted and
+//! left out, because rounding decides there (torchvision does not clamp the largest channel, so an overshoot of a cubic
+//! filter jumps with it). Single values are left out where they depend on a pixel at a step of `Solarize` or
+//! `Posterize`, or near 0 in `AdjustGamma`.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -15,16 +16,16 @@ use gpufeed::{Backend, DType, ErrorKind, Layout, Output, Plan};
 use gpufeed_testing::adapters::{Place, Prepared, places};
 use gpufeed_testing::compare::{Tally, within, within_except};
 use gpufeed_testing::images::Source;
-use gpufeed_testing::line::is_full;
 use gpufeed_testing::lists::{Dice, list};
+use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::{procedural, reference};
 use half::f16;
 
 const LISTS: u64 = 300;
-/// Images that each list is tried on.
+/// Number of images on which each list is tried.
 const IMAGES: u64 = 3;
 
-/// Every how many lists `place` is asked: a software adapter takes a second for the shaders of one.
+/// Returns n where `place` runs every n-th list: a software adapter takes a second to compile the shaders of one.
 fn stride(place: &Place) -> u64 {
     match &place.backend {
         Backend::Gpu(gpu) if gpu.is_software() && is_full() => 5,
@@ -33,17 +34,17 @@ fn stride(place: &Place) -> u64 {
     }
 }
 
-/// A list of transforms and what it drew for some images.
+/// A list of transforms, and the parameters that it drew for some images.
 struct Composition {
     channels: u32,
     transforms: Vec<Transform>,
     images: Vec<(Source, Params)>,
-    /// Images that a transform refused.
+    /// Number of images that a transform refused.
     refused: usize,
 }
 
 impl Composition {
-    /// The `number`-th list, on images of 1×1 to 90×90; with `Normalize`s only if `normalize`.
+    /// Makes list `number`, for images of 1×1 to 90×90 pixels; it has `Normalize`s only if `normalize` is true.
     fn new(number: u64, normalize: bool) -> Self {
         let mut dice = Dice(number);
         let transforms = list(&mut dice, normalize);
@@ -74,7 +75,7 @@ impl Composition {
         plan.unwrap_or_else(|error| panic!("{error}: {:?}", self.transforms))
     }
 
-    /// All that is needed to repeat an image by hand.
+    /// Returns a text with all that is needed to repeat an image by hand.
     fn describe(&self, params: &Params) -> String {
         let json = serde_json::to_string(&self.transforms).expect("transforms are data");
         let Params { width, height, ops, .. } = params;
@@ -82,7 +83,7 @@ impl Composition {
     }
 }
 
-/// How much larger a difference becomes in the `Normalize`s among `ops`.
+/// Returns the factor by which the `Normalize`s among `ops` enlarge a difference.
 fn gain(ops: &[Op]) -> f64 {
     let gains = ops.iter().filter_map(|op| match op {
         Op::Normalize { std, .. } => std.iter().map(|s| f64::from(s.abs()).recip()).reduce(f64::max),
@@ -135,7 +136,8 @@ fn any_list_equals_its_ops_one_by_one() {
     places().iter().zip(tallies).for_each(|(place, tally)| tally.finish(&place.name));
 }
 
-/// All three channels that `Grayscale` makes of one must hold its values.
+/// On an image of one channel, ops use the first of their three numbers; all three channels that `Grayscale` makes then
+/// hold these values.
 #[test]
 fn one_channel_takes_the_first_of_three_numbers() {
     let pad = Op::Pad { left: 1, top: 2, right: 3, bottom: 0, mode: PaddingMode::Constant, fill: [0.25, 0.5, 1.0] };
@@ -164,7 +166,8 @@ fn the_comparison_rejects_lists_with_an_op_left_out() {
         for (source, params) in &composition.images {
             let (ops, values) = (ops(params), prepared.floats(source, params));
             for (left_out, op) in ops.iter().enumerate() {
-                // Ops that leave the size; a later grayscale or clamp may hide some, and small images are symmetric.
+                // Only ops that leave the size are omitted; a later grayscale or clamp may hide some, and small images
+                // are symmetric.
                 let leaves_the_size = matches!(
                     op,
                     Op::Brightness { .. }
@@ -190,19 +193,19 @@ fn the_comparison_rejects_lists_with_an_op_left_out() {
     assert!(rejected > 300 && hidden * 10 < rejected, "{rejected} rejected, {hidden} hidden");
 }
 
-/// From NCHW to NHWC.
+/// Converts values from NCHW to NHWC.
 fn interleaved(values: &[f32], channels: usize) -> Vec<f32> {
     let plane = values.len() / channels;
     (0..plane).flat_map(|i| (0..channels).map(move |c| values[c * plane + i])).collect()
 }
 
-/// Neighbouring halves have neighbouring numbers.
+/// Returns an integer for an f16 number, so that neighbouring numbers have neighbouring integers.
 fn ordinal(value: f16) -> i32 {
     let bits = i32::from(value.to_bits() & 0x7fff);
     if value.is_sign_negative() { -bits } else { bits }
 }
 
-/// How many units in the last place `bytes`, halves, are from `values` at most.
+/// Returns the largest difference between the f16 numbers in `bytes` and `values`, in units in the last place.
 fn half_units(values: &[f32], bytes: &[u8]) -> i32 {
     let halves = bytes.as_chunks::<2>().0.iter().map(|&bytes| f16::from_ne_bytes(bytes));
     assert_eq!(values.len(), halves.len());
@@ -214,7 +217,8 @@ fn half_units(values: &[f32], bytes: &[u8]) -> i32 {
         .unwrap_or(0)
 }
 
-/// Tells whether `byte` is what torchvision makes of `value`; where a step lies closer than 1e-4, its neighbour too.
+/// Tells whether `byte` is what torchvision makes of `value`; where a rounding step lies closer than 1e-4, the
+/// neighbouring byte counts, too.
 fn is_byte(value: f32, byte: u8) -> bool {
     let exact = f64::from(value.clamp(0.0, 1.0)) * (256.0 - 1e-3);
     let near = [exact - 1e-4 * 256.0, exact, exact + 1e-4 * 256.0];
@@ -255,13 +259,13 @@ fn layouts_and_types_hold_the_same_values() {
 #[test]
 fn only_what_is_doubtful_is_left_out() {
     let ops = [Op::Brightness { factor: 0.5 }, Op::Solarize { threshold: 0.25 }, Op::HorizontalFlip];
-    // 128 · 0.5 is 64, which is 1e-3 from the threshold 0.25 and on the threshold 64 / 255.
+    // The level 128 times 0.5 is 64, which is 1e-3 from the threshold 0.25, and exactly on the threshold 64 / 255.
     let source = Source { width: 3, height: 1, channels: 1, bytes: vec![10, 128, 250] };
     assert_eq!(reference::run(&source.floats(), &ops).doubtful, [false; 3]);
     let step = Op::Solarize { threshold: 64.0 / 255.0 };
     let outcome = reference::run(&source.floats(), &[ops[0].clone(), step.clone(), Op::HorizontalFlip]);
     assert_eq!(outcome.doubtful, [false, true, false]);
-    // The bytes themselves are exact, and so is what is decided about them.
+    // Without `Brightness` the values are exact, and so is the decision at the step.
     assert_eq!(reference::run(&source.floats(), &[step, Op::HorizontalFlip]).doubtful, [false; 3]);
     let expected = outcome.image.planes;
     let wrong = |at: usize| -> Vec<f32> {

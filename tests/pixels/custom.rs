@@ -1,5 +1,5 @@
-//! Catches custom colour steps that are not fused, or that do not compute what they say. What they draw is in
-//! `tests/draws/custom.rs`, what `build` refuses in `tests/pipeline/custom_refused.rs`.
+//! Tests that custom colour steps are fused, and compute what their functions say. Their parameters are tested in
+//! `tests/draws/custom.rs`, and refused steps in `tests/pipeline/custom_refused.rs`.
 //!
 //! Every list runs on the CPU executor and on every adapter's shaders, and op by op in f64: the built-in ops by
 //! `crates/testing/src/reference/`, the custom ones by a third version of each function.
@@ -15,7 +15,7 @@ use gpufeed_testing::images::Source;
 use gpufeed_testing::{procedural, reference};
 
 type Exact = fn([f64; 3], [f64; 4]) -> [f64; 3];
-/// Which of them stand in which slots.
+/// The function in f64 of each op slot that has a custom step.
 type Functions = Vec<(u16, Exact)>;
 
 const TONE: &str = "
@@ -41,7 +41,7 @@ fn exact_tone([r, g, b]: [f64; 3], [x, y, z, w]: [f64; 4]) -> [f64; 3] {
     [(r + (gray - r) * x) * y + z * b, (g + (0.85 * gray - g) * x) * y, (b + (0.6 * gray - b) * x) * y + w * r]
 }
 
-/// Everything here bears a name that the other snippet, gpufeed's shaders or WGSL itself has too.
+/// Every name in this snippet is also a name in the other snippet, in gpufeed's shaders or in WGSL itself.
 const CURVE: &str = "
 alias Step = vec3<f32>; // gpufeed's struct
 const WARM = 0.8;
@@ -78,7 +78,7 @@ fn plan(channels: u32, list: &[Transform]) -> Plan {
     Plan::compile_for(channels, list, &Output::default()).unwrap_or_else(|error| panic!("{list:?}: {error}"))
 }
 
-/// The ops one by one; `functions` are those of the plan's slots.
+/// Returns the result in f64, op by op; `functions` has the function of each op slot with a custom step.
 fn expected(source: &Source, params: &Params, functions: &[(u16, Exact)]) -> Vec<f64> {
     let mut image = source.floats();
     for params in &params.ops {
@@ -99,7 +99,8 @@ fn expected(source: &Source, params: &Params, functions: &[(u16, Exact)]) -> Vec
     image.planes
 }
 
-/// Channels, the list, which function stands in which slot, and the dispatches that it may take.
+/// Returns cases: channels, a list, the function of each op slot with a custom step, and the number of passes that the
+/// plan may take.
 fn lists() -> Vec<(u32, Vec<Transform>, Functions, usize)> {
     let tone = || Transform::from(toning());
     let contrast = || Transform::from(ColorJitter::new(0.0, 0.9, 0.0, 0.0));
@@ -110,7 +111,7 @@ fn lists() -> Vec<(u32, Vec<Transform>, Functions, usize)> {
         (3, vec![RandomResizedCrop::new(24).into(), tone(), Normalize::IMAGENET.into()], vec![(1 + 1, exact_tone)], 1),
         (3, vec![resize.clone(), Normalize::IMAGENET.into(), tone()], vec![(2, exact_tone)], 1),
         (3, vec![applied.into(), RandomCrop::new((20, 30)).into()], vec![(0, exact_tone)], 1),
-        // The mean is that of the toned image.
+        // The mean for the contrast is that of the toned image.
         (3, vec![flip, tone(), contrast()], vec![(1, exact_tone)], 2),
         (
             3,
@@ -118,12 +119,12 @@ fn lists() -> Vec<(u32, Vec<Transform>, Functions, usize)> {
             vec![(0, exact_tone), (1, exact_curve), (6, exact_tone)],
             2,
         ),
-        // Where a built-in colour step opens a stage, so does this.
+        // A custom step before a resize takes a stage of its own, as a built-in colour step does.
         (3, vec![tone(), resize], vec![(0, exact_tone)], 2),
         (3, vec![tone(), Pad::new(2).into(), curving().into()], vec![(0, exact_tone), (2, exact_curve)], 2),
-        // One step in nine places: more than are unrolled.
+        // One step stands in nine op slots, more than the shader unrolls.
         (3, vec![nine.into(); 9], (0..9).map(|slot| (slot, exact_tone as Exact)).collect(), 1),
-        // One channel: the first of the three that come back counts, and all that follows sees it.
+        // On one channel, the first of the three values that the function returns counts, and all later ops see it.
         (1, vec![tone(), contrast()], vec![(0, exact_tone)], 2),
         (1, vec![tone(), Grayscale::new(3).into(), curving().into()], vec![(0, exact_tone), (2, exact_curve)], 1),
         (3, vec![Grayscale::new(1).into(), curving().into()], vec![(1, exact_curve)], 1),
@@ -147,7 +148,7 @@ fn every_backend_computes_what_the_functions_say() {
                 absent += 1
             }
             let expected = expected(&source, &params, &functions);
-            // Normalize multiplies a rounding by 4.5.
+            // `Normalize` multiplies a rounding error by 4.5.
             let bar = if list.contains(&Normalize::IMAGENET.into()) { 5e-5 } else { 1e-5 };
             let on_cpu = prepared[0].floats(&source, &params);
             let twin: Vec<f64> = on_cpu.iter().copied().map(f64::from).collect();
@@ -166,7 +167,7 @@ fn every_backend_computes_what_the_functions_say() {
     }
 }
 
-/// A twin that is off by 1/500 at one of the three colours.
+/// The step's CPU function is off by 1/500 in one of the three channels.
 #[test]
 fn the_comparison_rejects_a_twin_that_differs() {
     let off = |color, parameters| {
@@ -183,7 +184,8 @@ fn the_comparison_rejects_a_twin_that_differs() {
     }
 }
 
-/// A reduction too extreme for a shader's loops: the twin's on every backend, to the bit.
+/// The CPU executor finishes an image whose reduction is too extreme for a shader's loops, so every backend gives the
+/// bits of the CPU function.
 #[test]
 fn an_image_that_the_cpu_finishes_takes_the_twin() {
     let plan = plan(3, &[Resize::new((16, 16)).into(), toning().into(), Normalize::IMAGENET.into()]);

@@ -1,9 +1,9 @@
-//! The results of torchvision 0.29 for 872 lists of fixed operations (`tests/golden/`), on every backend and by the
-//! reference that the other tests trust.
+//! Compares results with those of torchvision 0.29 for 872 lists of fixed operations (`tests/golden/`): the results of
+//! every backend, and of the reference that the other tests trust.
 //!
-//! The bars are 1e-5 for ops that work pixel by pixel and 1e-4 where an interpolating resize or a hue takes part: torch's
-//! own f32 results are up to 3.3e-5 from exact ones there (`f32_vs_f64` of each case). `Normalize` divides by about 0.2
-//! and so multiplies rounding by 5; the bars hold without an allowance for it.
+//! The tolerances are 1e-5 for ops that work pixel by pixel and 1e-4 where an interpolating resize or a hue takes part:
+//! torch's own f32 results are up to 3.3e-5 from exact ones there (`f32_vs_f64` of each case). `Normalize` divides by
+//! about 0.2 and so multiplies rounding errors by 5; the tolerances hold without an allowance for it.
 
 use gpufeed::transforms::{Interpolation, Key, Op};
 use gpufeed::{Output, Plan};
@@ -84,7 +84,7 @@ static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
 static VECTORS: &[u8] = include_bytes!("../golden/vectors.bin");
 
 impl Case {
-    /// The part of the name before the first slash.
+    /// Returns the part of the name before the first slash.
     fn group(&self) -> &str {
         self.name.split('/').next().expect("split gives at least one part")
     }
@@ -99,7 +99,8 @@ impl Case {
         if hue || self.tolerance == "resize" { 1e-4 } else { 1e-5 }
     }
 
-    /// Cases with the same key share a plan: it names their kinds of ops, with the numbers that shape the shaders.
+    /// Returns a key that cases share if they can share a plan: it names their kinds of ops, with the numbers that
+    /// shape the shaders.
     fn plan_key(&self, ops: &[Op]) -> String {
         let kinds = ops.iter().map(|op| match op {
             Op::Pad { mode, fill, .. } => format!("Pad {mode:?} {fill:?}"),
@@ -116,7 +117,8 @@ fn kind(op: &Op) -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Runs cases on a backend; those of the same kinds of ops share a processor, with numbers drawn by each one's own plan.
+/// Runs cases on a backend. Cases with the same kinds of ops share a processor; each case's parameters come from a plan
+/// of its own.
 struct Runner<'a> {
     place: &'a Place,
     prepared: HashMap<String, Prepared>,
@@ -149,7 +151,7 @@ fn with_sources(mut each: impl FnMut(&Case, &Source)) {
     }
 }
 
-/// The values that rounding decides: only after a resize or arithmetic, and fewer than 1 %.
+/// Returns which values rounding decides: only some after a resize or arithmetic, and fewer than 1 %.
 fn doubtful(case: &Case, source: &Source) -> Vec<bool> {
     if !case.ops.iter().any(|op| matches!(op, Op::Solarize { .. } | Op::Posterize { .. })) {
         return vec![false; case.output.shape.iter().product()];
@@ -215,7 +217,7 @@ fn the_comparison_rejects_one_wrong_pixel() {
     }
 }
 
-/// `op` with one number off, or `None` for ops without numbers.
+/// Returns `op` with one number or its kind changed, or `None` for ops without numbers.
 fn perturbed(op: &Op) -> Option<Op> {
     Some(match op.clone() {
         Op::Crop { top, left, height, width } if left > 0 => Op::Crop { top, left: left - 1, height, width },
@@ -253,7 +255,8 @@ fn perturbed(op: &Op) -> Option<Op> {
     })
 }
 
-/// On the wavy colour images every number counts: an op that ignored one would pass unnoticed elsewhere.
+/// The cases are colour images with waves, on which every number has an effect; elsewhere, an op that ignored a number
+/// could pass unnoticed.
 #[test]
 fn the_comparison_rejects_perturbed_ops() {
     let sensitive = |case: &&Case| {
@@ -269,7 +272,7 @@ fn the_comparison_rejects_perturbed_ops() {
         let mut runner = Runner::new(place);
         let mut kinds = BTreeSet::new();
         for case in CASES.iter().filter(sensitive) {
-            // Brightness 20 makes all of the image white, and so does 20.2.
+            // Brightness 20 makes the whole image white, and so does 20.2, so such a case is skipped.
             let expected = case.expected();
             if expected.iter().all(|value| *value == expected[0]) {
                 continue;

@@ -1,4 +1,5 @@
-//! Pixels that the transforms make, on every backend: against torchvision, against a reference of our own, against each other.
+//! Pixels that the transforms make on every backend, compared with torchvision's, with those of a reference of our own,
+//! and with each other.
 
 mod composition;
 mod custom;

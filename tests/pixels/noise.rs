@@ -1,4 +1,4 @@
-//! The noise of `RandomErasing`: the numbers that are documented, on every backend, normal and independent.
+//! The noise of `RandomErasing` has the documented numbers on every backend, and is normal and independent.
 //!
 //! Keys are fixed, so a test passes always or never. Thresholds are those of p = 0.001 or smaller.
 
@@ -27,12 +27,12 @@ fn noise(top: u32, left: u32, height: u32, width: u32, key: [u32; 2]) -> Op {
     Op::Erase { top, left, height, width, value: Erased::Noise { key } }
 }
 
-/// Three planes of noise.
+/// Returns three planes of noise.
 fn whole(place: &Place, key: [u32; 2]) -> Vec<f32> {
     run(place, &source(SIDE, SIDE, 3), &[noise(0, 0, SIDE, SIDE, key)])
 }
 
-/// The largest difference in units of the bar, which is 1e-4 of the value and 1e-5 near 0.
+/// Returns the largest difference as a multiple of the tolerance, which is 1e-4 of the value, and 1e-5 near 0.
 fn worst(expected: &[f64], actual: &[f32]) -> f64 {
     assert_eq!(expected.len(), actual.len());
     let off =
@@ -81,7 +81,8 @@ fn the_comparison_rejects_other_keys_and_places() {
     assert!(worst(&expected, &values) > 1.0);
 }
 
-/// What lies in the rectangle depends on the key alone: not on its place, on the batch's other steps, or on the image.
+/// The noise in a rectangle depends on the key alone: not on the rectangle's position, on the other ops, or on the
+/// image.
 #[test]
 fn the_same_key_gives_the_same_bits_anywhere() {
     let cut = |values: &[f32], width: usize, (top, left): (usize, usize)| -> Vec<u32> {
@@ -101,7 +102,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// The largest distance of the values' distribution from the normal one, times √n.
+/// Returns the largest distance of the values' distribution from the standard normal one, times √n.
 fn kolmogorov_smirnov(values: &[f32]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);
@@ -113,12 +114,13 @@ fn kolmogorov_smirnov(values: &[f32]) -> f64 {
     sorted.iter().enumerate().map(distance).fold(0.0, f64::max) * n.sqrt()
 }
 
-/// The mean of products, times √n: standard normal if both are independent standard normal numbers.
+/// Returns the mean of the products, times √n, which is standard normal if both are independent standard normal
+/// numbers.
 fn correlation(a: &[f32], b: &[f32]) -> f64 {
     mean(a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b))) * (a.len() as f64).sqrt()
 }
 
-/// What a standard normal number exceeds, on either side, with probability 1e-4.
+/// The bound that a standard normal number exceeds, on either side, with probability 1e-4.
 const FAR: f64 = 3.89;
 
 #[test]
@@ -127,7 +129,7 @@ fn noise_is_standard_normal() {
         let values = whole(place, [17, 42]);
         let n = values.len() as f64;
         let moment = |power: i32| mean(values.iter().map(|value| f64::from(*value).powi(power)));
-        // Variances of the powers of a normal number: 1, 2, 15, 96.
+        // Variances of the first four powers of a standard normal number: 1, 2, 15, 96.
         for (power, expected, variance) in [(1, 0.0, 1.0f64), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)] {
             let off = (moment(power) - expected) / (variance / n).sqrt();
             println!("{}: moment {power}: {off:.2} standard deviations off", place.name);
@@ -165,7 +167,7 @@ fn noise_is_independent() {
     check("swapped keys", &values, &whole(place, [42, 17]));
 }
 
-/// As standard as the values: mean 0, variance 1.
+/// Returns the squares, scaled to mean 0 and variance 1 as the values have.
 fn squares(values: &[f32]) -> Vec<f32> {
     values.iter().map(|value| (value * value - 1.0) / std::f32::consts::SQRT_2).collect()
 }

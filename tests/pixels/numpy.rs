@@ -1,4 +1,5 @@
-//! NumPy's `.npy` files, version 1, as far as the golden vectors use them: little-endian f32 or u8 in C order.
+//! A reader of NumPy's `.npy` files, version 1, as far as the golden vectors use them: little-endian f32 or u8 in C
+//! order.
 
 use std::path::Path;
 
@@ -7,16 +8,16 @@ pub(crate) enum Array {
     Bytes(Vec<u8>),
 }
 
-/// The elements of the file at `path`.
+/// Returns the elements of the file at `path`.
 ///
 /// # Panics
-/// If it is no such file or has another shape.
+/// If the file is no such array or has another shape.
 pub(crate) fn read(path: &Path, shape: [usize; 3]) -> Array {
     let file = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     parse(&file, shape).unwrap_or_else(|reason| panic!("{}: {reason}", path.display()))
 }
 
-/// Ten bytes (magic, version, length of the header), the header as a Python dictionary, the elements.
+/// Parses a file: ten bytes (magic, version, length of the header), the header as a Python dictionary, the elements.
 fn parse(file: &[u8], [channels, height, width]: [usize; 3]) -> Result<Array, String> {
     let (start, rest) = file.split_at_checked(10).ok_or("too short")?;
     if &start[..8] != b"\x93NUMPY\x01\x00" {

@@ -1,4 +1,4 @@
-//! The table of drivers' quirks against the drivers of this machine.
+//! Compares the table of drivers' quirks with the drivers of this machine.
 
 use gpufeed::{Gpu, wgpu};
 use gpufeed_testing::quirks::{QUIRKS, What, of};
@@ -21,7 +21,7 @@ fn rows_match_their_drivers_and_no_other() {
         (Backend::Gl, "softpipe"),
         (Backend::Dx12, "Microsoft Basic Render Driver"),
         (Backend::Metal, "Apple Paravirtual device"),
-        // No driver of that name on that API.
+        // llvmpipe has no driver for Metal.
         (Backend::Metal, "llvmpipe"),
     ];
     for (backend, name) in others {
@@ -30,7 +30,7 @@ fn rows_match_their_drivers_and_no_other() {
     assert!(QUIRKS.iter().all(|quirk| quirk.link.starts_with("https://")));
 }
 
-/// How many iterations of a loop a driver runs where a hundred thousand are asked for, in two loops one after the other.
+/// Checks how many iterations a driver runs where 100,000 are asked for, in two loops one after the other.
 #[test]
 #[expect(clippy::print_stdout, reason = "tests print what they measured")]
 fn loops_end_early_where_the_table_says_so_and_nowhere_else() {
@@ -96,7 +96,7 @@ fn loops_end_early_where_the_table_says_so_and_nowhere_else() {
             What::LoopsEnd { after } => after,
         });
         match ends.min() {
-            // Leaving a loop counts as well: twice, if both are left.
+            // Leaving a loop counts as an iteration, too: two if both loops are left.
             Some(after) => {
                 assert!((after - 2..=after).contains(&ran), "{gpu}: not {after} iterations, correct the row")
             }

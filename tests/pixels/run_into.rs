@@ -1,4 +1,4 @@
-//! `Processor::run_into`: the batch of `run`, in the caller's memory.
+//! `Processor::run_into` writes the batch of `run` to the caller's memory.
 
 use gpufeed::transforms::{Key, Normalize, Params, RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{DType, ErrorKind, Layout, Output, Plan, Processor};

@@ -1,6 +1,6 @@
-//! The cases of a second set of golden vectors (environment variable `GPUFEED_SHARED`, its folder) that belong to this
-//! crate's operators: 125 in floats, and 108 in bytes where no arithmetic is done, which must be equal to the bit.
-//! Without the variable there is nothing to compare and the tests say so.
+//! The cases of a second set of golden vectors (its folder is in the environment variable `GPUFEED_SHARED`) that belong
+//! to this crate's operators: 125 in floats, and 108 in bytes for exact operators, which must be equal to the bit.
+//! Without the variable there is nothing to compare, and the tests print that.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -32,7 +32,7 @@ struct Case {
     shape: [usize; 3],
 }
 
-/// The folder and its cases, or `None` with a line about it.
+/// Returns the folder and its cases; without the variable, prints that and returns `None`.
 fn manifest() -> Option<(PathBuf, Vec<Case>)> {
     let Some(folder) = std::env::var_os("GPUFEED_SHARED").map(PathBuf::from) else {
         println!("skipped: GPUFEED_SHARED names no folder");
@@ -68,7 +68,8 @@ fn resize(params: &Value) -> Op {
     Op::Resize { height, width, interpolation, antialias: params["antialias"].as_bool().expect("a switch") }
 }
 
-/// torchvision's crop of an image of `width` × `height`, which may reach outside: a black border, then a crop.
+/// Appends the ops of torchvision's crop of an image of `width` × `height` pixels. A crop may reach outside the image,
+/// so it is a black border, then a crop.
 fn crop(params: &Value, (width, height): (u32, u32), ops: &mut Vec<Op>) {
     let [top, left, rows, columns] = ["top", "left", "height", "width"].map(|name| number(params, name));
     let before = |offset: i64| (-offset).max(0) as u32;
@@ -95,12 +96,13 @@ fn pad(params: &Value) -> Op {
         Some("symmetric") => PaddingMode::Symmetric,
         other => panic!("{other:?}"),
     };
-    // In units of a byte.
+    // The fill is a level of a byte, from 0 to 255.
     let fill = params["fill"].as_f64().expect("one number") as f32 / 255.0;
     Op::Pad { left, top, right, bottom, mode, fill: [fill; 3] }
 }
 
-/// In units of a byte if it is a whole number. Halfway to the byte below, no rounding of a byte decides.
+/// Returns the threshold. A whole number is a level of a byte, and becomes half a level less, so that no rounding of a
+/// byte decides.
 fn threshold(params: &Value) -> f32 {
     match &params["threshold"] {
         Value::Number(bytes) if bytes.is_u64() => (bytes.as_f64().expect("a number") as f32 - 0.5) / 255.0,
@@ -108,7 +110,7 @@ fn threshold(params: &Value) -> f32 {
     }
 }
 
-/// Appends the ops of torchvision's function `name`; `None` if this crate has no such operator.
+/// Appends the ops of torchvision's function `name`; returns `None` if this crate has no such operator.
 fn translate(name: &str, params: &Value, size: (u32, u32), ops: &mut Vec<Op>) -> Option<()> {
     match name {
         "resize" => ops.push(resize(params)),
@@ -145,7 +147,7 @@ fn translate(name: &str, params: &Value, size: (u32, u32), ops: &mut Vec<Op>) ->
     Some(())
 }
 
-/// Width and height after `ops`.
+/// Returns width and height after `ops`.
 fn sizes(size: (u32, u32), ops: &[Op]) -> (u32, u32) {
     ops.iter().fold(size, |(w, h), op| match *op {
         Op::Crop { height, width, .. } | Op::Resize { height, width, .. } => (width, height),
@@ -154,11 +156,11 @@ fn sizes(size: (u32, u32), ops: &[Op]) -> (u32, u32) {
     })
 }
 
-/// Ops without arithmetic, or with one subtraction, whose bytes must be equal. Posterized bytes keep their upper bits,
-/// floats their level of 2^bits, so those differ.
+/// Ops without arithmetic, or with one subtraction, whose bytes must be equal. Posterize is not among them: torchvision
+/// keeps the upper bits of bytes, but rounds floats to one of 2^bits levels, so the two differ.
 const EXACT: [&str; 7] = ["crop", "hflip", "vflip", "pad", "pad_crop", "invert", "solarize"];
 
-/// The cases that can be compared, with their ops; prints how many others there are.
+/// Returns the cases that can be compared, with their ops; prints how many others there are.
 fn selected(cases: &[Case], folder: &std::path::Path, exact: bool) -> Vec<(usize, Source, Vec<Op>)> {
     let mut others: BTreeMap<&str, u32> = BTreeMap::new();
     let mut selected = Vec::new();
@@ -196,7 +198,7 @@ fn floats(place: &Place, source: &Source, ops: &[Op]) -> Vec<f32> {
     prepared.floats(source, &params)
 }
 
-/// 1e-5 for ops that work pixel by pixel, 1e-4 for resizes and hue, as in `golden.rs`.
+/// Returns the tolerance: 1e-5 for ops that work pixel by pixel, 1e-4 for resizes and hue, as in `golden.rs`.
 fn bar(ops: &[Op]) -> f64 {
     if ops.iter().any(|op| matches!(op, Op::Hue { .. } | Op::Resize { .. })) { 1e-4 } else { 1e-5 }
 }
@@ -248,12 +250,13 @@ fn exact_cases_match_torchvision_to_the_bit() {
     }
 }
 
-/// Returns true if the middle of new pixel `i` lies on the border of two of the `old` pixels.
+/// Returns true if the centre of new pixel `i` lies on the border between two of the `old` pixels.
 fn on_a_border(i: usize, old: u32, new: u32) -> bool {
     ((2 * i as u64 + 1) * u64::from(old)).is_multiple_of(2 * u64::from(new))
 }
 
-/// As `Interpolation::NearestExact` says, pixels are torch's, and Pillow's except those whose middle lies on a border.
+/// As `Interpolation::NearestExact` documents, pixels are torch's, and are Pillow's except those whose centre lies on a
+/// border.
 #[test]
 fn nearest_is_torchs_and_differs_from_pillows_at_borders_alone() {
     let Some((folder, cases)) = manifest() else { return };

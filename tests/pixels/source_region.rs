@@ -1,4 +1,4 @@
-//! `Plan::source_region`: no pixel outside it has a part in the result, by the reference, which knows no regions.
+//! `Plan::source_region`: no pixel outside the region changes the result of the reference, which knows no regions.
 
 use gpufeed::decode::Rect;
 use gpufeed::transforms::{CenterCrop, Key, Op, RandomCrop};
@@ -8,7 +8,7 @@ use gpufeed_testing::images::Source;
 use gpufeed_testing::lists::{Dice, list};
 use gpufeed_testing::{procedural, reference};
 
-/// The image with the pixels changed that `changes(column, row)` names.
+/// Returns the image with those pixels changed for which `changes(column, row)` is true.
 fn changed(source: &Source, changes: impl Fn(u32, u32) -> bool) -> Source {
     let mut source = source.clone();
     let (width, channels) = (source.width as usize, source.channels as usize);
@@ -51,7 +51,7 @@ fn nothing_outside_it_has_a_part_in_the_result() {
         seen_inside += usize::from(within(&result.image.planes, &inside, 1e-6).is_err());
     }
     assert!(images > 200 && smaller * 5 > images, "{smaller} of {images} regions are smaller than the image");
-    // Some lists leave nothing of the picture, such as a posterised one.
+    // Some lists leave nothing of the picture, for example by posterizing it to one level.
     assert!(seen_inside * 10 > images * 9, "a change inside shows in {seen_inside} of {images}");
 }
 

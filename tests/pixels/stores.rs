@@ -1,8 +1,8 @@
-//! f16 and u8 output is the f32 output of the same plan, converted on the host, bit for bit: on every backend, at sizes
-//! where rows and images begin anywhere in a word, and in each of 100 runs. Two writers of one word would lose an element in
-//! some of them.
+//! f16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every backend, at
+//! sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations wrote one
+//! word, some runs would lose an element.
 //!
-//! The contract of the conversions (`DType`) is tested by value, not by the crate that the CPU executor converts with.
+//! The conversions that `DType` documents are tested by value, not by the crate with which the CPU executor converts.
 
 use gpufeed::transforms::{
     ColorJitter, Grayscale, Interpolation, Key, Normalize, RandomHorizontalFlip, RandomPosterize, RandomResizedCrop,
@@ -11,17 +11,17 @@ use gpufeed::transforms::{
 use gpufeed::{
     DType, DataLoader, DataLoaderBuilder, InMemory, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor,
 };
-use gpufeed_testing::line::{Place, picture, places, within};
+use gpufeed_testing::pipeline::{Place, picture, places, within};
 use image::RgbImage;
 
-/// Images of 2691, 2979, 15 and 27 elements with three channels, of 897, 993, 5 and 9 with one: neither all rows nor all
-/// images are whole words, in f16 or in u8. (height, width)
+/// Sizes (height, width) of images with 2691, 2979, 15 and 27 elements in three channels, and with 897, 993, 5 and 9 in
+/// one: neither all rows nor all images are whole 32-bit words, in f16 or in u8.
 const SIZES: [(u32, u32); 4] = [(3, 299), (3, 331), (5, 1), (3, 3)];
-/// The least that a slot can be.
+/// The smallest size of a staging slot, in bytes.
 const SLOT: u64 = 16 << 20;
 const PACKED: [DType; 2] = [DType::F16, DType::U8];
 
-/// What an output looks like, its type aside.
+/// Size, layout and channels of an output, without its element type.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     size: (u32, u32),
@@ -54,7 +54,7 @@ impl Shape {
     }
 }
 
-/// What the host makes of f32 output.
+/// Converts f32 output to `dtype` on the host.
 fn converted(floats: &[u8], dtype: DType) -> Vec<u8> {
     let floats = floats.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes));
     match dtype {
@@ -64,7 +64,7 @@ fn converted(floats: &[u8], dtype: DType) -> Vec<u8> {
     }
 }
 
-/// The first element that differs, or that the lengths do.
+/// Compares two outputs; an error names the first element that differs, or the two lengths.
 fn compare(expected: &[u8], actual: &[u8], dtype: DType) -> Result<(), String> {
     if expected.len() != actual.len() {
         return Err(format!("{} bytes instead of {}", actual.len(), expected.len()));
@@ -77,7 +77,7 @@ fn compare(expected: &[u8], actual: &[u8], dtype: DType) -> Result<(), String> {
     }
 }
 
-/// The CPU and the shaders of every adapter: a processor never copies up.
+/// Returns the CPU, and the shaders of every adapter; a processor never copies images of the CPU executor to a GPU.
 fn executors() -> impl Iterator<Item = &'static Place> {
     places().iter().filter(|place| place.is_shaders() || matches!(place.backend, gpufeed::Backend::Cpu))
 }
@@ -119,7 +119,7 @@ fn every_word_holds_what_f32_converts_to() {
     });
 }
 
-/// Every batch of an epoch that is always the same, as bytes.
+/// Returns the bytes of every batch of epoch 0, which is the same in every call.
 fn batches(loader: &DataLoader) -> Vec<Vec<u8>> {
     loader.epoch(0).unwrap().map(|batch| batch.unwrap().to_host().unwrap()).collect()
 }
@@ -144,10 +144,12 @@ fn check_line(
     Ok(())
 }
 
-/// With the runs above, 100 of each combination: 8 epochs of 5 batches, whose buffers are used again and again.
+/// Each combination runs 8 epochs of 5 batches, whose buffers are used again and again: with the 60 runs of the test
+/// above, 100 runs.
 #[test]
 fn batches_hold_what_f32_converts_to() {
-    // Vectors of 128 bits at full width take 10 minutes on two cores, and more beside other programs.
+    // The timeout is long, because llvmpipe's vectors of 128 bits at full width take 10 minutes on two cores, and more
+    // beside other programs.
     within(3600, "all stores of the pipeline", || {
         let mut data = InMemory::new();
         for number in 0..14 {
@@ -171,9 +173,9 @@ fn batches_hold_what_f32_converts_to() {
     });
 }
 
-/// Where a batch spans slots, its images come from several submissions, and the borders between them lie within words:
-/// 104 such batches on every adapter, 13 of each type in each of four shapes, which have both layouts, both numbers of
-/// channels and every width.
+/// A batch that spans several slots comes from several submissions, and the boundaries between them lie within words.
+/// The test makes 104 such batches on every adapter: 13 of each type in each of four shapes, which have both layouts,
+/// both numbers of channels and every width.
 #[test]
 fn words_that_several_submissions_share_are_whole() {
     within(600, "batches of several slots", || {
@@ -181,7 +183,7 @@ fn words_that_several_submissions_share_are_whole() {
             let (height, width) = shape.size;
             let mut data = InMemory::new();
             for sample in 0..5 {
-                // Two rows of taps a row of output: of the large ones no slot takes two.
+                // A row of output reads two rows of the source; of the large images, no slot has room for two.
                 let (rows, columns) = if sample % 2 == 1 { (2_000_000 / width, 2 * width) } else { (20, 30 + sample) };
                 let read = 4 * columns as u64 * u64::from(rows) * u64::from(height - 1) / u64::from(height);
                 assert!(sample % 2 == 0 || (read > SLOT / 2 && read < SLOT), "{read} bytes are read");
@@ -206,7 +208,8 @@ fn words_that_several_submissions_share_are_whole() {
     });
 }
 
-/// The whole of `list`, as an image of three channels, through a plan that changes nothing: what f32 and `dtype` hold.
+/// Passes `list`, as an image of three channels, through a plan that changes nothing; returns the f32 output and the
+/// `dtype` output.
 fn stored(place: &Place, list: &[f32], dtype: DType) -> (Vec<f32>, Vec<u8>) {
     let width = list.len().div_ceil(3) as u32;
     let mut bytes: Vec<u8> = list.iter().flat_map(|v| v.to_ne_bytes()).collect();
@@ -228,8 +231,9 @@ fn halves(bytes: &[u8]) -> Vec<u16> {
     bytes.as_chunks::<2>().0.iter().map(|bytes| u16::from_ne_bytes(*bytes)).collect()
 }
 
-/// Of every two neighbouring f16: the lower one, what lies halfway, and the f32 on either side of that, each with the
-/// nearest f16; where two are as near, the even one. The one after 65504 would be 65536, and is infinity.
+/// Returns values, each with its nearest f16: for every two neighbouring f16 numbers, the lower one, the value halfway
+/// between them, whose nearest is the even one, and the f32 numbers just below and above that. The number after 65504
+/// would be 65536, and is infinity.
 fn neighbours() -> Vec<(f32, u16)> {
     let value = |bits: u16| {
         let (exponent, fraction) = (i32::from(bits >> 10), f32::from(bits & 0x3ff));
@@ -251,7 +255,7 @@ fn the_comparison_rejects_a_lost_element() {
     for dtype in PACKED {
         let expected = converted(&floats, dtype);
         assert_eq!(compare(&expected, &expected, dtype), Ok(()));
-        // What a second writer of the word leaves: the neighbour as it was before.
+        // A second writer of the word would leave the neighbour as it was before.
         let mut lost = expected.clone();
         lost[3 * dtype.bytes()..4 * dtype.bytes()].fill(0);
         assert!(compare(&expected, &lost, dtype).is_err_and(|e| e.starts_with("element 3 ")));
@@ -270,18 +274,18 @@ fn f16_is_the_nearest_and_the_even_one_of_two() {
         for place in executors() {
             let (floats, seen) = stored(place, &values, DType::F16);
             assert_eq!(floats, values, "{}: f32 goes through as it is", place.name);
-            // All but a zero's sign: the CPU adds what it samples to 0, and -0 + 0 is 0.
+            // A zero's expected sign is that of the f32 output: the CPU adds what it samples to 0, and -0 + 0 is 0.
             let signs = floats.iter().map(|v| if *v == 0.0 { (v.to_bits() >> 16) as u16 } else { 0 });
             let expected =
                 cases.iter().zip(signs).map(|((value, half), sign)| if *value == 0.0 { sign } else { *half });
             let wrong = halves(&seen).into_iter().zip(expected).find(|(seen, expected)| seen != expected);
             assert_eq!(wrong, None, "{}", place.name);
-            // f32's own subnormals may become zeros on the way; NaNs stay NaNs.
+            // Subnormal f32 inputs may become zeros on the way; NaNs stay NaNs.
             let seen = halves(&stored(place, &[1e-40, -1e-40, f32::NAN, -f32::NAN], DType::F16).1);
             assert!(seen[..2].iter().all(|half| half & 0x7fff == 0), "{}: {seen:x?}", place.name);
             assert!(seen[2..].iter().all(|half| half & 0x7fff > 0x7c00), "{}: {seen:x?}", place.name);
         }
-        // The twin: a conversion that truncates, as Direct3D's, would be noticed.
+        // The comparison can fail: a conversion that truncates, as Direct3D's does, would be noticed.
         let truncated = |&value: &f32| {
             let nearest = half::f16::from_f32(value);
             nearest.to_bits() - u16::from(nearest.to_f32().abs() > value.abs())
@@ -295,7 +299,8 @@ fn f16_is_the_nearest_and_the_even_one_of_two() {
 fn u8_gives_every_byte_back_and_truncates_between() {
     within(120, "all u8", || {
         let bytes: Vec<u8> = (0..=255).collect();
-        // Where the next byte begins, and the f32 on either side; beyond both ends; zero from below.
+        // Values beyond both ends and zeros come first; then, for every byte, the f32 at which it begins, and its
+        // neighbours.
         let mut edges =
             vec![-1.0, -1e-30, -0.0, 0.0, 1.0f32.next_up(), 2.0, f32::MAX, f32::INFINITY, f32::NEG_INFINITY];
         for byte in 0..=256u16 {
@@ -313,7 +318,7 @@ fn u8_gives_every_byte_back_and_truncates_between() {
                 let params = plan.make_params(width, 1, &Key::default()).unwrap();
                 assert_eq!(processor.run(&[(pixels, &params)]).unwrap(), image, "{}, {format:?}", place.name);
             }
-            // The same from floats k / 255.
+            // Floats k / 255 give every byte back, too.
             let exact: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
             assert_eq!(stored(place, &exact, DType::U8).1, bytes, "{}", place.name);
             let (floats, seen) = stored(place, &edges, DType::U8);
@@ -322,14 +327,15 @@ fn u8_gives_every_byte_back_and_truncates_between() {
             let (zeros, ones) = (&seen[..4], &seen[4..8]);
             assert!(zeros.iter().all(|&v| v == 0) && ones.iter().all(|&v| v == 255) && seen[8] == 0, "{}", place.name);
         }
-        // The twin: rounding would be noticed.
+        // The comparison can fail: a conversion that rounds would be noticed.
         let rounded = |v: &f32| (v.clamp(0.0, 1.0) * 255.0).round() as u8;
         let truncated = |v: &f32| (v.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8;
         assert!(edges.iter().filter(|v| rounded(v) != truncated(v)).count() > 250);
     });
 }
 
-/// torchvision's `uint8` path keeps the upper bits of a byte; its float path, converted to bytes, is what `U8` gives.
+/// torchvision's `uint8` path keeps the upper bits of a byte; `U8` gives the result of its float path, converted to
+/// bytes.
 #[test]
 fn posterized_u8_is_one_below_the_upper_bits() {
     within(120, "posterize", || {
@@ -344,7 +350,7 @@ fn posterized_u8_is_one_below_the_upper_bits() {
                 bytes.iter().map(|byte| ((u32::from(*byte) >> (8 - bits)) << (8 - bits)) as u8).collect();
             let below: Vec<u8> = upper.iter().map(|byte| byte.saturating_sub(1)).collect();
             assert_eq!(seen, below, "{}, {bits} bits", place.name);
-            // As the documentation says, all but an L-th part differ.
+            // As the documentation says, all values differ but one in L, the number of levels.
             let differing = seen.iter().zip(&upper).filter(|(seen, upper)| seen != upper).count();
             assert_eq!(differing, 256 - (256 >> bits), "{bits} bits");
         }
@@ -362,7 +368,7 @@ fn values_beyond_f16_are_infinite() {
                 let (plan, processor) = prepare(place, std::slice::from_ref(&normalize), &output);
                 processor.run(&[(pixels(&picture), &plan.make_params(12, 9, &Key::default()).unwrap())]).unwrap()
             };
-            // Up to ±125,000, of which f16 holds what is below 65520.
+            // The values reach ±125,000, of which f16 represents those below 65520.
             let seen = run(DType::F16);
             let infinite = halves(&seen).iter().filter(|&&half| half & 0x7fff == 0x7c00).count();
             assert!((1..seen.len() / 2).contains(&infinite), "{}: {infinite} are infinite", place.name);

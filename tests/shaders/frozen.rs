@@ -1,8 +1,9 @@
-//! The SPIR-V of every text, without debug names, as hashes in `tests/frozen/hashes/shaders.txt`: a comment or a name may
-//! change, an instruction may not unless the commit means to. The SPIR-V is naga's, so a new naga renews them, too.
+//! The SPIR-V of every shader text, without debug names, is frozen as hashes in `tests/frozen/hashes/shaders.txt`: a
+//! comment or a name may change, an instruction only if the commit means it. naga makes the SPIR-V, so a new naga
+//! renews the hashes, too.
 //!
-//! A colour step that is added changes no line: frames are hashed with the first steps, and the sets that hold a later
-//! step have lines of their own.
+//! A colour step that is added later changes no line: frames are hashed with the first steps, and the sets that contain
+//! a later step have lines of their own.
 
 use super::opcodes;
 use super::translate::spirv;
@@ -16,10 +17,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const FILE: &str = "hashes/shaders.txt";
 
-/// Colour steps that there were when the first hashes were written.
+/// Number of colour steps when the first hashes were written.
 const FIRST_STEPS: usize = 13;
 
-/// The texts that are hashed, each with the name of its group.
+/// Returns the shaders that are hashed, each with the name of its group.
 pub(super) fn variants() -> Vec<(String, Variant)> {
     let all = opcodes();
     let first = super::variants(&all[..FIRST_STEPS], false);
@@ -31,13 +32,13 @@ pub(super) fn variants() -> Vec<(String, Variant)> {
     variants
 }
 
-/// The frame in which `variants` shows every set of colour steps.
+/// Whether this is the frame with which `variants` shows every set of colour steps.
 fn is_usual(frame: &SamplingFacts) -> bool {
     (frame.source, frame.target, frame.channels, frame.filters) == (PassSource::Bytes, PassTarget::Nchw, 3, [true; 5])
         && frame.statistics < 2
 }
 
-/// The name that texts with a common hash share.
+/// Returns the name of the group of a shader; the texts of a group have one hash together.
 fn group(variant: &Variant) -> String {
     let (frame, colors) = match variant {
         Variant::Pack(dtype) => return format!("packing, {dtype:?}"),
@@ -47,7 +48,7 @@ fn group(variant: &Variant) -> String {
     if is_usual(frame) { color_group(colors) } else { frame_group(frame, colors) }
 }
 
-/// The group of a set of steps that holds `step` and none that came after it.
+/// Returns the group of a set of steps that contains `step` and none that was added after it.
 fn later_group(variant: &Variant, step: u32) -> Option<String> {
     let Variant::Sample(frame, colors) = variant else { return None };
     if !is_usual(frame) || !colors.functions.is_empty() || !colors.opcodes.contains(&step) {
@@ -85,7 +86,8 @@ fn frame_group(frame: &SamplingFacts, colors: &ColorFacts) -> String {
     format!("frame {source:?} to {target:?}, channels {channels}, {steps}")
 }
 
-/// Each pass of the built-in recipes by its name, as loaders ask for it: without a cache, and where one keeps floats.
+/// Returns each pass of the built-in recipes with its name, as loaders ask for it: without a cache, and where a cache
+/// stores floats.
 fn recipe_passes() -> Vec<(String, Variant)> {
     let mut found: Vec<(String, Variant)> = Vec::new();
     for name in recipe::NAMES {
@@ -106,7 +108,7 @@ fn code(text: &str) -> Vec<u8> {
     code.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Compares the hashes of `variants`, by groups, and those of the built-in recipes' passes.
+/// Compares the hashes of `variants`, by group, and of the built-in recipes' passes with the frozen ones.
 pub(super) fn check(variants: &[(String, Variant)], hash_of: impl Fn(&Variant) -> u64) {
     let mut groups: BTreeMap<&str, (usize, Xxh3)> = BTreeMap::new();
     for (group, variant) in variants {
@@ -124,7 +126,7 @@ pub(super) fn check(variants: &[(String, Variant)], hash_of: impl Fn(&Variant) -
     frozen::check_lines(FILE, &lines, "the shader that is meant to change, or the new naga");
 }
 
-/// The twin that must fail: another constant is seen; another name or comment is not.
+/// The comparison can fail: another constant changes the code; another name or comment does not.
 #[test]
 fn constants_count_and_names_do_not() {
     let text = Variant::Pack(DType::F16).text();

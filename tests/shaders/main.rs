@@ -1,22 +1,22 @@
-//! Every text that a plan can ask for, enumerated: each is validated and translated to every language that wgpu feeds
-//! to drivers, and `scripts/test-tint.sh` shows each to Tint, the browsers' compiler.
+//! Every shader text that a plan can ask for is enumerated, validated, and translated to every language that wgpu feeds
+//! to drivers; `scripts/test-tint.sh` shows each text to Tint, the browsers' compiler.
 //!
 //! A sampling pass is a frame around a colour part, concatenated over a fixed interface: the frame calls
-//! `load_steps(image)` and `color(image, x, y, value, end)`, which every colour part defines with the same types; the colour
-//! part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `means`, which every frame with statistics declares
-//! alike. No colour part holds a barrier or a workgroup variable. So whether the whole is valid is decided by each part
-//! and that interface, and it is enough to see
+//! `load_steps(image)` and `color(image, x, y, value, end)`, which every colour part defines with the same types; the
+//! colour part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `means`, which every frame with statistics
+//! declares alike. No colour part holds a barrier or a workgroup variable. So each part and that interface decide
+//! whether the whole is valid, and it is enough to check
 //!
 //! - every frame, with all colour steps that it can have and with none, and
-//! - every set of colour steps in one frame, and all numbers of steps with all of them, with each alone and with none.
-//!   Not every set with every number: how steps are loaded and called does not depend on which they are.
+//! - every set of colour steps in one frame, and every number of steps with all of them, with each alone and with none.
+//!   Not every set comes with every number: how steps are loaded and called does not depend on which they are.
 //!
-//! Every run sees the sets of at most two steps, those that lack at most one, and about 512 of the others, however many
-//! steps there are: a step's function knows no other step's. With GPUFEED_FULL=1, as `scripts/nightly.sh` has it, a run
-//! sees all.
+//! Every run checks the sets of at most two steps, those that lack at most one, and about 512 of the others, however
+//! many steps there are, because no step's function uses another step's. With GPUFEED_FULL=1, as in
+//! `scripts/nightly.sh`, a run checks all sets.
 //!
-//! Three statistics stand for any number above one and nine steps for any above eight: what is left is a
-//! number in an array's length and in a loop's end.
+//! Three statistics stand for any number above one, and nine steps for any above eight: such shaders differ only in an
+//! array's length and in a loop's end.
 
 #![expect(clippy::print_stdout, reason = "tests print what they counted")]
 
@@ -37,11 +37,11 @@ use std::thread;
 use translate::{SPIRV_NAME, TRANSLATORS};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Stand for any number of statistics, and of steps.
+/// Numbers that stand for any larger number, of statistics and of steps.
 const SEVERAL_STATISTICS: u32 = 3;
 const MANY_STEPS: u32 = UNROLLED_STEPS + 1;
 
-/// Frames that are followed by colour steps without, and with, contrast: a stage has statistics for that alone.
+/// Returns the frames for colour steps without or with contrast, which alone makes a stage have statistics.
 fn frames(contrast: bool) -> Vec<SamplingFacts> {
     let mut targets = Vec::new();
     let counts: &[u32] = if contrast { &[1, SEVERAL_STATISTICS] } else { &[0] };
@@ -70,12 +70,12 @@ fn frames(contrast: bool) -> Vec<SamplingFacts> {
     frames
 }
 
-/// All opcodes there are, sorted.
+/// Returns the opcodes of all colour steps, sorted.
 fn opcodes() -> Vec<u32> {
     STEPS.iter().map(|step| step.opcode).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Sets of the colour steps `all` and numbers of steps, as the module says.
+/// Returns sets of the colour steps `all` with numbers of steps, as the module's documentation says.
 fn color_parts(all: &[u32]) -> Vec<ColorFacts> {
     let mut parts = Vec::new();
     for set in 0..1u32 << all.len() {
@@ -84,7 +84,7 @@ fn color_parts(all: &[u32]) -> Vec<ColorFacts> {
             0 => 0..=MANY_STEPS,
             1 => 1..=MANY_STEPS,
             n if n == all.len() => 1..=MANY_STEPS,
-            // In turn, so that every number comes with many sets.
+            // Each of these sets gets one number of steps, in turn, so that every number comes with many sets.
             _ => 1 + set % MANY_STEPS..=1 + set % MANY_STEPS,
         };
         parts.extend(steps.map(|steps| ColorFacts { opcodes: opcodes.clone(), functions: String::new(), steps }));
@@ -92,8 +92,8 @@ fn color_parts(all: &[u32]) -> Vec<ColorFacts> {
     parts
 }
 
-/// Users' own steps are functions of the colour part like the others, whatever they compute: one plan stands for all, with
-/// a snippet twice, another one, and a statistic that sees them.
+/// Returns a plan with users' own colour steps. They are functions of the colour part like the others, whatever they
+/// compute, so one plan stands for all: with a repeated snippet, another one, and a statistic that sees their result.
 fn custom_plan(output: &Output) -> Plan {
     let custom =
         |name: &'static str, text: &'static str| -> Transform { CustomColor::new(name, text, |color, _| color).into() };
@@ -112,23 +112,24 @@ fn custom_plan(output: &Output) -> Plan {
     Plan::compile(&list, output).unwrap()
 }
 
-/// Tells whether `scripts/nightly.sh` runs the tests, or somebody else who wants all of it.
+/// Whether GPUFEED_FULL asks for all sets, as `scripts/nightly.sh` does.
 fn all_are_seen() -> bool {
     std::env::var_os("GPUFEED_FULL").is_some()
 }
 
-/// Two to this power are the sets that every run sees besides the smallest and the largest.
+/// The binary logarithm of the number of sets that every run checks besides the smallest and the largest.
 const SETS: usize = 9;
 
-/// Tells whether every run sees a set of colour steps, the `number`-th of those of `all` steps.
+/// Tells whether every run checks a set of colour steps, which is number `number` among the sets of `all` steps.
 fn is_seen(colors: &ColorFacts, number: usize, all: usize) -> bool {
     let steps = colors.opcodes.len();
-    // Not each sixteenth: these would agree in four steps.
+    // The number is hashed, because every sixteenth set would agree with the others in four steps.
     let chosen = (number as u32).wrapping_mul(0x9E37_79B1) >> (32 - (all - SETS)) == 0;
     steps <= 2 || steps + 1 >= all || chosen
 }
 
-/// The enumeration for the colour steps `all`, each once; with all sets of them, or those that every run sees.
+/// Returns the enumerated shaders for the colour steps `all`, each once: with all sets of steps, or with those that
+/// every run checks.
 fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     let without_contrast = all.iter().copied().filter(|&opcode| opcode != opcode::CONTRAST).collect();
     let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8)];
@@ -159,7 +160,7 @@ fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     variants
 }
 
-/// The results of `work` for every variant, in their order; on all cores.
+/// Returns the results of `work` for every shader, in their order; works on all cores.
 fn on_all<T: Send>(variants: &[Variant], work: impl Fn(&Variant) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {
@@ -181,7 +182,7 @@ fn on_all<T: Send>(variants: &[Variant], work: impl Fn(&Variant) -> T + Sync) ->
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Every struct in a storage buffer, and how far apart the elements of an array of them are.
+/// Returns the size of every struct in a storage buffer, and the stride of an array of them, in bytes.
 fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
     let mut found = BTreeMap::new();
     let storage = |space| matches!(space, naga::AddressSpace::Storage { .. });
@@ -200,7 +201,7 @@ fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
     found
 }
 
-/// That buffers hold the structs that Rust writes and no other, in Rust's sizes; `wgsl.rs` has a test for their fields.
+/// Checks that buffers hold the structs that Rust writes and no other, in Rust's sizes; `wgsl.rs` tests their fields.
 fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
     let expected: BTreeMap<_, _> = match variant {
         Variant::Pack(_) => BTreeMap::new(),
@@ -213,7 +214,7 @@ fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), Str
     if found == expected { Ok(()) } else { Err(format!("the buffers hold {found:?}, Rust writes {expected:?}")) }
 }
 
-/// The twin that must fail: one step more or less is noticed.
+/// The check can fail: buffers for one step more or less are noticed.
 #[test]
 fn other_sizes_are_noticed() {
     let frame = frames(false)[0];
@@ -225,7 +226,7 @@ fn other_sizes_are_noticed() {
     assert!(structs_are_rusts(&module, &Variant::Pack(DType::U8)).is_err());
 }
 
-/// In the same run their SPIR-V is compared with what it was: a run of its own would take a minute again.
+/// This test also compares the SPIR-V with the frozen hashes, because a test of its own would take another minute.
 #[test]
 fn every_variant_validates_and_translates_to_what_it_was() {
     let frozen = frozen::variants();
@@ -263,14 +264,14 @@ fn color_steps_have_neither_barriers_nor_workgroup_memory() {
     }
 }
 
-/// The twin that must fail: what a language lacks, or has no binding for, is refused.
+/// The translators can fail: they refuse a text without an entry point, or with a binding that they do not know.
 #[test]
 fn translators_refuse() {
     let text = Variant::Pack(DType::F16).text();
     for (language, translate) in TRANSLATORS {
         let (module, info) = validate(&text.replace("fn main(", "fn other(")).unwrap();
         assert!(translate(&module, &info).is_err(), "{language} without an entry point");
-        // naga's GLSL leaves unknown bindings to the driver.
+        // naga's GLSL backend leaves unknown bindings to the driver.
         if language != "GLSL" {
             let (module, info) = validate(&text.replace("@binding(3)", "@binding(5)")).unwrap();
             assert!(translate(&module, &info).is_err(), "{language} with a binding that there is not");
@@ -278,8 +279,8 @@ fn translators_refuse() {
     }
 }
 
-/// A file for each variant: in the folder that GPUFEED_SHADERS names, where `scripts/test-tint.sh` reads them, else in one
-/// that goes with the test.
+/// Writes a file for each shader: to the folder that GPUFEED_SHADERS names, where `scripts/test-tint.sh` reads them,
+/// else to a temporary folder.
 #[test]
 fn every_variant_has_a_file() {
     let own = tempfile::tempdir().unwrap();
@@ -296,7 +297,7 @@ fn every_variant_has_a_file() {
     assert_eq!(texts.len(), variants.len(), "as many different texts in {}", folder.display());
 }
 
-/// The enumerated variant that stands for `variant`.
+/// Returns the enumerated shader that stands for `variant`.
 fn representative(variant: Variant) -> Variant {
     let Variant::Sample(mut frame, colors) = variant else { return variant };
     let all_known = frame.known_statistics == frame.statistics;
@@ -306,12 +307,12 @@ fn representative(variant: Variant) -> Variant {
     Variant::Sample(frame, ColorFacts { steps: colors.steps.min(MANY_STEPS), ..colors })
 }
 
-/// The shaders that `plan` asks for and no part of the enumeration stands for.
+/// Returns the shaders of `plan` for which no enumerated shader stands.
 fn outside(plan: &Plan, frames: &HashSet<SamplingFacts>, parts: &HashSet<ColorFacts>) -> Vec<Variant> {
     let stands = |variant: &Variant| match variant {
         Variant::Pack(dtype) => *dtype != DType::F32,
         Variant::Sample(frame, colors) => {
-            // The set in some number of steps, and the number with some set.
+            // The set of steps must be enumerated with some number of steps, and the number with some set.
             let all = ColorFacts { opcodes: opcodes(), functions: String::new(), steps: colors.steps };
             let set = (0..=MANY_STEPS).any(|steps| parts.contains(&ColorFacts { steps, ..colors.clone() }));
             frames.contains(frame) && set && (colors.steps == 0 || parts.contains(&all))
@@ -336,7 +337,7 @@ fn every_plan_is_inside_the_enumeration() {
         let outside = outside(&plan, &frames, &parts);
         assert!(outside.is_empty(), "{plan}{outside:?}");
         met.extend(passes(&plan).into_iter().map(|(_, variant)| representative(variant)));
-        // The twin that must fail: without the frames that write the last stage's rows, the plan is outside.
+        // The check can fail: without the frames that write the last stage's rows, every plan is outside.
         let fewer = frames
             .iter()
             .copied()

@@ -1,5 +1,6 @@
-//! The four languages that wgpu translates WGSL to, with the options of wgpu-hal 30's device code, and the oldest versions
-//! that it meets. Bindings are mapped as for gpufeed's layout; one that is not in the map is an error.
+//! Translators to the four languages to which wgpu translates WGSL, with the options of wgpu-hal 30's device code, and
+//! the oldest versions that it meets. Bindings are mapped as for gpufeed's layout; a binding that is not in the map is
+//! an error.
 
 use naga::back::{glsl, hlsl, msl, spv};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
@@ -7,7 +8,7 @@ use naga::valid::ModuleInfo;
 use naga::{Module, ResourceBinding, ShaderStage};
 use std::sync::LazyLock;
 
-/// The four storage buffers of `gpu/encode.rs`, and whether shaders write them.
+/// The four storage buffers of `gpu/encode.rs`: the binding's number, and whether shaders write to it.
 const BINDINGS: [(u32, bool); 4] = [(0, false), (1, false), (2, true), (3, true)];
 const ENTRY: &str = "main";
 
@@ -20,15 +21,15 @@ fn policies(index: BoundsCheckPolicy, buffer: BoundsCheckPolicy) -> BoundsCheckP
     BoundsCheckPolicies { index, buffer, image_load: unchecked, binding_array: unchecked }
 }
 
-/// Vulkan 1.0 without `VK_EXT_robustness2`, and 1.3 with it.
+/// Options for Vulkan 1.0 without `VK_EXT_robustness2`, and for 1.3 with it.
 static SPIRV: LazyLock<[spv::Options<'static>; 2]> = LazyLock::new(|| {
     let options = |lang_version, buffer, workgroup| spv::Options {
         lang_version,
-        // As in a release: naga adds names where it is built for debugging.
+        // A release has no flags; naga adds debug names in a debug build.
         flags: spv::WriterFlags::empty(),
         fake_missing_bindings: false,
         binding_map: map(|binding, _| spv::BindingInfo { descriptor_set: 0, binding, binding_array_size: None }),
-        // What wgpu counts as there on every device.
+        // These are the capabilities that wgpu expects on every device.
         capabilities: Some([spv::Capability::Shader, spv::Capability::Matrix].into_iter().collect()),
         bounds_check_policies: policies(BoundsCheckPolicy::Restrict, buffer),
         zero_initialize_workgroup_memory: workgroup,
@@ -40,7 +41,7 @@ static SPIRV: LazyLock<[spv::Options<'static>; 2]> = LazyLock::new(|| {
     [options((1, 0), BoundsCheckPolicy::Restrict, Polyfill), options((1, 6), BoundsCheckPolicy::Unchecked, Native)]
 });
 
-/// macOS 10.13: Metal 2.0.
+/// Options for macOS 10.13, which has Metal 2.0.
 static METAL: LazyLock<msl::Options> = LazyLock::new(|| {
     let resources = msl::EntryPointResources {
         resources: map(|binding, mutable| msl::BindTarget {
@@ -62,18 +63,18 @@ static METAL: LazyLock<msl::Options> = LazyLock::new(|| {
     }
 });
 
-/// Direct3D 12 by FXC (shader model 5.1, what wgpu takes where no `dxcompiler.dll` is at hand) and by DXC.
+/// Options for Direct3D 12 by FXC (shader model 5.1, which wgpu takes where no `dxcompiler.dll` is at hand) and by DXC.
 static DIRECT3D: LazyLock<[hlsl::Options; 2]> = LazyLock::new(|| {
     [hlsl::ShaderModel::V5_1, hlsl::ShaderModel::V6_0].map(|shader_model| hlsl::Options {
         shader_model,
         fake_missing_bindings: false,
-        // Read-only buffers and the others have registers of their own, `t` and `u`.
+        // Read-only and writable buffers have registers of their own, `t` and `u`.
         binding_map: map(|binding, _| hlsl::BindTarget {
             register: binding,
             restrict_indexing: true,
             ..hlsl::BindTarget::default()
         }),
-        // `num_workgroups` comes in a constant.
+        // `num_workgroups` is passed in a constant.
         special_constants_binding: Some(hlsl::BindTarget::default()),
         zero_initialize_workgroup_memory: true,
         restrict_indexing: true,
@@ -82,7 +83,7 @@ static DIRECT3D: LazyLock<[hlsl::Options; 2]> = LazyLock::new(|| {
     })
 });
 
-/// OpenGL ES 3.1 (EGL) and OpenGL 4.3 (Windows' WGL), the oldest with compute shaders.
+/// Options for OpenGL ES 3.1 (EGL) and OpenGL 4.3 (Windows' WGL), the oldest versions with compute shaders.
 static OPENGL: LazyLock<[glsl::Options; 2]> = LazyLock::new(|| {
     [glsl::Version::new_gles(310), glsl::Version::Desktop(430)].map(|version| glsl::Options {
         version,
@@ -94,7 +95,7 @@ static OPENGL: LazyLock<[glsl::Options; 2]> = LazyLock::new(|| {
 
 type Translator = fn(&Module, &ModuleInfo) -> Result<Vec<u8>, String>;
 
-/// What each language's driver would be given, all versions one behind the other; the errors are naga's.
+/// The translators: each returns the code for a language's driver, all versions one after the other; errors are naga's.
 pub(super) const TRANSLATORS: [(&str, Translator); 4] =
     [(SPIRV_NAME, spirv), ("MSL", metal), ("HLSL", direct3d), ("GLSL", opengl)];
 
@@ -105,7 +106,7 @@ fn entry() -> (ShaderStage, String) {
     (ShaderStage::Compute, ENTRY.to_owned())
 }
 
-/// Without the names that are for debugging.
+/// Returns SPIR-V without debug names.
 pub(super) fn spirv(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let (shader_stage, entry_point) = entry();
     let pipeline = spv::PipelineOptions { shader_stage, entry_point };
@@ -120,7 +121,7 @@ pub(super) fn spirv(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, Strin
 fn metal(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let pipeline = msl::PipelineOptions { entry_point: Some(entry()), ..msl::PipelineOptions::default() };
     let (text, translated) = msl::write_string(module, info, &METAL, &pipeline).map_err(|error| error.to_string())?;
-    // Missing bindings are reported here.
+    // naga reports missing bindings here.
     translated
         .entry_point_names
         .into_iter()
@@ -143,7 +144,7 @@ fn direct3d(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
 fn opengl(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     let (shader_stage, entry_point) = entry();
     let pipeline = glsl::PipelineOptions { shader_stage, entry_point, multiview: None };
-    // wgpu asks for no checks here: GLSL's own rules and the driver's robustness stand in.
+    // wgpu asks for no bounds checks here, because GLSL's own rules and the driver's robustness stand in.
     let policies = policies(BoundsCheckPolicy::Unchecked, BoundsCheckPolicy::Unchecked);
     let mut text = String::new();
     for options in OPENGL.iter() {

@@ -1,4 +1,5 @@
-//! A network of four layers, trained on small images that stay in memory: how much of its time the batches take.
+//! Trains a network of four layers on small images that stay in memory, and measures the share of the time that the
+//! batches take.
 //!
 //! `cargo run --release -p gpufeed-burn --example resident_training [-- --data MNIST --batch 300 --plain]`: MNIST's or
 //! CIFAR's files, or any other data set of small images (`gpufeed::dataset::open`). Without `--data` it draws stripes.
@@ -81,7 +82,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     train(&loader, arguments.epochs, &device)
 }
 
-/// Stripes of 32 × 32 pixels: ten classes of directions and widths.
+/// Draws images of stripes, 32 × 32 pixels each. The ten classes differ in the stripes' direction and width.
 fn stripes(images: u32) -> gpufeed::Result<InMemory> {
     let mut data = InMemory::new();
     for number in 0..images {
@@ -102,7 +103,7 @@ fn stripes(images: u32) -> gpufeed::Result<InMemory> {
     Ok(data)
 }
 
-/// The shorter side of the first image; all others must be as large.
+/// Returns the shorter side of the first image in pixels; all other images must be at least as large.
 fn side(data: &dyn Dataset) -> Result<u32, Box<dyn Error>> {
     match data.read(0, &mut Vec::new())?.data {
         SampleData::Pixels(pixels) => Ok(pixels.width().min(pixels.height())),
@@ -113,7 +114,7 @@ fn side(data: &dyn Dataset) -> Result<u32, Box<dyn Error>> {
     }
 }
 
-/// Pixels → 600 → 300 → 100 → classes.
+/// Four linear layers: pixels → 600 → 300 → 100 → classes.
 #[derive(Module, Debug)]
 struct Network {
     layers: Vec<Linear>,
@@ -131,7 +132,7 @@ impl Network {
     }
 }
 
-/// How many classes there are: as many as have names, else as the labels say.
+/// Returns the number of classes: the number of class names, or, without names, one more than the largest label.
 fn classes(data: &dyn Dataset) -> Result<usize, Box<dyn Error>> {
     if !data.classes().is_empty() {
         return Ok(data.classes().len());
@@ -146,9 +147,9 @@ fn classes(data: &dyn Dataset) -> Result<usize, Box<dyn Error>> {
     Ok(most as usize + 1)
 }
 
-/// Trains for so many epochs without a pause between them.
+/// Trains for `epochs` epochs without a pause between them, and prints where the time went.
 fn train(loader: &DataLoader, epochs: u64, device: &Device) -> Result<(), Box<dyn Error>> {
-    // The cache is filled, and the kernels compiled, before anything is measured.
+    // Fills the cache and compiles the kernels before the measurement.
     let first = loader.epoch(0)?.next().ok_or("no batch")??;
     let [_, channels, height, width] = first.shape();
     drop(first);
@@ -160,7 +161,7 @@ fn train(loader: &DataLoader, epochs: u64, device: &Device) -> Result<(), Box<dy
     let mut optimizer = AdamConfig::new().init();
     let loss = CrossEntropyLossConfig::new().init(&device);
 
-    // The batches alone.
+    // Measures the batches without a network.
     let start = Instant::now();
     loader.epochs(1..1 + epochs)?.try_for_each(|batch| batch.map(drop))?;
     let alone = start.elapsed();
@@ -168,7 +169,7 @@ fn train(loader: &DataLoader, epochs: u64, device: &Device) -> Result<(), Box<dy
     let (mut start, mut waited, mut handing) = (Instant::now(), Duration::ZERO, Duration::ZERO);
     let mut last = f32::NAN;
     let mut steps = 0;
-    // One more, which warms up and is not counted.
+    // Epoch 0 is a warm-up and is not counted.
     let mut run = loader.epochs(0..1 + epochs)?;
     loop {
         let asked = Instant::now();
@@ -184,7 +185,7 @@ fn train(loader: &DataLoader, epochs: u64, device: &Device) -> Result<(), Box<dy
         network = optimizer.step(1e-3, network, gradients);
         steps += 1;
         if steps % loader.len() == 0 {
-            // Waits for the device.
+            // Reading the value waits until the device has finished the step.
             last = value.into_scalar();
             if steps == loader.len() {
                 (start, waited, handing) = (Instant::now(), Duration::ZERO, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Batches as tensors, without a trip through host memory.
+//! Turns batches into Burn's tensors, without a copy through host memory.
 
 use crate::device::burn_device;
 use burn::backend::ir::{InitOperationIr, OperationIr, OperationOutput};
@@ -11,10 +11,10 @@ use burn_fusion::{Fusion, FusionBackend, FusionRuntime, NoOp, get_client};
 use gpufeed::internals::run_checked;
 use gpufeed::{Batch, DType, Error, ErrorKind, Gpu, Images, Label, Result, wgpu};
 
-/// Advice for a batch on a GPU and another device.
+/// The advice in the error for a batch on a GPU whose `device` argument is another device.
 const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_burn() or Gpu::from_burn() gives, and use the device beside it";
 
-/// A batch's images and labels as tensors.
+/// Returns a batch's images and labels as Burn's tensors.
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -31,19 +31,20 @@ const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_b
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub trait BatchExt {
-    /// The images as a tensor on `device`, of the batch's shape and type, as `Tensor::from_data` would make it.
+    /// Returns the images as a tensor on `device`, with the batch's shape and type, as `Tensor::from_data` would make
+    /// it.
     ///
-    /// On a GPU they are copied within its memory; the batch may be dropped at once. A batch on the CPU goes to any
-    /// device of Burn's. Call it on the thread that computes with the tensor: Burn keeps a pool of memory for each.
-    /// Burn computes with [`DType::F16`] on a GPU whose adapter has `shader-f16`; `Device::supports_dtype`
-    /// tells.
+    /// On a GPU the images are copied within its memory; the batch may be dropped at once. A batch on the CPU can go to
+    /// any of Burn's devices. Call this method on the thread that computes with the tensor, because Burn has a memory
+    /// pool for each thread. Burn can compute with [`DType::F16`] on a GPU whose adapter has the feature `shader-f16`;
+    /// `Device::supports_dtype` reports it.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is
     /// [`DType::U8`]; [`ErrorKind::Device`] if the GPU is lost.
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>>;
 
-    /// The class numbers as a tensor on `device`, of the type that Burn gives integers there.
+    /// Returns the class numbers as a tensor on `device`, with the integer type that Burn uses there.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if a label is not a [`Label::Class`].
@@ -65,7 +66,7 @@ impl BatchExt for Batch {
             return Ok(Tensor::from_data(data, (device, dtype)));
         };
         let inner = device.clone().without_autodiff();
-        // wgpu panics on buffers of another instance's device.
+        // The devices must be equal, because wgpu panics on buffers of another instance's device.
         let shared = burn_device(gpu) == Some(&inner);
         let (DispatchDevice::Cube(cube), true) = (inner.as_dispatch(), shared) else {
             return Err(argument("device", format!("{device:?} is not the batch's GPU ({gpu}); {SHARED}")));
@@ -94,8 +95,9 @@ fn argument(setting: &'static str, reason: impl Into<String>) -> Error {
 
 /// Copies a batch to memory that Burn has allocated, in one submission.
 ///
-/// `get_resource` submits what Burn has recorded so far, so a kernel that still reads the memory's last owner is ordered
-/// before the copy; what Burn records later is submitted later. While the resource is held, Burn neither frees nor moves it.
+/// `get_resource` submits the work that Burn has recorded so far, so a kernel that still reads the memory's previous
+/// content runs before the copy. Work that Burn records later is submitted later. While the resource is held, Burn
+/// neither frees nor moves the memory.
 fn copy(
     gpu: &Gpu,
     (from, offset): (&wgpu::Buffer, u64),
@@ -106,7 +108,7 @@ fn copy(
 ) -> Result<CubeTensor> {
     const STAGE: &str = "handing a batch over to Burn";
     let client = device.client();
-    // Copies are of whole words.
+    // wgpu copies whole words of 4 bytes.
     let bytes = bytes.next_multiple_of(4);
     let handle = client.empty(bytes);
     let resource = client
@@ -121,8 +123,8 @@ fn copy(
     Ok(CubeTensor::new_contiguous(client, device.clone(), shape, handle, dtype))
 }
 
-/// Burn's backend with fusion, and without: which of them `Cube` is, is decided by the features of Burn that the whole
-/// program asks for.
+/// Makes a tensor of the backend `Cube` from a tensor in CubeCL's memory. `Cube` has fusion or not, depending on the
+/// features of Burn that the whole program enables, so both cases have an implementation.
 trait Adopt: backend::Backend {
     fn adopt(tensor: CubeTensor) -> Self::FloatTensorPrimitive;
 }
@@ -138,7 +140,7 @@ where
     B: FusionBackend<FloatTensorPrimitive = CubeTensor>,
     B::FusionRuntime: FusionRuntime<FusionDevice = CubeDevice>,
 {
-    /// As `Fusion` itself takes a tensor whose data is there already (`float_from_data`).
+    /// Registers the tensor as `Fusion::float_from_data` does with one whose data already exists.
     fn adopt(tensor: CubeTensor) -> Self::FloatTensorPrimitive {
         let client = get_client::<B>(&tensor.device);
         let (shape, dtype) = (tensor.shape(), tensor.dtype());

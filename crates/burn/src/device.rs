@@ -1,16 +1,17 @@
-//! Devices that gpufeed and Burn share.
+//! Opens GPU devices that gpufeed and Burn share.
 
 use burn::backend::wgpu::{RuntimeOptions, WgpuInitError, WgpuSetup, try_init_device};
 use burn::tensor::Device;
 use gpufeed::internals::attached;
 use gpufeed::{Backend, ErrorKind, Gpu, Result, wgpu};
 
-/// Opens a [`Backend`] that Burn shares.
+/// Opens a [`Backend`] whose device Burn shares.
 pub trait BackendExt: Sized {
-    /// The choice of [`Backend::auto`], with a device that Burn shares: the best GPU, else the CPU and Burn's `flex`.
+    /// Opens the backend that [`Backend::auto`] would choose, on a device that Burn shares: the best GPU, or else the
+    /// CPU, with Burn's backend `flex`.
     ///
-    /// The environment variable `GPUFEED_ADAPTER` chooses as it does for [`Backend::auto`]. Call it once and clone what it
-    /// gives: every call opens a device of its own.
+    /// The environment variable `GPUFEED_ADAPTER` chooses as it does for [`Backend::auto`]. Call this function once and
+    /// clone its results, because every call opens another device.
     ///
     /// ```
     /// use gpufeed::Backend;
@@ -22,7 +23,7 @@ pub trait BackendExt: Sized {
     /// ```
     ///
     /// # Errors
-    /// As [`Backend::auto`].
+    /// Those of [`Backend::auto`].
     fn for_burn() -> Result<(Self, Device)>;
 }
 
@@ -37,9 +38,10 @@ impl BackendExt for Backend {
 
 /// Opens or adopts a device that gpufeed and Burn share.
 pub trait GpuExt: Sized {
-    /// Opens a device on `adapter` with all that Burn's kernels may ask for, and registers it with Burn.
+    /// Opens a device on `adapter` with all features and limits that Burn's kernels may ask for, and registers it with
+    /// Burn.
     ///
-    /// Burn installs the device's lost callback and its handler of uncaptured errors, and panics in the latter.
+    /// Burn installs the device's device-lost callback and its handler of uncaptured errors. That handler panics.
     ///
     /// ```
     /// use gpufeed::{Backend, Gpu};
@@ -57,7 +59,7 @@ pub trait GpuExt: Sized {
     /// [`ErrorKind::Device`] with the driver's or Burn's reason.
     fn for_burn(adapter: &wgpu::Adapter) -> Result<(Self, Device)>;
 
-    /// Adopts a device that Burn has made, from what `Device::wgpu_options().init_with_setup()` gives.
+    /// Adopts a device that Burn has made, from the setup that `Device::wgpu_options().init_with_setup()` returns.
     ///
     /// ```no_run
     /// use burn::tensor::Device;
@@ -73,8 +75,8 @@ pub trait GpuExt: Sized {
 
 impl GpuExt for Gpu {
     fn for_burn(adapter: &wgpu::Adapter) -> Result<(Gpu, Device)> {
-        // CubeCL's WGSL kernels follow the adapter's features and limits, not the device's. It leaves mappable storage off
-        // itself, and nothing in WGSL that it emits is experimental.
+        // CubeCL chooses its WGSL kernels by the adapter's features and limits, not by the device's, so the device gets
+        // all of them. CubeCL does not use mappable primary buffers, and its WGSL uses no experimental feature.
         let features =
             adapter.features() - wgpu::Features::MAPPABLE_PRIMARY_BUFFERS - wgpu::Features::all_experimental_mask();
         let descriptor = wgpu::DeviceDescriptor {
@@ -88,7 +90,7 @@ impl GpuExt for Gpu {
         let (device, queue) =
             opened.map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?;
         let setup = WgpuSetup {
-            // Kept by nobody: CubeCL asks instances for adapters only.
+            // Nothing uses this instance: CubeCL asks an instance only for adapters.
             instance: wgpu::Instance::new(wgpu::InstanceDescriptor {
                 backends: wgpu::Backends::empty(),
                 ..wgpu::InstanceDescriptor::new_without_display_handle()
@@ -98,7 +100,7 @@ impl GpuExt for Gpu {
             queue: queue.clone(),
             backend: adapter.get_info().backend,
         };
-        // CubeCL reads CUBECL_WGPU_MAX_TASKS here.
+        // CubeCL reads the environment variable CUBECL_WGPU_MAX_TASKS in this call.
         let registering = |error: WgpuInitError| ErrorKind::Device {
             stage: "registering the device with Burn",
             reason: error.to_string(),
@@ -120,7 +122,7 @@ fn with_burn(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, 
     gpu
 }
 
-/// The device of Burn's that computes on `gpu`.
+/// Returns Burn's device that computes on `gpu`; `None` if Burn does not know this GPU device.
 pub(crate) fn burn_device(gpu: &Gpu) -> Option<&Device> {
     attached(gpu).get()?.downcast_ref()
 }

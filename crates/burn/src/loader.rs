@@ -1,4 +1,4 @@
-//! A gpufeed loader as Burn's own `DataLoader`.
+//! Implements Burn's `DataLoader` trait for a gpufeed loader.
 
 use crate::BatchExt;
 use burn::data::dataloader::{self, DataLoaderIterator, Progress};
@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What [`BurnLoader`] gives, or makes the items of: tensors on the loader's device, without the padding of a last batch.
+/// A batch as tensors on the loader's device, without the padding of a last batch: the item of a [`BurnLoader`], or the
+/// input of its [`map`](BurnLoader::map).
 ///
 /// ```no_run
 /// # fn show(batch: gpufeed_burn::ImageBatch) {
@@ -18,11 +19,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ImageBatch {
-    /// As [`BatchExt::to_tensor`].
+    /// The images, as [`BatchExt::to_tensor`] returns them.
     pub images: Tensor<4>,
-    /// As [`BatchExt::class_tensor`].
+    /// The class numbers, as [`BatchExt::class_tensor`] returns them.
     pub classes: Tensor<1, Int>,
-    /// The samples' ids (`Dataset::id`), image by image.
+    /// The sample id (`Dataset::id`) of each image.
     pub ids: Vec<u64>,
 }
 
@@ -37,14 +38,14 @@ impl ImageBatch {
     }
 }
 
-/// A [`DataLoader`] as Burn's trait of that name, so that a `Learner` takes it as it is.
+/// Wraps a [`DataLoader`] as Burn's trait of the same name, so that Burn's `Learner` accepts it.
 ///
-/// Every call of `iter` is the next epoch. Its items are [`ImageBatch`], or what [`map`](Self::map) makes of them; padding
-/// (`LastBatch::Pad`) is cut off. `slice` takes places of the epoch's order: only the batches that they touch are read, and
-/// the batches at its ends are cut, so slices of one length may have different numbers of batches. For several processes
-/// take [`DataLoaderBuilder::shard`](gpufeed::DataLoaderBuilder::shard), whose shards all have the same number.
-/// `to_device` changes the device of the tensors alone: batches on a GPU go to no other one.
-///
+/// Every call of `iter` starts the next epoch. Its items are [`ImageBatch`], or the values that [`map`](Self::map)
+/// makes of them; padding (`LastBatch::Pad`) is cut off. `slice` selects a range of samples in the epoch's order: only
+/// the batches that overlap the range are read, and the batches at its ends are cut, so slices of the same length may
+/// have different numbers of batches. To divide the data among several processes, use
+/// [`DataLoaderBuilder::shard`](gpufeed::DataLoaderBuilder::shard), whose shards all have the same number of batches.
+/// `to_device` changes only the device of the tensors: a batch on a GPU cannot go to another device.
 /// ```
 /// use burn::data::dataloader::DataLoader as _;
 /// use gpufeed::transforms::RandomCrop;
@@ -67,16 +68,16 @@ pub struct BurnLoader<O = ImageBatch> {
     loader: Arc<DataLoader>,
     device: Device,
     convert: Arc<dyn Fn(ImageBatch) -> O + Send + Sync>,
-    /// The next epoch.
+    /// The epoch that the next call of `iter` starts.
     epoch: AtomicU64,
-    /// Of each batch of an epoch, the place behind its last item; the same in every epoch.
+    /// For each batch, the position in the epoch after its last sample that is not padding; the same in every epoch.
     ends: Arc<[usize]>,
-    /// The places that this loader gives.
+    /// The range of positions in the epoch's order whose samples this loader yields.
     places: Range<usize>,
 }
 
 impl BurnLoader {
-    /// `loader`'s batches as tensors on `device`, from epoch 0 on.
+    /// Makes a loader that yields the batches of `loader` as tensors on `device`, from epoch 0 on.
     pub fn new(loader: DataLoader, device: Device) -> BurnLoader {
         let order = loader.sampler().epoch(0);
         let valid = (0..order.batches()).map(|batch| order.batch(batch).filter(|position| !position.padding).count());
@@ -92,14 +93,14 @@ impl BurnLoader {
 }
 
 impl<O: 'static> BurnLoader<O> {
-    /// Makes another item of each batch.
+    /// Converts each item with `map`.
     pub fn map<P>(self, map: impl Fn(O) -> P + Send + Sync + 'static) -> BurnLoader<P> {
         let BurnLoader { loader, device, convert, epoch, ends, places } = self;
         let convert = Arc::new(move |batch| map(convert(batch)));
         BurnLoader { loader, device, convert, epoch, ends, places }
     }
 
-    /// Starts with this epoch, as a training that resumes from a checkpoint does.
+    /// Sets the epoch that the first call of `iter` starts, for a training that resumes from a checkpoint.
     pub fn from_epoch(self, epoch: u64) -> BurnLoader<O> {
         BurnLoader { epoch: AtomicU64::new(epoch), ..self }
     }
@@ -154,7 +155,7 @@ enum Run {
 struct Iter<'a, O> {
     of: &'a BurnLoader<O>,
     run: Run,
-    /// The batch that is next, and the place in it.
+    /// The index of the next batch, and the position in the epoch of its next sample.
     batch: usize,
     next: usize,
 }
@@ -165,7 +166,7 @@ impl<O> Iter<'_, O> {
         let end = ends[self.batch];
         let first = self.batch.checked_sub(1).map_or(0, |before| ends[before]);
         let batch = batch?;
-        // Places are samples; all views of one are rows side by side.
+        // Positions count samples. All views of a sample are consecutive rows of the batch.
         let views = batch.views();
         let rows = views * (self.next - first)..views * (end.min(places.end) - first);
         let item = ImageBatch::new(&batch, rows, device)?;
@@ -178,7 +179,7 @@ impl<O> Iterator for Iter<'_, O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // After the last item, and after an error, the run is over and its threads end.
+        // `Run::Over` stays after the last item and after an error. Replacing the run drops it, which ends its threads.
         let mut run = match std::mem::replace(&mut self.run, Run::Over) {
             Run::On(run) => run,
             Run::Failed(error) => return Some(Err(DatasetError::new(error))),

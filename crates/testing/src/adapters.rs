@@ -1,4 +1,4 @@
-//! Where the tests run: the CPU executor and every adapter of the machine.
+//! The backends on which tests run: the CPU and every adapter of the machine.
 
 use crate::device::devices;
 use crate::images::Source;
@@ -6,7 +6,7 @@ use gpufeed::transforms::Params;
 use gpufeed::{Backend, Plan, Processor};
 use std::sync::LazyLock;
 
-/// A backend and its name for messages.
+/// A backend, with its name for messages.
 pub struct Place {
     pub name: String,
     pub backend: Backend,
@@ -21,13 +21,13 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     places
 });
 
-/// The CPU, then the adapters.
+/// Returns the CPU backend, then one GPU backend per adapter.
 pub fn places() -> &'static [Place] {
     &PLACES
 }
 
 impl Place {
-    /// `plan` on this backend: its shaders are compiled here, once.
+    /// Prepares `plan` for this backend; its shaders are compiled here, once.
     pub fn prepare(&self, plan: &Plan) -> Prepared {
         let processor =
             Processor::new(plan, &self.backend).unwrap_or_else(|error| panic!("{}: {error}\n{plan}", self.name));
@@ -35,20 +35,20 @@ impl Place {
     }
 }
 
-/// A plan on a backend.
+/// A plan that is compiled for one backend.
 pub struct Prepared {
     processor: Processor,
     title: String,
 }
 
 impl Prepared {
-    /// What the plan makes of `source` with these parameters.
+    /// Runs the plan on `source` with the parameters `params` and returns the output's bytes.
     pub fn bytes(&self, source: &Source, params: &Params) -> Vec<u8> {
         let result = self.processor.run(&[(source.pixels(), params)]);
         result.unwrap_or_else(|error| panic!("{error}: {}\n{params:?}", self.title))
     }
 
-    /// [`bytes`](Self::bytes) of a plan whose output is f32.
+    /// Like [`bytes`](Self::bytes), for a plan whose output type is f32; returns the values.
     pub fn floats(&self, source: &Source, params: &Params) -> Vec<f32> {
         floats(&self.bytes(source, params))
     }

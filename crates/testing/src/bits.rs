@@ -1,30 +1,30 @@
-//! The batches of every built-in recipe, as hashes: `tests/frozen/` holds those of the CPU backend, and
-//! `scripts/same-bits.sh` compares those of two builds on every adapter.
+//! Hashes of the batches of every built-in recipe. `tests/frozen/` stores the hashes of the CPU backend;
+//! `scripts/same-bits.sh` compares the hashes of two builds on every adapter.
 
 use gpufeed::{Backend, Batch, Cache, DataLoader, Execute, InMemory, Label, OnError, PixelFormat, Result, recipe};
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Samples of an epoch, and of a batch: three batches.
+/// Number of samples in an epoch; `BATCH` is the number in a batch, so an epoch has three batches.
 const SAMPLES: u32 = 6;
 const BATCH: usize = 2;
-/// Bytes that a cache may take: more than all samples do.
+/// The cache's size limit in bytes, more than all samples take.
 const ALL: u64 = 256 << 20;
 
-/// The JPEGs of `tests/golden` that are as large as any there: gray, 4:4:4 and 4:2:0, the colour ones with restart
-/// markers.
+/// Indices of three JPEGs of `tests/golden`, which are as large as any there: gray, 4:4:4 and 4:2:0; the two in colour
+/// have restart markers.
 const JPEGS: [usize; 3] = [105, 106, 108];
 
-/// The cache that a loader has.
+/// The cache of a loader: where it is, and whether the setting `cache_in_bytes` is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     Nothing,
     Host,
     Device,
-    /// In host memory, with `cache_in_bytes`.
+    /// A cache in host memory, with `cache_in_bytes`.
     HostBytes,
-    /// In GPU memory, with `cache_in_bytes`.
+    /// A cache in GPU memory, with `cache_in_bytes`.
     DeviceBytes,
 }
 
@@ -52,7 +52,7 @@ impl Kept {
     }
 }
 
-/// A built-in recipe with the settings that may change its bits.
+/// A built-in recipe with the settings that may change the bits of its batches.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub recipe: &'static str,
@@ -66,7 +66,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Every built-in recipe with each of `kept`, one view and two.
+/// Returns every built-in recipe with each cache of `kept`, with one view and with two.
 pub fn cases(kept: &[Kept]) -> Vec<Case> {
     let mut cases = Vec::new();
     for recipe in recipe::NAMES {
@@ -80,9 +80,9 @@ pub fn cases(kept: &[Kept]) -> Vec<Case> {
 /// The hashes of a case's batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// One hash for the three batches of each epoch. A cache fills in the first epoch and serves the second.
+    /// One hash per epoch, of its three batches. The cache is filled in the first epoch and read in the second.
     pub epochs: [u64; 2],
-    /// Samples that came from the cache.
+    /// Number of samples that were served from the cache.
     pub hits: u64,
 }
 
@@ -94,13 +94,13 @@ impl std::fmt::Display for Bits {
 }
 
 impl Case {
-    /// Runs two epochs.
+    /// Loads two epochs and returns the hashes of their batches.
     ///
     /// # Errors
-    /// As the loader's: an adapter may not hold a batch.
+    /// The errors of the loader, for example on an adapter that cannot hold a batch.
     pub fn bits(&self, backend: &Backend, execute: Execute) -> Result<Bits> {
         let recipe = recipe::named(self.recipe)?;
-        // This one alone crops without padding and without a resize before it.
+        // `augment-only` alone crops without padding and without a resize before it, so it needs larger images.
         let data = if self.recipe == "augment-only" { &LARGE } else { &MIXED };
         let loader = DataLoader::builder(InMemory::clone(data))
             .recipe(recipe)
@@ -126,7 +126,7 @@ impl Case {
     }
 }
 
-/// Shape, ids, labels and pixels.
+/// Adds a batch's shape, ids, labels and pixels to the hash.
 fn add(hash: &mut Xxh3, batch: &Batch) -> Result<()> {
     batch.shape().iter().for_each(|&side| hash.update(&(side as u64).to_le_bytes()));
     batch.ids().iter().for_each(|id| hash.update(&id.to_le_bytes()));
@@ -136,12 +136,12 @@ fn add(hash: &mut Xxh3, batch: &Batch) -> Result<()> {
     Ok(())
 }
 
-/// The hash of a text, as the frozen files write it.
+/// Returns the XXH3 hash of a text in hexadecimal, as the frozen files store it.
 pub fn hash(text: impl AsRef<[u8]>) -> String {
     format!("{:016x}", xxh3_64(text.as_ref()))
 }
 
-/// Three small JPEGs and three larger images.
+/// A data set of three small JPEGs and three larger images.
 static MIXED: LazyLock<InMemory> = LazyLock::new(|| {
     let mut data = InMemory::new();
     for (number, jpeg) in (0..).zip(jpegs()) {
@@ -151,14 +151,15 @@ static MIXED: LazyLock<InMemory> = LazyLock::new(|| {
     data
 });
 
-/// Images of more than 224 pixels a side.
+/// A data set of images that are larger than 224 pixels on each side.
 static LARGE: LazyLock<InMemory> = LazyLock::new(|| {
     let mut data = InMemory::new();
     (0..SAMPLES).for_each(|number| push_drawn(&mut data, number));
     data
 });
 
-/// Committed files: another version of an encoder would write other bytes.
+/// Returns the files that [`JPEGS`] lists. They are committed, because another version of an encoder would write other
+/// bytes.
 fn jpegs() -> Vec<&'static [u8]> {
     let mut rest: &[u8] = include_bytes!("../../../tests/golden/jpeg_files.bin");
     let files = include_str!("../../../tests/golden/jpeg_files.txt").lines().map(|line| {
@@ -171,7 +172,8 @@ fn jpegs() -> Vec<&'static [u8]> {
     JPEGS.map(|number| files[number]).to_vec()
 }
 
-/// Adds image `number`, drawn in integers: a PNG, bytes or floats in turn. What a PNG's encoder does changes no pixel.
+/// Adds image `number`, computed in integers, as a PNG, as bytes or as floats in turn. PNG is lossless, so another
+/// version of its encoder changes no pixel.
 fn push_drawn(data: &mut InMemory, number: u32) {
     let (width, height) = (260 + 31 * number, 310 - 13 * number);
     let mut pixels = Vec::new();

@@ -1,8 +1,9 @@
-//! The one comparison: the largest difference, or where it exceeds the bar.
+//! Comparison of results in f32 with expected values in f64, with a tolerance.
 
 use std::collections::BTreeMap;
 
-/// The largest difference of `actual` from `expected`, or what is wrong: the length, a NaN, a difference above `bar`.
+/// Returns the largest difference of `actual` from `expected`, or an error for another length, a NaN or a difference
+/// above `bar`.
 pub fn within(expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String> {
     if expected.len() != actual.len() {
         return Err(format!("{} values instead of {}", actual.len(), expected.len()));
@@ -18,7 +19,7 @@ pub fn within(expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String>
     Ok(worst)
 }
 
-/// [`within`] over what is not `doubtful`.
+/// Like [`within`], but leaves out the values that `doubtful` marks.
 pub fn within_except(doubtful: &[bool], expected: &[f64], actual: &[f32], bar: f64) -> Result<f64, String> {
     if expected.len() != actual.len() || expected.len() != doubtful.len() {
         return Err(format!("{} values instead of {} ({})", actual.len(), expected.len(), doubtful.len()));
@@ -30,7 +31,7 @@ pub fn within_except(doubtful: &[bool], expected: &[f64], actual: &[f32], bar: f
     within(&expected, &actual, bar)
 }
 
-/// Largest differences by name, and what failed.
+/// The number of cases and the largest difference of each group, and all failures.
 #[derive(Debug, Default)]
 pub struct Tally {
     worst: BTreeMap<String, (usize, f64)>,
@@ -38,7 +39,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes a result of [`within`] in, of a case `name` that belongs to `group`.
+    /// Adds a result of [`within`] for the case `name` of the group `group`.
     pub fn add(&mut self, group: &str, name: &str, result: Result<f64, String>) {
         let (count, worst) = self.worst.entry(group.to_owned()).or_default();
         *count += 1;
@@ -48,7 +49,7 @@ impl Tally {
         }
     }
 
-    /// Prints the largest differences.
+    /// Prints the largest difference of each group.
     ///
     /// # Panics
     /// If something failed, or if nothing was compared.

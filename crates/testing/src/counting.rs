@@ -1,16 +1,17 @@
-//! A global allocator that counts what is large: by default as large as the smallest image, crop or batch of the tests.
+//! A global allocator that counts large allocations. By default those are large that have at least the size of the
+//! smallest image, crop or batch of the tests.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Bytes from which on an allocation counts.
+/// The default size in bytes from which on an allocation counts as large.
 pub const LARGE: usize = 16 << 10;
 
 static MADE: AtomicU64 = AtomicU64::new(0);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, watched: what has `FROM` bytes or more counts.
+/// The system's allocator, which also counts allocations of `FROM` bytes or more.
 pub struct Counting<const FROM: usize = LARGE>;
 
 fn made<const FROM: usize>(bytes: usize) {
@@ -52,12 +53,12 @@ unsafe impl<const FROM: usize> GlobalAlloc for Counting<FROM> {
     }
 }
 
-/// Large allocations so far.
+/// Returns the number of large allocations so far.
 pub fn made_so_far() -> u64 {
     MADE.load(Ordering::Relaxed)
 }
 
-/// What `work` had in large allocations at its busiest, beyond what there was before.
+/// Returns the result of `work`, and the peak of its large allocations in bytes beyond those that existed before.
 pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The JPEGs of `tests/golden`, and a thousand damaged ones made of them, always the same; `tests/golden/jpeg_files.py`
-//! makes the same and asks libjpeg-turbo.
+//! The JPEGs of `tests/golden`, and a thousand damaged files made from them, the same in every run;
+//! `tests/golden/jpeg_files.py` makes the same files and decodes them with libjpeg-turbo.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
 }
 
-/// Sequential files of one or three components.
+/// Returns the undamaged files: sequential JPEGs of one or three components.
 pub fn whole_files() -> Vec<Vec<u8>> {
     let packed = std::fs::read(golden().join("jpeg_files.bin")).unwrap();
     let list = std::fs::read_to_string(golden().join("jpeg_files.txt")).unwrap();
@@ -40,7 +40,7 @@ fn damaged(file: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// A thousand damaged files.
+/// Returns a thousand damaged files.
 pub fn damaged_files() -> Vec<Vec<u8>> {
     let (files, mut dice) = (whole_files(), Dice(14));
     (0..1000).map(|number| damaged(&files[number % files.len()], &mut dice)).collect()

@@ -21,7 +21,7 @@ static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
     devices
 });
 
-/// The machine's adapters: none is an error only with `GPUFEED_REQUIRE_GPU=1`.
+/// Returns the machine's adapters. Having none is an error only with `GPUFEED_REQUIRE_GPU=1`.
 pub fn devices() -> &'static [Device] {
     &DEVICES
 }
@@ -32,12 +32,13 @@ impl Device {
         Device { name: format!("{} ({:?}, {} {})", info.name, info.backend, info.driver, info.driver_info), adapter }
     }
 
-    /// The features that gpufeed asks for by itself.
+    /// Returns those of the adapter's features that gpufeed asks for by itself.
     pub fn features(&self) -> wgpu::Features {
         self.adapter.features() & (wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY)
     }
 
-    /// Opens the adapter with these features and WebGPU's default limits; where it lacks one, with what it has.
+    /// Opens the adapter with these features and WebGPU's default limits; a limit that the adapter does not reach is
+    /// set to the adapter's own.
     pub fn open(&self, features: wgpu::Features) -> Gpu {
         let default = wgpu::Limits::default();
         let limits = default.clone().or_worse_values_from(&self.adapter.limits());

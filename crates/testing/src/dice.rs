@@ -1,6 +1,6 @@
-//! The tests' own random numbers, independent of the crate's. `fuzz/seeds/` uses them too.
+//! The tests' own random number generator, independent of the crate's. `fuzz/seeds/` uses it too.
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
+/// The generator SplitMix64 (Steele, Lea and Flood 2014) with its state.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -20,7 +20,7 @@ impl Dice {
         self.bits() as u8
     }
 
-    /// In `low ..= high`.
+    /// Returns a random number in `low ..= high`.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         low + (self.bits() % u64::from(high - low + 1)) as u32
     }

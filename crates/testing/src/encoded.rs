@@ -6,7 +6,7 @@ use flate2::{Compression, Crc, write::ZlibEncoder};
 use gpufeed::decode::{DecodeOptions, Probe, Rect, Scratch, decode, probe};
 use image::{DynamicImage, ImageFormat as Codec};
 
-/// A smooth image with a gradient along both axes, so that no turn or mirror maps it to itself.
+/// Returns a smooth image with a gradient along both axes, so that no rotation or reflection maps it to itself.
 pub fn picture(width: u32, height: u32) -> image::RgbImage {
     image::RgbImage::from_fn(width, height, |x, y| {
         image::Rgb([(x * 255 / width) as u8, (y * 255 / height) as u8, ((x + 2 * y) % 97) as u8])
@@ -19,13 +19,13 @@ pub fn encode(image: impl Into<DynamicImage>, codec: Codec) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Puts an APP1 segment that declares an orientation behind a JPEG's SOI.
+/// Inserts an APP1 segment that declares an EXIF orientation after a JPEG's SOI marker.
 pub fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
     let app1 = b"\xFF\xE1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0";
     [&jpeg[..2], app1, &[orientation, 0, 0, 0, 0, 0, 0], &jpeg[2..]].concat()
 }
 
-/// The region's pixels without gaps, as RGB; alpha is checked here.
+/// Decodes a region and returns its pixels as RGB without gaps between the rows; checks that alpha is 255.
 pub fn region_of(
     bytes: &[u8],
     probe: &Probe,
@@ -62,7 +62,7 @@ pub fn options(change: impl FnOnce(&mut DecodeOptions)) -> DecodeOptions {
     options
 }
 
-/// A chunk of a PNG.
+/// Returns a chunk of a PNG, with its length and CRC.
 pub fn chunk(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut crc = Crc::new();
     crc.update(name);
@@ -70,7 +70,7 @@ pub fn chunk(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
     [&(content.len() as u32).to_be_bytes(), &name[..], content, &crc.sum().to_be_bytes()].concat()
 }
 
-/// A black PNG of `side` x `side` pixels in RGBA of 16 bits, 8 bytes each, in a thousandth of these.
+/// Returns a black PNG of `side` x `side` pixels in 16-bit RGBA, 8 bytes per pixel, compressed to a thousandth of that.
 pub fn black_png(side: u32, interlaced: bool) -> Vec<u8> {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
     let pixels = |length: u32, first: u32, step: u32| length.saturating_sub(first).div_ceil(step);

@@ -1,17 +1,17 @@
-//! Committed files that a test compares with what the library does today. They are rewritten only on request, and a test
-//! that rewrites one fails.
+//! Committed files that a test compares with what the library does today. They are rewritten only on request, and a
+//! test that rewrites one fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Display, Write};
 use std::path::{Path, PathBuf};
 
-/// The environment variable that asks for it, by the value 1.
+/// The environment variable that makes tests rewrite the files if its value is 1.
 pub const VARIABLE: &str = "GPUFEED_FREEZE";
 
-/// Differing cases that a message names.
+/// The most differing cases that a message names.
 const NAMED: usize = 12;
 
-/// A file of `tests/frozen/`.
+/// Returns the path of a file of `tests/frozen/`.
 pub fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen").join(name)
 }
@@ -20,7 +20,7 @@ fn shown(name: &str) -> String {
     format!("tests/frozen/{name}")
 }
 
-/// How to renew `what`, for the end of a message.
+/// Returns the end of a message, which says how to renew the file `name` and to commit it with `what`.
 fn how(name: &str, what: &str) -> String {
     format!(
         "If that is meant, run this test with {VARIABLE}=1, which writes {} anew, and commit the file together with {what}.",
@@ -28,7 +28,8 @@ fn how(name: &str, what: &str) -> String {
     )
 }
 
-/// Writes those files that differ, and fails if there is one: no run that writes is taken for one that compares.
+/// Writes those files whose text differs, and panics if it wrote one, so that no run that writes passes for one that
+/// compares.
 fn renew(files: &[(&str, &str)]) {
     let mut renewed = Vec::new();
     for (name, text) in files {
@@ -54,9 +55,10 @@ fn read(name: &str) -> String {
     read.unwrap_or_else(|error| panic!("{} cannot be read: {error}. {}", shown(name), how(name, "the test")))
 }
 
-/// Compares lines of `name: value` with those of the file `tests/frozen/<name>`, and panics with the names that differ.
+/// Compares `lines`, pairs of a name and a value, with the lines `name: value` of the file `tests/frozen/<name>`, and
+/// panics with the names that differ.
 ///
-/// `what` is what a renewed file belongs to in a commit, such as `the shader`.
+/// `what` is the change with which a renewed file is committed, such as `the shader`.
 pub fn check_lines(name: &str, lines: &[(String, String)], what: &str) {
     let text: String = lines.iter().map(|(case, value)| format!("{case}: {value}\n")).collect();
     if is_renewed() {
@@ -88,8 +90,8 @@ pub fn check_lines(name: &str, lines: &[(String, String)], what: &str) {
     panic!("{message}\n{}", how(name, what));
 }
 
-/// The texts of the files `tests/frozen/<name>`, which must go on being read. With each comes how it is written today:
-/// that is put there where it is asked for.
+/// Returns the texts of the committed files `tests/frozen/<name>`, which must stay readable. `written` has each name
+/// with the text that the library writes today, which replaces the file where [`VARIABLE`] asks for it.
 pub fn files(written: &[(&str, &str)]) -> Vec<String> {
     if is_renewed() {
         renew(written);
@@ -97,7 +99,8 @@ pub fn files(written: &[(&str, &str)]) -> Vec<String> {
     written.iter().map(|(name, _)| read(name)).collect()
 }
 
-/// Panics where the file `tests/frozen/<name>` cannot be read any more, or `read`, made of it, is not `expected`.
+/// Panics if the file `tests/frozen/<name>` can no longer be read, or if `read`, the value read from it, is not
+/// `expected`.
 pub fn check_read<T: PartialEq + Debug, E: Display>(name: &str, read: Result<T, E>, expected: &T) {
     let how = how(name, "what reads it otherwise, and say in CHANGELOG.md that older files are read otherwise");
     let read = read.unwrap_or_else(|error| panic!("{} is no longer read: {error}\n{how}", shown(name)));

@@ -3,7 +3,7 @@
 use crate::reference::Image;
 use gpufeed::{PixelFormat, Pixels};
 
-/// An image of 1 or 3 channels, interleaved.
+/// An 8-bit image of 1 or 3 interleaved channels.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub width: u32,
@@ -18,7 +18,7 @@ impl Source {
         Pixels::new(self.width, self.height, format, &self.bytes).expect("the bytes fit the size")
     }
 
-    /// The image in [0, 1].
+    /// Returns the image as floats in [0, 1].
     pub fn floats(&self) -> Image {
         let (width, channels) = (self.width as usize, self.channels as usize);
         Image::build((channels, self.height as usize, width), |c, y, x| {

@@ -1,5 +1,5 @@
-//! The rules of `jpeg_engine.rs` for [`decode`], where zune-jpeg gets the files that the engine does not support;
-//! `tests/decode_mutants.rs` and the fuzz target `fuzz/fuzz_targets/decode.rs` check them.
+//! The rules of `jpeg_engine.rs`, applied to [`decode`], which hands zune-jpeg the files that the engine does not
+//! support; `tests/decode_mutants.rs` and the fuzz target `fuzz/fuzz_targets/decode.rs` check them.
 
 use gpufeed::ErrorKind;
 use gpufeed::decode::{DecodeOptions, Orientation, Scratch, Truncated, decode, probe};
@@ -7,7 +7,7 @@ use gpufeed::decode::{DecodeOptions, Orientation, Scratch, Truncated, decode, pr
 use crate::counting::peak_of;
 use crate::jpeg_engine::{self, Control, MAX_PIXELS, Verdict, covered, engines};
 
-/// Decodes an input by the engine in every way, and then, if it says so, by [`decode`].
+/// Decodes an input by the engine in every way, and by [`decode`] if the input's control bytes ask for it.
 pub fn check(input: &[u8]) -> Verdict {
     let verdict = jpeg_engine::check(input);
     if verdict == Verdict::Other {
@@ -32,12 +32,12 @@ fn by_the_public_api(bytes: &[u8], control: &Control) {
     let (width, height) = (probe.width, probe.height);
     let size = if probe.orientation() >= 5 { (height, width) } else { (width, height) };
     let served = (probe.orientation() == 1).then(|| jpeg_engine::served(bytes, region, control.fill())).flatten();
-    // zune-jpeg keeps a progressive image's coefficients, of two bytes; up to four components.
+    // zune-jpeg keeps the coefficients of a progressive image, of two bytes each, for up to four components.
     let memory = engines(size, bytes.len()) + 32 * covered(size) + 256 * bytes.len();
     let scratch = &mut Scratch::default();
     let row = 4 * region.width as usize;
     let (answer, peak) = peak_of(|| decode(bytes, probe, region, options, scratch));
-    // A panic of zune-jpeg's is an error; the trace that it prints takes memory, too.
+    // A panic in zune-jpeg becomes an error; the backtrace that it prints takes memory, too.
     let panicked = answer.as_ref().is_err_and(|error| error.to_string().contains("panicked"));
     assert!(peak <= memory || panicked, "{peak} bytes taken, {memory} allowed");
     match answer {

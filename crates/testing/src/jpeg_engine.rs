@@ -1,44 +1,45 @@
-//! The rules that hold whatever a JPEG's bytes are; `tests/decode_mutants.rs` and the fuzz target
+//! Rules that the JPEG decoder keeps for any input bytes; `tests/decode_mutants.rs` and the fuzz target
 //! `crates/jpeg/fuzz/fuzz_targets/jpeg.rs` check them.
 //!
-//! An input is a file, then 24 bytes that say what is done with it ([`Control`]). No panic; no more memory
-//! than the declared size allows; the region is that part of the whole image, whether an index is
-//! built, used or absent and whatever was decoded before in the same memory; with `Request::fill` of a damaged file,
-//! too, and all its regions are decoded or none. A damaged index may give wrong pixels (its store has checksums),
-//! nothing worse.
+//! An input is a file, then 24 bytes that say how to decode it ([`Control`]). The decoder never panics, and takes no
+//! more memory than the declared size allows. A decoded region equals that rectangle of the whole image, whether a seek
+//! index is built, used or absent, and whatever was decoded before in the same memory. With `Request::fill` this holds
+//! for damaged files, too, and all regions of a file are decoded or none. A damaged seek index may give wrong pixels
+//! (its store has checksums), but nothing worse.
 
 use gpufeed_jpeg::{Decoder, Header, Rect, Request, Scale, SeekIndex};
 
 use crate::counting::peak_of;
 
-/// Most pixels of an image: 4 MiB when decoded.
+/// The most pixels that a test's image may have; decoded, they take 4 MiB.
 pub(crate) const MAX_PIXELS: u64 = 1 << 20;
 
-/// What became of an input.
+/// The result of decoding one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// No JPEG, or nothing behind it.
+    /// The input does not begin as a JPEG does, or is too short for its control bytes.
     Other,
-    /// Its header was refused.
+    /// The decoder has refused the header, or the header declares no pixels or too many.
     Header,
-    /// The crate has refused it.
+    /// The decoder has refused the region and the whole image.
     Declined,
-    /// The engine has decoded the region, and not the whole.
+    /// The decoder has decoded the region, but refused the whole image.
     Part,
-    /// The engine has decoded it.
+    /// The decoder has decoded the whole image.
     Whole,
 }
 
-/// The last bytes of an input.
+/// The last 24 bytes of an input, which say how to decode it.
 pub(crate) struct Control {
-    /// 1: fill what is cut; 2: leave EXIF alone; 4: the public API, too; 8 and 16: at a half, a quarter, an eighth, too.
+    /// Bits. 1: fill missing data; 2: ignore the EXIF orientation; 4: also decode by the public API; 8 and 16: the size
+    /// of one more decode (none, half, quarter, eighth).
     pub(crate) flags: u8,
-    /// Bytes at the file's end that are taken for an index.
+    /// Number of bytes at the file's end that are tried as a seek index, too.
     forged: u8,
-    /// Starts and lengths, horizontally and vertically; reduced to what the image has.
+    /// Left, top, width and height of the region, before they are reduced to the image's size.
     region: [u16; 4],
-    /// Places in the index and what to change there; by the first two the file is changed, too, before it leaves its
-    /// traces in the engine's memory.
+    /// Positions in the seek index and the bits to flip there. The first two entries also damage the copy of the file
+    /// that is decoded first, to leave its traces in the decoder's memory.
     damage: [(u16, u8); 4],
 }
 
@@ -81,44 +82,44 @@ fn damaged(bytes: &[u8], damage: &[(u16, u8)]) -> Vec<u8> {
     bytes
 }
 
-/// That part of a whole image.
+/// Returns the rectangle `region` of a whole image.
 fn part(pixels: &[u8], width: u32, region: Rect) -> Vec<u8> {
     let row = |y: u32| &pixels[4 * (y as usize * width as usize + region.left as usize)..][..4 * region.width as usize];
     (region.top..region.top + region.height).flat_map(row).copied().collect()
 }
 
-/// Runs `work`, which may take so many bytes of memory.
+/// Runs `work`, and panics if it takes more than `bytes` bytes of memory.
 fn limited<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let (result, peak) = peak_of(work);
     assert!(peak <= bytes, "{peak} bytes taken, {bytes} allowed");
     result
 }
 
-/// Columns × rows with the largest MCUs that cover them.
+/// Returns the number of pixels when both sides are rounded up to multiples of 32, the largest side of an MCU.
 pub(crate) fn covered((width, height): (u32, u32)) -> usize {
     width.next_multiple_of(32) as usize * height.next_multiple_of(32) as usize
 }
 
-/// Bytes that the engine may take for a file of `length` bytes: pixels, planes, a few rows, the scan with its list of
-/// places and the index, tables.
+/// Returns how many bytes the engine may take for a file of `length` bytes: for the pixels, the planes, a few rows, the
+/// scan with its list of positions, the seek index and the tables.
 pub(crate) fn engines((width, height): (u32, u32), length: usize) -> usize {
     let pixels = 4 * width as usize * height as usize;
     let index = covered((width, height)) / 16;
     pixels + 3 * covered((width, height)) + 64 * width as usize + 64 * length + index + (256 << 10)
 }
 
-/// The part that an index has in a decode.
+/// How a decode uses a seek index.
 #[derive(Clone, Copy)]
 enum Seek<'a> {
-    /// There is none.
+    /// The decode neither builds nor uses an index.
     None,
-    /// It is built.
+    /// The decode builds an index.
     Build,
-    /// It is used.
+    /// The decode uses this index.
     By(&'a SeekIndex),
 }
 
-/// The engine on one file.
+/// A JPEG file that the engine decodes, with or without filling missing data.
 pub(crate) struct File<'a> {
     bytes: &'a [u8],
     size: (u32, u32),
@@ -128,7 +129,7 @@ pub(crate) struct File<'a> {
 type Answer = Result<(Vec<u8>, Option<SeekIndex>), &'static str>;
 
 impl<'a> File<'a> {
-    /// `None` if there is no header, or if it declares no pixel or too many.
+    /// Returns `None` if the header cannot be read, or if it declares no pixels or more than [`MAX_PIXELS`].
     fn new(bytes: &'a [u8], fill: bool) -> Option<File<'a>> {
         let size = limited(0, || Header::read(bytes)).ok()?.size();
         let pixels = u64::from(size.0) * u64::from(size.1);
@@ -154,13 +155,13 @@ impl<'a> File<'a> {
     }
 }
 
-/// The pixels of a region, if the engine decodes the file.
+/// Returns the pixels of a region, if the engine decodes the file.
 pub fn served(bytes: &[u8], region: Rect, fill: bool) -> Option<Vec<u8>> {
     let file = File::new(bytes, fill)?;
     file.decode(&mut Decoder::default(), region, Seek::None).ok().map(|(pixels, _)| pixels)
 }
 
-/// Decodes an input in every way.
+/// Decodes an input in every way and checks the rules.
 pub fn check(input: &[u8]) -> Verdict {
     let Some((bytes, control)) = Control::split(input) else { return Verdict::Other };
     if !bytes.starts_with(b"\xFF\xD8\xFF") {
@@ -178,12 +179,12 @@ pub fn check(input: &[u8]) -> Verdict {
     let built = file.decode(fresh, region, Seek::Build);
 
     let served = plain.is_ok();
-    // What is wrong behind the region is no matter of the region's; else all have the same fate.
+    // Building an index does not change the region's result: errors in the data after the region have no effect on it.
     assert_eq!(plain.as_ref().err(), built.as_ref().err());
     if let Ok((pixels, index)) = &whole {
         let (plain, none) = plain.as_ref().expect("a part of what was decoded");
         let (again, same) = built.as_ref().expect("a part of what was decoded");
-        // There is none of damaged files, nor of those in several scans.
+        // `index` is `None` for damaged files and for those of several scans.
         assert!(none.is_none() && index == same);
         assert!(*plain == part(pixels, width, region), "{region:?} of {width}x{height}");
         assert!(again == plain);
@@ -210,7 +211,8 @@ pub fn check(input: &[u8]) -> Verdict {
     }
 }
 
-/// The file at a scale: a region is that part of the whole, from the start and by the index that was built at full size.
+/// Checks a decode at reduced size: a region equals that rectangle of the whole image, decoded from the start and by
+/// the seek index that was built at full size.
 fn scaled(control: &Control, file: &File<'_>, index: Option<&SeekIndex>, engine: &mut Decoder) {
     let scale = control.scale();
     if scale == Scale::Full {
@@ -234,7 +236,7 @@ fn scaled(control: &Control, file: &File<'_>, index: Option<&SeekIndex>, engine:
     }
 }
 
-/// Decodes the file as damage has it: its tables and samples stay in the engine's memory.
+/// Decodes a damaged copy of the file, so that its tables and samples stay in the decoder's memory.
 fn leave_traces(control: &Control, bytes: &[u8], engine: &mut Decoder) {
     let bytes = &damaged(bytes, &control.damage[..2]);
     if !bytes.starts_with(b"\xFF\xD8\xFF") {
@@ -246,7 +248,7 @@ fn leave_traces(control: &Control, bytes: &[u8], engine: &mut Decoder) {
     }
 }
 
-/// The region by its index, as built, through bytes and damaged.
+/// Checks decodes of the region by the seek index, after a round trip through bytes, and after damage to these bytes.
 fn by_index(control: &Control, file: &File<'_>, index: &SeekIndex, expected: &[u8], engine: &mut Decoder) {
     let bytes = index.to_bytes();
     let same = SeekIndex::from_bytes(&bytes).expect("what was written");
@@ -256,7 +258,8 @@ fn by_index(control: &Control, file: &File<'_>, index: &SeekIndex, expected: &[u
     assert!(none.is_none() && pixels == expected, "{region:?} of {:?} by the index", file.size);
 
     if let Some(wrong) = SeekIndex::from_bytes(&damaged(&bytes, &control.damage)) {
-        // Where it fits nothing the scan is read from its start, so there are pixels, right or wrong.
+        // Where the damaged index does not fit the file, the scan is decoded from its start, so there are pixels, right
+        // or wrong.
         file.decode(engine, region, Seek::By(&wrong)).expect("what was decoded from the start");
     }
 }

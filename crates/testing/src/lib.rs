@@ -1,5 +1,5 @@
-//! Code that tests, benchmarks and fuzz targets share: places to run at, pictures, reference results, frozen hashes, clocks and
-//! counters.
+//! Code that tests, benchmarks and fuzz targets share: backends to run on, images, reference results, frozen hashes,
+//! clocks and counters.
 
 pub mod counting;
 pub mod dice;
@@ -24,9 +24,9 @@ pub mod images;
 #[cfg(feature = "gpufeed")]
 pub mod jpeg_decode;
 #[cfg(feature = "gpufeed")]
-pub mod line;
-#[cfg(feature = "gpufeed")]
 pub mod lists;
+#[cfg(feature = "gpufeed")]
+pub mod pipeline;
 #[cfg(feature = "gpufeed")]
 pub mod procedural;
 #[cfg(feature = "gpufeed")]

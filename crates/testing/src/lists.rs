@@ -1,4 +1,5 @@
-//! Random lists of transforms: any operator after any other, with arguments that matter on images of up to 90 pixels.
+//! Random lists of transforms: any operator may follow any other, with arguments that have an effect on images of up to
+//! 90 pixels a side.
 
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
@@ -17,7 +18,7 @@ impl Dice {
         of[self.between(0, of.len() as u32 - 1) as usize]
     }
 
-    /// In hundredths of `low ..= high`.
+    /// Returns a random multiple of 0.01, from `low` to `high` hundredths.
     fn hundredths(&mut self, low: u32, high: u32) -> f64 {
         f64::from(self.between(low, high)) / 100.0
     }
@@ -32,17 +33,17 @@ impl Dice {
     }
 
     fn fill(&mut self) -> [f32; 3] {
-        // Not on a step of what `transform` solarizes and posterizes.
+        // No fill colour lies at a threshold at which `transform` solarizes or posterizes.
         self.pick(&[[0.0; 3], [0.27, 0.52, 1.0], [0.9, 0.1, 0.6]])
     }
 
-    /// Mostly a few pixels, at times more than the image has.
+    /// Returns the width of a border: mostly a few pixels, at times more than the image has.
     fn border(&mut self) -> u32 {
         if self.chance(20) { self.between(0, 40) } else { self.between(0, 5) }
     }
 }
 
-/// A list of up to seven transforms; `Normalize` only if `normalize`.
+/// Returns a list of one to seven transforms, with `Normalize` only if `normalize` is true.
 pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
     (0..dice.between(1, 7)).map(|_| transform(dice, normalize, 0)).collect()
 }
@@ -59,7 +60,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             8 => RandomHorizontalFlip::new(0.7).into(),
             9 => RandomVerticalFlip::new(0.7).into(),
             10 => RandomGrayscale::new(0.5).into(),
-            // A random number of channels is refused, so not inside RandomApply.
+            // A number of channels that depends on chance is refused, so `Grayscale` is not put inside `RandomApply`.
             11 if depth == 0 && dice.chance(50) => Grayscale::new(dice.pick(&[1, 3, 3])).into(),
             12 | 13 if depth < 2 => {
                 let count = dice.between(1, 3);
@@ -100,7 +101,7 @@ fn pad(dice: &mut Dice) -> Pad {
 
 fn random_crop(dice: &mut Dice) -> RandomCrop {
     let crop = RandomCrop::new((dice.between(1, 50), dice.between(1, 50))).fill(dice.fill()).padding_mode(dice.mode());
-    // Without it images that are too small are refused, which the tests count.
+    // Without `pad_if_needed`, images that are too small are refused; the tests count these.
     let crop = crop.pad_if_needed(dice.chance(85));
     if dice.chance(40) { crop.padding([dice.border(), dice.border()]) } else { crop }
 }
@@ -109,7 +110,7 @@ fn random_erasing(dice: &mut Dice) -> RandomErasing {
     let value = match dice.between(0, 2) {
         0 => ErasingValue::Random,
         1 => ErasingValue::All(dice.pick(&[0.0, 0.6])),
-        // Not only colours.
+        // Some of these values are outside [0, 1] and therefore no colours.
         _ => ErasingValue::Channels(dice.pick(&[[0.9, 0.2, 0.35], [-1.3, 0.65, 2.1]])),
     };
     RandomErasing::new(0.8).scale(0.02, dice.hundredths(10, 80)).value(value)

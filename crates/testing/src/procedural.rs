@@ -1,15 +1,15 @@
-//! Images from formulas: above all those of `tests/golden/README.md`, kind `procedural`, smooth waves with noise that
-//! reach black and white.
+//! Images computed from formulas, above all those of the kind `procedural` in `tests/golden/README.md`: smooth waves
+//! with noise, which reach black and white.
 
 use crate::images::Source;
 
-/// The image whose value in column `x`, row `y`, channel `c` is `value(x, y, c)`.
+/// Returns the image whose value in column `x`, row `y`, channel `c` is `value(x, y, c)`.
 pub fn build((width, height, channels): (u32, u32, u32), value: impl Fn(u32, u32, u32) -> u8 + Copy) -> Source {
     let row = move |y| (0..width).flat_map(move |x| (0..channels).map(move |c| value(x, y, c)));
     Source { width, height, channels, bytes: (0..height).flat_map(row).collect() }
 }
 
-/// The procedural image of `seed` in column `x`, row `y`, channel `c`.
+/// Returns the value of the procedural image of `seed` in column `x`, row `y`, channel `c`.
 pub fn value(seed: u32, x: u32, y: u32, c: u32) -> u8 {
     let channel = c as usize;
     let mut hash = x

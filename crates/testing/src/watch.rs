@@ -1,22 +1,23 @@
-//! Leaks and hangs: the threads of the line and the GPU buffers that there are, tests one at a time, and a clock for each.
+//! Checks for leaks and hangs: the pipeline's threads and the GPU buffers that exist, a lock that runs tests one at a
+//! time, and a timeout for each.
 
 use crate::device::Device;
-use crate::line::within;
+use crate::pipeline::within;
 use gpufeed::{Gpu, wgpu};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One test at a time: threads and memory are counted in the whole process.
+/// Makes tests run one at a time, because threads and memory are counted for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs `work` when no other test does, and fails if it takes longer than `seconds`.
+/// Runs `work` while no other test does, and panics if it takes longer than `seconds`.
 pub fn alone<T: Send + 'static>(seconds: u64, what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     within(seconds, what, work)
 }
 
-/// Names of this process's threads of the line that do not end: the system lists a thread for a moment after it was
-/// joined.
+/// Returns the names of the pipeline's threads in this process that have not ended after half a second. It waits
+/// because the system lists a thread for a moment after it was joined.
 pub fn left_over() -> Vec<String> {
     let started = Instant::now();
     while !threads().is_empty() && started.elapsed() < Duration::from_millis(500) {
@@ -25,7 +26,8 @@ pub fn left_over() -> Vec<String> {
     threads()
 }
 
-/// Whether /proc shows this process's threads and open files. Elsewhere none that is left is seen; that is said once.
+/// Whether /proc shows this process's threads and open files. Elsewhere leaked ones are not seen; the tests print that
+/// once.
 pub fn has_proc() -> bool {
     static SAID: Once = Once::new();
     let there = cfg!(target_os = "linux");
@@ -35,7 +37,7 @@ pub fn has_proc() -> bool {
     there
 }
 
-/// Names of this process's threads of the line; none where they are not seen.
+/// Returns the names of the pipeline's threads in this process; none where /proc is missing.
 pub fn threads() -> Vec<String> {
     if !has_proc() {
         return Vec::new();
@@ -45,7 +47,8 @@ pub fn threads() -> Vec<String> {
     names.filter(|name| name.starts_with("gpufeed-")).collect()
 }
 
-/// The adapters that can run compute shaders, of an instance made as `change` says: their devices are the test's own.
+/// Returns the adapters that can run compute shaders, of a new instance that `change` configures, so that the test
+/// shares no device.
 pub fn adapters(change: impl Fn(&mut wgpu::InstanceDescriptor)) -> Vec<wgpu::Adapter> {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
     change(&mut descriptor);
@@ -58,21 +61,21 @@ pub fn adapters(change: impl Fn(&mut wgpu::InstanceDescriptor)) -> Vec<wgpu::Ada
     adapters
 }
 
-/// A device that gpufeed opens, with WebGPU's default limits.
+/// Opens a device through gpufeed, with WebGPU's default limits.
 pub fn opened(adapter: &wgpu::Adapter) -> Gpu {
     let device = Device::of(adapter.clone());
     device.open(device.features())
 }
 
-/// A device as an application opens it: WebGPU's default limits.
+/// Opens a device as an application does, with WebGPU's default limits.
 pub fn application_device(adapter: &wgpu::Adapter) -> (wgpu::Device, wgpu::Queue) {
     pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap()
 }
 
-/// Buffers of the device that the driver has, wgpu's own among them, once the work under way is done; and their bytes, where
-/// the backend counts those (Vulkan, Direct3D).
+/// Returns the number of buffers that the driver has for the device, including wgpu's own, once the submitted work is
+/// done; and their bytes, where the backend counts those (Vulkan, Direct3D).
 pub fn gpu_buffers(gpu: &Gpu) -> (isize, isize) {
-    // Twice: what the first submission finishes is freed by the second.
+    // There are two submissions, because the second frees the resources of the first.
     for _ in 0..2 {
         gpu.queue().submit([]);
         gpu.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();

@@ -1,6 +1,7 @@
-//! All that a run needs to go on: one file, replaced in one step, so that there is always a whole one.
+//! Saves and loads checkpoints: one file with everything that a run needs to continue. A new checkpoint replaces the
+//! old one in one step, so a complete checkpoint always exists.
 //!
-//! A line of JSON, then the model and the optimiser as Burn's records.
+//! The file has one line of JSON, then the records of Burn's model and optimiser.
 
 use crate::history::{Partial, Row};
 use crate::model::Model;
@@ -16,20 +17,20 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Where a run stands, beside the weights.
+/// The progress of a run, without the weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// What the checkpoint is for.
+    /// The options and data that a run must have to continue from this checkpoint.
     pub(crate) identity: Identity,
-    /// The next batch that is due.
+    /// The loader's position: the next batch to train on.
     pub(crate) loader: State,
-    /// The epochs that are over.
+    /// The results of the finished epochs.
     pub(crate) rows: Vec<Row>,
-    /// What the epoch under way has summed up.
+    /// The sums of the unfinished epoch.
     pub(crate) partial: Partial,
 }
 
-/// The file's first line.
+/// The first line of a checkpoint file, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -40,7 +41,7 @@ struct Header {
 
 const FORMAT: u32 = 1;
 
-/// Its place in the folder of `--out`.
+/// Returns the path of the checkpoint in the folder of `--out`.
 pub fn path(out: &Path) -> PathBuf {
     out.join("checkpoint.bin")
 }
@@ -51,7 +52,7 @@ pub(crate) fn save(
     model: &Model,
     optimizer: &ModuleOptimizer,
 ) -> Result<(), Box<dyn Error>> {
-    // `valid` first: the running means of a model in training lag one step behind.
+    // Calls `valid` first, because in a model that is being trained the running means lag one step behind.
     let model = model.valid().into_record().into_bytes()?;
     let optimizer = optimizer.to_record().into_bytes()?;
     let progress = progress.clone();
@@ -64,14 +65,14 @@ pub(crate) fn save(
     let write = || {
         let mut file = File::create(&unfinished)?;
         file.write_all(&bytes)?;
-        // On the disk before it takes the old one's name.
+        // Writes the content to the disk before the file replaces the old checkpoint.
         file.sync_all()?;
         std::fs::rename(&unfinished, path)
     };
     write().map_err(|error| format!("cannot write {}: {error}; --out names another folder", path.display()).into())
 }
 
-/// An error where a run that starts anew would overwrite one that is not over.
+/// Returns an error if a new run would overwrite the checkpoint of an unfinished run.
 pub(crate) fn spare_unfinished(out: &Path) -> Result<(), Box<dyn Error>> {
     let path = path(out);
     match Loaded::read(&path) {
@@ -83,12 +84,12 @@ pub(crate) fn spare_unfinished(out: &Path) -> Result<(), Box<dyn Error>> {
             )
             .into())
         }
-        // None, one that is over, or one that is of no use.
+        // There is no checkpoint, or its run is finished, or the file is not usable.
         _ => Ok(()),
     }
 }
 
-/// A checkpoint in memory, its options not compared yet.
+/// A checkpoint in memory, whose options have not been compared with those of the run yet.
 pub(crate) struct Loaded {
     pub(crate) progress: Progress,
     model: ModuleRecord,
@@ -129,7 +130,8 @@ impl Loaded {
         })
     }
 
-    /// Puts the weights into the model and the state into the optimiser, if the options are those of the run.
+    /// Loads the weights into the model and the state into the optimiser, if the checkpoint's options equal those of
+    /// the run.
     pub(crate) fn restore(
         self,
         now: &Identity,

@@ -1,4 +1,4 @@
-//! Loss and accuracy over the epochs, as a picture and as a page that needs nothing else.
+//! Draws loss and accuracy over the epochs, as an SVG file and as a self-contained HTML page.
 
 use crate::history::{Row, Score, table};
 use plotters::coord::Shift;
@@ -81,7 +81,7 @@ fn panel(
             .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
     }
-    // Where no curve ends.
+    // Places the legend in the corner where no curve ends.
     let corner = if title == LOSS { SeriesLabelPosition::UpperRight } else { SeriesLabelPosition::LowerRight };
     chart
         .configure_series_labels()

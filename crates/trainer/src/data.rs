@@ -1,4 +1,4 @@
-//! What is trained on, and the two loaders.
+//! Opens the training and validation data, and builds the loader of each.
 
 use crate::numbered::Numbered;
 use crate::options::{Augment, Options};
@@ -13,32 +13,34 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Another number wherever `shapes` draws otherwise than before, so that no old set is taken for the new one.
+/// Version of the set of shapes, part of its folder's name. It is raised whenever `shapes` draws different pictures, so
+/// that a folder of old pictures is not used for the new set.
 const SHAPES_VERSION: u32 = 1;
 
 /// Images to train on and images to validate with, of the same classes.
 pub struct Data {
-    /// To train on.
+    /// The images to train on.
     pub train: Arc<dyn Dataset>,
-    /// To validate with.
+    /// The images to validate with.
     pub val: Arc<dyn Dataset>,
 }
 
 impl Data {
-    /// What `--data` names, else the set of shapes.
+    /// Opens the data set that `--data` names; without `--data`, the set of shapes.
     pub fn open(options: &Options) -> Result<Data, Box<dyn Error>> {
         let Some(folder) = &options.data else { return Data::shapes(options) };
         let (train, val) = (folder.join("train"), folder.join("val"));
         match (train.is_dir(), val.is_dir()) {
             (true, true) => Data::new(images(&train)?, images(&val)?),
             (false, false) => Data::in_any_format(folder, options),
-            // As classes, `train` and `test` would be learnt.
+            // An image folder with only one of `train` and `val` is an error, because it would be read as a class.
             (true, false) => Err(format!("--data: {} has a folder train, but no val", folder.display()).into()),
             (false, true) => Err(format!("--data: {} has a folder val, but no train", folder.display()).into()),
         }
     }
 
-    /// A folder of classes is divided by class; of other formats, a part to test with validates, or a share of all.
+    /// Opens a data set in any format. A folder of class folders is split class by class. In other formats the test
+    /// part validates; if there is none, a share of all samples does.
     fn in_any_format(path: &Path, options: &Options) -> Result<Data, Box<dyn Error>> {
         let format = Format::detect(path);
         if format == Format::Folder {
@@ -67,7 +69,7 @@ impl Data {
         }
     }
 
-    /// The set of shapes, as the options ask for it.
+    /// Opens the set of shapes with the sizes and the seed of the options.
     fn shapes(options: &Options) -> Result<Data, Box<dyn Error>> {
         let folder = shapes_folder(options)?;
         let incomplete = |reason: String| {
@@ -87,7 +89,7 @@ impl Data {
         Data::new(train, val)
     }
 
-    /// Data sets of the same two classes at least.
+    /// Checks that both data sets have the same classes, at least two.
     pub fn new(train: impl Dataset + 'static, val: impl Dataset + 'static) -> Result<Data, Box<dyn Error>> {
         let (classes, others) = (train.classes(), val.classes());
         if classes != others {
@@ -99,8 +101,8 @@ impl Data {
         Ok(Data { train: Arc::new(train), val: Arc::new(val) })
     }
 
-    /// Shuffled and augmented. The last batch is left out where it is not full: few images are normalised badly, and a GPU
-    /// has kernels for one size alone.
+    /// Builds the loader of training: shuffled and augmented. An incomplete last batch is left out, because a
+    /// normalisation over few images is poor, and a GPU compiles kernels for one batch size only.
     pub(crate) fn training(&self, options: &Options, backend: &Backend) -> gpufeed::Result<DataLoader> {
         let whole = self.train.len() >= options.batch_size;
         loader(&self.train, augmentation(options), options)
@@ -110,7 +112,7 @@ impl Data {
             .build(backend)
     }
 
-    /// Every image once, in order.
+    /// Builds the loader of validation: every image once, in order.
     pub(crate) fn validation(&self, options: &Options, backend: &Backend) -> gpufeed::Result<DataLoader> {
         loader(&self.val, plain(options.size), options).build(backend)
     }
@@ -123,7 +125,7 @@ fn images(folder: &Path) -> Result<ImageFolder, Box<dyn Error>> {
 fn loader(data: &Arc<dyn Dataset>, transforms: Vec<Transform>, options: &Options) -> gpufeed::DataLoaderBuilder {
     let mut list = transforms;
     if data.channels() == 1 {
-        // The models see three.
+        // The models take three channels.
         list.insert(0, Grayscale::new(3).into());
     }
     let builder = DataLoader::builder(Arc::clone(data))
@@ -151,12 +153,13 @@ fn augmentation(options: &Options) -> Vec<Transform> {
     }
 }
 
-/// For validation: a little more than the size, then its middle, as training sees crops.
+/// Returns the transforms of validation: a resize to 9/8 of the size, then a centre crop, because training sees crops,
+/// too.
 fn plain(size: u32) -> Vec<Transform> {
     vec![Resize::new(size + size / 8).into(), CenterCrop::new(size).into()]
 }
 
-/// The folder of the set, which is written on first use.
+/// Returns the folder of the set of shapes. The set is drawn and written if the folder does not exist.
 fn shapes_folder(options: &Options) -> Result<PathBuf, Box<dyn Error>> {
     let Options { set_train, set_val, set_seed, .. } = *options;
     let parent = options.set_folder.clone().unwrap_or_else(std::env::temp_dir);
@@ -165,7 +168,7 @@ fn shapes_folder(options: &Options) -> Result<PathBuf, Box<dyn Error>> {
     if folder.is_dir() {
         return Ok(folder);
     }
-    // A set that is written by half has another name.
+    // An unfinished set has a temporary name.
     let unfinished = parent.join(format!("{name}.{}", std::process::id()));
     let written = write_set(&unfinished, &folder, options);
     if written.is_err() {
@@ -173,7 +176,7 @@ fn shapes_folder(options: &Options) -> Result<PathBuf, Box<dyn Error>> {
     }
     match written {
         Ok(()) => Ok(folder),
-        // Another run was faster: its set is the same.
+        // Another process has written the set meanwhile; both sets are equal.
         Err(_) if folder.is_dir() => Ok(folder),
         Err(error) => Err(format!("the set of shapes: {error}; --set-folder names another place").into()),
     }

@@ -1,4 +1,4 @@
-//! The steps of an epoch: what a training loop of your own would have too.
+//! The steps of training and of validation: the code that a training loop of your own would also need.
 
 use crate::history::{Partial, Score};
 use crate::model::Model;
@@ -12,7 +12,7 @@ use gpufeed_burn::BatchExt;
 use std::error::Error;
 use std::time::Instant;
 
-/// A model that learns.
+/// A model in training, with its optimiser and its loss.
 pub(crate) struct Learner {
     pub(crate) model: Model,
     pub(crate) optimizer: ModuleOptimizer,
@@ -21,7 +21,8 @@ pub(crate) struct Learner {
 }
 
 impl Learner {
-    /// The whole of training: batch, forward, backward, update. Returns at once on a GPU, which has yet to do the work.
+    /// Trains on one batch: forward pass, backward pass, update of the weights. On a GPU it returns before the GPU has
+    /// done the work.
     pub(crate) fn step(&mut self, batch: &Batch, rate: f64, sums: &mut Partial) -> gpufeed::Result<Outcome> {
         let handing = Instant::now();
         let images = batch.to_tensor(&self.device)?;
@@ -36,7 +37,8 @@ impl Learner {
         Ok(outcome)
     }
 
-    /// Every image of `loader` once, with the running means of the normalisation and without smoothed labels.
+    /// Computes loss and accuracy over every image of `loader`. The normalisation uses its running means, and labels
+    /// are not smoothed.
     pub(crate) fn validate(&self, loader: &DataLoader) -> Result<Score, Box<dyn Error>> {
         let model = self.model.valid();
         let loss = CrossEntropyLossConfig::new().init(&self.device);
@@ -53,10 +55,10 @@ impl Learner {
     }
 }
 
-/// What a step found, still on the device.
+/// The results of one step, not read from the device yet.
 pub(crate) struct Outcome {
     images: usize,
-    /// The mean over the batch.
+    /// The mean loss over the batch.
     loss: Tensor<1>,
     correct: Tensor<1, Int>,
 }
@@ -69,8 +71,8 @@ impl Outcome {
     }
 }
 
-/// Outcomes that nobody has looked at. Reading a number makes the caller wait for the GPU, and the GPU then for the caller;
-/// so they are read a few steps at a time. The sums are those of reading each.
+/// Outcomes that are not read yet. Reading a number makes the caller wait for the GPU, and then the GPU wait for the
+/// caller, so outcomes are read several steps at a time. The sums are equal to those of reading each outcome at once.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     pending: Vec<(Outcome, Option<Entry>)>,
@@ -85,7 +87,7 @@ impl Outcomes {
         self.pending.len()
     }
 
-    /// Adds them to the sums, in order.
+    /// Reads the pending outcomes from the device and adds them to `sums`, in order.
     pub(crate) fn read(&mut self, sums: &mut Partial, mut trace: Option<&mut Trace>) -> Result<(), Box<dyn Error>> {
         if self.pending.is_empty() {
             return Ok(());

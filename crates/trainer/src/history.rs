@@ -1,53 +1,54 @@
-//! What an epoch amounts to, and the table of all epochs.
+//! The results of an epoch, and the table of all epochs.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The sums of an epoch under way.
+/// The sums over the steps of an unfinished epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Partial {
     pub(crate) steps: u64,
     pub(crate) images: u64,
     pub(crate) correct: u64,
-    /// Of the images' losses.
+    /// The sum of the losses of all images.
     #[serde(with = "bits")]
     pub(crate) loss: f64,
     pub(crate) time: Times,
 }
 
-/// Where the time of training goes.
+/// The time of training, and two of its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// All of it; validation and checkpoints do not count.
+    /// The total time, without validation and checkpoints.
     pub whole: Duration,
-    /// In `Epochs::next`: no batch was ready.
+    /// The time spent in `Epochs::next`, because no batch was ready.
     pub waiting: Duration,
-    /// In `to_tensor` and `class_tensor`. On a GPU this is the time to submit the copy, not that of the copy.
+    /// The time spent in `to_tensor` and `class_tensor`. On a GPU it is the time to submit the copies, not the time of
+    /// the copies themselves.
     pub handing: Duration,
 }
 
-/// Loss and share of correct answers.
+/// The loss, and the share of images that were classified correctly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// The mean over the images.
+    /// The mean loss over the images.
     pub loss: f32,
-    /// From 0 to 1.
+    /// The share of correct images, from 0 to 1.
     pub accuracy: f32,
 }
 
-/// An epoch that is over.
+/// The results of a finished epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// From 0.
+    /// The epoch's number, from 0.
     pub epoch: u64,
-    /// Images that were trained on.
+    /// The number of images trained on in this epoch.
     pub images: u64,
-    /// With augmented images and smoothed labels.
+    /// The score of training, with augmented images and smoothed labels.
     pub train: Score,
-    /// Of the epochs that `--val-every` names.
+    /// The score of validation; `None` for epochs that `--val-every` skips.
     pub val: Option<Score>,
-    /// Where its time went.
+    /// The time of training in this epoch.
     pub time: Times,
 }
 
@@ -67,17 +68,17 @@ impl Partial {
 }
 
 impl Times {
-    /// Images a second.
+    /// Returns the images per second.
     pub(crate) fn rate(&self, images: u64) -> f64 {
         images as f64 / self.whole.as_secs_f64().max(1e-9)
     }
 
-    /// The data stall: percent of the time that went into waiting for batches.
+    /// Returns the data stall: the percentage of the time that was spent waiting for batches.
     pub fn stall(&self) -> f64 {
         self.percent(self.waiting)
     }
 
-    /// Percent of the time that the hand-over took.
+    /// Returns the percentage of the time that was spent turning batches into tensors.
     pub fn hand_over(&self) -> f64 {
         self.percent(self.handing)
     }
@@ -95,7 +96,7 @@ impl Times {
     }
 }
 
-/// One line for each epoch.
+/// Returns a text table with one line for each epoch.
 pub(crate) fn table(rows: &[Row]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -122,7 +123,8 @@ pub(crate) fn table(rows: &[Row]) -> String {
     text
 }
 
-/// A float as its bits: `serde_json` reads decimals to the last bit only if asked, and a resumed run goes on with this sum.
+/// Stores an f64 as its bits. By default `serde_json` does not read decimal numbers back exactly, and a resumed run
+/// continues with this sum.
 mod bits {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,4 +1,5 @@
-//! Trains a small residual network with Burn on batches from gpufeed. [`run`] is a run, from the options to the curves.
+//! Trains a small residual network with Burn on batches from gpufeed. The function [`run`] does the whole training,
+//! from the options to the curves.
 
 pub mod checkpoint;
 mod curves;
@@ -31,25 +32,25 @@ use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// What a run has come to.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Summary {
-    /// Every epoch that is over, those before `--resume` too.
+    /// The finished epochs, including those from before `--resume`.
     pub rows: Vec<Row>,
-    /// Steps of this run.
+    /// The number of steps of this run.
     pub steps: u64,
-    /// Whether it was stopped before its end.
+    /// Whether the run was stopped before its last epoch ended.
     pub stopped: bool,
 }
 
-/// Trains on what the options name until the last epoch, or until `stop` is set.
+/// Trains on the data that the options name, until the last epoch ends or `stop` is set.
 pub fn run(options: &Options, stop: &AtomicBool) -> Result<Summary, Box<dyn Error>> {
     options.check()?;
     let display = Display::new(false);
     run_on(options, &Data::open(options)?, Backend::for_burn()?, display, stop)
 }
 
-/// The same with data, a place and a display of the caller's.
+/// Does the work of [`run`] with the caller's own data, backend, device and display.
 pub fn run_on(
     options: &Options,
     data: &Data,
@@ -78,7 +79,7 @@ pub fn run_on(
     Ok(summary)
 }
 
-/// A new model, or that of the checkpoint.
+/// Returns the progress and the model to start with: new ones, or with `--resume` those of the checkpoint.
 fn prepare(options: &Options, data: &Data, device: &Device) -> Result<(checkpoint::Progress, Learner), Box<dyn Error>> {
     std::fs::create_dir_all(&options.out)
         .map_err(|error| format!("--out: cannot make {}: {error}", options.out.display()))?;
@@ -100,7 +101,7 @@ fn prepare(options: &Options, data: &Data, device: &Device) -> Result<(checkpoin
     Ok((state, Learner { model, optimizer, loss, device: device.clone() }))
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a> {
     options: &'a Options,
     training: DataLoader,
@@ -109,7 +110,7 @@ struct Run<'a> {
     trace: Option<Trace>,
     learner: Learner,
     state: checkpoint::Progress,
-    /// Of this run.
+    /// The number of steps since this run started.
     steps: u64,
 }
 
@@ -117,7 +118,8 @@ impl Run<'_> {
     fn until(mut self, stop: &AtomicBool) -> Result<Summary, Box<dyn Error>> {
         let (options, length) = (self.options, self.training.len() as u64);
         let warmup = options.warmup * length as f64;
-        // One run over all epochs: the next one's first batches are made while the last one's are used.
+        // Uses one loader run for all epochs, so that the first batches of the next epoch are prepared while the last
+        // batches of this one are used.
         let mut batches = self.training.resume_until(&self.state.loader, options.epochs)?;
         let mut outcomes = Outcomes::default();
         let mut stopped = false;
@@ -152,14 +154,14 @@ impl Run<'_> {
                 let path = checkpoint::path(&options.out);
                 checkpoint::save(&path, &self.state, &self.learner.model, &self.learner.optimizer)?;
             }
-            // From here on, so that neither validation nor the checkpoint counts as training.
+            // Restarts the clock here, so that validation and checkpoints do not count as training time.
             since = Instant::now();
         }
         stopped &= self.state.loader.epoch < options.epochs;
         Ok(Summary { rows: self.state.rows, steps: self.steps, stopped })
     }
 
-    /// Validates, if it is due, and adds a row.
+    /// Ends an epoch: validates if `--val-every` asks for it, and adds a row.
     fn end_epoch(&mut self) -> Result<(), Box<dyn Error>> {
         let epochs = self.options.epochs;
         let epoch = self.state.loader.epoch - 1;
@@ -176,7 +178,7 @@ impl Run<'_> {
     }
 }
 
-/// The table, and the shares of the whole run.
+/// Returns the table of all epochs, and the shares of time over the whole run.
 pub fn report(summary: &Summary) -> String {
     let time = Times::sum(&summary.rows);
     let images = summary.rows.iter().map(|row| row.images).sum();

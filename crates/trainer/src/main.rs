@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p gpufeed-trainer [-- --help]`
 //!
-//! Without arguments it draws its own data set. Ctrl-C saves a checkpoint, `--resume` goes on with it.
+//! Without arguments it trains on a data set that it draws itself. Ctrl-C saves a checkpoint, and `--resume` continues
+//! from it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -23,7 +24,8 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     ctrlc::set_handler(move || {
-        // The first ends the step under way and saves; the second does not wait for that.
+        // The first Ctrl-C ends the run after the current step and saves a checkpoint; the second ends the process at
+        // once.
         if asked.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }

@@ -1,4 +1,4 @@
-//! The models: a small residual network, and two that a good data set must defeat.
+//! The models: a small residual network, and two linear models, which must fail on a good data set.
 
 use burn::module::Module;
 use burn::nn::conv::{Conv2d, Conv2dConfig};
@@ -20,7 +20,7 @@ pub(crate) enum Architecture {
     MeanColour,
 }
 
-/// One of them.
+/// A model of one of the three architectures.
 #[derive(Module, Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one model, and Burn modules in boxes read badly")]
 pub(crate) enum Model {
@@ -30,7 +30,8 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    /// With new weights for images of `size` × `size` pixels; the random numbers are those of the device.
+    /// Makes a model with new random weights, for images of `size` × `size` pixels. The random numbers come from the
+    /// device's generator.
     pub(crate) fn new(architecture: Architecture, width: usize, size: usize, classes: usize, device: &Device) -> Model {
         match architecture {
             Architecture::Cnn => Model::Cnn(Cnn::new(width, classes, device)),
@@ -39,7 +40,7 @@ impl Model {
         }
     }
 
-    /// Images `[n, 3, height, width]` to logits `[n, classes]`.
+    /// Computes logits `[n, classes]` from images `[n, 3, height, width]`.
     pub(crate) fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         match self {
             Model::Cnn(cnn) => cnn.forward(images),
@@ -49,8 +50,8 @@ impl Model {
     }
 }
 
-/// A stem that halves the image, three residual blocks of which two halve it again, the mean over what is left, one
-/// linear layer.
+/// The residual network: a first convolution that halves the image's sides, three residual blocks, of which two halve
+/// the sides again, the mean over the remaining pixels, and a linear layer.
 #[derive(Module, Debug)]
 pub(crate) struct Cnn {
     stem: Convolution,
@@ -77,7 +78,8 @@ impl Cnn {
     }
 }
 
-/// Two convolutions, and the way around them: a third one where the shape changes.
+/// A residual block: two convolutions, and a shortcut around them, which has a convolution of its own if the shape
+/// changes.
 #[derive(Module, Debug)]
 pub(crate) struct Block {
     first: Convolution,
@@ -104,7 +106,7 @@ impl Block {
     }
 }
 
-/// A convolution and the normalisation after it, which would take a bias away again: there is none.
+/// A convolution and a batch normalisation. The convolution has no bias, because the normalisation would remove it.
 #[derive(Module, Debug)]
 pub(crate) struct Convolution {
     weights: Conv2d,

@@ -1,20 +1,20 @@
-//! Data sets whose classes have no names, such as CIFAR without its file of them, or labels of numpy's.
+//! Wraps data sets whose classes have no names, such as CIFAR without its file of names, or arrays of numpy.
 
 use gpufeed::{Dataset, Label, Result, Sample};
 use std::error::Error;
 use std::path::Path;
 
-/// More classes than that are no classes but something else's numbers.
+/// Class numbers from this one on are refused: such labels are probably not classes but other numbers.
 const MOST_CLASSES: u32 = 100_000;
 
-/// A data set whose classes are named by their numbers where they have no names.
+/// A data set whose classes have names. Classes without names are named by their numbers.
 pub(crate) struct Numbered {
     data: Box<dyn Dataset>,
     classes: Vec<String>,
 }
 
 impl Numbered {
-    /// Reads every sample once where classes have no names.
+    /// Wraps a data set. If its classes have no names, every sample is read once to find the largest class.
     pub(crate) fn new(data: Box<dyn Dataset>) -> Result<Numbered, Box<dyn Error>> {
         let mut classes = data.classes().to_vec();
         if classes.is_empty() {
@@ -36,7 +36,8 @@ impl Numbered {
         Ok(Numbered { data, classes })
     }
 
-    /// Two parts of a data set: the classes of both.
+    /// Wraps the two parts of one data set. If the classes have no names, both parts get the classes of the part with
+    /// more of them.
     pub(crate) fn pair(
         first: Box<dyn Dataset>,
         second: Box<dyn Dataset>,

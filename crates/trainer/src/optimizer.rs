@@ -9,7 +9,7 @@ use burn::tensor::Device;
 use burn::tensor::kind::BridgeTensor;
 use std::f64::consts::PI;
 
-/// With torch's defaults where Burn's are others.
+/// Makes the optimiser of the options, with PyTorch's default settings where Burn's differ.
 pub(crate) fn new(options: &Options, device: &Device) -> ModuleOptimizer {
     match options.optimizer {
         Optimizer::Adam => {
@@ -25,8 +25,8 @@ pub(crate) fn new(options: &Options, device: &Device) -> ModuleOptimizer {
     }
 }
 
-/// The learning rate of step `step`, from 0, of `steps`. A function of the step alone: a run that is resumed has nothing to
-/// restore.
+/// Returns the learning rate of step `step` of `steps`, counted from 0. It depends on nothing but these arguments, so a
+/// resumed run has no state of it to restore.
 pub fn learning_rate(highest: f64, warmup: f64, step: u64, steps: u64) -> f64 {
     let (step, steps) = (step as f64, steps as f64);
     if step < warmup {
@@ -37,8 +37,8 @@ pub fn learning_rate(highest: f64, warmup: f64, step: u64, steps: u64) -> f64 {
 
 /// Makes an optimiser load its state on the device of the model.
 ///
-/// Burn 0.22 loads it on its default device and moves it with the first step. That device is a GPU wherever Burn was built
-/// with one, even if the machine has none.
+/// Burn 0.22 loads the state on its default device and moves it in the first step. The default device is a GPU wherever
+/// Burn was built with GPU support, even if the machine has no GPU.
 fn placed(optimizer: impl DynOptimizer + 'static, whole: ModuleOptimizer, device: &Device) -> ModuleOptimizer {
     whole.with_group(ParamGroup::all(), Placed { optimizer, device: device.clone() }, None)
 }

@@ -1,4 +1,4 @@
-//! What can be set, and the part of it that a checkpoint must agree with.
+//! The command line options, and those of them that must be the same to continue from a checkpoint.
 
 use crate::model::Architecture;
 use clap::ValueEnum;
@@ -97,7 +97,7 @@ pub struct Options {
     pub(crate) trace: Option<PathBuf>,
 }
 
-/// What happens to the training images beside resizing.
+/// The augmentation of the training images, in addition to resizing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Augment {
@@ -117,7 +117,7 @@ pub(crate) enum Optimizer {
 }
 
 impl Options {
-    /// The highest learning rate.
+    /// Returns the highest learning rate.
     pub(crate) fn lr(&self) -> f64 {
         self.lr.unwrap_or(match self.optimizer {
             Optimizer::Adam => 0.003,
@@ -125,7 +125,7 @@ impl Options {
         })
     }
 
-    /// What neither clap nor gpufeed nor Burn would report with the option's name.
+    /// Checks the values that clap, gpufeed and Burn either accept or refuse without naming the option.
     pub(crate) fn check(&self) -> Result<(), Box<dyn Error>> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let rules = [
@@ -148,8 +148,9 @@ impl Options {
     }
 }
 
-/// What the rest of a run depends on, named as the options are: a checkpoint is for one of these alone. Of the images
-/// themselves only classes and numbers are known.
+/// The options and facts about the data that determine the rest of a run. A checkpoint can be continued only by a run
+/// with an equal identity. The fields are named like the options. Of the images only the classes and the numbers of
+/// images are known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Identity {
@@ -160,13 +161,13 @@ pub(crate) struct Identity {
     batch_size: usize,
     epochs: u64,
     optimizer: Optimizer,
-    /// As text: `serde_json` does not read every f64 to the last bit.
+    /// The learning rate as text, because `serde_json` does not read every f64 back exactly.
     lr: String,
     warmup: String,
     weight_decay: f32,
     label_smoothing: f32,
     seed: u64,
-    /// `None` with `--data`.
+    /// The seed of the set of shapes; `None` if `--data` names another data set.
     set_seed: Option<u64>,
     #[serde(rename = "data (its classes)")]
     classes: Vec<String>,
@@ -198,12 +199,12 @@ impl Identity {
         }
     }
 
-    /// Epochs of the whole run.
+    /// Returns the number of epochs of the whole run.
     pub(crate) fn epochs(&self) -> u64 {
         self.epochs
     }
 
-    /// One line for each option that was another: `--seed was 1, is 2`.
+    /// Returns a line for each option that differs: `--seed was 1, is 2`.
     pub(crate) fn differences(&self, now: &Identity) -> Result<Vec<String>, Box<dyn Error>> {
         let (was, is) = (serde_json::to_value(self)?, serde_json::to_value(now)?);
         let named = was.as_object().into_iter().flatten().filter(|(name, value)| is.get(name) != Some(value));

@@ -1,17 +1,17 @@
-//! What is shown while a run goes on: a bar on a terminal, lines elsewhere.
+//! Shows the progress of a run: a bar on a terminal, lines of text elsewhere.
 
 use crate::history::{Partial, Row};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
-/// The display; tests have a silent one.
+/// The display of a run's progress.
 pub struct Display {
     bar: ProgressBar,
     lines: bool,
 }
 
 impl Display {
-    /// A display on standard output, or one that shows nothing.
+    /// Makes a display on standard output, or with `quiet` one that shows nothing.
     pub fn new(quiet: bool) -> Display {
         let terminal = std::io::stdout().is_terminal() && !quiet;
         let target = if terminal { ProgressDrawTarget::stdout() } else { ProgressDrawTarget::hidden() };
@@ -29,7 +29,7 @@ impl Display {
         self.bar.reset();
     }
 
-    /// The state of the epoch under way.
+    /// Shows the sums of the unfinished epoch in the bar.
     pub(crate) fn show(&self, partial: &Partial) {
         let (score, time) = (partial.score(), &partial.time);
         self.bar.set_message(format!(
@@ -42,7 +42,7 @@ impl Display {
         self.bar.set_position(partial.steps);
     }
 
-    /// An epoch that is over.
+    /// Prints the results of a finished epoch.
     pub(crate) fn finished(&self, row: &Row, epochs: u64) {
         let val = row.val.map_or(String::new(), |val| {
             format!("  val loss {:.4}  val accuracy {:.2} %", val.loss, 100.0 * val.accuracy)
@@ -57,7 +57,7 @@ impl Display {
         ));
     }
 
-    /// A line above the bar.
+    /// Prints a line, above the bar if there is one.
     #[allow(clippy::print_stdout, reason = "its purpose")]
     pub(crate) fn say(&self, line: &str) {
         if self.lines { println!("{line}") } else { self.bar.println(line) }

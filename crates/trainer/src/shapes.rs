@@ -1,8 +1,8 @@
-//! A data set to learn from that needs no download: ten classes of shapes and textures, drawn by arithmetic.
+//! Draws a data set that needs no download: ten classes of shapes and textures.
 //!
-//! Nothing but the form tells the classes apart. Colours are drawn alike for every class, the form is as often lighter
-//! than what lies behind it as darker, and place, size, angle and width vary, so that a linear model learns little from
-//! pixels and nothing from colours. A network needs many pictures, or fewer and augmentation.
+//! Classes differ in the form only. The colours have the same distribution in every class, the form is lighter than the
+//! background as often as darker, and position, size, angle and width vary. So a linear model learns little from single
+//! pixels and nothing from colours, and a network needs many pictures, or fewer and augmentation.
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{Rgb, RgbImage};
@@ -12,14 +12,15 @@ use std::error::Error;
 use std::fmt::Display;
 use std::path::Path;
 
-/// The classes, in the order of their labels: that of the folders' names.
+/// The names of the classes, in the order of their labels, which is the alphabetical order of the folders.
 pub(crate) const CLASSES: [&str; 10] =
     ["checks", "crescent", "cross", "disc", "dots", "ring", "square", "star", "stripes", "triangle"];
 
-/// Whether a point lies inside, in coordinates from the centre. Shapes reach to 1, textures repeat every 2.
+/// Returns true if a point is inside the form. Coordinates start at the centre; shapes reach to 1, and textures repeat
+/// with a period of 2.
 type Inside = fn(f32, f32) -> bool;
 
-/// What the classes look like, and whether it is a texture.
+/// For each class, its form, and true if it is a texture.
 const FORMS: [(Inside, bool); CLASSES.len()] = [
     (|x, y| (fold(x) < 0.0) == (fold(y) < 0.0), true),
     (|x, y| x * x + y * y < 1.0 && (x - 0.55) * (x - 0.55) + y * y > 0.6, false),
@@ -28,23 +29,24 @@ const FORMS: [(Inside, bool); CLASSES.len()] = [
     (|x, y| fold(x) * fold(x) + fold(y) * fold(y) < 0.4, true),
     (|x, y| (0.36..1.0).contains(&(x * x + y * y)), false),
     (|x, y| x.abs().max(y.abs()) < 0.8, false),
-    // Five lines bound a pentagon; a star's tips are beyond one of them, and all else beyond more.
+    // Five lines bound a pentagon. A point of the star is beyond at most one of them: inside the pentagon beyond none,
+    // in a tip beyond one.
     (|x, y| STAR.into_iter().filter(|[a, b]| a * x + b * y > 0.34).count() < 2, false),
     (|x, _| fold(x) < 0.0, true),
     (|x, y| y > -0.55 && 0.866 * x.abs() + 0.5 * y < 0.55, false),
 ];
 
-/// Directions 72 degrees apart.
+/// The directions of the pentagon's five sides, 72 degrees apart.
 const STAR: [[f32; 2]; 5] = [[0.0, 1.0], [0.9511, 0.309], [0.5878, -0.809], [-0.5878, -0.809], [-0.9511, 0.309]];
 
-/// A coordinate folded into -1 to 1, for what repeats.
+/// Maps a coordinate into -1 to 1 with a period of 2, for textures.
 fn fold(x: f32) -> f32 {
     x - 2.0 * (x * 0.5).floor() - 1.0
 }
 
 /// Writes `train` and `val` JPEG files of each class to `root/train/CLASS` and `root/val/CLASS`.
 ///
-/// A file depends on the seed, its split, its class and its number, not on how many there are.
+/// A file's content depends on the seed, its split, its class and its number, and not on the number of files.
 pub(crate) fn write(root: &Path, train: u32, val: u32, seed: u64) -> Result<(), Box<dyn Error>> {
     for (split, (folder, count)) in [("train", train), ("val", val)].into_iter().enumerate() {
         for (class, name) in CLASSES.into_iter().enumerate() {
@@ -65,7 +67,7 @@ fn failed(path: &Path, error: impl Display) -> String {
     format!("cannot write {}: {error}", path.display())
 }
 
-/// The random numbers of one file.
+/// The random number generator of one file.
 struct Numbers(ChaCha8Rng);
 
 impl Numbers {
@@ -90,7 +92,8 @@ impl Numbers {
         [0; 3].map(|_| self.uniform(0.0, 1.0))
     }
 
-    /// A direction, as cosine and sine: `libm`'s, since those of the platforms' libraries differ in the last bit.
+    /// Returns a random direction as cosine and sine. They are computed by `libm`, because the functions of different
+    /// platforms differ in the last bit.
     fn direction(&mut self) -> [f32; 2] {
         let (sine, cosine) = libm::sincosf(self.uniform(0.0, std::f32::consts::TAU));
         [cosine, sine]
@@ -103,7 +106,8 @@ fn jpeg(class: usize, numbers: &mut Numbers) -> image::ImageResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A place, an angle and two lengths: pixels to coordinates.
+/// A coordinate system in the picture: its centre in pixels, its direction, and the lengths of its two axes in pixels.
+/// It maps pixels to coordinates.
 struct Frame {
     center: [f32; 2],
     direction: [f32; 2],
@@ -117,7 +121,7 @@ impl Frame {
     }
 }
 
-/// Something in the way: an ellipse, or a bar that is longer than the picture.
+/// An object drawn as a distraction: an ellipse, or a bar that is longer than the picture.
 struct Clutter {
     frame: Frame,
     color: [f32; 3],
@@ -157,7 +161,7 @@ fn picture(class: usize, numbers: &mut Numbers) -> RgbImage {
     let (side, (inside, texture)) = (width.min(height), FORMS[class]);
     let length = side * if texture { numbers.uniform(0.1, 0.16) } else { numbers.uniform(0.3, 0.45) };
     let form = Frame {
-        // Within the square in the middle, which is what validation sees of a picture.
+        // The form stays within the centred square, because validation sees only that part of the picture.
         center: [width, height].map(|pixels| {
             let reach = 0.5 * side - if texture { 0.0 } else { 0.9 * length };
             0.5 * pixels + numbers.uniform(-reach, reach)
@@ -165,7 +169,8 @@ fn picture(class: usize, numbers: &mut Numbers) -> RgbImage {
         direction: numbers.direction(),
         lengths: [length, length * numbers.uniform(0.7, 1.0)],
     };
-    // What lies behind goes from one colour to another; the form's stands out from both.
+    // The background is a gradient between two colours. The luminance of the form's colour differs from both by more
+    // than 0.25.
     let behind = numbers.color();
     let behind = [behind, mix(behind, numbers.color(), 0.4)];
     let front = loop {
@@ -192,7 +197,7 @@ fn picture(class: usize, numbers: &mut Numbers) -> RgbImage {
         bars.iter().find(|bar| bar.covers(x, y)).map_or(color, |bar| mix(color, bar.color, 0.8))
     };
     RgbImage::from_fn(size[0], size[1], |x, y| {
-        // Four points of each pixel soften the edges.
+        // The mean of four points in each pixel makes the edges smooth.
         let points = [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]];
         let colors = points.map(|[dx, dy]| point(x as f32 + dx, y as f32 + dy));
         let gray = numbers.uniform(-1.0, 1.0);

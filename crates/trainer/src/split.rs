@@ -1,4 +1,4 @@
-//! One folder of classes becomes two data sets.
+//! Splits one folder of classes into a training and a validation part.
 
 use gpufeed::dataset::Subset;
 use gpufeed::{Dataset, ImageFolder, Sampler};
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 type Part = Subset<Arc<ImageFolder>>;
 
-/// Training and validation; of each class `share`, rounded, validates, but not none and not all. The seed says which.
+/// Returns the parts for training and for validation. Of each class the rounded share `share` validates, but at least
+/// one image, and not all images. `seed` determines which.
 pub(crate) fn split(whole: ImageFolder, share: f64, seed: u64) -> Result<(Part, Part), Box<dyn Error>> {
     let whole = Arc::new(whole);
     let mut by_class = vec![Vec::new(); whole.classes().len()];

@@ -1,4 +1,4 @@
-//! A line of JSON for each batch, by which two runs are compared.
+//! Writes a line of JSON for each batch, so that two runs can be compared.
 
 use gpufeed::Batch;
 use gpufeed::transforms::Params;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// What is known of a batch before its loss.
+/// The facts about a batch that are known before its loss.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Entry {
     epoch: u64,
@@ -23,7 +23,7 @@ impl Entry {
     }
 }
 
-/// An entry with its loss.
+/// A line of the trace: an entry and its loss.
 #[derive(Serialize)]
 struct Line {
     #[serde(flatten)]
@@ -31,7 +31,7 @@ struct Line {
     loss: f32,
 }
 
-/// The file of `--trace`.
+/// The file that `--trace` names.
 pub(crate) struct Trace {
     file: BufWriter<File>,
     path: PathBuf,

@@ -1,7 +1,7 @@
-//! Catches a trainer that does not go on where it stopped, that learns by chance, that takes a wrong checkpoint, or whose
-//! data stall is not the time spent waiting.
+//! Tests that a resumed run continues exactly where it stopped, that the model learns, that a wrong checkpoint is
+//! refused, and that the data stall is the time spent waiting.
 //!
-//! On Burn's flex backend, with a small set in memory.
+//! The tests use Burn's flex backend and a small data set in memory.
 
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::tensor::{Device, Int, Tensor};
@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Flex has one generator of random numbers for the whole process.
+/// Serialises the tests, because flex has one random number generator for the whole process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 const SIDE: u32 = 20;
 const CLASSES: [&str; 4] = ["across", "down", "falling", "rising"];
 
-/// Stripes of four directions under noise.
+/// Draws images of stripes in four directions, which are the classes, with added noise.
 fn stripes(count: u32, salt: u32) -> InMemory {
     let mut data = InMemory::new().with_classes(CLASSES);
     for number in 0..count {
@@ -39,7 +39,7 @@ fn stripes(count: u32, salt: u32) -> InMemory {
     data
 }
 
-/// 52 images in batches of 8: 6 steps an epoch.
+/// Returns a data set of 52 training images: with batches of 8, an epoch has 6 steps.
 fn small() -> Data {
     Data::new(stripes(52, 1), stripes(20, 2)).unwrap()
 }
@@ -57,7 +57,7 @@ fn train(options: &Options, data: &Data) -> Result<Summary, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A run's trace, and its rows without their times.
+/// Returns the trace of a run in several `parts`, and its rows without their times.
 fn traced(out: &Path, parts: &[&[&str]]) -> (Vec<String>, Vec<Row>) {
     let trace = out.join("trace.jsonl");
     let mut rows = Vec::new();
@@ -81,7 +81,7 @@ fn a_run_stopped_twice_and_resumed_is_the_uninterrupted_one() {
         assert_eq!(rows.len(), 3);
         assert!(rows[2].train.loss < rows[0].train.loss, "{rows:?}");
 
-        // In mid-epoch, then with an epoch's last step.
+        // Stops within an epoch, after step 8, then at the last step of an epoch, step 12.
         let same = ["--optimizer", optimizer];
         let first = [&same[..], &["--stop-after", "8"]].concat();
         let second = [&same[..], &["--resume", "--stop-after", "4"]].concat();
@@ -92,7 +92,7 @@ fn a_run_stopped_twice_and_resumed_is_the_uninterrupted_one() {
     }
 }
 
-/// Does something before each read.
+/// A data set that calls `each` before each read.
 struct Before<F> {
     data: InMemory,
     each: F,
@@ -121,18 +121,19 @@ impl<F: Fn() + Send + Sync> Dataset for Before<F> {
 fn a_run_that_breaks_off_goes_on_from_its_last_checkpoint() {
     let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (lines, _) = traced(whole.path(), &[&[]]);
-    // Of 6 steps an epoch the first 11 have their images, in the order in which one worker reads them.
+    // An epoch has 6 steps. Reading fails after the images of the first 11 steps; one worker reads them in order.
     let reads = AtomicUsize::new(0);
     let each = move || assert!(reads.fetch_add(1, Ordering::Relaxed) < 11 * 8, "broken on purpose");
     let data = Data::new(Before { data: stripes(52, 1), each }, stripes(20, 2)).unwrap();
     let error = train(&options(parts.path(), &["--checkpoint-every", "5", "--workers", "1"]), &data).unwrap_err();
     assert!(error.contains("broken on purpose"), "{error}");
-    // Not step 6, where an epoch ended, and not step 11.
+    // The resumed run continues at step 10, the step of the last checkpoint, not at step 6, where an epoch ended, or at
+    // step 11.
     let (rest, _) = traced(parts.path(), &[&["--resume"]]);
     assert_eq!(lines[10..], rest);
 }
 
-/// Whoever forgets `--resume` loses nothing.
+/// A run without `--resume` does not overwrite an unfinished run.
 #[test]
 fn an_unfinished_run_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,11 +204,11 @@ fn data_stall_is_the_share_of_waiting() {
         let options = options(out.path(), &["--workers", "1", "--epochs", "1", "--model", model]);
         train(&options, &data).unwrap().rows[0].time
     };
-    // One worker takes 5 ms for each of 48 images, and a linear model next to nothing for a batch.
+    // One worker takes 5 ms for each of 48 images, and a linear model almost no time for a batch.
     let slow = run(pause, "linear");
     assert!(slow.whole >= pause * 48, "{slow:?}");
     assert!((60.0..=100.0).contains(&slow.stall()), "{slow:?}");
-    // All that is not waiting is the model's own time.
+    // The time that is not waiting is the model's own.
     assert!(slow.whole - slow.waiting < pause * 24, "{slow:?}");
     let fast = run(Duration::ZERO, "cnn");
     assert!(fast.stall() < 0.6 * slow.stall(), "{fast:?} {slow:?}");
@@ -237,12 +238,12 @@ fn a_folder_is_split_by_class_and_seed() {
         let data = ["train", "--val-share", share, "--data", folder.path().to_str().unwrap()];
         Data::open(&Options::parse_from(data)).err().map(|error| error.to_string())
     };
-    // However large the share, one image of each class is left to learn from.
+    // With any share, at least one image of each class is left for training.
     assert_eq!(refused("0.99"), None);
     std::fs::remove_file(folder.path().join("c/1.jpg")).unwrap();
     assert!(refused("0.2").unwrap().contains("c has 1 image"));
     std::fs::write(folder.path().join("c/1.jpg"), b"not read").unwrap();
-    // `train` and `test` are no classes.
+    // A folder with `train` and `test` is refused, because they are not classes.
     std::fs::create_dir(folder.path().join("train")).unwrap();
     assert!(refused("0.2").unwrap().contains("no val"));
     std::fs::remove_dir(folder.path().join("train")).unwrap();
@@ -257,8 +258,8 @@ fn a_folder_is_split_by_class_and_seed() {
 #[test]
 fn data_of_other_formats_is_taken_by_its_path() {
     let folder = tempfile::tempdir().unwrap();
-    // Two gray images of 2x1 pixels for each part, classes 7 and 2, as MNIST has them; it is the folder that says whose
-    // files they are.
+    // Each part has two gray images of 2x1 pixels with the classes 7 and 2, in MNIST's format. The folder's name says
+    // that the files are MNIST's.
     let digits = folder.path().join("MNIST");
     std::fs::create_dir(&digits).unwrap();
     for stem in ["train", "t10k"] {
@@ -275,7 +276,7 @@ fn data_of_other_formats_is_taken_by_its_path() {
     assert_eq!((mnist.train.len(), mnist.val.len(), mnist.train.channels()), (2, 2, 1));
     assert_eq!(mnist.train.classes()[7], "7 - seven");
 
-    // Classes without names are numbered; one part is divided.
+    // Classes without names are named by their numbers. A data set without parts is split.
     let list = folder.path().join("list.csv");
     std::fs::write(&list, "path,label\n1.jpg,0\n2.jpg,1\n3.jpg,2\n4.jpg,1\n").unwrap();
     (1..5).for_each(|number| std::fs::write(folder.path().join(format!("{number}.jpg")), b"not decoded").unwrap());
@@ -294,7 +295,7 @@ fn the_set_of_shapes_is_written_once() {
     assert_eq!((data.train.len(), data.val.len()), (20, 10));
     let names = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     assert_eq!(names().len(), 1);
-    // A second one finds it, and sees what has gone since.
+    // The second call uses the existing set, and notices a file that was deleted meanwhile.
     let written = |path: &Path| std::fs::metadata(path).unwrap().modified().unwrap();
     let first = written(&names()[0].join("train/ring/0001.jpg"));
     open().unwrap();

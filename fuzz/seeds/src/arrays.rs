@@ -1,4 +1,4 @@
-//! IDX, CIFAR's binary files, `.npy` and `.npz`.
+//! Makes seeds for the targets of IDX, CIFAR's binary files, `.npy` and `.npz`.
 
 use super::packed::{gzip, zip};
 use super::{Seed, two};
@@ -32,7 +32,7 @@ pub fn cifar() -> Vec<Seed> {
     for (how, head, classes) in [(0, &[7][..], 10), (1, &[4, 30], 100), (3, &[4, 30], 20)] {
         let record: Vec<u8> = head.iter().copied().chain((0..3072).map(|i| i as u8)).collect();
         let names = lines(classes);
-        // 4: filled up to whole records; 8: with names.
+        // Flags of the target: 4 fills up the last record, 8 adds the class names.
         seeds.push((format!("whole-{how}"), [vec![how | 8], two(&record, names.as_bytes())].concat()));
         seeds.push((format!("filled-{how}"), [vec![how | 12], two(head, names.as_bytes())].concat()));
         seeds.push((format!("packed-{how}"), [vec![how], two(&gzip(&record), b"")].concat()));
@@ -66,7 +66,8 @@ pub fn numpy() -> Vec<Seed> {
     let version_2 = [b"\x93NUMPY\x02\0", &[58, 0, 0, 0][..], &images[0][10..]].concat();
     let mut seeds = vec![("version-2".to_owned(), [vec![8], version_2].concat())];
     for (number, (images, labels)) in images.iter().zip(&labels).enumerate() {
-        // 0: one file, 1: two, 2: an archive as it is, 3: an archive that the target makes; 8: the layout as the shape says.
+        // Flags of the target: 0 is one file, 1 two files, 2 an archive, 3 an archive that the target makes; 8 takes
+        // the layout from the shape.
         seeds.push((format!("alone-{number}"), [vec![8], images.clone()].concat()));
         seeds.push((format!("channels-first-{number}"), [vec![0], images.clone()].concat()));
         seeds.push((format!("packed-{number}"), [vec![9], two(&gzip(images), labels)].concat()));

@@ -1,9 +1,9 @@
-//! The pages of an LMDB environment, written by plain code: two meta pages, leaves, a branch above them where there is more
-//! than one, overflow pages for values beyond [`LONGEST`]. For the target `lmdb` and its seeds.
+//! Writes the data file of an LMDB environment with plain code: two meta pages, leaf pages, a branch page if there is
+//! more than one leaf, and overflow pages for values longer than [`LONGEST`]. The target `lmdb` and its seeds use it.
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub const PAGE: usize = 4096;
-/// A value in a leaf has so many bytes at most.
+/// The longest value in bytes that is stored in a leaf page.
 const LONGEST: usize = 1000;
 const HEADER: usize = 16;
 
@@ -11,10 +11,10 @@ const BRANCH: u16 = 1;
 const LEAF: u16 = 2;
 const OVERFLOW: u16 = 4;
 const META: u16 = 8;
-/// A node's flag: its value lies on overflow pages.
+/// The flag of a node whose value is on overflow pages.
 const BIG: u16 = 1;
 
-/// A page of nodes, filled from its end.
+/// A page of nodes. Nodes are added from the page's end towards its start.
 struct Page {
     bytes: Vec<u8>,
     nodes: Vec<u16>,
@@ -27,7 +27,7 @@ impl Page {
         Page { bytes: vec![0; PAGE], nodes: Vec::new(), upper: PAGE, flags }
     }
 
-    /// `false` if there is no room.
+    /// Adds a node; returns false if the page has no room for it.
     fn push(&mut self, [low, high, flags]: [u16; 3], key: &[u8], value: &[u8]) -> bool {
         let size = (8 + key.len() + value.len()).next_multiple_of(2);
         if HEADER + 2 * (self.nodes.len() + 1) + size > self.upper {
@@ -61,8 +61,8 @@ fn header(page: &mut [u8], number: usize, flags: u16, bounds: [u16; 2]) {
     }
 }
 
-/// An environment with these keys and values, sorted by key; of equal keys the last one counts, and keys are cut to LMDB's
-/// 511 bytes.
+/// Makes an environment with these keys and values. The entries are sorted by key, the last one of equal keys is used,
+/// and keys are cut to LMDB's limit of 511 bytes.
 pub fn pages(mut entries: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<u8> {
     entries.iter_mut().for_each(|(key, _)| key.truncate(511));
     entries.retain(|(key, _)| !key.is_empty());
@@ -99,7 +99,7 @@ pub fn pages(mut entries: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<u8> {
     let mut branch = Page::new(BRANCH);
     for (at, (key, _)) in leaves.iter().enumerate().filter(|_| count > 1) {
         let number = first + at;
-        // The first key of a branch is never looked at.
+        // The first key of a branch page is empty, because LMDB never reads it.
         branch.push([number as u16, (number >> 16) as u16, 0], if at == 0 { b"" } else { key }, &[]);
     }
     let depth = 1 + u16::from(count > 1);
@@ -117,7 +117,8 @@ pub fn pages(mut entries: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<u8> {
     file
 }
 
-/// The meta page that the transaction `number` has left: of the two the later one counts.
+/// Makes meta page `number`, as the transaction `transaction` writes it. LMDB uses the meta page of the later
+/// transaction.
 fn meta(number: usize, root: usize, depth: u16, [leaves, overflow, entries]: [usize; 3], transaction: u64) -> Vec<u8> {
     let none = u64::MAX;
     let (root, last) = if depth == 0 { (none, 1) } else { (root as u64, root as u64) };
@@ -127,11 +128,11 @@ fn meta(number: usize, root: usize, depth: u16, [leaves, overflow, entries]: [us
     body.extend(0xBEEF_C0DE_u32.to_le_bytes());
     body.extend(1_u32.to_le_bytes());
     body.extend([0, 1 << 20].into_iter().flat_map(u64::to_le_bytes));
-    // The database of free pages, which holds the page size; it is empty.
+    // The record of the database of free pages. It is empty, and its first field holds the page size.
     body.extend((PAGE as u32).to_le_bytes());
     body.extend([0; 4]);
     body.extend([0, 0, 0, 0, none].into_iter().flat_map(u64::to_le_bytes));
-    // The main one.
+    // The record of the main database.
     body.extend([0; 6]);
     body.extend(depth.to_le_bytes());
     let branches = u64::from(depth.saturating_sub(1));

@@ -1,6 +1,7 @@
-//! JPEGs: every file of tests/golden/jpeg_files.bin (all subsamplings, with and without restart markers, 1×1 to 67×129) three
-//! times: as it is, with parts that it lacks (an orientation, a comment, Adobe's segment, 16-bit steps of quantisation), and
-//! damaged. Behind each lies what the target is to do with it.
+//! Makes seeds for the target `decode` from every file of tests/golden/jpeg_files.bin (all subsamplings, with and
+//! without restart markers, 1×1 to 67×129 pixels). Each file gives three seeds: unchanged; with segments that it lacks
+//! (an orientation, a comment, Adobe's segment, or 16-bit quantisation tables); and damaged. The bytes that control the
+//! target follow each file.
 
 use super::Seed;
 use gpufeed_testing::dice::Dice;
@@ -26,7 +27,7 @@ pub fn seeds(golden: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
     Ok(seeds)
 }
 
-/// What the target is to do with a file.
+/// Draws the 24 bytes that tell the target which checks to make with a file.
 fn control(dice: &mut Dice) -> [u8; 24] {
     let mut bytes = [0; 24];
     for part in bytes.chunks_mut(8) {
@@ -36,7 +37,7 @@ fn control(dice: &mut Dice) -> [u8; 24] {
     bytes
 }
 
-/// With segments that the file may have and does not.
+/// Adds one kind of segment that the file does not have.
 fn rich(file: &[u8], number: usize) -> Vec<u8> {
     let (start, rest) = file.split_at(2);
     let orientation = 1 + (number % 8) as u8;
@@ -48,7 +49,7 @@ fn rich(file: &[u8], number: usize) -> Vec<u8> {
         }
         1 => out.extend_from_slice(b"\xFF\xFF\xFE\0\x09comment"),
         2 => out.extend_from_slice(b"\xFF\xEE\0\x0EAdobe\0\x64\0\0\0\0\x01"),
-        // Tables 2 and 3 of 16 bits; the file's own follow.
+        // Adds 16-bit quantisation tables as tables 2 and 3; the file's own tables follow.
         _ => {
             for slot in [0x12, 0x13] {
                 out.extend_from_slice(&[0xFF, 0xDB, 0, 131, slot]);
@@ -60,7 +61,7 @@ fn rich(file: &[u8], number: usize) -> Vec<u8> {
     out
 }
 
-/// Cut in its last half, with or without an end.
+/// Cuts the file within its second half, and adds an end-of-image marker to half of the files.
 fn cut(file: &[u8], dice: &mut Dice) -> Vec<u8> {
     let length = file.len() / 2 + (dice.bits() % (file.len() as u64 / 2)) as usize;
     let mut out = file[..length].to_vec();

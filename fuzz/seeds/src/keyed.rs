@@ -1,4 +1,4 @@
-//! Seeds of files that are searched by keys: LMDB environments, and files of seek indexes.
+//! Makes seeds for the targets of files with keys: LMDB environments, and files of seek indexes.
 
 use super::Seed;
 use gpufeed_fuzz_seeds::environment;
@@ -7,7 +7,7 @@ const JPEG: &[u8] = b"\xff\xd8\xff\xe0\0\x10JFIF";
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The input from which the target makes a file: no change, then keys and values after their lengths.
+/// Makes an input from which the target writes a data file: no changes, then the keys and values after their lengths.
 fn listed(entries: &Entries) -> Vec<u8> {
     let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {
         let [low, high] = (value.len() as u16).to_le_bytes();
@@ -39,14 +39,15 @@ pub fn lmdb() -> Vec<Seed> {
     for (name, entries) in
         [("numbered", numbered), ("several", several), ("class", with_class), ("plain", plain), ("many", many)]
     {
-        // The lowest bits are the layout; 4: without labels; 8: made of keys and values.
+        // Flags of the target: the two lowest bits are the layout, 4 allows samples without labels, 8 says that the
+        // target makes the file from keys and values.
         seeds.push((format!("{name}-made"), [vec![12], listed(&entries)].concat()));
         seeds.push((format!("{name}-file"), [vec![4], environment::pages(entries)].concat()));
     }
     seeds
 }
 
-/// A header, a table of `keys.len()` places, at least one more, and records, as far as no checksum is in them.
+/// Makes a file of seek indexes without checksums: a header, a hash table with more entries than keys, and the records.
 fn seek(keys: &[u128]) -> Vec<u8> {
     let places = (keys.len() * 4 / 3 + 1).next_power_of_two();
     let mut table = vec![[0; 32]; places];
@@ -64,7 +65,8 @@ fn seek(keys: &[u128]) -> Vec<u8> {
     [&b"gpufeed\x01"[..], numbers.as_flattened(), table.as_flattened(), &records].concat()
 }
 
-/// The segment that a later save adds to the file: one record of `key`, its list at `at`.
+/// Makes the segment that a later save appends to the file: one record for `key`, with the segment's start at offset
+/// `at`.
 fn segment(at: usize, key: u128) -> Vec<u8> {
     let numbers = [1, 40 + 32 + 28, 0, 0].map(|number: u64| number.to_le_bytes());
     let offset = (at as u64 + 72).to_le_bytes();
@@ -74,7 +76,8 @@ fn segment(at: usize, key: u128) -> Vec<u8> {
 pub fn seek_file() -> Vec<Seed> {
     let mut seeds = vec![("empty".to_owned(), vec![0]), ("foreign".to_owned(), b"\0my thesis".to_vec())];
     for (name, keys) in [("none", &[][..]), ("one", &[7]), ("three", &[1, 5, 9])] {
-        // 1: the header's checksum is set right, 2: the records', 4: the length.
+        // Flags of the target: 1 corrects the checksums of header and segments, 2 those of the records, 4 the file's
+        // length.
         seeds.push((format!("{name}-summed"), [vec![7], seek(keys)].concat()));
         seeds.push((format!("{name}-damaged"), [vec![1], seek(keys)].concat()));
         let table = seek(keys);

@@ -1,3 +1,3 @@
-//! Files that the fuzz targets write, too.
+//! File formats that both the seeds and the fuzz targets write.
 
 pub mod environment;

@@ -1,5 +1,6 @@
-//! Writes a fuzz target's seeds, small files that its reader accepts: `seeds TARGET GOLDEN CORPUS`, with tests/golden and the
-//! folder to fill. A package of its own, as fuzzing's flags of the compiler would need libFuzzer.
+//! Writes the seeds of a fuzz target, small files that its reader accepts: `seeds TARGET GOLDEN CORPUS`, where GOLDEN
+//! is the folder tests/golden and CORPUS is the folder for the seeds. This is a package of its own, because a program
+//! built with the compiler flags for fuzzing would need libFuzzer.
 
 mod arrays;
 mod jpeg;
@@ -12,7 +13,7 @@ mod texts;
 use std::error::Error;
 use std::path::Path;
 
-/// The end of its file's name, and the input.
+/// A seed: the end of its file's name, and the input for the target.
 pub type Seed = (String, Vec<u8>);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Two files as a target takes them: the first after its length.
+/// Joins two files as the targets expect them: the length of the first in two bytes, the first file, the second file.
 pub fn two(first: &[u8], second: &[u8]) -> Vec<u8> {
     [&(first.len() as u16).to_le_bytes()[..], first, second].concat()
 }

@@ -1,13 +1,13 @@
-//! gzip and zip, as far as a file that is not compressed needs them.
+//! Writes gzip and zip files whose content is stored without compression.
 
-/// The CRC-32 of both formats.
+/// Returns the CRC-32 that both formats use.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 })
     })
 }
 
-/// A gzip file of one stored block.
+/// Makes a gzip file of one stored (uncompressed) block.
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let length = bytes.len() as u16;
     let mut file = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01".to_vec();
@@ -17,12 +17,12 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A zip archive of stored members.
+/// Makes a zip archive of stored (uncompressed) members.
 pub fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes) in members {
         let size = (bytes.len() as u32).to_le_bytes();
-        // From the version on to the lengths of name and extra field.
+        // The fields that a member's local header and its directory entry share, from the version to the sizes.
         let about = [&b"\x14\0\0\0\0\0\0\0\x21\0"[..], &crc(bytes).to_le_bytes(), &size, &size].concat();
         let name_length = (name.len() as u16).to_le_bytes();
         let at = (file.len() as u32).to_le_bytes();

@@ -1,4 +1,4 @@
-//! Pickles as Python 2 and the protocols 2 to 5 write CIFAR's files.
+//! Makes pickles of CIFAR's files, as Python 2 and pickle protocols 2 to 5 write them.
 
 use super::Seed;
 use super::packed::gzip;
@@ -7,7 +7,7 @@ fn text(text: &str) -> Vec<u8> {
     [&[0x8C, text.len() as u8], text.as_bytes()].concat()
 }
 
-/// `{key: labels, 'data': array}` by protocol 4.
+/// Makes a pickled batch in protocol 4: `{key: labels, 'data': array}`.
 fn batch(key: &str, labels: &[u8]) -> Vec<u8> {
     let list: Vec<u8> = labels.iter().flat_map(|&label| [b'K', label]).collect();
     let pixels = vec![7; 3072 * labels.len()];
@@ -22,7 +22,7 @@ fn batch(key: &str, labels: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A batch without images, by protocol 2 with `_codecs.encode`, and by 5 with a buffer.
+/// Makes batches without images: one in protocol 2 with `_codecs.encode`, and one in protocol 5 with a buffer.
 fn without_images(key: &str) -> [Vec<u8>; 2] {
     let key_2 = [b"U", &[key.len() as u8][..], key.as_bytes()].concat();
     let encoded = [
@@ -51,7 +51,7 @@ fn without_images(key: &str) -> [Vec<u8>; 2] {
     [encoded.concat(), buffer.concat()]
 }
 
-/// `{key: ['class 0', ...]}`.
+/// Makes a pickled list of class names: `{key: ['c0', 'c1', ...]}`.
 fn names(key: &str, count: u8) -> Vec<u8> {
     let names: Vec<u8> = (0..count).flat_map(|class| text(&format!("c{class}"))).collect();
     [b"\x80\x04}", &text(key)[..], b"](", &names, b"es."].concat()
@@ -59,7 +59,7 @@ fn names(key: &str, count: u8) -> Vec<u8> {
 
 pub fn seeds() -> Vec<Seed> {
     let mut seeds = Vec::new();
-    // 1: CIFAR-100, 2: its coarse classes, 4: names.
+    // Flags of the target: 1 is CIFAR-100, 2 CIFAR-100's coarse classes, 4 a list of names.
     for (how, key, names_key, classes) in [
         (0, "labels", "label_names", 10),
         (1, "fine_labels", "fine_label_names", 100),

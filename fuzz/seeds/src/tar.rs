@@ -1,8 +1,8 @@
-//! Shards, and the parts of their indexes that the target lets vary.
+//! Makes tar shards, and the parts of their index files that the target `tar_index` gets as input.
 
 use super::Seed;
 
-/// A header of `size` bytes of content, with `kind` and everything that a checksum is made of.
+/// Makes a tar header of type `kind` for `size` bytes of content, with all fields that the checksum covers.
 fn header(name: &str, size: usize, kind: u8, magic: &[u8; 8]) -> Vec<u8> {
     let mut header = vec![0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
@@ -31,7 +31,7 @@ fn files(members: &[(&str, &[u8])]) -> Vec<u8> {
     members.iter().flat_map(|(name, content)| member(name, content, b'0', USTAR)).collect()
 }
 
-/// With the end of an archive.
+/// Adds the end of a tar archive: two blocks of zeros.
 fn ended(members: Vec<u8>) -> Vec<u8> {
     [members, vec![0; 1024]].concat()
 }
@@ -76,7 +76,7 @@ pub fn seeds() -> Vec<Seed> {
         ("pax", pax),
         ("links", links.concat()),
     ] {
-        // 1: without labels, 2: other extensions, 4: checksums set right.
+        // Flags of the target: 1 allows samples without labels, 2 sets other extensions, 4 corrects the checksums.
         for how in [0, 1, 5, 7] {
             seeds.push((format!("{name}-{how}"), [vec![how], ended(members.clone())].concat()));
         }
@@ -85,7 +85,8 @@ pub fn seeds() -> Vec<Seed> {
     seeds
 }
 
-/// Where a sample is and how long, the hash of its header, where its key ends, numbers of its label, the label.
+/// An entry of an index: the sample's offset and length, the hash of its header, the end of its key, the number of
+/// values of its label, and its class.
 type Entry = (u64, u32, u32, u32, u32, u32);
 
 fn index(entries: &[Entry], targets: &[f32], keys: &str, classes: &str) -> Vec<u8> {

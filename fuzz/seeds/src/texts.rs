@@ -1,4 +1,4 @@
-//! Lists and recipes.
+//! Makes seeds for the targets of lists and of recipes.
 
 use super::Seed;
 
@@ -6,7 +6,8 @@ pub fn lists() -> Vec<Seed> {
     let mut seeds = Vec::new();
     let mut add = |kinds: &[u8], name: &str, text: &str| {
         for &kind in kinds {
-            // 0: .csv, 1: .tsv, 2: .jsonl; 8: the header as the first line says; 16: labels are names.
+            // Flags of the target: 0 is .csv, 1 .tsv, 2 .jsonl; 8 detects the header from the first line; 16 means that
+            // labels are class names.
             for how in [kind, kind | 4, kind | 8, kind | 24] {
                 seeds.push((format!("{name}-{how}"), [&[how], text.as_bytes()].concat()));
             }

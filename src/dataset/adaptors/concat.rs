@@ -1,4 +1,4 @@
-//! Several data sets, one after the other.
+//! Concatenates several data sets, one after the other.
 
 use std::fmt;
 use std::path::Path;
@@ -31,9 +31,9 @@ pub struct Concat {
 
 struct Part {
     data: Box<dyn Dataset>,
-    /// Index of its first sample.
+    /// The index of the part's first sample in the whole data set.
     first: usize,
-    /// Added to the ids of its samples.
+    /// The number that is added to the ids of the part's samples.
     shift: u64,
 }
 

@@ -72,7 +72,7 @@ mod tests {
         let second = stride(ids.iter().copied(), 4).unwrap();
         assert_ne!(first, second);
         assert_eq!(repeated(&ids, 4, second), 80);
-        // Also where ids wrap around: 0 and its predecessor.
+        // Ids also differ if adding wraps around 2^64: here one id plus the stride is the other id, 0.
         let ids = [0, first.wrapping_neg()];
         assert_eq!(repeated(&ids, 2, stride(ids.into_iter(), 2).unwrap()), 4);
     }

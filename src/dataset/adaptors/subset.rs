@@ -33,9 +33,9 @@ pub struct Subset<D> {
 /// Repetitions, for subsets in which an index comes more than once.
 #[derive(Clone, Debug)]
 struct Again {
-    /// How often the index at each position has come before.
+    /// For each position, how often its index has occurred at earlier positions.
     times: Vec<u32>,
-    /// Added to the id once for each time.
+    /// The number that is added to the id for each earlier occurrence.
     stride: u64,
 }
 
@@ -167,7 +167,7 @@ mod tests {
         let some = files(9).subset([5, 1, 5, 5, 1, 2]).unwrap();
         assert_eq!([some.id(0), some.id(1), some.id(5)], [5, 1, 2], "the first time");
         assert_eq!((0..6).map(|index| some.id(index)).collect::<HashSet<_>>().len(), 6);
-        // Also for a data set that already uses the first candidate of ids.
+        // The ids also differ if the data set already uses the first candidate for other ids.
         let all = some.subset((0..6).chain(0..6).chain([0])).unwrap();
         assert_eq!((0..13).map(|index| all.id(index)).collect::<HashSet<_>>().len(), 13);
     }

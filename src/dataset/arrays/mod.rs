@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn channels_first_is_put_in_order() {
-        // Values are 100 n + 10 c + pixel.
+        // A value is 100 × image + 10 × channel + pixel.
         let value = |i: usize| (100 * (i / 18) + 10 * (i / 6 % 3) + i % 6) as u8;
         let expected = [100, 110, 120, 101, 111, 121, 102, 112, 122, 103, 113, 123, 104, 114, 124, 105, 115, 125];
         let bytes = Arrays::nchw([2, 3, 2, 3], (0..36).map(value).collect::<Vec<u8>>()).unwrap();
@@ -345,7 +345,7 @@ mod tests {
         assert!(refused([1, 5, 2, 2], 20).contains("Arrays::nhwc"));
         assert!(refused([1, 4, 2, 2], 16).contains("4 channels"), "floats have no alpha");
         assert!(refused([1, 0, 2, 2], 0).contains("0 channels"));
-        // A float and a half.
+        // 6 bytes are one and a half floats.
         assert!(Arrays::nhwc([1, 1, 1, 1], ArrayValues::floats(vec![0; 6])).is_err());
         let empty = Arrays::nhwc([0, 2, 2, 1], vec![0u8; 0]).unwrap();
         assert!(empty.is_empty() && empty.read(0, &mut Vec::new()).is_err());

@@ -17,11 +17,12 @@ pub(super) struct Layout {
 
 /// One of the labels of an image.
 pub(super) struct Target {
-    /// In a pickle, its key; in the binary layout, its index among the bytes before the image.
+    /// In a pickle, the key of the labels; `byte` is, in the binary layout, the index of the label among the bytes
+    /// before the image.
     pub(super) key: &'static str,
     pub(super) byte: usize,
     pub(super) classes: u32,
-    /// The file of names, and the key in it.
+    /// The file with the names of the classes, and the key of the names in it.
     pub(super) names: (&'static str, &'static str),
 }
 

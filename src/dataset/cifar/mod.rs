@@ -130,7 +130,7 @@ fn whole(folder: &Path, files: &[&str], pickled: bool, target: &Target) -> Resul
         .with_source(folder.join(files[0]).display().to_string()))
 }
 
-/// Names a split in an error about too many bytes.
+/// The words for a split in the error for too many bytes.
 const WHAT: &str = "a part of CIFAR, 256 MiB at most,";
 
 /// Returns the bytes that the next file may have, given the `planes` of earlier files.

@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::super::labels::Labels;
 
-/// Names of a column or key of paths.
+/// The names that a column or a JSON key of paths can have.
 const PATHS: [&str; 5] = ["path", "file", "filename", "file_name", "image"];
 
-/// A line and its error.
+/// The number of a line, and the error in it.
 pub(super) type Failure = (u64, String);
 
 #[derive(Debug)]
 pub(super) struct Row {
-    /// Counts from 1.
+    /// The number of the row's line in the file, from 1.
     pub(super) line: u64,
     pub(super) path: String,
     label: Parsed,
@@ -57,7 +57,7 @@ impl Parsed {
     }
 }
 
-/// Settings of both formats.
+/// The settings for lists in CSV and in JSON lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) header: Option<bool>,

@@ -8,7 +8,7 @@ use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
 use super::reader::broken;
 use crate::error::Error;
 
-/// Bytes of a new file's map; the map doubles when it is full.
+/// The bytes of a new file's memory map; the map doubles when it is full.
 const FIRST_MAP: usize = 1 << 30;
 /// A multiple of the page size of every system.
 #[cfg(test)]
@@ -54,7 +54,7 @@ pub(super) fn map_to_write(file: &Path) -> heed::Result<Env<WithoutTls>> {
     }
 }
 
-/// Doubles the map.
+/// Doubles the size of the file's memory map.
 pub(super) fn grow(env: &mut Env<WithoutTls>) -> heed::Result<()> {
     let size = env.info().map_size.saturating_mul(2);
     resize(env, size)

@@ -126,7 +126,7 @@ mod tests {
             (jpeg.to_vec(), LmdbLayout::Image),
             (bmp.to_vec(), LmdbLayout::Image),
             ([b"\x07\0\0\0", jpeg].concat(), LmdbLayout::ClassAndImage),
-            // A class that looks like a bitmap.
+            // The first two bytes of this class are the same as a bitmap's.
             ([b"BM\0\0", png].concat(), LmdbLayout::ClassAndImage),
         ] {
             assert_eq!(LmdbLayout::of(&value), Ok(layout));

@@ -22,10 +22,10 @@ pub(super) struct Locations(Vec<Noted>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// 0 if nothing is stored.
+    /// The offset of the value; 0 if no location is stored.
     offset: AtomicU64,
     length: AtomicU64,
-    /// The class plus 1, or 0.
+    /// The sample's class plus 1; 0 if no class is stored.
     class: AtomicU64,
 }
 

@@ -11,13 +11,13 @@
 
 use std::ops::Range;
 
-/// Bytes before a page's content.
+/// The bytes of a page's header.
 pub(super) const HEADER: usize = 16;
-/// Used bytes of a meta page.
+/// The bytes of a meta page that are used.
 pub(super) const META: usize = 152;
-/// The root of an empty tree.
+/// The page number that stands for the root of an empty tree.
 pub(super) const NONE: u64 = u64::MAX;
-/// Levels that LMDB's own cursors can hold.
+/// The most levels of a tree, as many as LMDB's own cursors can hold.
 pub(super) const DEEPEST: u16 = 32;
 
 const MAGIC: u64 = 0xBEEF_C0DE;
@@ -93,12 +93,12 @@ pub(super) struct Nodes<'a> {
     count: usize,
 }
 
-/// The location of a leaf's value.
+/// The location of the value of a leaf's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// These bytes of the leaf.
+    /// The value is in the leaf, at these bytes.
     Here(Range<usize>),
-    /// First of its own pages, and its length in bytes.
+    /// The value has its own pages: the number of the first one, and the value's length in bytes.
     Pages(u64, u64),
 }
 

@@ -62,7 +62,7 @@ impl Reader {
         if length < needed {
             return Err(broken(path, format!("{needed} bytes are in use, but the file has {length}: it is cut short")));
         }
-        // A key takes at least ten bytes.
+        // A key takes at least ten bytes in the file.
         if tree.entries > needed / 10 {
             return Err(broken(path, format!("damaged: it claims {} keys in {needed} bytes", tree.entries)));
         }

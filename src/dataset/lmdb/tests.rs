@@ -1,4 +1,4 @@
-//! Layouts, wrong settings and cut files.
+//! Tests of layouts, wrong settings and cut files.
 
 use super::*;
 use std::fs;
@@ -103,7 +103,7 @@ fn samples_that_could_not_be_written_wait_for_the_next_try() {
 fn long_labels_are_committed_as_long_files_are() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = LmdbWriter::open(folder.path()).unwrap();
-    // Some 10 MB of digits each.
+    // Each label is some 10 MB of digits.
     let label = Label::from(vec![0.123_456_7; 1_000_000]);
     (0..4).for_each(|_| writer.put(b"", &label).unwrap());
     drop(writer);

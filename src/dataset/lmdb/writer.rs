@@ -13,7 +13,7 @@ use super::reader::broken;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 
-/// Bytes that are collected in memory before a commit.
+/// The bytes that are collected in memory before they are committed to the file.
 const WAITING: usize = 32 << 20;
 
 /// Writes samples into an LMDB, in the layout [`Numbered`](super::LmdbLayout::Numbered).
@@ -133,7 +133,7 @@ impl LmdbWriter {
         }
     }
 
-    /// Simulates a larger file.
+    /// Shrinks the memory map, so that a small file fills it as a large one would.
     #[cfg(test)]
     pub(super) fn shrink_map(&mut self, size: usize) {
         super::environment::resize(&mut self.env, size).unwrap();

@@ -66,7 +66,7 @@ fn what_is_called_test_is_the_second_part() {
         let members = [(&*train.0, images(3)), (&*train.1, labels(3)), (&*test.0, images(2)), (&*test.1, labels(2))];
         let opened = crate::dataset::open(files.write("x.npz", &npz(&members))).unwrap();
         assert_eq!((opened.train.len(), opened.test.map(|test| test.len())), (3, Some(2)));
-        // Images without labels cannot be tested with.
+        // A test part of images without labels is not used.
         let opened = crate::dataset::open(files.write("x.npz", &npz(&members[..3]))).unwrap();
         assert_eq!((opened.train.len(), opened.test.is_some()), (3, false));
     }

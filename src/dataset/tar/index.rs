@@ -47,7 +47,7 @@ pub(super) struct Binding {
     /// Modification time: seconds and nanoseconds.
     seconds: u64,
     nanoseconds: u64,
-    /// Hash of its first and last bytes.
+    /// The hash of the shard's first and last bytes.
     ends: u64,
     /// Hash of the settings that decide which members are images.
     settings: u64,
@@ -248,7 +248,7 @@ impl ShardIndex {
 struct Header {
     magic: u64,
     version: u64,
-    /// Hash of all bytes after it.
+    /// The hash of all bytes of the index after this field.
     checksum: u64,
     binding: Binding,
     /// Numbers of entries, of targets, of the keys' bytes and of the classes' bytes.
@@ -308,7 +308,7 @@ mod tests {
             |index| index.entries[2].key_end = 4, // inside a character
             |index| index.keys.push('x'),
             |index| index.targets.push(1.0),
-            // Two samples share a list.
+            // Two samples refer to one list of values.
             |index| (index.entries[3].label, index.entries[3].targets) = (0, 2),
         ];
         for (number, change) in changes.into_iter().enumerate() {

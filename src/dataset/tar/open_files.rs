@@ -26,7 +26,7 @@ fn limit() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Windows' limit is above any use here.
+/// The limit of open files on Windows is above any number that is used here.
 #[cfg(not(unix))]
 fn limit() -> u64 {
     u64::MAX

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const SAVED_EVERY: Duration = Duration::from_secs(2);
 /// Longest wait of the last save for other writers.
 const LAST_SAVE: Duration = Duration::from_secs(60);
-/// Bytes of records at which they are saved immediately.
+/// Records that have this many bytes together are saved at once.
 const MEMORY: u64 = 256 << 20;
 
 /// The result of [`SeekIndexes::build`] or [`SeekIndexes::prune`].
@@ -52,9 +52,9 @@ pub struct IndexSummary {
     unread: usize,
     /// Bytes of the samples that were read.
     pub bytes_read: u64,
-    /// Path of the file.
+    /// The path of the file with the seek indexes.
     pub path: PathBuf,
-    /// Bytes of the file; 0 if no sample has an index.
+    /// The bytes of that file; 0 if no sample has an index.
     pub bytes: u64,
 }
 
@@ -194,7 +194,7 @@ impl Work<'_> {
     }
 }
 
-/// The memory of a thread.
+/// The buffers that one thread reuses.
 #[derive(Default)]
 struct Builder {
     file: Vec<u8>,

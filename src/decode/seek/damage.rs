@@ -124,7 +124,7 @@ fn what_is_cut_off_costs_the_records_that_are_not_whole() {
         rewrite(&path, Some(&file), &Records::new());
         assert_eq!(found(&open(&path), &all), count);
     }
-    // After the end: nothing, zeros, and half a segment.
+    // Appends junk after the file's end: a byte, zeros, and half a segment.
     let half = &whole[whole.len() - 3000..];
     for more in [&b"x"[..], &[0; 5000], half] {
         fs::write(&path, [&whole, more].concat()).unwrap();

@@ -23,7 +23,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: [u8; 8] = *b"gpufeed\x01";
-/// Changes with the layout, and with the content of the records.
+/// The version of the file's format. It changes with the layout and with the content of the records.
 const VERSION: u64 = 1;
 pub(super) const HEADER: usize = 64;
 /// Most entries that a lookup reads. A table is at most three quarters full, so that a free entry follows within some
@@ -41,13 +41,13 @@ pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
 pub(super) struct IndexFile {
     file: File,
     stamp: Stamp,
-    /// Records and entries of the table.
+    /// The number of records in the hash table, and the number of its entries.
     records: u64,
     entries: u64,
-    /// Records of the segments.
+    /// The records in the segments: for each key, the offset and the length.
     added: HashMap<u128, (u64, u32)>,
     segments: usize,
-    /// End of the last segment.
+    /// The offset of the end of the last segment.
     end: u64,
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time between two attempts.
+/// The time between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Result of asking for the lock.
@@ -16,7 +16,7 @@ pub(super) enum Lock {
     Held { _file: File },
     /// The file system has no locks.
     Unsupported(io::Error),
-    /// Other processes had the lock all the time.
+    /// Other processes held the lock during the whole waiting time.
     Busy,
 }
 

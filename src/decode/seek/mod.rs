@@ -75,7 +75,7 @@ impl SeekScratch {
 }
 
 fn unpoisoned<T>(result: std::result::Result<T, PoisonError<T>>) -> T {
-    // These locks protect no half-finished changes.
+    // A poisoned lock is used on: no panic can leave the locked data half changed.
     result.unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -14,7 +14,7 @@ const RECORDS: u64 = 125;
 /// The environment variables that tell a child its number and the folder.
 const RANK: &str = "GPUFEED_TEST_RANK";
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
-/// Timeout, far more than any test here takes.
+/// The timeout of the tests, far more than any of them takes.
 const LONG: Duration = Duration::from_secs(60);
 
 fn told() -> Option<(u64, PathBuf)> {

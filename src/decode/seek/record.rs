@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of an entry.
+/// The bytes of an entry of the hash table.
 pub(super) const ENTRY: usize = 32;
 /// Bytes of the checksum before each record.
 pub(super) const CHECKSUM: usize = 8;

@@ -36,7 +36,7 @@ impl Saver {
             let work = move || {
                 store.save_or_say(LONG);
             };
-            // Without a thread they are saved later.
+            // If the thread cannot be started, the records are saved later.
             *thread = Builder::new().name("gpufeed-index".to_owned()).spawn(work).ok();
         } else {
             self.store.refresh();

@@ -20,7 +20,7 @@ const LOOK: u64 = 1000;
 /// The seek indexes of a loader.
 #[derive(Debug)]
 pub(crate) struct SeekStore {
-    /// The file, or `None` for memory alone.
+    /// The path of the file; `None` if indexes are in memory only.
     path: Option<PathBuf>,
     /// Bytes of memory for records that are not in the file.
     budget: u64,
@@ -28,7 +28,7 @@ pub(crate) struct SeekStore {
     fresh: Mutex<Fresh>,
     /// Lets one thread at a time save.
     saving: Mutex<()>,
-    /// True after a failed write: it would fail again.
+    /// True after a failed write. Saving is not tried again, because it would fail again.
     unwritable: AtomicBool,
     opened: Instant,
     /// Time of the last check of the file, in milliseconds since it was opened.
@@ -291,7 +291,7 @@ fn add(path: &Path, alone: bool, records: &HashMap<u128, Box<[u8]>>) -> io::Resu
     let end = old.as_ref().and_then(|old| old.grows_at(new.len() as u64)).filter(|_| alone);
     let written = end.map_or(Err(io::ErrorKind::Unsupported.into()), |end| write::append(path, end, &new));
     match written {
-        // Another user's file in a folder of ours.
+        // The index file belongs to another user, in a folder that this user may write to.
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
             write::rewrite(path, old.as_ref(), |_| true, &new)?;
         }
@@ -319,7 +319,7 @@ mod tests {
     fn records_outlive_the_process_and_the_budget() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
-        // The budget holds six records.
+        // The budget of 1,000 bytes is enough for six records.
         let first = store(&path, 1000);
         (0..50).for_each(|i| first.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(all_found(&first, 50));
@@ -364,7 +364,7 @@ mod tests {
         (20..50).for_each(|i| b.put(SeekStore::key(&[i]), vec![i; 100]));
         assert!(a.save(SOON).unwrap() && b.save(SOON).unwrap());
         assert!(all_found(&b, 50));
-        // The start of an epoch.
+        // A loader calls `refresh` at the start of an epoch.
         assert!(a.refresh() && !a.refresh());
         assert!(all_found(&a, 50));
     }

@@ -96,7 +96,7 @@ pub(super) fn can_write_in(folder: &Path) -> io::Result<()> {
     file.metadata().map(|_| ())
 }
 
-/// A table while it is filled.
+/// The hash table of a new file, while records are added.
 struct Table {
     entries: Vec<Entry>,
     taken: u64,

@@ -14,7 +14,7 @@ use crate::loader::stats::{Clock, Stage};
 use bytes::BytesMut;
 use std::collections::BTreeMap;
 
-/// The memory of a batch under way.
+/// The memory of the batch that is being assembled.
 #[derive(Debug)]
 struct Chunks {
     lease: Lease<HostBuffer>,

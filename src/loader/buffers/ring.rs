@@ -23,9 +23,9 @@ pub(in crate::loader) struct BufferRing<T> {
     returns: (Sender<T>, Receiver<T>),
     /// Buffers that belong to the ring, wherever they are.
     made: AtomicUsize,
-    /// Buffers in batches that the caller holds.
+    /// The number of buffers in batches that the caller holds.
     held: AtomicUsize,
-    /// Runs under way.
+    /// The number of runs in progress.
     runs: AtomicUsize,
     base: usize,
     budget: Budget,
@@ -37,7 +37,7 @@ pub(in crate::loader) const ROUND: Duration = Duration::from_millis(10);
 /// One run's share of a ring.
 #[derive(Debug)]
 pub(in crate::loader) struct RunShare {
-    /// Buffers that the caller does not have yet.
+    /// The number of this run's buffers that are not with the caller yet.
     in_pipeline: AtomicUsize,
     /// True while the caller waits in `next`.
     pub(in crate::loader) waiting: AtomicBool,
@@ -54,7 +54,7 @@ impl Default for RunShare {
 impl RunShare {
     fn leave_pipeline(&self) {
         self.in_pipeline.fetch_sub(1, Ordering::SeqCst);
-        // One message stands for all buffers that have left.
+        // The channel holds one message, which stands for all buffers that have left.
         let _ = self.left.0.try_send(());
     }
 

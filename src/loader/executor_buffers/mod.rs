@@ -11,7 +11,7 @@ use crate::gpu::Gpu;
 
 /// The buffers of an executor, between and during runs.
 pub(super) trait ExecutorBuffers {
-    /// The device, if the executor uses one.
+    /// Returns the GPU, if the executor uses one.
     fn gpu(&self) -> Option<&Gpu>;
     /// Begins a run; an error if there is no memory for it.
     fn enter(&self) -> Result<()>;

@@ -32,7 +32,7 @@ pub(super) struct Feeder<'a, M> {
     pub(super) clock: Clock<'a>,
     /// The random numbers of cached samples, many at once.
     ahead: Ahead,
-    /// Samples that were handed out in this run.
+    /// The number of samples handed out in this run.
     order: u64,
 }
 

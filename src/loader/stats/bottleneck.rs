@@ -88,7 +88,7 @@ pub struct Bottleneck {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Change {
-    /// The change, in words.
+    /// The change to make, in words.
     pub what: String,
     /// The relative gain: 0.94 is 94 % more images a second.
     pub gain: f64,

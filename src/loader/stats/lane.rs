@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const SAMPLED: u32 = 32;
 /// One short image in this number is divided into stages: five clock readings are 1 % of 14 µs.
 pub(super) const DIVIDED: u32 = 8;
-/// An image that takes less time is a short one.
+/// An image that takes less time than this is short.
 pub(super) const SHORT: Duration = Duration::from_micros(50);
 
 /// The counters of a thread; concurrent runs share them.
@@ -50,7 +50,7 @@ enum Wait {
 pub(super) struct Waits {
     pub(super) starved: Duration,
     pub(super) blocked: Duration,
-    /// The part of `blocked` in which it waited for the GPU.
+    /// The part of `blocked` in which the thread waited for the GPU.
     pub(super) for_gpu: Duration,
     /// Waits that have not ended, and the times at which they began.
     under_way: Vec<(Wait, Instant)>,
@@ -169,7 +169,7 @@ impl<'a> Clock<'a> {
             stage: Cell::new(Stage::Read),
             items: Cell::new(0),
             divided: Cell::new(true),
-            // The first image counts as long.
+            // The first image is treated as a long one.
             image: Cell::new(SHORT),
             cpu: Cell::new(None),
         }

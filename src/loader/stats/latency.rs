@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// From 1 microsecond to 38 hours.
+/// The number of buckets of the histogram, which range from 1 microsecond to 38 hours.
 const BUCKETS: usize = 8 * 35;
 
-/// Counts durations.
+/// A histogram of durations: the count of each bucket.
 #[derive(Debug)]
 pub(super) struct Histogram([AtomicU64; BUCKETS]);
 

@@ -69,7 +69,7 @@ pub struct Stats {
     /// Idle time of the machine's cores, summed over them, since the loader was built or between the two snapshots;
     /// includes waits for disks. `None` if the system does not count it: Linux does.
     pub idle: Option<Duration>,
-    /// Wall time of the same period.
+    /// The wall time of the period in which idle cores were counted.
     watched: Duration,
     /// The times of each stage, in the order of the pipeline.
     pub stages: Vec<StageStats>,
@@ -127,7 +127,7 @@ pub struct PoolStats {
     pub name: &'static str,
     /// Number of threads.
     pub threads: usize,
-    /// Time at work.
+    /// The time that the threads worked.
     pub busy: Duration,
     /// Time waiting for input.
     pub starved: Duration,
@@ -260,7 +260,7 @@ impl GpuTime {
         gpu
     }
 
-    /// Chooses the clock, and sums up by it.
+    /// Chooses the clock of `busy`, and sums the times of that clock.
     fn choose_clock(&mut self) {
         let [all, timed, impossible] = self.submissions;
         self.busy = self.waited;

@@ -80,7 +80,7 @@ trait SampleWriter<M> {
 pub(super) struct Worker<'a, M> {
     pub(super) pipeline: &'a Pipeline,
     inbox: &'a Sender<M>,
-    /// Also knows the current stage, for the report of a panic.
+    /// The clock of this thread, which also has its current stage for the report of a panic.
     pub(super) clock: Clock<'a>,
 }
 

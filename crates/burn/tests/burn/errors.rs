@@ -1,4 +1,4 @@
-//! What cannot be handed over says why, and what to change.
+//! Tests that a batch that cannot become a tensor gives an error that says why, and what to change.
 
 use crate::places::{gpus, places};
 use burn::tensor::Device;
@@ -12,7 +12,7 @@ fn one(label: Label) -> DataLoaderBuilder {
     DataLoader::builder(data).transform(CenterCrop::new(4)).batch_size(1)
 }
 
-/// The setting that the error names, and its text.
+/// Returns the setting that the error names, and the error's text.
 fn argument(error: gpufeed::Error) -> (&'static str, String) {
     match error.kind() {
         ErrorKind::Argument { setting, .. } => (*setting, error.to_string()),
@@ -53,18 +53,18 @@ fn another_device() {
         let (_, other) = Gpu::for_burn(&adapter).unwrap();
         assert_eq!(argument(batch.to_tensor(&other).unwrap_err()).0, "device");
 
-        // A loader whose device Burn does not know.
+        // This loader's GPU device is unknown to Burn.
         let alone = Gpu::open(&adapter).unwrap();
         let loader = one(Label::Class(0)).build(&gpufeed::Backend::Gpu(alone)).unwrap();
         let stranger = loader.epoch(0).unwrap().next().unwrap().unwrap();
         assert_eq!(argument(stranger.to_tensor(&place.device).unwrap_err()).0, "device");
-        // Neither device has come to harm.
+        // Both devices still work after the errors.
         assert!(batch.to_tensor(&place.device).is_ok());
         assert_eq!(burn::tensor::Tensor::<1>::from_data([1.0, 2.0], &other).sum().into_scalar::<f32>(), 3.0);
     }
 }
 
-/// Nothing that is lost is handed over as if it were there.
+/// On a lost device, `to_tensor` returns an error instead of a tensor.
 #[test]
 fn a_lost_device() {
     for adapter in Gpu::enumerate() {
@@ -78,7 +78,7 @@ fn a_lost_device() {
     }
 }
 
-/// Batches of the CPU go to any device of Burn's.
+/// Batches on the CPU can become tensors on any of Burn's devices.
 #[test]
 fn from_the_cpu_to_any_device() {
     for place in places() {

@@ -1,13 +1,13 @@
-//! What comes back through Burn is what the batch holds, and no pixel passes through host memory on the way.
+//! Tests that a tensor read back through Burn equals the batch, and that its pixels do not pass through host memory.
 
 use crate::places::{Place, gpus, places};
 use burn::tensor::{Device, DeviceKind, Int, Tensor};
 use gpufeed::transforms::{CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, Batch, DType, DataLoader, DataLoaderBuilder, Gpu, InMemory, Label, Layout, PixelFormat};
 use gpufeed_burn::{BatchExt, GpuExt};
-use gpufeed_testing::line::small_files;
+use gpufeed_testing::pipeline::small_files;
 
-/// The elements as they lie in memory.
+/// Returns the bytes of the tensor's elements.
 fn bytes(tensor: Tensor<4>) -> Vec<u8> {
     tensor.into_data().bytes().to_vec()
 }
@@ -16,7 +16,8 @@ fn first(place: &Place, builder: DataLoaderBuilder) -> Batch {
     place.build(builder).epoch(0).unwrap().next().unwrap().unwrap()
 }
 
-/// Three images of 5 × 7 that count up through all elements of their batch; 315 halves are no whole number of words.
+/// Returns a loader of three images of 5 × 7 pixels, and their values, which count up through the batch. Its 315
+/// elements of 2 bytes (f16) are not a whole number of words of 4 bytes.
 fn ramp() -> (DataLoaderBuilder, Vec<f32>) {
     let values: Vec<f32> = (0..3 * 5 * 7 * 3).map(|i| i as f32).collect();
     let mut data = InMemory::new();
@@ -36,7 +37,7 @@ fn a_ramp_comes_back() {
         assert_eq!(tensor.dims(), [3, 7, 5, 3], "{}", place.name);
         let values = ramp().1;
         assert_eq!(tensor.clone().into_data().try_to_vec::<f32>().unwrap(), values, "{}", place.name);
-        // Burn's own kernels read it too.
+        // Burn's own kernels read the tensor correctly, too.
         let doubled: Vec<f32> = values.iter().map(|v| 2.0 * v + 1.0).collect();
         assert_eq!((tensor * 2.0 + 1.0).into_data().try_to_vec::<f32>().unwrap(), doubled, "{}", place.name);
     }
@@ -79,7 +80,7 @@ fn a_real_batch_comes_back() {
     }
 }
 
-/// A tensor on an autodiff device belongs there, and gradients pass through what is computed from it.
+/// A tensor made for an autodiff device is on that device, and gradients are computed through later operations.
 #[test]
 fn on_an_autodiff_device() {
     for place in places() {
@@ -95,15 +96,15 @@ fn on_an_autodiff_device() {
     }
 }
 
-/// The other way round: Burn makes the device, gpufeed adopts it.
+/// Burn makes the device, and gpufeed adopts it.
 #[test]
 fn on_a_device_that_burn_made() {
     let options = Device::wgpu_options();
-    // Burn takes no software adapter by itself where there is another.
+    // Burn does not choose a software adapter by itself if there is another adapter.
     let software = gpus().all(|(_, gpu)| gpu.is_software());
     let options = if software { options.device_kind(DeviceKind::Cpu) } else { options };
     if gpus().next().is_none() {
-        return; // said, or refused, by `devices`
+        return; // `gpufeed_testing::device::devices` has reported it
     }
     let (device, setup) = options.init_with_setup().unwrap();
     let gpu = Gpu::from_burn(&device, setup);
@@ -113,11 +114,12 @@ fn on_a_device_that_burn_made() {
     assert_eq!(tensor.into_data().try_to_vec::<f32>().unwrap(), ramp().1);
 }
 
-/// A mapped read needs a buffer to map. Hand-overs make none, neither gpufeed's nor Burn's; reading makes one of each.
+/// Reading a tensor needs a buffer to map. Turning batches into tensors creates no such buffer, in gpufeed or in Burn;
+/// reading in gpufeed and in Burn creates one each.
 #[test]
 fn pixels_do_not_pass_through_host_memory() {
     for adapter in Gpu::enumerate() {
-        // A device of its own: nothing else makes buffers on it, and Burn has read nothing yet.
+        // This device is used here only, so nothing else creates buffers on it, and Burn has read nothing yet.
         let (gpu, device) = Gpu::for_burn(&adapter).unwrap();
         let builder = ramp().0.output(Layout::Nhwc, DType::F32);
         let loader = builder.execute(gpufeed::Execute::Gpu).build(&Backend::Gpu(gpu.clone())).unwrap();
@@ -126,7 +128,7 @@ fn pixels_do_not_pass_through_host_memory() {
             drop(batch.to_tensor(&device).unwrap());
             batch
         };
-        // Of what is in use: wgpu frees a buffer at the first poll after the work that needed it.
+        // Counts the buffers in use, after a poll: wgpu frees a buffer at the first poll after the work that needed it.
         let alive = || {
             gpu.device().poll(gpufeed::wgpu::PollType::wait_indefinitely()).unwrap();
             gpu.device().get_internal_counters().hal.buffers.read()

@@ -1,4 +1,4 @@
-//! gpufeed's loader as Burn's: the same batches in the same order, whole and in slices.
+//! Tests that a `BurnLoader` gives the same batches in the same order as gpufeed's loader, whole and in slices.
 
 use crate::places::{Place, places};
 use burn::data::dataloader::DataLoader as _;
@@ -30,7 +30,7 @@ fn burn_loader(place: &Place, builder: DataLoaderBuilder) -> BurnLoader {
     BurnLoader::new(place.build(builder), place.device.clone())
 }
 
-/// Ids, classes and pixels of each item.
+/// The ids, classes and pixels of each batch.
 type Items = Vec<(Vec<u64>, Vec<u32>, Vec<f32>)>;
 
 fn plain(batch: ImageBatch) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
@@ -42,7 +42,7 @@ fn items(loader: &dyn burn::data::dataloader::DataLoader<ImageBatch>) -> Items {
     loader.iter().map(|batch| plain(batch.unwrap())).collect()
 }
 
-/// Image by image.
+/// Splits batches into single images.
 fn images(items: Items) -> Items {
     let of_batch = |(ids, classes, pixels): (Vec<u64>, Vec<u32>, Vec<f32>)| {
         let size = pixels.len() / ids.len();
@@ -84,7 +84,7 @@ fn progress_counts_items() {
     assert_eq!(progress, [(4, 10), (8, 10), (10, 10)]);
 }
 
-/// Padding repeats samples; a validation that counted it would count them twice.
+/// The padding of a last batch repeats samples, so a validation that included it would count them twice.
 #[test]
 fn padding_is_cut_off() {
     for place in places() {
@@ -94,7 +94,7 @@ fn padding_is_cut_off() {
     }
 }
 
-/// Wherever they are cut: batches of 4, slices that begin and end inside of them.
+/// Slices that begin or end inside a batch of 4 are parts of the same epoch.
 #[test]
 fn slices_are_parts_of_the_same_epoch() {
     for place in places() {
@@ -106,7 +106,7 @@ fn slices_are_parts_of_the_same_epoch() {
             let expected = &epoch[start..end.clamp(start, 11)];
             assert!(images(items(&*slice)) == *expected, "{}: {start}..{end}", place.name);
             assert_eq!((slice.num_items(), slice.iter().progress().items_total), (expected.len(), expected.len()));
-            // A slice of a slice.
+            // Slices a slice: its range is relative to the first slice.
             assert!(images(items(&*whole.slice(2, 11).slice(1, 3))) == epoch[3..5], "{}", place.name);
         }
         let devices = [place.device.clone(), place.device.clone(), place.device.clone()];
@@ -123,7 +123,7 @@ fn errors_are_items() {
     let builder = DataLoader::builder(data).transform(RandomCrop::new(8)).batch_size(4).on_error(OnError::Fail);
     let burn = burn_loader(&places()[0], builder);
     let mut iter = burn.iter();
-    // A worker may fail before another has finished the first batch.
+    // The error may come before the first batch, because another worker may still be working on that batch.
     let error = iter.find_map(Result::err).unwrap();
     assert!(error.to_string().contains("cannot decode"), "{error}");
     assert!(iter.next().is_none());

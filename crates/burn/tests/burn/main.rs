@@ -1,5 +1,5 @@
-//! Batches as Burn's tensors: the same numbers, on the same device, with Burn's fusion on or off (`scripts/test-burn.sh`
-//! runs both).
+//! Tests of batches as Burn's tensors: equal values on a shared device, with Burn's fusion on or off
+//! (`scripts/test-burn.sh` runs both).
 
 mod errors;
 mod hand_over;

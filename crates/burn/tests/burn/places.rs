@@ -1,4 +1,5 @@
-//! Where these tests run: the CPU with Burn's `flex`, and every adapter, on one device for both.
+//! The backends of these tests: the CPU with Burn's `flex`, and every GPU adapter with a device that gpufeed and Burn
+//! share.
 
 use burn::tensor::Device;
 use gpufeed::{Backend, DataLoader, DataLoaderBuilder, Execute, Gpu};
@@ -32,7 +33,7 @@ pub(crate) fn places() -> &'static [Place] {
     &PLACES
 }
 
-/// Those whose batches are on a GPU.
+/// Returns the places whose batches are on a GPU.
 pub(crate) fn gpus() -> impl Iterator<Item = (&'static Place, &'static Gpu)> {
     places().iter().filter_map(|place| match &place.backend {
         Backend::Gpu(gpu) => Some((place, gpu)),

@@ -1,7 +1,8 @@
-//! The training loop of the repository's README is that of this crate's, which is compiled.
+//! Tests that the training loop in the repository's README equals the one in this crate's README, which is compiled as
+//! a doc test.
 
-/// The lines of the one Rust code block of `text` that has the loop in it, from the backend to the loop's end, without
-/// indentation.
+/// Returns the training loop of `text` without indentation: from the line that makes the backend to the end of the
+/// loop, in the one Rust code block that has such a loop.
 fn training_loop(text: &str) -> Vec<&str> {
     let blocks = text.split("```").filter(|block| block.starts_with("rust") && block.contains("optimizer.step("));
     let [block] = blocks.collect::<Vec<_>>()[..] else { panic!("not one block with a training loop") };

@@ -1,4 +1,4 @@
-//! Batches are dropped as soon as they are handed over, and their buffers come back while Burn still computes.
+//! Tests that tensors stay correct if each batch is dropped at once and its buffer is reused while Burn still computes.
 
 use crate::places::{Place, gpus};
 use burn::tensor::Tensor;
@@ -11,10 +11,10 @@ const SIDE: u32 = 16;
 const SAMPLES: u32 = 200;
 const BATCH: usize = 4;
 const BATCHES: usize = 1000;
-/// Tensors that are alive at a time, more than the loader has buffers.
+/// The number of tensors alive at a time; more than the loader has output buffers.
 const ALIVE: usize = 12;
 
-/// The byte of channel `c` at (`x`, `y`) of sample `id`.
+/// Returns the value of channel `c` at (`x`, `y`) of sample `id`.
 fn byte(id: u64, x: u32, y: u32, c: u32) -> u8 {
     let place = (id as u32 * SIDE + y) * SIDE + x;
     ((place * 3 + c).wrapping_mul(0x9e37_79b1) >> 24) as u8
@@ -28,7 +28,7 @@ fn expected(ids: &[u64]) -> Vec<f32> {
     ids.iter().flat_map(image).collect()
 }
 
-/// The ids of a batch, its tensor unless Burn alone has it, and what Burn was asked to make of that.
+/// The ids of a batch, its tensor (`None` if only Burn still uses it), and the sum that Burn computes from the tensor.
 type Pending = (Vec<u64>, Option<Tensor<4>>, Tensor<4>);
 
 fn check(name: &str, (ids, images, sums): Pending) {
@@ -58,15 +58,15 @@ fn run(place: &Place) {
             let images = batch.to_tensor(&place.device).unwrap();
             drop(batch);
             let sums = images.clone() + images.clone();
-            // Where nobody keeps it, its memory is free as soon as the sum is recorded, and the next batch may get it
-            // before the sum is computed.
+            // If the test does not keep the tensor, its memory is free as soon as the sum is recorded, and the next
+            // batch may get that memory before the sum is computed.
             let kept = (seen % 4 == 0).then_some(images);
             pending.push_back((ids, kept, sums));
             seen += 1;
             if pending.len() > ALIVE {
                 let oldest = pending.pop_front().unwrap();
                 if seen % 10 == 0 {
-                    // Another thread is another stream of Burn's.
+                    // Burn uses another stream on another thread.
                     scope.spawn(|| check(&place.name, oldest));
                 } else {
                     check(&place.name, oldest);
@@ -81,6 +81,6 @@ fn run(place: &Place) {
 #[test]
 fn a_thousand_batches() {
     for (place, _) in gpus() {
-        gpufeed_testing::line::within(600, &place.name, || run(place));
+        gpufeed_testing::pipeline::within(600, &place.name, || run(place));
     }
 }

@@ -1,4 +1,4 @@
-//! Burn's own `Learner` takes a gpufeed loader as it is, and learns from it.
+//! Tests that Burn's own `Learner` accepts a `BurnLoader` without changes, and learns from it.
 
 use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
@@ -15,7 +15,7 @@ use gpufeed::{Backend, DataLoader, Execute, Gpu, InMemory, Label, PixelFormat};
 use gpufeed_burn::{BurnLoader, GpuExt, ImageBatch};
 use std::sync::Arc;
 
-/// Red, green or blue: a linear model is enough.
+/// A linear classifier of red, green and blue images.
 #[derive(Module, Debug)]
 struct Model {
     linear: Linear,
@@ -52,7 +52,7 @@ impl InferenceStep for Model {
     }
 }
 
-/// One channel is brighter than the others; which, is the class.
+/// Draws images in which one channel is brighter than the others. The class is the number of that channel.
 fn data(samples: u32) -> InMemory {
     let mut data = InMemory::new();
     for number in 0..samples {
@@ -83,7 +83,7 @@ fn learns(name: &str, backend: &Backend, device: &Device, execute: Execute) {
             .batch_size(16)
             .shuffle(shuffle)
             .execute(execute);
-        // `to_device` is the learner's, with its own device.
+        // The learner itself calls `to_device` with its own device.
         Arc::new(BurnLoader::new(builder.build(backend).unwrap(), device.clone()))
     };
     let device = device.clone().autodiff();

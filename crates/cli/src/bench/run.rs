@@ -24,10 +24,10 @@ const ISOLATED_STAGES: f64 = 0.5;
 const KERNELS: f64 = 0.5;
 const UPLOAD: f64 = 0.25;
 
-/// Images in the measurement of the statistics' own cost.
+/// The number of images in the measurement of what the statistics themselves cost.
 const RECORDED: u32 = 200_000;
 
-/// Cores that other processes may keep busy without a note.
+/// Other processes may keep this many cores busy before the report gets a note.
 const QUIET: f64 = 0.25;
 
 /// Shows the current measurement on standard error if that is a terminal.
@@ -116,7 +116,7 @@ fn read_samples(
 impl Run<'_> {
     /// The main run of the pipeline, and the cost of its statistics.
     fn pipeline(&mut self, loader: &DataLoader) -> Result<Measured, Box<dyn Error>> {
-        self.progress.next("the line");
+        self.progress.next("the pipeline");
         let others = OtherLoad::watch();
         let measured = pipeline::measure(loader, self.setup.step, self.arguments.seconds)?;
         self.note_other_load(others);

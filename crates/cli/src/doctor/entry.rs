@@ -9,9 +9,9 @@ pub(super) struct Entry {
     pub(super) name: String,
     /// The class whose sample it is.
     pub(super) class: Option<String>,
-    /// The system's reason if it cannot be reached: a dangling link.
+    /// The system's reason if the file cannot be reached, such as a dangling link.
     pub(super) error: Option<String>,
-    /// Its index in the data set, if it is not a file of a folder.
+    /// The entry's index in the data set; `None` for a file of a folder.
     pub(super) sample: Option<usize>,
 }
 

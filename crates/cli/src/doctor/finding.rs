@@ -8,19 +8,19 @@ use serde::Serialize;
 pub(super) enum Verdict {
     /// Every pixel was decoded.
     Ok,
-    /// Its bytes end before the image does.
+    /// The file ends before its image does.
     Truncated,
-    /// Its bytes are complete and wrong.
+    /// The file is complete, and its content is damaged.
     Corrupt,
-    /// More pixels or bytes than allowed.
+    /// The image has more pixels, or decoding takes more bytes, than allowed.
     TooLarge,
     /// An image of a kind that gpufeed does not decode.
     Unsupported,
-    /// The system cannot read it.
+    /// The system cannot read the file.
     Unreadable,
-    /// It has no bytes.
+    /// The file has no bytes.
     Empty,
-    /// Its bytes are not those of an image.
+    /// The file's content is not an image.
     NoImage,
     /// A decoder panicked, which is a bug of the decoder.
     Panicked,

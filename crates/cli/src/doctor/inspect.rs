@@ -23,7 +23,7 @@ use crate::file_identity::identity;
 /// Images with more pixels than this are decoded one at a time, so that memory does not grow with the threads.
 const LARGE_PIXELS: u64 = 1 << 24;
 
-/// The memory of one thread.
+/// The buffers that one thread reuses.
 #[derive(Default)]
 pub(super) struct Worker {
     bytes: Vec<u8>,

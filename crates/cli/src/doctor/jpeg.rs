@@ -181,8 +181,9 @@ const LUMINANCE: [u32; 64] = [
     72, 92, 95, 98, 112, 100, 103, 99,
 ];
 
-/// The quality at which libjpeg's table has the sum that is nearest. The sum falls with the quality, so one number
-/// tells; of a table by another rule (Photoshop's, mozjpeg's) it is an estimate.
+/// Estimates the quality from the sum of a luminance table: returns the quality whose table from libjpeg has the
+/// nearest sum, because the sum falls as the quality rises. For tables made by another rule, as Photoshop's and
+/// mozjpeg's, it is only an estimate.
 fn quality(sum: u32) -> u8 {
     let at = |quality: u32| -> u32 {
         let scale = if quality < 50 { 5000 / quality } else { 200 - 2 * quality };

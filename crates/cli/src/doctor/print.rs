@@ -12,9 +12,9 @@ use super::machine::Machine;
 use super::summary::{Class, Histogram, Summary};
 use crate::units;
 
-/// The most classes that are named. Of more, the largest and the smallest are.
+/// The most classes that are printed. If there are more, only the largest and the smallest classes are.
 const CLASSES: usize = 12;
-/// Columns of the longest bar.
+/// The length of the longest bar in characters.
 const BAR: usize = 30;
 
 /// Prints a data set's summary. With `list` it names every file with findings or notes.

@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("NVIDIA's device 2335 at 0000:01:00.0") && found[0].contains("nvidia_icd.json"));
         assert!(found[1].contains("renderD128: Permission denied") && found[1].contains("render"));
-        // The screen of a server is no problem.
+        // The display controller of a server (PCI vendor 0x1a03) is not a problem.
         assert!(find(&survey(0x1a03)).is_empty());
     }
 }

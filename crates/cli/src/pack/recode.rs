@@ -43,7 +43,7 @@ pub(super) enum Treatment {
     Unreadable(String),
 }
 
-/// The memory of one thread.
+/// The buffers that one thread reuses.
 #[derive(Default)]
 pub(super) struct Recoder {
     file: Vec<u8>,
@@ -51,7 +51,7 @@ pub(super) struct Recoder {
     picture: Picture,
 }
 
-/// RGB, rows without gaps.
+/// A picture in RGB, whose rows follow each other without gaps.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
     pub(super) width: u32,

@@ -11,7 +11,7 @@ use super::journal::{Journal, Shard, Skipped, failed, part_of};
 
 /// Bytes of a tar archive's block.
 const BLOCK: u64 = 512;
-/// Bytes of an archive's end.
+/// The bytes of the end of a tar archive: two blocks of zeros.
 const END: u64 = 2 * BLOCK;
 
 /// Writes samples into one shard after another. A shard has a temporary name until it is complete and on the disk.

@@ -126,7 +126,7 @@ impl Target<'_> {
     }
 }
 
-/// Words an error of writing. Samples that are on the disk by then are kept.
+/// Adds to a write error that the same command continues later. Samples that are on the disk by then are kept.
 fn resumable(reason: String) -> String {
     format!("{reason}; the same command continues after the last sample that is on the disk")
 }

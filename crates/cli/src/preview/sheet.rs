@@ -22,7 +22,7 @@ const INK: Rgb<u8> = Rgb([30, 30, 30]);
 const PALE: Rgb<u8> = Rgb([115, 115, 115]);
 const ALARM: Rgb<u8> = Rgb([180, 30, 30]);
 
-/// Left, top, width and height on the sheet.
+/// The left edge, top edge, width and height of a picture on the sheet, in pixels.
 type Place = (u32, u32, u32, u32);
 
 pub(super) struct Sheet {
@@ -116,7 +116,7 @@ impl Sheet {
     }
 }
 
-/// Words the lines above the rows.
+/// Returns the lines of text above the rows.
 fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], letters: usize) -> Vec<(String, Rgb<u8>)> {
     let title = match recipe.description.as_str() {
         "" => name.to_owned(),

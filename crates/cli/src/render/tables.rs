@@ -13,9 +13,10 @@ pub(crate) struct Table {
     pub(crate) note: Option<String>,
 }
 
-/// A prediction is met if it is this close to the measured gain, relative to that gain...
+/// A prediction is met if it differs from the measured gain by at most this share of that gain, or by at most `NOISE`.
 const MET: f64 = 0.15;
-/// ... or in absolute points, because smaller differences are noise.
+/// A prediction is also met if it differs from the measured gain by at most this much (0.03 is 3 percentage points),
+/// because smaller differences are noise.
 const NOISE: f64 = 0.03;
 
 /// The cell of a missed prediction, which both page and markdown highlight.
@@ -100,7 +101,7 @@ fn pipeline(report: &Report) -> Table {
     let known = |seconds: f64| if seconds > 0.0 { units::duration(seconds) } else { String::new() };
     let percentiles = [latency.p50, latency.p90, latency.p99, latency.max].map(units::duration).join(" / ");
     named(
-        "The line",
+        "The pipeline",
         vec![
             ("images/s", if measured { spread(&report.images_per_second) } else { String::new() }),
             ("CPU time for an image", known(report.cpu_seconds_per_image)),
@@ -144,17 +145,17 @@ fn stages(report: &Report) -> Table {
 fn gpu(report: &Report) -> Table {
     let gpu = &report.gpu;
     if gpu.clock.is_empty() || gpu.clock == "none" {
-        return named("The GPU while the line ran", Vec::new());
+        return named("The GPU while the pipeline ran", Vec::new());
     }
     let mut facts = vec![
         ("clock", gpu.clock.clone()),
         ("busy", units::percent(gpu.busy)),
-        ("the line waited for it", units::percent(gpu.waited)),
+        ("the pipeline waited for it", units::percent(gpu.waited)),
     ];
     facts.extend(
         gpu.passes.iter().map(|(name, seconds)| (&**name, format!("{} a dispatch", units::duration(*seconds)))),
     );
-    named("The GPU while the line ran", facts)
+    named("The GPU while the pipeline ran", facts)
 }
 
 fn statistics(report: &Report) -> Table {
@@ -253,7 +254,7 @@ fn memory(report: &Report) -> Table {
             ("while running steadily", units::bytes(memory.steady_bytes as f64)),
             ("peak", units::bytes(memory.peak_bytes as f64)),
             ("first steady epoch to last", units::change_of_bytes(memory.drift_bytes)),
-            ("declared by the line", units::bytes(memory.declared_bytes as f64)),
+            ("declared by the pipeline", units::bytes(memory.declared_bytes as f64)),
             ("GPU buffers made later", units::count(memory.gpu_buffers_made)),
         ],
     )

@@ -130,7 +130,7 @@ pub(crate) struct Bottleneck {
     pub(crate) utilisation: Vec<(String, f64)>,
 }
 
-/// The effect of slowing a stage down on purpose.
+/// The effect on the rate of slowing a stage down on purpose.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Perturbation {

@@ -1,4 +1,4 @@
-//! `gpufeed bench` as a program: its JSON, its exit codes, what it refuses.
+//! Tests of `gpufeed bench` as a program: its JSON, its exit codes, and the arguments that it refuses.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,17 +16,17 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The report on standard output.
+/// Runs `gpufeed bench --json -` and returns the report from its standard output.
 fn report(arguments: &[&str]) -> Value {
     let output = gpufeed(&[arguments, &["--json", "-"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    // These warnings are of the files that are not images.
+    // Warnings about the files that are not images are allowed on standard error.
     let warned = |line: &str| line.starts_with("warning: sample failed");
     assert!(said(&output).lines().all(warned), "progress is for terminals: {}", said(&output));
     serde_json::from_slice(&output.stdout).expect("standard output is one JSON document")
 }
 
-/// A folder of two classes of small photographs; the last file of the second is no image.
+/// Makes a folder of two classes of small photographs. The last file of the second class is not an image.
 fn folder() -> tempfile::TempDir {
     let root = tempfile::tempdir().expect("a folder");
     for number in 0..24u32 {
@@ -57,7 +57,7 @@ fn text<'a>(report: &'a Value, pointer: &str) -> &'a str {
     report.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer} is no text in {report:#}"))
 }
 
-/// What every report has, whatever was left out.
+/// Checks the parts that every report has, even if measurements were left out.
 fn check(report: &Value) {
     for pointer in
         ["/version", "/cache", "/machine/os", "/machine/cpu", "/backend", "/executor", "/recipe", "/recipe_toml"]
@@ -108,7 +108,8 @@ fn check(report: &Value) {
     assert!(report["memory"].is_object() && !text(report, "/kernels/clock").is_empty());
 }
 
-/// Kernels and ways in: as many bytes a second as it says, compared with the first row.
+/// Checks that the rate of each kernel or upload path is its bytes divided by its seconds, and its share is relative to
+/// the first row.
 fn check_rates(rates: &[Value]) {
     assert!(!rates.is_empty());
     for rate in rates {
@@ -128,7 +129,7 @@ fn a_quick_run_on_pictures_drawn_in_memory() {
     assert_eq!((number(&report, "/batch_size"), number(&report, "/workers")), (16.0, 2.0));
     let a_file = number(&report, "/data/bytes") / number(&report, "/data/samples");
     assert!((40e3..110e3).contains(&a_file), "files of {a_file} bytes");
-    // What was left out is said.
+    // The notes name every measurement that was left out.
     let notes = rows(&report, "/notes").iter().map(|note| note.as_str().expect("notes are texts"));
     let notes: String = notes.collect::<Vec<_>>().join("\n");
     for part in ["--quick", "kernels", "upload", "alone", "memory", "predictions: none"] {
@@ -182,7 +183,7 @@ fn a_full_run_on_a_folder() {
     let workers: Vec<f64> = rows(&report, "/sweep").iter().map(|step| number(step, "/workers")).collect();
     assert_eq!(workers, [1.0, 2.0]);
     let notes = report["notes"].to_string();
-    // A line that is unexplained has no prediction, and says so.
+    // A pipeline whose bottleneck is unexplained has no prediction; a note says so.
     assert!(
         rows(&report, "/predictions").len() == 1 || notes.contains("predictions: none for workers 1 -> 2"),
         "{notes}"
@@ -303,7 +304,7 @@ fn help_names_every_argument() {
 #[test]
 fn caches_and_other_formats_of_data() {
     let folder = folder();
-    // The last of the dogs is no image, and not listed.
+    // The list names only cats, because the last of the dogs is not an image.
     let lines: String = (0..12).map(|number| format!("cats/{number}.jpg,{}\n", number % 3)).collect();
     let list = folder.path().join("list.csv");
     std::fs::write(&list, format!("path,label\n{lines}")).expect("a file");
@@ -324,7 +325,7 @@ fn caches_and_other_formats_of_data() {
     assert!(said(&refused).contains("--scaled-decode"), "{}", said(&refused));
 }
 
-/// A run of half a second with the small recipe.
+/// Runs a short measurement with the given data and recipe.
 fn small(data: &Path, recipe: &str) -> Value {
     let data = data.to_str().expect("UTF-8");
     let quick = ["--quick", "--seconds", "0.2", "--workers", "1", "--batch-size", "4", "--backend", "cpu"];
@@ -355,7 +356,7 @@ fn a_data_set_is_used_as_it_is_whatever_the_recipe() {
         assert_eq!(report["data"]["drawn"], false, "{recipe}");
         assert!(number(&report, "/images_per_second/median") > 0.0);
     }
-    // Shards, from what `gpufeed pack` makes of the photographs.
+    // Measures tar shards that `gpufeed pack` makes of the photographs.
     let shards = root.path().join("shards");
     let paths = [photographs.path(), &shards].map(|path| path.to_str().expect("UTF-8"));
     let mut pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
@@ -411,7 +412,7 @@ fn a_data_set_without_samples_says_so() {
     }
 }
 
-/// The limit on the address space stands for a machine with less memory.
+/// A limit on the address space simulates a machine with less memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_does_not_fit_into_memory_is_refused_with_the_number() {

@@ -1,4 +1,4 @@
-//! `gpufeed compare` and `gpufeed report` as they are called: output, exit codes, files that cannot be read.
+//! Tests of `gpufeed compare` and `gpufeed report` as programs: output, exit codes, files that cannot be read.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -18,20 +18,20 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The sample of the report's own tests.
+/// Returns the sample report of the unit tests.
 fn sample() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Like `bench` writes it: the median between the least and the greatest.
+/// Returns runs as `bench` writes them: with the median, the least and the greatest.
 fn spread(runs: &[f64]) -> Value {
     let mut sorted = runs.to_vec();
     sorted.sort_by(f64::total_cmp);
     json!({"median": sorted[sorted.len() / 2], "min": sorted[0], "max": sorted[sorted.len() - 1], "runs": runs})
 }
 
-/// The sample with other rates of the whole line, and no sweep.
+/// Returns the sample report with these rates of the whole pipeline, and without a sweep.
 fn with_runs(runs: &[f64]) -> Value {
     let mut report = sample();
     report["images_per_second"] = spread(runs);
@@ -55,7 +55,7 @@ impl Files {
         self.path(name).display().to_string()
     }
 
-    /// `gpufeed compare` of two reports.
+    /// Runs `gpufeed compare` on two reports.
     fn compare(&self, a: &Value, b: &Value, more: &[&str]) -> Output {
         let (a, b) = (self.write("a.json", &a.to_string()), self.write("b.json", &b.to_string()));
         gpufeed(&[&["compare", &a, &b], more].concat())
@@ -115,7 +115,7 @@ fn overlapping_ranges_are_noise() {
     let (code, comparison) =
         files.compared(&with_runs(&[1000.0, 1010.0, 1100.0]), &with_runs(&[1090.0, 1120.0, 1150.0]));
     assert_eq!((code, &row(&comparison, "images/s")["verdict"]["is"]), (Some(0), &json!("noise")));
-    // Apart, and by less than 2 %.
+    // The runs do not overlap, but the medians differ by less than 2 %.
     let (code, comparison) =
         files.compared(&with_runs(&[1000.0, 1001.0, 1002.0]), &with_runs(&[1010.0, 1011.0, 1012.0]));
     assert_eq!((code, &row(&comparison, "images/s")["verdict"]["is"]), (Some(0), &json!("noise")));

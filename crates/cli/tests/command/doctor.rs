@@ -1,6 +1,6 @@
-//! `gpufeed doctor`: what it says of files made here, of the machine, and, with GPUFEED_CORPUS and GPUFEED_SHARED set,
-//! where its verdict on the corpus differs from Pillow's. `benches/results/doctor-jpeg-corpus.md` explains those
-//! differences.
+//! Tests of `gpufeed doctor` on files made here and on this machine. With GPUFEED_CORPUS and GPUFEED_SHARED set, also
+//! the differences between its verdicts on the corpus of JPEGs and Pillow's, which
+//! `benches/results/doctor-jpeg-corpus.md` explains.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
@@ -25,7 +25,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The object of `--json` and the exit code.
+/// Runs `gpufeed doctor --json` and returns the JSON object and the exit code.
 fn json(folder: &Path, more: &[&str]) -> (Value, i32) {
     let output = doctor(&[&[folder.to_str().unwrap(), "--json"], more].concat());
     let value = serde_json::from_slice(&output.stdout)
@@ -33,7 +33,7 @@ fn json(folder: &Path, more: &[&str]) -> (Value, i32) {
     (value, output.status.code().unwrap())
 }
 
-/// Findings or notes by kind.
+/// Returns the number of findings or notes of each kind.
 fn counts(value: &Value, which: &str) -> BTreeMap<String, u64> {
     let all = value[which].as_array().unwrap().iter();
     all.map(|found| (found["kind"].as_str().unwrap().to_owned(), found["count"].as_u64().unwrap())).collect()
@@ -54,7 +54,7 @@ fn tree(files: &[(&str, &[u8])]) -> TempDir {
     root
 }
 
-/// A JPEG whose header declares another size.
+/// Changes the size that a JPEG's header declares.
 fn declaring(jpeg: &[u8], height: u16, width: u16) -> Vec<u8> {
     let mut bytes = jpeg.to_vec();
     let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
@@ -63,7 +63,7 @@ fn declaring(jpeg: &[u8], height: u16, width: u16) -> Vec<u8> {
     bytes
 }
 
-/// A JPEG with codes in the middle of its scan that the standard tables do not hold: sixteen ones.
+/// Damages a JPEG: puts ones into the middle of its scan. A code of sixteen ones is not in the standard tables.
 fn damaged(jpeg: &[u8]) -> Vec<u8> {
     let mut bytes = jpeg.to_vec();
     let scan = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
@@ -73,7 +73,7 @@ fn damaged(jpeg: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A JPEG without the second half of its scan, but with its end.
+/// Cuts off the second half of a JPEG's scan and adds the end-of-image marker.
 fn mended(jpeg: &[u8]) -> Vec<u8> {
     let scan = jpeg.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
     let mut half = jpeg[..(scan + jpeg.len()) / 2].to_vec();
@@ -83,7 +83,7 @@ fn mended(jpeg: &[u8]) -> Vec<u8> {
     [half, vec![0xFF, 0xD9]].concat()
 }
 
-/// The CMYK file of tests/golden with the fewest bytes that has several rows of blocks.
+/// Returns the smallest CMYK file of tests/golden that has several rows of blocks.
 fn cmyk() -> Vec<u8> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let packed = fs::read(golden.join("jpeg_others.bin")).unwrap();
@@ -182,11 +182,11 @@ fn each_problem_is_found_named_and_counted() {
         ("cat/cut.jpg", "truncated", Some(true)),
         ("cat/cut.png", "truncated", Some(true)),
         ("cat/damaged.jpg", "corrupt", Some(true)),
-        // Not tried: it would take a gigabyte.
+        // `Truncated::Fill` is not tried here, because the image would take a gigabyte.
         ("dog/sparse.jpg", "corrupt", None),
         ("cat/empty.jpg", "empty", None),
         ("cat/mended.jpg", "corrupt", Some(true)),
-        // Four components go to a decoder that does not tell.
+        // JPEGs of four components go to a decoder that does not report this damage.
         ("cat/inks.jpg", "ok", None),
         ("cat/really.jpg", "ok", None),
         ("dog/text.jpg", "no_image", None),
@@ -289,7 +289,7 @@ fn links_pipes_and_permissions_are_found() {
     symlink(at("dog"), at("dog/x/up")).unwrap();
     assert!(Command::new("mkfifo").arg(at("dog/pipe.jpg")).status().unwrap().success());
     fs::set_permissions(at("cat/locked.png"), fs::Permissions::from_mode(0o000)).unwrap();
-    // Root reads everything.
+    // The user root can read files without permissions.
     let locked = fs::read(at("cat/locked.png")).is_err();
     if !locked {
         println!("skipped for root: a file and a folder without permissions");
@@ -326,7 +326,7 @@ fn without_a_folder_the_adapters_and_the_way_are_printed() {
     assert_eq!(output.status.code(), Some(if problems.is_empty() { 0 } else { 3 }), "{problems:?}");
     assert!(value["machine"]["cores"].as_u64().unwrap() > 0);
     assert!(value["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
-    // The adapters are the library's, in its order, and one of them is taken unless it is the CPU.
+    // The adapters are those of the library, in the same order. Exactly one of them is taken unless the CPU is.
     let names = gpufeed::Gpu::adapters();
     let usable: Vec<_> = value["adapters"].as_array().unwrap().iter().filter(|a| !a["number"].is_null()).collect();
     assert_eq!(usable.len(), names.len());
@@ -364,7 +364,8 @@ fn the_environment_decides_the_way_and_is_shown() {
     assert_ne!(value["path"]["backend"], "cpu");
 }
 
-/// Every difference is in the lists of `pillow/`, and none of them has gone.
+/// Checks that every difference from Pillow's verdicts is in the lists of `pillow.rs`, and that every entry of the
+/// lists still differs.
 #[test]
 fn verdicts_on_the_corpus_differ_from_pillows_where_it_is_explained() {
     let (Some(corpus), Some(golden)) = (std::env::var_os("GPUFEED_CORPUS"), std::env::var_os("GPUFEED_SHARED")) else {
@@ -429,7 +430,7 @@ fn other_data_sets_are_looked_through_sample_by_sample() {
     let samples = &value["image_folder"];
     assert_eq!((&samples["samples"], &samples["usable"]), (&4.into(), &3.into()));
     assert_eq!(file(&value, "dog/3")["class"], "dog");
-    // As of the folder itself, but for what a folder alone has.
+    // The findings are those of the packed folder itself.
     let (folder, _) = json(root.path(), &[]);
     assert_eq!(counts(&value, "findings"), counts(&folder, "findings"));
     assert_eq!(folder["format"], "folder");

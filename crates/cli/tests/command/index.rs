@@ -1,4 +1,4 @@
-//! `gpufeed index`: what it builds, prints and ends with.
+//! Tests of `gpufeed index`: the file that it builds, its output, its exit codes.
 
 use gpufeed_testing::encoded;
 use image::ImageFormat as Codec;
@@ -16,7 +16,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Three JPEGs and a PNG.
+/// Makes a folder with three JPEGs and a PNG.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("cat")).unwrap();
@@ -70,7 +70,7 @@ fn what_cannot_be_done_is_said() {
     assert_eq!(out.status.code(), Some(1));
     let said = text(&out.stderr);
     assert!(said.contains("no/such/index") && said.contains("--out"), "{said}");
-    // Another kind of file stays as it is.
+    // A file that is not an index stays as it is.
     let thesis = folder.path().join("thesis.txt");
     fs::write(&thesis, "years of work").unwrap();
     let out = gpufeed(&[path, "--out", thesis.to_str().unwrap()]);
@@ -128,7 +128,7 @@ mod stopped {
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
-    /// So many files that there is time to stop the command.
+    /// Makes a folder with so many files that there is time to stop the command.
     fn many() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("cat")).unwrap();
@@ -145,7 +145,7 @@ mod stopped {
         let folder = many();
         let path = folder.path().to_str().unwrap();
         for (signal, before) in [(Signal::INT, 0), (Signal::TERM, 1)] {
-            // There from the start of the work on.
+            // The lock file shows that the work has begun.
             let lock = folder.path().join(".gpufeed-seek-index.lock");
             let _ = fs::remove_file(&lock);
             let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
@@ -156,7 +156,7 @@ mod stopped {
                 assert!(start.elapsed() < Duration::from_secs(100), "no work is done");
                 sleep(Duration::from_millis(1));
             }
-            // All of the work takes a second, and the machine may be busy.
+            // The command is stopped after 50 ms, because all of the work takes about a second.
             sleep(Duration::from_millis(50));
             kill_process(Pid::from_child(&child), signal).unwrap();
             let out = child.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! The command `gpufeed` as a program: what it prints and writes, its exit codes.
+//! Tests of the command `gpufeed` as a program: its output, its files, its exit codes.
 
 mod bench;
 mod compare;

@@ -1,4 +1,5 @@
-//! Names and texts of other people's files: whatever they hold, no subcommand prints what a terminal would obey.
+//! Tests that no subcommand prints control characters from names and texts in foreign files, which a terminal would
+//! obey.
 
 #![cfg(unix)]
 
@@ -11,7 +12,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Sets a terminal's title, rings its bell, begins a line, erases it (C1), turns the direction of writing.
+/// A file name that would set a terminal's title, ring its bell, begin a line, erase that line (a C1 control code), and
+/// reverse the direction of writing.
 const HOSTILE: &str = "x\u{1b}]0;own\u{7}\nFORGED\r\u{9b}2K\u{202e}gpj";
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
@@ -19,7 +21,8 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command.current_dir(folder).env("NODEVICE_SELECT", "1").args(arguments).output().unwrap()
 }
 
-/// Checks both streams, and that the name is in one of them, escaped. Returns the exit code.
+/// Checks that neither output stream has control characters, and that one of them has the escaped name. Returns the
+/// exit code.
 #[track_caller]
 fn clean(output: &Output) -> i32 {
     let both = [&output.stdout, &output.stderr].map(|bytes| plain(bytes));
@@ -28,7 +31,7 @@ fn clean(output: &Output) -> i32 {
     output.status.code().expect("an exit code")
 }
 
-/// The text, in which a terminal obeys nothing but line ends.
+/// Returns the text, after checking that it has no control characters except line ends.
 #[track_caller]
 fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
@@ -37,7 +40,7 @@ fn plain(bytes: &[u8]) -> String {
     text
 }
 
-/// A folder with a hostile name; one class and its files as well. The second file is not an image.
+/// Makes a data set whose folder, class and files have hostile names. The second file is not an image.
 fn folder() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let class = root.path().join(HOSTILE).join(HOSTILE);
@@ -65,7 +68,7 @@ fn files_classes_and_folders() {
     assert_eq!(clean(&run(at, &["pack", HOSTILE, &packed, "--verify"])), 3);
     let tar = fs::read_dir(at.join(&packed)).unwrap().map(|entry| entry.unwrap().path());
     let tar = tar.filter(|path| path.extension().is_some_and(|end| end == "tar")).min().unwrap();
-    // Another content of the same length: a finding of its own.
+    // Changed content of the same length gives another finding.
     let mut bytes = fs::read(&tar).unwrap();
     bytes[100] ^= 1;
     fs::write(tar, bytes).unwrap();
@@ -138,7 +141,7 @@ fn reports_of_others() {
     write("b.json", &report);
     clean(&run(root.path(), &["compare", "a.json", "b.json"]));
     assert_eq!(clean(&run(root.path(), &["report", "b.json", "--markdown", "-"])), 0);
-    // In HTML a line end is a space.
+    // In HTML a line end is only a space, so it needs no escape.
     assert!(plain(&run(root.path(), &["report", "b.json", "--html", "-"]).stdout).contains(r"\u{1b}]0;own\u{7}"));
     write("c.json", &json!({ "version": "1", "workers": HOSTILE }));
     assert_eq!(clean(&run(root.path(), &["compare", "c.json", "a.json"])), 1);
@@ -196,7 +199,7 @@ fn archives_arrays_and_lists_of_others() {
         }
         tar.into_inner().unwrap().flush().unwrap();
     };
-    // The key is what stands before the first dot.
+    // A sample's key ends before the first dot of its name.
     let stem = HOSTILE.replace('.', "");
     tar(
         "bad.tar",
@@ -208,11 +211,13 @@ fn archives_arrays_and_lists_of_others() {
         ],
     );
     assert_eq!(clean(&run(at, &["pack", "bad.tar", "packed"])), 3);
-    // A label without its image. Keys may be any bytes: those that are no plain text are shown in hexadecimal digits.
+    // The shard has a label without an image. Keys may be any bytes; a key that is not plain text is shown in
+    // hexadecimal digits.
     tar("lone.tar", &[(&format!("{stem}.cls"), b"1")]);
     let lone = run(at, &["pack", "lone.tar", "out"]);
     assert!(lone.status.code() == Some(1) && plain(&lone.stderr).contains("sample 0x781b5d30"), "{lone:?}");
-    // A label that is not valid, a list of files that are not there, arrays of other names, a class that is not built.
+    // Further sources: a label that is not valid, a list of missing files, arrays of other names, a class that cannot
+    // be built.
     tar("label.tar", &[("a.jpg", &jpeg), ("a.cls", HOSTILE.as_bytes())]);
     let row = format!("path,label\n\"{}\",0\n", HOSTILE.replace('"', ""));
     fs::write(at.join("list.csv"), row).unwrap();

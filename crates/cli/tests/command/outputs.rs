@@ -1,5 +1,5 @@
-//! Where the command's results go: standard output, files that are whole or not there, devices, pipes and sockets; and
-//! that what could not be written is an error. Nodes are made in temporary folders, never those of the machine changed.
+//! Tests of the command's outputs: standard output, files that are complete or missing, devices, pipes and sockets; a
+//! failed write is an error. Device nodes are made in temporary folders, and those of the machine are never changed.
 
 #![cfg(unix)]
 #![allow(clippy::print_stdout)] // a skipped part says so
@@ -17,11 +17,11 @@ use tempfile::TempDir;
 
 const REPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report.json");
 
-/// A measurement that takes a second.
+/// The arguments of a measurement that takes about a second; the data set follows them.
 const BENCH: [&str; 11] =
     ["bench", "--quick", "--backend", "cpu", "--seconds", "0.1", "--workers", "1", "--batch-size", "4", "--data"];
 
-/// In the folder that holds what a test writes.
+/// Returns a command that runs `gpufeed` in `folder`, which holds the files of a test.
 fn gpufeed(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
     command.current_dir(folder).env("NODEVICE_SELECT", "1").args(arguments);
@@ -32,7 +32,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     gpufeed(folder, arguments).output().unwrap()
 }
 
-/// A folder of two classes with two pictures each.
+/// Makes a folder of two classes with two pictures each.
 fn data_set() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for class in ["cat", "dog"] {
@@ -54,7 +54,7 @@ fn done(output: &Output) {
     assert_eq!(output.status.code(), Some(0), "{}", said(output));
 }
 
-/// A device node; `None` without the right to make one.
+/// Makes a device node and returns its path; `None` if the user may not make one.
 fn node(folder: &Path, name: &str, minor: &str) -> Option<PathBuf> {
     let path = folder.join(name);
     let made = Command::new("mknod").arg(&path).args(["c", "1", minor]).stderr(Stdio::null()).status();
@@ -65,7 +65,7 @@ fn node(folder: &Path, name: &str, minor: &str) -> Option<PathBuf> {
     made.then_some(path)
 }
 
-/// Takes nothing, as a full disk.
+/// Makes a device node like /dev/full, to which every write fails as on a full disk.
 fn full(folder: &Path) -> Option<PathBuf> {
     node(folder, "full", "7")
 }
@@ -125,7 +125,7 @@ fn links_are_followed_and_stay() {
     fs::set_permissions(at("there/old.html"), fs::Permissions::from_mode(0o640)).unwrap();
     symlink("there/old.html", at("first")).unwrap();
     symlink("first", at("second")).unwrap();
-    // Its target is not there yet.
+    // The target of this link does not exist yet.
     symlink("there/new.html", at("dangling")).unwrap();
     for (link, target) in [("second", "there/old.html"), ("dangling", "there/new.html")] {
         done(&run(folder.path(), &["report", REPORT, "--html", link]));
@@ -203,7 +203,7 @@ fn one_output_for_two_options_is_a_wrong_argument() {
     ] {
         refused(&["report", REPORT, "--html", a, "--markdown", b]);
     }
-    // Before any work: this would measure for an hour.
+    // The error comes before any work: with these arguments the measurement would take an hour.
     refused(&["bench", "--seconds", "3600", "--json", "new", "--html", "./new"]);
     refused(&["bench", "--seconds", "3600", "--trace", "-", "--html", "-"]);
     refused(&["preview", data, "--json", "--out", "-"]);
@@ -219,7 +219,7 @@ fn what_cannot_be_written_is_said_before_the_work() {
     for (path, reason) in [("no/such/x", "there is no folder no/such"), ("file/x", "ot a directory"), (".", "a folder")]
     {
         for option in ["--json", "--html", "--markdown", "--trace"] {
-            // An hour, if it were not.
+            // Without an early error this would measure for an hour.
             let output = run(folder.path(), &["bench", "--seconds", "3600", option, path]);
             assert_eq!(output.status.code(), Some(1));
             assert!(said(&output).contains(&format!("{option}: {path}: ")), "{}", said(&output));
@@ -228,7 +228,7 @@ fn what_cannot_be_written_is_said_before_the_work() {
     }
 }
 
-/// Whatever prints, into a disk that is full.
+/// Every command that prints to a full disk reports an error.
 #[test]
 fn standard_output_that_takes_nothing_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -289,7 +289,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     }
 }
 
-/// Under a limit on the size of files, which ends a write as a full disk does.
+/// A limit on the size of files makes a write fail as a full disk does.
 #[test]
 fn a_file_is_whole_or_as_it_was() {
     let (folder, data) = (tempfile::tempdir().unwrap(), data_set());
@@ -347,7 +347,7 @@ fn every_subcommand_says_the_version() {
     }
 }
 
-/// Mesa's layer complains of a session that is not there, on standard error.
+/// Without a desktop session Mesa's Vulkan layer would print a message on standard error.
 #[test]
 fn the_driver_is_silent_without_a_session() {
     let folder = tempfile::tempdir().unwrap();

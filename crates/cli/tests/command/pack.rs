@@ -1,4 +1,4 @@
-//! `gpufeed pack`: round trips, killed runs, what `--verify` finds.
+//! Tests of `gpufeed pack`: round trips, killed runs, and the differences that `--verify` finds.
 
 #[cfg(unix)]
 use crate::packing::{block, command, until};
@@ -23,7 +23,7 @@ fn samples(data: &dyn Dataset) -> Vec<(Vec<u8>, Label)> {
     (0..data.len()).map(&mut read).collect()
 }
 
-/// An epoch's batches, as bits.
+/// Returns the bytes, labels and ids of an epoch's batches.
 fn epoch(data: Box<dyn Dataset>) -> Vec<(Vec<u8>, Vec<Label>, Vec<u64>)> {
     let loader = DataLoader::builder(data)
         .transform(gpufeed::transforms::RandomResizedCrop::new(32))
@@ -64,7 +64,7 @@ fn a_folder_becomes_shards_with_the_same_samples_labels_and_pixels() {
     assert_eq!(open().classes(), original.classes());
     assert!(epoch(Box::new(open())) == epoch(Box::new(original)), "other pixels");
 
-    // Done is done; another job does not overwrite it.
+    // A complete pack is not written again, and another job does not overwrite it.
     let before = fs::metadata(shards.join("train-000000.tar")).unwrap().modified().unwrap();
     let same = [text(source.path()), text(&shards), "--shard-bytes", "24K", "--prefix", "train"];
     let (code, summary) = json(&same);
@@ -107,7 +107,7 @@ fn folder_to_shards_to_lmdb_to_shards() {
     }
     let (code, summary) = json(&[text(&shards), text(&lmdb), "--to", "lmdb"]);
     assert_eq!((code, &summary["resumed"]), (Some(0), &23.into()));
-    // The LMDB has no names, so those that come out of it have numbers.
+    // An LMDB has no names of samples, so samples unpacked from it have numbers as names.
     let key = |folder: &Path, index| TarShards::open(folder).unwrap().key(index).unwrap().1.to_owned();
     assert_eq!([key(&shards, 1), key(&back, 1)], ["cat/0001_x", "000000001"]);
     let again = out.path().join("again");
@@ -137,8 +137,8 @@ fn images_are_reduced_and_encoded() {
         .iter()
         .map(|(bytes, _)| gpufeed::decode::probe(bytes, &options).map_or((0, 0), |probe| (probe.width, probe.height)))
         .collect();
-    // 200, 207 and 214 pixels wide, 150 or 151 high; the PNG, the cut file (its header is whole) and the turned one are
-    // kept.
+    // The JPEGs are 200, 207 and 214 pixels wide and 150 or 151 high, and are reduced. The PNG, the cut file, whose
+    // header is complete, and the turned file are kept.
     let expected =
         [(100, 75), (100, 72), (100, 70), (300, 200), (40, 30), (60, 90), (100, 76), (100, 73), (100, 71), (40, 31)];
     assert_eq!(sizes, expected);
@@ -174,14 +174,14 @@ fn a_killed_run_is_resumed_and_nothing_half_done_looks_whole() {
         assert!(!killed.join("gpufeed-pack.json").exists());
         let error = TarShards::open(&killed).unwrap_err().to_string();
         assert!(error.contains("has not finished"), "{error}");
-        // The shards that are there are whole.
+        // All visible shards are complete.
         for (number, shard) in visible(&killed, "tar").iter().enumerate() {
             assert!(fs::read(shard).unwrap() == fs::read(&visible(&whole, "tar")[number]).unwrap(), "{number}");
         }
     }
     let error = fails(&[text(source.path()), text(&killed)]);
     assert!(error.contains("an unfinished pack of other settings"), "{error}");
-    // A shard that was lost meanwhile is packed again.
+    // A shard that was deleted meanwhile is packed again.
     fs::remove_file(&visible(&killed, "tar")[kept - 1]).unwrap();
     let (code, summary) = json(&[&arguments[..], &["--verify"]].concat());
     assert_eq!((code, &summary["verified"]["different"]), (Some(0), &Value::Array(vec![])), "{summary}");
@@ -206,7 +206,8 @@ fn a_killed_lmdb_is_resumed() {
 
     let (source, out) = (folder(200), tempfile::tempdir().unwrap());
     let killed = out.path().join("killed");
-    // Each sample is written to the disk by itself: that takes its time.
+    // With these arguments each sample is written to the disk by itself, which is slow enough to kill the run in
+    // between.
     let arguments = [text(source.path()), text(&killed), "--to", "lmdb", "--shard-bytes", "1", "--workers", "1"];
     let part = killed.join(".data.mdb.part");
     let mut run = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -229,7 +230,7 @@ fn verify_finds_a_changed_byte() {
     assert_eq!(json(&arguments).0, Some(0));
     let shard = shards.join("shard-000000.tar");
     let whole = fs::read(&shard).unwrap();
-    // In the image of the first sample; in its label; in what fills it up; in a header; the end.
+    // Changes a byte of the first sample's image, of its label, of the padding after the label, of a header, in turn.
     let image = 512 + 100;
     let label = whole.windows(14).position(|name| name == b"cat/0000_x.cls").unwrap() + 512;
     for (at, samples, says) in [
@@ -250,7 +251,7 @@ fn verify_finds_a_changed_byte() {
     }
     fs::write(&shard, &whole).unwrap();
     assert_eq!(json(&arguments).0, Some(0));
-    // A source that has changed is a difference, too, and no pack of what it is now.
+    // `--verify` also reports a source that has changed; without it, the old pack is refused.
     fs::write(source.path().join("cat/p.png"), encoded::encode(encoded::picture(41, 30), Codec::Png)).unwrap();
     let error = fails(&arguments[..2]);
     assert!(error.contains("before its files changed") && error.contains("--verify"), "{error}");
@@ -258,7 +259,7 @@ fn verify_finds_a_changed_byte() {
     assert_eq!((code, summary["verified"]["different"].as_array().unwrap().len()), (Some(3), 1), "{summary}");
 }
 
-/// The loader passes such samples over; so does everything else.
+/// Samples that cannot be read are left out, as a loader replaces them, and are reported.
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_read_is_left_out_and_said() {
@@ -269,7 +270,7 @@ fn what_cannot_be_read_is_left_out_and_said() {
     for format in formats {
         let packed = out.path().join(format);
         let arguments = [text(source.path()), text(&packed), "--to", format, "--verify"];
-        // The second time all is there, and said again.
+        // The second run packs nothing more, and reports the skipped sample again.
         for resumed in [0, 13] {
             let (code, summary) = json(&arguments);
             assert_eq!((code, &summary["resumed"]), (Some(3), &resumed.into()), "{summary}");
@@ -290,7 +291,7 @@ fn what_cannot_be_read_is_left_out_and_said() {
     let said = String::from_utf8(text_of.stdout).unwrap();
     assert!(said.contains("1 of 14 samples could not be read, and are left out"), "{said}");
     assert!(said.contains("0002.gone.jpg"), "{said}");
-    // Without any sample there is nothing to pack.
+    // A source without a readable sample is refused.
     let none = tempfile::tempdir().unwrap();
     fs::create_dir(none.path().join("cat")).unwrap();
     std::os::unix::fs::symlink("nowhere", none.path().join("cat/1.jpg")).unwrap();
@@ -301,7 +302,7 @@ fn what_cannot_be_read_is_left_out_and_said() {
     );
 }
 
-/// A run that is resumed also begins after the samples that an earlier run has left out.
+/// A resumed run also skips the samples that an earlier run has skipped.
 #[cfg(unix)]
 #[test]
 fn what_was_left_out_is_left_out_by_the_next_run() {
@@ -328,7 +329,7 @@ fn a_source_that_changes_while_it_is_packed_is_noticed() {
     let packed = out.path().join("shards");
     let arguments = [text(source.path()), text(&packed), "--shard-bytes", "40K"];
     assert_eq!(json(&arguments).0, Some(0));
-    // As after a kill.
+    // Deletes a shard, so that the pack is incomplete, as after a killed run.
     let shards = visible(&packed, "tar");
     fs::remove_file(&shards[1]).unwrap();
     let file = source.path().join("cat/0000.x.jpg");
@@ -353,7 +354,7 @@ fn a_source_that_changes_while_it_is_packed_is_noticed() {
 #[test]
 fn shards_keep_the_names_of_the_files() {
     let (source, out) = (folder(2), tempfile::tempdir().unwrap());
-    // The key of another file, and a member with a meaning of its own.
+    // Adds a file whose key another file has already, and a file with the special name `classes`.
     fs::copy(source.path().join("cat/p.png"), source.path().join("cat/turned.png")).unwrap();
     fs::copy(source.path().join("cat/p.png"), source.path().join("wild dog/classes.PNG")).unwrap();
     let shards = out.path().join("shards");
@@ -377,14 +378,15 @@ fn shards_keep_the_names_of_the_files() {
         let found = bytes.windows(member.len() + 1).any(|name| name == format!("{member}\0").as_bytes());
         assert!(found, "{member}");
     }
-    // From shards to shards the keys stay.
+    // Packing shards into shards keeps the keys.
     let again = out.path().join("again");
     assert_eq!(json(&[text(&shards), text(&again), "--verify"]).0, Some(0));
     let data = TarShards::open(&again).unwrap();
     assert!((0..data.len()).map(|index| data.key(index).unwrap().1.to_owned()).eq(expected.map(str::to_owned)));
 }
 
-/// Floats fit into no image file: packing again would not help.
+/// Images of floats cannot be stored in an image file. The error does not promise that the same command would continue,
+/// because packing again would not help.
 #[test]
 fn what_no_second_run_mends_does_not_promise_one() {
     let out = tempfile::tempdir().unwrap();
@@ -397,7 +399,7 @@ fn what_no_second_run_mends_does_not_promise_one() {
     assert!(error.contains("float pixels fit no image file") && !error.contains("continues"), "{error}");
 }
 
-/// A limit on the size of files stands for a full disk: writing beyond it fails in the same place.
+/// A limit on the size of files simulates a full disk: writing beyond it fails in the same place.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_that_says_where() {

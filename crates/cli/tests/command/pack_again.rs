@@ -1,4 +1,5 @@
-//! `gpufeed pack` into a folder that holds a pack already, or something else; and which part of a data set it takes.
+//! Tests of `gpufeed pack` into a folder that already holds a pack or other files, and of the part of a data set that
+//! it packs.
 
 #[cfg(unix)]
 use crate::packing::{self, block, command, until};

@@ -1,4 +1,4 @@
-//! Running `gpufeed pack`, and folders for it.
+//! Helpers that run `gpufeed pack` and make folders to pack.
 
 use gpufeed_testing::encoded;
 use image::ImageFormat as Codec;
@@ -18,7 +18,7 @@ pub(crate) fn pack(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-/// The summary and the exit code.
+/// Runs `gpufeed pack --json` and returns the exit code and the summary.
 pub(crate) fn json(arguments: &[&str]) -> (Option<i32>, Value) {
     let out = pack(&[arguments, &["--json"]].concat());
     let error = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -35,7 +35,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder of two classes, so many JPEGs and a PNG in each, and a turned JPEG.
+/// Makes a folder of two classes with `each` JPEGs and a PNG in each class, and a JPEG with an EXIF orientation.
 pub(crate) fn folder(each: u32) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (class, name) in [(0, "cat"), (1, "wild dog")] {
@@ -52,7 +52,7 @@ pub(crate) fn folder(each: u32) -> TempDir {
     folder
 }
 
-/// Waits until it holds.
+/// Waits until `holds` returns true; panics with `what` after 60 s.
 #[cfg(unix)]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
@@ -71,7 +71,8 @@ pub(crate) fn visible(folder: &Path, extension: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Puts a pipe in the place of the file that becomes a shard: its writer waits until it is killed. Returns its path.
+/// Makes a pipe at the temporary path of a shard, so that a run blocks when it writes the shard, until it is killed.
+/// Returns the pipe's path.
 #[cfg(unix)]
 pub(crate) fn block(out: &Path, shard: usize) -> PathBuf {
     let part = out.join(format!(".shard-{shard:06}.tar.part"));

@@ -1,7 +1,7 @@
-//! Where gpufeed's verdict on a JPEG of the corpus differs from Pillow's; why is in
-//! `benches/results/doctor-jpeg-corpus.md`.
+//! Lists the JPEGs of the corpus on which gpufeed's verdict differs from Pillow's;
+//! `benches/results/doctor-jpeg-corpus.md` explains the reasons.
 
-/// JPEGs of the corpus that are refused here and decoded by Pillow 13 (libjpeg-turbo 3.2), with the verdict here.
+/// JPEGs of the corpus that gpufeed refuses and Pillow 13 (libjpeg-turbo 3.2) decodes, with gpufeed's verdict.
 pub(crate) const REFUSED_HERE: [(&str, &str); 73] = [
     ("libjpeg-turbo/testimages/testimgari.jpg", "unsupported"),
     ("pillow/Tests/images/hopper_bad_exif.jpg", "corrupt"),
@@ -77,5 +77,5 @@ pub(crate) const REFUSED_HERE: [(&str, &str); 73] = [
     ("zune-image/fuzz-corpus/jpeg/re.jpg", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/small-img.jpg", "corrupt"),
 ];
-/// Decoded here and refused by Pillow.
+/// JPEGs of the corpus that gpufeed decodes and Pillow refuses.
 pub(crate) const ACCEPTED_HERE: [&str; 1] = ["zune-image/fuzz-corpus/jpeg/fe77c46a990440445e278a005e47959b7d257437"];

@@ -1,4 +1,5 @@
-//! `gpufeed preview`: the sheet, the parameters as JSON, the replay of one sample, and what is said of wrong arguments.
+//! Tests of `gpufeed preview`: the sheet, the parameters as JSON, the replay of one sample, and the errors for wrong
+//! arguments.
 
 use gpufeed::transforms::ParamsOp;
 use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
@@ -14,7 +15,7 @@ fn picture(width: u32, height: u32) -> RgbImage {
     })
 }
 
-/// Two classes: a landscape, a portrait, a gray and a tiny one.
+/// Makes a data set of two classes with a landscape, a portrait, a gray and a tiny image.
 fn folder() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let gray = GrayImage::from_fn(90, 60, |x, y| Luma([(x * 2 + y) as u8]));
@@ -55,7 +56,7 @@ fn own_recipe(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// The part of the sheet that the JSON says a draw is in.
+/// Cuts out of the sheet the place that the JSON gives for a draw.
 fn tile(sheet: &RgbImage, draw: &Value) -> RgbImage {
     let [left, top, width, height] =
         ["left", "top", "width", "height"].map(|side| draw["place"][side].as_u64().unwrap() as u32);
@@ -109,7 +110,7 @@ fn one_sample_is_replayed_bit_for_bit() {
     assert_eq!(report["samples"].as_array().unwrap().len(), 1);
     assert_eq!(report["samples"][0]["draws"].as_array().unwrap().len(), 1);
     assert_eq!(report["samples"][0]["draws"][0]["epoch"], 3);
-    // The batch in which a training would have met it: shuffled, among others.
+    // Runs a training's loader, which shuffles and puts the sample into a batch with others.
     let loader = DataLoader::builder(ImageFolder::open(root.path()).unwrap())
         .recipe(recipe::imagenet_train_jitter())
         .shuffle(true)
@@ -124,7 +125,7 @@ fn one_sample_is_replayed_bit_for_bit() {
     assert!(raw == bytes[place * size..][..size]);
     let ops: Vec<ParamsOp> = serde_json::from_value(report["samples"][0]["draws"][0]["ops"].clone()).unwrap();
     assert_eq!(ops, batch.params()[place].ops);
-    // Another epoch, another seed: other pixels.
+    // Another epoch or another seed gives other pixels.
     for other in [["--epoch", "4", "--seed", "9"], ["--epoch", "3", "--seed", "8"]] {
         let arguments =
             [&["--recipe", "imagenet-train-jitter", "--sample", "2", "--json", "--raw", "other.bin"], &other[..]];
@@ -148,12 +149,12 @@ fn tiny_images_are_enlarged_and_views_are_columns() {
     let root = folder();
     let report =
         json(&preview(root.path(), &["--recipe", "cifar-train", "--out", "a.png", "--json", "--samples", "4"]));
-    // Images that are larger than the crop have it as well as the one of 32x32.
+    // Every image is cropped to 32x32 pixels and enlarged by five on the sheet, also those larger than 32x32.
     let draw = &report["samples"][3]["draws"][0];
     assert_eq!((draw["place"]["width"].as_u64(), draw["place"]["height"].as_u64()), (Some(160), Some(160)));
     let sheet = image::open(root.path().join("a.png")).unwrap().to_rgb8();
     let shown = tile(&sheet, draw);
-    // Each pixel is a square of five.
+    // Each pixel of the crop is a square of 5x5 pixels on the sheet.
     assert!((0..160).all(|x| (0..160).all(|y| shown.get_pixel(x, y) == shown.get_pixel(x / 5 * 5, y / 5 * 5))));
     let report = json(&preview(root.path(), &["--recipe", "two-views", "--json", "--draws", "2", "--samples", "1"]));
     let draws = report["samples"][0]["draws"].as_array().unwrap();
@@ -179,7 +180,7 @@ fn a_broken_file_is_a_row_that_says_so() {
     assert_eq!(report["samples"][1]["draws"].as_array().unwrap().len(), 4);
     assert!(String::from_utf8_lossy(&output.stderr).contains("warning:"));
     fails(root.path(), &["--sample", "0"], &["cat/broken.jpg", "JPEG"]);
-    // Too small for the recipe: said in its row, too.
+    // An image that is too small for the recipe has the error in its row of the JSON, too.
     let report = json(&preview(root.path(), &["--json", "--recipe", "augment-only"]));
     assert!(report["samples"][4]["error"].as_str().unwrap().contains("smaller than the crop"), "{report}");
 }
@@ -233,7 +234,7 @@ fn every_data_set_can_be_shown() {
         let [file, member] = [&files, &members].map(|report| &report["samples"][index]);
         assert_eq!((&file["class"], &file["draws"]), (&member["class"], &member["draws"]), "sample {index}");
     }
-    // Pixels of one channel, without a file.
+    // This data set has pixels of one channel and no image files.
     let digits = out.path().join("digits");
     std::fs::create_dir(&digits).unwrap();
     let header = [&[0u8, 0, 8, 3][..], &3u32.to_be_bytes(), &28u32.to_be_bytes(), &28u32.to_be_bytes()].concat();

@@ -1,4 +1,4 @@
-//! Colours: the formulas of torchvision's `functional/_color.py` on floats.
+//! Reference of the colour ops: the formulas of torchvision's `functional/_color.py` on floats.
 
 use super::Image;
 use gpufeed::transforms::Op;
@@ -25,7 +25,7 @@ pub(super) fn contrast(image: &Image, factor: f64) -> Image {
     Image::build(image.shape(), |c, y, x| blend(image.at(c, y, x), mean, factor))
 }
 
-/// One channel has no saturation: it stays as it is.
+/// Returns an image of one channel as it is, because it has no saturation.
 pub(super) fn saturation(image: &Image, factor: f64) -> Image {
     if image.channels == 1 {
         return image.clone();
@@ -41,7 +41,7 @@ pub(super) fn invert(image: &Image) -> Image {
     Image::build(image.shape(), |c, y, x| 1.0 - image.at(c, y, x))
 }
 
-/// torch compares in f32.
+/// Inverts the values at or above `threshold`; compares in f32, as torch does.
 pub(super) fn solarize(image: &Image, threshold: f32) -> Image {
     Image::build(image.shape(), |c, y, x| {
         let value = image.at(c, y, x);
@@ -49,7 +49,7 @@ pub(super) fn solarize(image: &Image, threshold: f32) -> Image {
     })
 }
 
-/// A value below 0 counts as 0. torchvision clamps only where it multiplies.
+/// Applies `gamma` and `gain`; a value below 0 counts as 0. Like torchvision, clamps only where it multiplies.
 pub(super) fn adjust_gamma(image: &Image, gamma: f64, gain: f64) -> Image {
     Image::build(image.shape(), |c, y, x| {
         let power = image.at(c, y, x).max(0.0).powf(gamma);
@@ -69,13 +69,14 @@ pub(super) fn permute_channels(image: &Image, permutation: [u32; 3]) -> Image {
     Image::build(image.shape(), |c, y, x| image.at(permutation[c] as usize, y, x))
 }
 
-/// Where a channel lies so close to a step of `op`, or to where it is steep, that rounding may decide: 1, elsewhere 0.
+/// Returns a mask: 1 where a channel lies so close to a step of `op`, or to where `op` is steep, that rounding may
+/// decide the result; 0 elsewhere.
 pub(super) fn near_a_step(image: &Image, op: &Op, distance: f64) -> Image {
     let near = |value: f64| match *op {
         Op::Solarize { threshold } => (value - f64::from(threshold)).abs() < distance,
-        // A gamma below 1 is steep at 0, which itself is exact.
+        // With a gamma below 1 the curve is steep at 0; the value 0 itself is exact.
         Op::AdjustGamma { gamma, .. } => gamma < 1.0 && value != 0.0 && value.abs() < distance,
-        // Below 0 and above 1 there are no more steps.
+        // At or below 0 and at or above 1 there are no steps.
         Op::Posterize { bits } => {
             let levels = 2f64.powi(bits as i32);
             let step = (value * levels).round();
@@ -87,7 +88,8 @@ pub(super) fn near_a_step(image: &Image, op: &Op, distance: f64) -> Image {
     Image::build((1, height, width), |_, y, x| f64::from(u8::from((0..channels).any(|c| near(image.at(c, y, x))))))
 }
 
-/// The largest of the three, their range, and the hue in turns (0 where all are equal).
+/// Returns the largest of the three channels, the largest minus the smallest, and the hue as a fraction of a turn (0
+/// where all channels are equal).
 fn hue_of([r, g, b]: [f64; 3]) -> (f64, f64, f64) {
     let (value, least) = (r.max(g).max(b), r.min(g).min(b));
     let range = value - least;
@@ -109,7 +111,8 @@ fn pixel(image: &Image, y: usize, x: usize) -> [f64; 3] {
 
 fn turned([r, g, b]: [f64; 3], factor: f64) -> [f64; 3] {
     let (value, range, hue) = hue_of([r, g, b]);
-    // torchvision divides by the largest unless all are equal; a black largest (the others are below 0) would give NaN.
+    // torchvision divides by the largest channel unless all are equal; if it is 0 and the others are negative, that
+    // would give NaN.
     let saturation = range / if range == 0.0 || value == 0.0 { 1.0 } else { value };
     let sixths = 6.0 * (hue + factor).rem_euclid(1.0);
     let (sector, f) = (sixths.floor(), sixths - sixths.floor());
@@ -133,9 +136,10 @@ pub(super) fn hue(image: &Image, factor: f64) -> Image {
     Image::build(image.shape(), |c, y, x| turned(pixel(image, y, x), factor)[c])
 }
 
-/// Tells whether some pixel's turned hue lies so close to a border of two sectors that rounding decides the sector,
-/// while its largest channel is outside [0, 1]: torchvision clamps p, q and t but not the largest, so the result jumps
-/// there. A value that rounding may put on either side of [0, 1] jumps by no more than the rounding.
+/// Tells whether some pixel's shifted hue lies so close to a boundary of two hue sectors that rounding decides the
+/// sector, while its largest channel is outside [0, 1]: torchvision clamps p, q and t but not the largest channel, so
+/// the result jumps there. Where rounding decides whether the largest channel is inside [0, 1], the jump is no larger
+/// than the rounding.
 pub(super) fn on_a_jump(image: &Image, factor: f64) -> bool {
     image.channels == 3
         && (0..image.height).any(|y| {

@@ -1,10 +1,10 @@
-//! Erasing: a number a channel, or noise by the book: Philox4x32-10 on 64-bit numbers, and the normal quantile found by
-//! halving intervals of the error function.
+//! Reference of erasing, with a number per channel or with noise. The noise follows the definitions: Philox4x32-10 in
+//! 64-bit numbers, and the normal quantile by bisection with the error function.
 
 use super::Image;
 use gpufeed::transforms::Erased;
 
-/// The rectangle is `top`, `left`, `height`, `width`.
+/// Replaces the values in a rectangle, which is given as `top`, `left`, `height`, `width`.
 pub(super) fn erase(image: &Image, [top, left, height, width]: [u32; 4], value: Erased) -> Image {
     let (rows, columns) = (top as usize..(top + height) as usize, left as usize..(left + width) as usize);
     Image::build(image.shape(), |c, y, x| match value {
@@ -18,7 +18,8 @@ pub(super) fn erase(image: &Image, [top, left, height, width]: [u32; 4], value: 
     })
 }
 
-/// Salmon, Moraes, Dror and Shaw (SC 2011), section 4.3: a round multiplies the even words, swaps, and mixes in the key.
+/// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011, section 4.3): each round multiplies the even words, swaps,
+/// and mixes in the key.
 fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     const WORD: u64 = 1 << 32;
     (0..10).fold(counter, |[a, b, c, d], round| {
@@ -30,7 +31,7 @@ fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     })
 }
 
-/// The number below which a standard normal one lies with probability `p`.
+/// Returns the number below which a standard normal variable lies with probability `p`.
 fn quantile(p: f64) -> f64 {
     if p > 0.5 {
         return -quantile(1.0 - p);

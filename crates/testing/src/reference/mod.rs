@@ -1,7 +1,8 @@
-//! The operators as one would write them on a blackboard: each op by itself, every pixel by its formula, in f64.
+//! Reference implementation of the operators, as direct as their definitions: each op by itself, every pixel by its
+//! formula, in f64.
 //!
-//! It shares nothing with `src/`: no fusion, no tables, no rows. Only what torch itself computes in f32 and then
-//! truncates (the nearest modes' index) is in f32 here.
+//! It shares nothing with `src/`: no fusion, no tables, no row buffers. Only numbers that torch itself computes in f32
+//! and then truncates (the pixel index of the nearest modes) are in f32 here.
 
 mod color;
 mod erase;
@@ -9,7 +10,7 @@ mod resample;
 
 use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode};
 
-/// An image of 1 or 3 channels, plane after plane.
+/// An image of 1 or 3 channels, stored as one plane after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image {
     pub channels: usize,
@@ -42,27 +43,27 @@ impl Image {
     }
 }
 
-/// The result of a run.
+/// The result of applying a list of ops.
 #[derive(Debug)]
 pub struct Outcome {
     pub image: Image,
-    /// The values of `image` that depend on a pixel at a step of `Solarize` or `Posterize`, or near 0 in `AdjustGamma`:
-    /// rounding decides there.
+    /// For each value of `image`, whether it depends on a pixel at a step of `Solarize` or `Posterize`, or near 0 in
+    /// `AdjustGamma`, so that rounding decides it.
     pub doubtful: Vec<bool>,
-    /// A pixel stood where `Hue` jumps, so that rounding decides between two values (see `color::on_a_jump`), or a doubtful
-    /// one went into a mean.
+    /// Whether a pixel was where `Hue` jumps, so that rounding decides between two values (see `color::on_a_jump`), or
+    /// a doubtful pixel went into the mean of `Contrast`.
     pub on_a_jump: bool,
 }
 
-/// How close to a step rounding may decide.
+/// The distance from a step below which rounding may decide the result.
 const DOUBT: f64 = 1e-4;
 
 /// Applies `ops`, one by one.
 pub fn run<'a>(image: &Image, ops: impl IntoIterator<Item = &'a Op>) -> Outcome {
     let mut outcome = Outcome { image: image.clone(), doubtful: Vec::new(), on_a_jump: false };
-    // 1 where a pixel is in doubt. It goes through the same geometry as the image.
+    // A mask: 1 where rounding may decide a pixel. It goes through the same geometry as the image.
     let mut doubt = Image::build((1, image.height, image.width), |_, _, _| 0.0);
-    // True while f32 has the same numbers; and how much larger differences have become.
+    // `exact`: whether f32 has had the same numbers so far; `gain`: the factor by which differences have grown.
     let (mut exact, mut gain) = (true, 1.0);
     for op in ops {
         match op {
@@ -104,7 +105,7 @@ fn without_fill(op: &Op) -> Op {
 /// Tells whether `op` gives the same numbers in f32 as in f64, up to the representation of its input.
 fn leaves_f32_exact(op: &Op, exact: bool) -> bool {
     match op {
-        // Levels are multiples of 1/256, whatever they were before.
+        // The levels are multiples of 1/256, which f32 represents exactly, whatever the input was.
         Op::Posterize { .. } => true,
         Op::Resize { interpolation: Interpolation::Nearest | Interpolation::NearestExact, .. }
         | Op::Erase { value: Erased::Color(_), .. }
@@ -155,7 +156,8 @@ fn apply(image: &Image, op: &Op) -> Image {
     }
 }
 
-/// Which pixel of `len` stands at coordinate `i` beside the image; `None` for the fill colour.
+/// Returns the index of the pixel that padding shows at coordinate `i` of a side of `len` pixels; `None` for the fill
+/// colour.
 fn inside(mut i: i64, len: i64, mode: PaddingMode) -> Option<usize> {
     while !(0..len).contains(&i) {
         i = match mode {

@@ -1,4 +1,5 @@
-//! Resizing: first every row, then every column, each output from its taps.
+//! Reference of resizing: first along every row, then along every column; each output pixel is a weighted sum of its
+//! taps.
 
 use super::Image;
 use gpufeed::transforms::Interpolation;
@@ -24,13 +25,13 @@ pub(super) fn resize(
     })
 }
 
-/// The input pixels, with weights, that make output `i`.
+/// Returns the input pixels, with their weights, whose sum is output pixel `i`.
 fn taps(i: usize, input: usize, output: usize, interpolation: Interpolation, antialias: bool) -> Vec<(usize, f64)> {
     let scale = input as f64 / output as f64;
     let centre = (i as f64 + 0.5) * scale;
     let clamped = |j: f64| j.clamp(0.0, input as f64 - 1.0) as usize;
     match interpolation {
-        // torch multiplies in f32, which may land one pixel beside the exact quotient.
+        // torch multiplies in f32, which may give the pixel next to that of the exact product.
         Interpolation::Nearest => {
             let scale = input as f32 / output as f32;
             vec![(clamped((i as f32 * scale).floor().into()), 1.0)]
@@ -54,7 +55,8 @@ fn taps(i: usize, input: usize, output: usize, interpolation: Interpolation, ant
     }
 }
 
-/// A filter of half-width `reach`, widened by the reduction; its weights sum to 1 where the edge cuts it.
+/// Returns the taps of a filter of half-width `reach`, widened by `scale` where the image shrinks; the weights sum to 1
+/// also where the image's edge cuts the filter.
 fn wide(centre: f64, scale: f64, reach: f64, input: usize, filter: impl Fn(f64) -> f64) -> Vec<(usize, f64)> {
     let stretch = scale.max(1.0);
     let near = |j: &usize| (*j as f64 + 0.5 - centre).abs() < reach * stretch;
@@ -68,7 +70,7 @@ fn triangle(x: f64) -> f64 {
     (1.0 - x.abs()).max(0.0)
 }
 
-/// Keys' cubic convolution kernel.
+/// Keys' cubic convolution kernel with the parameter `a`.
 fn cubic(x: f64, a: f64) -> f64 {
     let x = x.abs();
     match x {

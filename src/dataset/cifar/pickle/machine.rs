@@ -16,12 +16,12 @@ pub(super) struct Machine<'a> {
     at: usize,
     values: Vec<Value<'a>>,
     stack: Vec<Id>,
-    /// Heights of the stack.
+    /// The height of the stack at each mark.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
-    /// Number of reads of the memo: each takes an entry of the stack, and later of a list or tuple.
+    /// The number of reads of the memo. Each read takes an entry of the stack, and later one of a list or tuple.
     references: usize,
-    /// Bytes of values that are copies, not parts of the file.
+    /// The bytes of values that are copies and not parts of the file.
     owned: usize,
 }
 

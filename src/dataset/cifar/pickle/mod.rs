@@ -35,13 +35,13 @@ pub(super) enum Value<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Class {
-    /// Makes an array without content.
+    /// numpy's function that makes an array without content.
     Reconstruct,
-    /// Makes an array of a buffer, since protocol 5.
+    /// numpy's function that makes an array of a buffer, used since protocol 5.
     FromBuffer,
     NdArray,
     DType,
-    /// Makes bytes of text, in protocols before 3.
+    /// Python's function that makes bytes of text, used in protocols before 3.
     Encode,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Pickle<'a> {
     pub(super) fn entry(&self, key: &str) -> Option<Id> {
         let Value::Dict(entries) = self.value(self.root) else { return None };
         let is_key = |id: Id| matches!(self.value(id), Value::Bytes(bytes) if **bytes == *key.as_bytes());
-        // Like in Python, the last one counts.
+        // If a key occurs several times, its last value counts, as in Python.
         entries.iter().rev().find(|(name, _)| is_key(*name)).map(|(_, value)| *value)
     }
 
@@ -253,7 +253,7 @@ mod tests {
         assert!(refused(b"B\xff\xff\xff\xff").contains("the file ends 4294967295 bytes too early"));
         assert!(refused(b"\x8e\xff\xff\xff\xff\xff\xff\xff\xff.").contains("too early"));
         assert!(refused(&vec![b'N'; MOST_VALUES + 1]).starts_with("more than 1048576 values"));
-        // One byte each in the file, but more in memory.
+        // A mark takes one byte in the file, but more in memory.
         assert_eq!(refused(&vec![b'('; MOST_VALUES + 1]), "more than 1048576 marks");
         let remembered = [&b"N"[..], &vec![0x94; MOST_VALUES + 1]].concat();
         assert_eq!(refused(&remembered), "more than 1048576 values to remember");

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-/// The buffers of a batch under way.
+/// The buffers of the batch that is being assembled.
 #[derive(Debug)]
 struct PendingBuffers {
     /// `None` until a ring buffer is free: batches take them in order.
@@ -99,7 +99,7 @@ impl<'a> GpuRun<'a> {
 
     fn serve(&mut self) -> Result<()> {
         let messages = &self.thread.inbox.messages;
-        // Set once feeder and workers have ended.
+        // Becomes true when the feeder and the workers have ended.
         let mut ended = false;
         loop {
             if self.thread.stop.load(Ordering::Relaxed) {
@@ -155,7 +155,7 @@ impl<'a> GpuRun<'a> {
             recv(messages) -> message => ControlFlow::Break(message.ok()),
             recv(outputs.returns(share)) -> buffer => {
                 if let Ok(buffer) = buffer {
-                    // The next round takes the buffer from the ring.
+                    // The buffer goes back into the ring, and the loop's next round takes it.
                     outputs.put_back(buffer);
                 }
                 ControlFlow::Continue(())

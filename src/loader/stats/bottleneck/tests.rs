@@ -96,7 +96,7 @@ fn predictions_are_what_the_model_then_gives() {
     let models = [
         Model { work: 0.01, ..FREE },
         Model { work: 0.01, cores: 16, workers: 3, ..FREE },
-        // The GPU becomes the limit soon.
+        // With a few more workers the GPU becomes the limit.
         Model { work: 0.01, gpu: 0.008, ..FREE },
         Model { wait: 0.01, ..FREE },
         Model { wait: 0.01, workers: 7, ..FREE },
@@ -260,7 +260,7 @@ fn idle_time_is_that_between_two_looks() {
     // No core was idle in the second half.
     let between = late.since(&early);
     assert_eq!((between.idle, between.watched), (Some(Duration::ZERO), early.watched));
-    // The period is too short for the system's clock.
+    // A period of 50 ms is too short for the system's clock of idle time, so its idle time is not used.
     let mut moment = beside_others(1.0);
     moment.watched = Duration::from_millis(50);
     assert!(moment.gain_of_workers(2).unwrap() > 0.9);

@@ -25,7 +25,7 @@ pub struct Adapter {
 struct Queries {
     set: wgpu::QuerySet,
     resolved: wgpu::Buffer,
-    /// Nanoseconds of a tick.
+    /// The nanoseconds of one tick of the device's clock.
     period: f64,
 }
 
@@ -89,7 +89,8 @@ impl Adapter {
         buffer
     }
 
-    /// Builds a kernel of `dispatch`. `buffers` are the ones to read, for statistics, and to write.
+    /// Builds a kernel of `dispatch`. `buffers` are, in order, the buffer to read, the one for statistics, and the one
+    /// to write.
     pub fn kernel(&self, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
         let module = self.gpu.device().create_shader_module(shader(dispatch));
         self.kernel_of(&module, dispatch, buffers)

@@ -22,7 +22,7 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) augment: bool,
 }
 
-/// The memory of one thread.
+/// The buffers that one thread reuses.
 struct State {
     scratch: decode::Scratch,
     native: Native,

@@ -4,7 +4,7 @@ use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
-/// The loader's statistics of some time.
+/// The loader's statistics over a period of time.
 pub(crate) struct Interval {
     stats: Stats,
 }

@@ -22,7 +22,7 @@ const FAST: f64 = 1000.0;
 const TIMES: f64 = 4.0;
 /// The most batches that a loader has at a time: ready, held by the caller, being filled, being copied up.
 const BATCHES: u64 = 8;
-/// The least bytes that a cache keeps of a pixel: of bytes, and of floats.
+/// The least bytes that a cache stores for a pixel: of byte pixels, and of float pixels.
 const CACHED: (u64, u64) = (3, 16);
 
 /// The bytes of each part of a measurement.

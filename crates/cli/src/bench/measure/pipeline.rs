@@ -17,7 +17,7 @@ const LEAST_RUNS: usize = 3;
 /// Batches before the measurement: the first ones find every queue empty.
 const FIRST_BATCHES: usize = 4;
 
-/// The counts of some time of the pipeline.
+/// The counts of the pipeline over a period of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) images: u64,

@@ -45,7 +45,7 @@ fn rate(rate: &Rate) -> (String, String) {
     )
 }
 
-/// Words the verdict in one sentence: the limit, the evidence, and the change that would help.
+/// Describes the verdict in one sentence: the limit, the evidence, and the change that would help.
 fn verdict(bottleneck: &Bottleneck) -> String {
     let limit = bottleneck.resource.as_ref().map_or("unexplained".to_owned(), |name| format!("limited by {name}"));
     let gain = bottleneck.predicted_gain.map_or(String::new(), |gain| format!(", predicted {}", units::gain(gain)));
@@ -83,7 +83,7 @@ fn prediction(prediction: &Prediction) -> (String, String) {
     row(&prediction.change, text)
 }
 
-/// Words the numbers of the main run.
+/// Describes the numbers of the main run.
 fn pipeline(report: &Report) -> [(String, String); 5] {
     let latency = &report.latency;
     let [p50, p90, p99] = [latency.p50, latency.p90, latency.p99].map(duration);
@@ -138,11 +138,11 @@ fn print_head(report: &Report) -> Result<(), String> {
 
 pub(crate) fn print(report: &Report) -> Result<(), String> {
     print_head(report)?;
-    section("The line", pipeline(report))?;
+    section("The pipeline", pipeline(report))?;
     section("Stages", report.stages.iter().map(stage))?;
     section("Threads", report.pools.iter().map(pool))?;
     section("Each stage alone", report.alone.iter().map(isolated))?;
-    section("Elasticity: -1 where the line feels a delay in full", report.perturbations.iter().map(slowed))?;
+    section("Elasticity: -1 where the pipeline feels a delay in full", report.perturbations.iter().map(slowed))?;
     let workers = report.sweep.iter().map(|step| row(step.workers.to_string(), spread(&step.images_per_second)));
     section("Workers", workers)?;
     section("Predictions", report.predictions.iter().map(prediction))?;

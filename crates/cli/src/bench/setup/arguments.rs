@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Measures the whole line and each of its parts on this machine.
+/// Measures the whole pipeline and each of its parts on this machine.
 #[derive(clap::Args)]
 pub(crate) struct BenchArguments {
     /// A data set in any format, or pictures drawn in memory

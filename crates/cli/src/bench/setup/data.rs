@@ -123,7 +123,7 @@ mod tests {
         }
         let on_disk = std::fs::read_dir(&class).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
         let on_disk: u64 = on_disk.sum();
-        // A dangling link counts as a sample and adds no bytes.
+        // A dangling link counts as a sample, and its file adds no bytes.
         #[cfg(unix)]
         std::os::unix::fs::symlink("nowhere", class.join("dangling.png")).unwrap();
         let samples = if cfg!(unix) { 4 } else { 3 };

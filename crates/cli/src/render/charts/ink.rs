@@ -25,7 +25,7 @@ pub(crate) const MUTED: Ink = ink("muted", 0x5B6675, 0x9BA7B6, false);
 pub(crate) const GRID: Ink = ink("grid", 0xE1E5EA, 0x333C48, false);
 /// The main quantity: time on a core, busy threads, measured points.
 pub(crate) const MAIN: Ink = ink("main", 0x1F6FB5, 0x58A6E8, true);
-/// The rest of the main quantity.
+/// The remaining part of a quantity whose main part has the colour `MAIN`, such as time that is not spent on a core.
 pub(crate) const PALE: Ink = ink("pale", 0xA9CCE9, 0x2C567C, true);
 /// Threads without input.
 pub(crate) const IDLE: Ink = ink("idle", 0xC9CFD6, 0x4A5563, true);

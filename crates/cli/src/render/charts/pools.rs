@@ -24,7 +24,7 @@ pub(crate) fn figure(report: &Report) -> Figure {
                     "Busiest: " b { (pool.name) } ", "  (units::percent(pool.busy)) " of the time. Before a bottleneck pools are blocked, "
                     "behind it they are starved."
                 }
-                None => "Pools have their shares in a run of the line."
+                None => "Pools have their shares in a run of the pipeline."
             }
         },
         chart: if report.pools.is_empty() { Err("no pools measured") } else { Ok(chart(&report.pools)) },

@@ -29,7 +29,7 @@ pub(crate) fn figure(report: &Report) -> Figure {
                     (units::percent(longest.seconds_per_image / total)) " of it. "
                     @if !unsampled.is_empty() { "Time on a core is not sampled for " (unsampled.join(", ")) "." }
                 }
-                _ => "Stages have their times in a run of the line."
+                _ => "Stages have their times in a run of the pipeline."
             }
         },
         chart: if total > 0.0 { Ok(chart(&report.stages, total)) } else { Err("no stages measured") },

@@ -31,7 +31,7 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
                     (units::number(best.images_per_second.median)) " images/s"
                     @if cores > 0 { ", on " (cores) @if cores == 1 { " core" } @else { " cores" } } "."
                 }
-                None => { "With " code { "--workers LIST" } " the line is measured with each number of workers." }
+                None => { "With " code { "--workers LIST" } " the pipeline is measured with each number of workers." }
             }
         },
         chart: match points.is_empty() {
@@ -41,8 +41,8 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
     })
 }
 
-/// Returns the rate if every worker did as much as each of the fewest measured ones. Workers beyond the cores add
-/// nothing.
+/// Returns the rate that `workers` workers would reach if each did as much as each worker of `first`, the measurement
+/// with the fewest workers. Workers beyond the number of cores add nothing.
 fn ideal(first: &Sweep, cores: usize, workers: usize) -> f64 {
     let useful = |workers: usize| if cores > 0 { workers.min(cores) } else { workers };
     first.images_per_second.median * useful(workers) as f64 / useful(first.workers) as f64

@@ -1,9 +1,10 @@
-//! The whole line on real files, in the shape that a comparison with other loaders asks for: a warm-up epoch, then whole
-//! epochs until enough seconds have passed; prints one line `RESULT {json}`.
+//! Measures the whole pipeline on real files, in the way that comparisons with other loaders need: one warm-up epoch,
+//! then whole epochs for at least `--min-seconds` seconds. Prints one line `RESULT {json}`.
 //!
-//! It does not measure a cold disk, and a training step that competes for the cores would change it.
+//! The benchmark does not measure a cold disk. A training step, which it does not run, would compete for the cores and
+//! change the rate.
 //!
-//! `cargo bench --bench line -- --data FOLDER --recipe imagenet-train --workers 2 --batch 64 --backend cpu`
+//! `cargo bench --bench pipeline -- --data FOLDER --recipe imagenet-train --workers 2 --batch 64 --backend cpu`
 
 #![allow(clippy::print_stdout)]
 
@@ -18,35 +19,36 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Ready batches at the most; recipe E also holds as many back, so that the output buffers take turns.
+/// The most batches that the loader has ready. With recipe E the benchmark also holds this many batches at a time, so
+/// that the loader must use several output buffers in turn.
 const QUEUE_DEPTH: usize = 2;
 
-/// What to measure.
+/// The command line arguments of the benchmark.
 #[derive(Parser)]
 struct Arguments {
-    /// A recipe of the crate, a TOML file, or one of the letters A to E (E: pixels in memory, compared with the
-    /// reference first).
+    /// The name of a built-in recipe, a TOML file, or one of the letters A to E. E augments pixels in memory; the
+    /// warm-up epoch compares them with the reference.
     #[arg(long, default_value = "A")]
     recipe: String,
     #[arg(long, default_value_t = 2)]
     workers: usize,
     #[arg(long, default_value_t = 64)]
     batch: usize,
-    /// A folder of class folders.
+    /// The data set: a folder with one subfolder for each class.
     #[arg(long)]
     data: String,
     #[arg(long, default_value_t = 6.0)]
     min_seconds: f64,
-    /// `cpu`, `auto`, or an adapter's number or name.
+    /// `cpu`, `auto`, or the number or name of a GPU adapter.
     #[arg(long, default_value = "cpu")]
     backend: String,
-    /// Measures first epochs alone: each with a new loader, without any seek index, which it builds.
+    /// Measures only first epochs. Each has a new loader, which has no seek index and builds one.
     #[arg(long)]
     first_epoch: bool,
     /// Forces the shaders even on a software adapter.
     #[arg(long)]
     force_gpu: bool,
-    /// What `cargo bench` passes on.
+    /// The flag that `cargo bench` passes to every benchmark; ignored.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -81,9 +83,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .workers(arguments.workers)
         .shuffle(true)
         .queue_depth(QUEUE_DEPTH)
-        // As torchvision decodes.
+        // torchvision also ignores the EXIF orientation.
         .exif(Orientation::Ignore)
-        // The data's folder stays as it is.
+        // Keeps the seek indexes in memory, so that no file is written into the data's folder.
         .seek_indexes(SeekIndexes::Memory)
         .execute(if arguments.force_gpu { Execute::Gpu } else { Execute::Auto });
     if arguments.first_epoch {
@@ -113,7 +115,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         epoch += 1;
     }
-    // A GPU may still be at work on what was submitted last.
+    // Waits for the GPU, which may not have finished the last submission.
     if let Backend::Gpu(gpu) = &backend {
         gpu.device().poll(wgpu::PollType::wait_indefinitely())?;
     }
@@ -126,7 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The line that a comparison reads.
+/// Prints the line that the comparison scripts read.
 fn report(images: usize, wall: f64, cpu: f64) {
     println!(
         "RESULT {{\"images_per_s\": {:.1}, \"cpu_ms_per_image\": {:.4}, \"cores_used\": {:.3}, \"images\": {images}}}",
@@ -136,7 +138,7 @@ fn report(images: usize, wall: f64, cpu: f64) {
     );
 }
 
-/// A loader's making counts, too.
+/// Measures first epochs, each with a new loader. The time to build the loader is included.
 fn first_epochs(builder: &DataLoaderBuilder, backend: &Backend, seconds: f64) -> Result<(), Box<dyn Error>> {
     let (start, cpu, mut images) = (Instant::now(), ProcessTime::now(), 0);
     while start.elapsed().as_secs_f64() < seconds {

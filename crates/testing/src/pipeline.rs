@@ -1,4 +1,5 @@
-//! What the tests of the line share: where it runs, small data sets, batches as plain values, and a clock against hangs.
+//! Code that the tests of the pipeline share: backends to run on, small data sets, batches as plain values, and a
+//! timeout against hangs.
 
 use crate::device::devices;
 use gpufeed::transforms::Params;
@@ -22,7 +23,7 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     let mut places = vec![Place { name: "CPU".to_owned(), backend: Backend::Cpu, execute: Execute::Auto }];
     for device in devices() {
         let gpu = device.open(device.features());
-        // Native code, its batches copied up: what software adapters do by themselves.
+        // The CPU executor makes the batches, which are then copied to the GPU; software adapters do so under `Auto`.
         let execute = if gpu.is_software() { Execute::Auto } else { Execute::Cpu };
         let (name, backend) = (device.name.clone(), Backend::Gpu(gpu));
         places.push(Place { name: format!("{name}, copied up"), backend: backend.clone(), execute });
@@ -31,13 +32,14 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     places
 });
 
-/// The CPU; and of every adapter, native code whose batches are copied up, and the shaders.
+/// Returns the CPU backend, and two entries for every adapter: with the CPU executor, whose batches are copied to the
+/// GPU, and with the shaders.
 pub fn places() -> &'static [Place] {
     &PLACES
 }
 
 impl Place {
-    /// Whether the shaders do the work.
+    /// Whether shaders augment the images here.
     pub fn is_shaders(&self) -> bool {
         self.execute == Execute::Gpu
     }
@@ -51,8 +53,8 @@ impl Place {
     }
 }
 
-/// Returns true if tests are to try every combination, as `scripts/nightly.sh` asks. Otherwise they try some of those that
-/// repeat each other.
+/// Returns true if tests are to try every combination, as `scripts/nightly.sh` asks. Otherwise they leave out some of
+/// the combinations that test almost the same.
 pub fn is_full() -> bool {
     std::env::var_os("GPUFEED_FULL").is_some()
 }
@@ -67,7 +69,7 @@ pub struct Seen {
     pub ids: Vec<u64>,
     pub labels: Vec<Label>,
     pub params: Vec<Params>,
-    /// Place, id, name and reason.
+    /// Batch index, id, name and reason of each failed sample.
     pub failures: Vec<(usize, u64, String, String)>,
     pub bytes: Vec<u8>,
 }
@@ -90,7 +92,7 @@ impl From<&Batch> for Seen {
 }
 
 impl Seen {
-    /// The bytes of the image at `place`.
+    /// Returns the bytes of the image with the batch index `place`.
     pub fn image(&self, place: usize) -> &[u8] {
         let bytes = self.bytes.len() / self.ids.len();
         &self.bytes[place * bytes..(place + 1) * bytes]
@@ -101,12 +103,12 @@ impl Seen {
     }
 }
 
-/// Every batch of a run; each goes back to the loader as soon as it is read.
+/// Reads every batch of a run; each batch's buffer goes back to the loader as soon as it is read.
 pub fn seen(epochs: Epochs) -> Vec<Seen> {
     epochs.map(|batch| Seen::from(&batch.unwrap())).collect()
 }
 
-/// Fails with the first difference, instead of a page of bytes.
+/// Panics with the first difference between the batches of two runs, without printing their bytes.
 pub fn assert_same(left: &[Seen], right: &[Seen], what: &str) {
     assert_eq!(left.len(), right.len(), "{what}: number of batches");
     for (a, b) in left.iter().zip(right) {
@@ -121,7 +123,7 @@ pub fn assert_same(left: &[Seen], right: &[Seen], what: &str) {
     }
 }
 
-/// The greatest difference of f32 batches.
+/// Returns the largest difference between the values of two runs of f32 batches.
 pub fn farthest(left: &[Seen], right: &[Seen]) -> f32 {
     assert_eq!(left.len(), right.len());
     let pairs = left.iter().zip(right).flat_map(|(a, b)| {
@@ -132,12 +134,12 @@ pub fn farthest(left: &[Seen], right: &[Seen]) -> f32 {
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// Runs `work` and fails if it takes longer: a hang is a failure, not a test that never ends.
+/// Runs `work` and panics if it takes longer than `seconds`, so that a hang fails the test instead of never ending.
 pub fn within<T: Send + 'static>(seconds: u64, what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
     let thread = std::thread::spawn(move || {
         let result = work();
-        // The receiver may have given up.
+        // The receiver may have timed out.
         let _ = sender.send(result);
     });
     match receiver.recv_timeout(Duration::from_secs(seconds)) {
@@ -147,7 +149,7 @@ pub fn within<T: Send + 'static>(seconds: u64, what: &str, work: impl FnOnce() -
     }
 }
 
-/// An image of its own for each number, with detail along both axes.
+/// Returns an image that differs for each number, with detail along both axes.
 pub fn picture(number: u32, width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| {
         let wave = (x * (3 + number % 5) + y * (2 + number % 7) + 31 * number) % 511;
@@ -162,13 +164,13 @@ pub fn encoded(picture: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8>
     bytes.into_inner()
 }
 
-/// The file of sample `number`: JPEG and PNG in turn, every one of another size.
+/// Returns the file of sample `number`: a PNG for every third number, else a JPEG, each of another size.
 pub fn file(number: u32) -> Vec<u8> {
     let picture = picture(number, 30 + number * 7 % 41, 28 + number * 13 % 37);
     encoded(picture, if number.is_multiple_of(3) { ImageFormat::Png } else { ImageFormat::Jpeg })
 }
 
-/// `samples` small files, labelled with their numbers.
+/// Returns a data set of `samples` small files; the class of each is its number.
 pub fn small_files(samples: u32) -> InMemory {
     (0..samples).map(|number| (file(number), Label::Class(number))).collect()
 }
