@@ -108,6 +108,7 @@ pub mod recipe;
 mod regular_file;
 pub mod sampler;
 pub mod transforms;
+mod warp;
 
 pub use backend::{ADAPTER_VARIABLE, Backend};
 pub use dataset::{
@@ -120,7 +121,7 @@ pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
     Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
 };
-pub use plan::{DType, Layout, Output, Plan};
+pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;
 pub use recipe::Recipe;
 pub use sampler::{EpochOrder, LastBatch, Position, Sampler, State};

@@ -9,11 +9,11 @@ use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::run_once;
 use crate::gpu::target::check_batch;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
-use crate::plan::Plan;
 use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
 use crate::plan::program::Program;
 use crate::plan::route::View;
 use crate::plan::shader_layout::PixelsAt;
+use crate::plan::{Plan, Semantics};
 use crate::transforms::Params;
 
 /// Applies a plan to pixels in memory with given parameters.
@@ -43,8 +43,8 @@ impl Processor {
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader or is lost.
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
         let kernels = match backend {
-            Backend::Gpu(gpu) => Some(Kernels::new(gpu, plan, 0)?),
-            Backend::Cpu => None,
+            Backend::Gpu(gpu) if plan.without_shaders().is_empty() => Some(Kernels::new(gpu, plan, 0)?),
+            Backend::Gpu(_) | Backend::Cpu => None,
         };
         Ok(Processor { plan: plan.clone(), kernels })
     }
@@ -110,6 +110,9 @@ impl Processor {
     fn views(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<(View, Source)>> {
         let views = images.iter().map(|&(pixels, params)| {
             check_size(params, (pixels.width(), pixels.height()))?;
+            if self.plan.semantics() == Semantics::Uint8 && matches!(pixels.format(), PixelFormat::F32 { .. }) {
+                return Err(Error::argument("images", "Semantics::Uint8 needs 8-bit pixels, but these are floats"));
+            }
             let program = self.plan.program(params)?;
             let region = program.region();
             let source = Source::new(pixels, region);

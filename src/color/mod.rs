@@ -5,20 +5,30 @@
 //! shader, and `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
 
 mod adjust_gamma;
+mod adjust_gamma_u8;
 mod brightness;
+mod brightness_u8;
 mod contrast;
+mod contrast_u8;
 mod divide;
 mod erase;
 mod grayscale;
+mod grayscale_u8;
 mod hue;
+mod hue_u8;
 mod invert;
+mod invert_u8;
+pub(crate) mod levels;
 mod luma;
 mod noise;
 mod permute_channels;
 mod posterize;
+mod posterize_u8;
 mod rectangle;
 mod saturation;
+mod saturation_u8;
 mod solarize;
+mod solarize_u8;
 mod subtract;
 
 use bytemuck::{Pod, Zeroable};
@@ -31,7 +41,7 @@ pub struct ColorStep {
     pub opcode: u32,
     /// The name of its WGSL function and of its two files.
     pub name: &'static str,
-    /// The text of its file in `shaders/color/`.
+    /// The text of its file in `shaders/color/`; empty for a step that only the CPU executor has.
     pub wgsl: &'static str,
     /// The native code, with the operations of the WGSL function in the same order.
     pub(crate) native: NativeFn,
@@ -89,10 +99,14 @@ pub(crate) struct Row {
 pub(crate) type NativeFn = fn(&Step, Row, &mut [f32]);
 
 macro_rules! color_steps {
-    ($($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+) => {
+    (
+        {$($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+}
+        {$($NATIVE:ident = $native_opcode:literal, $native:ident: [$($native_fact:ident),*];)+}
+    ) => {
         /// The opcodes of the steps.
         pub(crate) mod opcode {
             $(pub(crate) const $OPCODE: u32 = $opcode;)+
+            $(pub(crate) const $NATIVE: u32 = $native_opcode;)+
             /// The first opcode of users' own steps; their slot's number is added.
             pub(crate) const CUSTOM: u32 = 1000;
         }
@@ -105,11 +119,21 @@ macro_rules! color_steps {
             native: $step::$step,
             facts: Facts { $($fact: true,)* ..Facts::NONE },
         }),+];
+
+        /// Every step that only the CPU executor has, in the order of the opcodes.
+        static NATIVE_STEPS: &[ColorStep] = &[$(ColorStep {
+            opcode: $native_opcode,
+            name: stringify!($native),
+            wgsl: "",
+            native: $native::$native,
+            facts: Facts { $($native_fact: true,)* ..Facts::NONE },
+        }),+];
     };
 }
 
 // Opcodes count from 1 without gaps. A new step takes the next one: the shaders of the others stay as they are.
 color_steps! {
+{
     // opcode               step               facts that are true
     BRIGHTNESS = 1,         brightness:        [per_channel];
     CONTRAST = 2,           contrast:          [per_channel, needs_mean];
@@ -126,6 +150,22 @@ color_steps! {
     NOISE = 13,             noise:             [placed, leaves_range, slow];
     ADJUST_GAMMA = 14,      adjust_gamma:      [per_channel, slow];
 }
+// Steps without a shader, for 8-bit numbers (`levels.rs`): only the CPU executor has them.
+{
+    BRIGHTNESS_U8 = 501,    brightness_u8:     [per_channel, keeps_levels];
+    CONTRAST_U8 = 502,      contrast_u8:       [per_channel, keeps_levels, needs_mean];
+    SATURATION_U8 = 503,    saturation_u8:     [keeps_levels];
+    HUE_U8 = 504,           hue_u8:            [keeps_levels, slow];
+    GRAYSCALE_U8 = 505,     grayscale_u8:      [keeps_levels];
+    INVERT_U8 = 506,        invert_u8:         [per_channel, keeps_levels];
+    SOLARIZE_U8 = 507,      solarize_u8:       [per_channel, keeps_levels];
+    POSTERIZE_U8 = 508,     posterize_u8:      [per_channel, keeps_levels];
+    ADJUST_GAMMA_U8 = 509,  adjust_gamma_u8:   [per_channel, keeps_levels, slow];
+}
+}
+
+/// The first opcode of the steps without a shader.
+const FIRST_NATIVE: u32 = 501;
 
 impl Facts {
     const NONE: Facts = Facts {
@@ -148,7 +188,8 @@ impl Facts {
 impl ColorStep {
     /// The row of `opcode`; `None` for a user's own step.
     pub(crate) fn of(opcode: u32) -> Option<&'static ColorStep> {
-        STEPS.get((opcode as usize).wrapping_sub(1))
+        let (steps, first) = if opcode < FIRST_NATIVE { (STEPS, 1) } else { (NATIVE_STEPS, FIRST_NATIVE) };
+        steps.get((opcode as usize).wrapping_sub(first as usize))
     }
 }
 
@@ -187,6 +228,9 @@ mod tests {
         for (number, step) in (1..).zip(STEPS) {
             assert_eq!(step.opcode, number, "{}", step.name);
             assert_eq!(ColorStep::of(number).unwrap().name, step.name);
+        }
+        for (number, step) in (FIRST_NATIVE..).zip(NATIVE_STEPS) {
+            assert_eq!((step.opcode, ColorStep::of(number).unwrap().name), (number, step.name));
         }
         assert!([0, STEPS.len() as u32 + 1, opcode::CUSTOM].iter().all(|&other| ColorStep::of(other).is_none()));
         assert_eq!(Facts::of(opcode::CUSTOM + 7), Facts::CUSTOM);

@@ -1,5 +1,6 @@
 //! Runs the colour steps of a stage on rows of planes, by the native code of `color/`.
 
+use crate::color::levels::gray_level;
 use crate::color::{ColorStep, Row, Step, luma, opcode};
 use crate::plan::Plan;
 use multiversion::multiversion;
@@ -57,4 +58,18 @@ pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
     let mut sums = [0.0; 8];
     lanes.as_chunks::<8>().0.iter().for_each(|lanes| (0..8).for_each(|i| sums[i] += lanes[i]));
     sums.iter().sum()
+}
+
+/// The sum of a row's gray numbers of 8 bits (or of its single channel's numbers), which is exact.
+pub(super) fn gray_sum_u8(planes: &[f32], one_channel: bool) -> f64 {
+    let width = planes.len() / 3;
+    let (red, rest) = planes.split_at(width);
+    let (green, blue) = rest.split_at(width);
+    let number = |value: f32| (value * 255.0).round_ties_even();
+    let gray = |((r, g), b): ((&f32, &f32), &f32)| {
+        if one_channel { number(*r) } else { gray_level(number(*r), number(*g), number(*b)) }
+    };
+    // A sum of up to 2^16 numbers below 2^8 is exact in f32, as is a chunk's.
+    let rows = red.chunks(1 << 14).zip(green.chunks(1 << 14)).zip(blue.chunks(1 << 14));
+    rows.map(|((r, g), b)| f64::from(r.iter().zip(g).zip(b).map(gray).sum::<f32>())).sum()
 }

@@ -6,9 +6,11 @@
 //! and `store` writes them in the output's layout and type.
 
 mod color;
+mod gather;
 pub(crate) mod measure;
 pub(crate) mod prefix;
 mod resample;
+mod resample_u8;
 mod store;
 mod unscaled;
 
@@ -17,7 +19,9 @@ use crate::geometry::Rect;
 use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::{DType, Layout, Plan};
+use gather::GatherScratch;
 use resample::Table;
+use resample_u8::ResampleU8;
 use unscaled::Unscaled;
 
 /// A worker's memory for this executor; it grows to the largest image and is reused.
@@ -25,6 +29,8 @@ use unscaled::Unscaled;
 pub(crate) struct CpuScratch {
     x: Table,
     y: Table,
+    u8: ResampleU8,
+    gather: GatherScratch,
     /// One source row, filtered vertically.
     filtered: Vec<f32>,
     /// Output rows, each with its three planes: a few rows, or the whole image if a mean is needed.
@@ -33,6 +39,8 @@ pub(crate) struct CpuScratch {
     means: Vec<f32>,
     /// The intermediates between stages, four floats a pixel.
     intermediate: [Vec<f32>; 2],
+    /// The intermediates of 8-bit numbers, RGBA8.
+    intermediate_u8: [Vec<u8>; 2],
     /// Gray pixels as RGBA8.
     wide: Vec<u8>,
 }
@@ -40,7 +48,9 @@ pub(crate) struct CpuScratch {
 impl CpuScratch {
     /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &CpuScratch) {
-        let CpuScratch { x, y, filtered, rows, means, intermediate, wide } = self;
+        let CpuScratch { x, y, u8, gather, filtered, rows, means, intermediate, intermediate_u8, wide } = self;
+        u8.reserve_like(&other.u8);
+        gather.reserve_like(&other.gather);
         x.reserve_like(&other.x);
         y.reserve_like(&other.y);
         for (vec, other) in [(filtered, &other.filtered), (rows, &other.rows), (means, &other.means)] {
@@ -49,6 +59,8 @@ impl CpuScratch {
         // The two buffers alternate from stage to stage, so both need the size of the larger one.
         let largest = intermediate.iter().chain(&other.intermediate).map(Vec::capacity).max().unwrap_or(0);
         intermediate.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
+        let largest = intermediate_u8.iter().chain(&other.intermediate_u8).map(Vec::capacity).max().unwrap_or(0);
+        intermediate_u8.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
         wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
     }
 
@@ -56,7 +68,14 @@ impl CpuScratch {
     fn bytes(&self) -> usize {
         let floats = [&self.filtered, &self.rows, &self.means, &self.intermediate[0], &self.intermediate[1]];
         let floats: usize = floats.into_iter().map(Vec::capacity).sum();
-        4 * floats + self.x.bytes() + self.y.bytes() + self.wide.capacity()
+        let bytes: usize = self.intermediate_u8.iter().map(Vec::capacity).sum();
+        4 * floats
+            + bytes
+            + self.x.bytes()
+            + self.y.bytes()
+            + self.u8.bytes()
+            + self.gather.bytes()
+            + self.wide.capacity()
     }
 }
 
@@ -73,6 +92,7 @@ pub(crate) fn run(
 ) {
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
+        && stage.gather.is_none()
         && let Some(unscaled) = Unscaled::new(&stage.sampling.relative_to(region), pixels)
     {
         if stage.steps.is_empty() && (output.dtype, channels) == (DType::U8, 3) && !unscaled.is_gray() {
@@ -123,7 +143,8 @@ fn run_stages(
     let pixels = match pixels {
         // The tables read colours, so gray pixels are widened.
         PixelsRef::Bytes { data, stride, size: 1 }
-            if Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
+            if program.stages[0].gather.is_none()
+                && Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
         {
             let width = region.width as usize;
             wide.clear();
@@ -134,15 +155,27 @@ fn run_stages(
         pixels => pixels,
     };
     let mut buffers = std::mem::take(&mut scratch.intermediate);
+    let mut buffers_u8 = std::mem::take(&mut scratch.intermediate_u8);
     for (i, stage) in program.stages.iter().enumerate() {
         let (width, height) = stage.sampling.size();
         let (width, height) = (width as usize, height as usize);
-        let [ready, next] = &mut buffers;
-        let stride = 4 * program.stages[i.saturating_sub(1)].sampling.size().0 as usize;
-        let source = if i == 0 { pixels } else { PixelsRef::Floats { data: ready, stride } };
-        let region = if i == 0 { region } else { Rect { left: 0, top: 0, ..region } };
+        let ([ready, next], [ready_u8, next_u8]) = (&mut buffers, &mut buffers_u8);
+        let before = program.stages[i.saturating_sub(1)].sampling.size();
+        let stride = 4 * before.0 as usize;
+        let source = match i.checked_sub(1).map(|before| program.stages[before].is_uint8) {
+            None => pixels,
+            Some(true) => PixelsRef::Bytes { data: ready_u8, stride, size: 4 },
+            Some(false) => PixelsRef::Floats { data: ready, stride },
+        };
+        let region = if i == 0 { region } else { Rect { left: 0, top: 0, width: before.0, height: before.1 } };
         if i == last {
             run_stage(plan, stage, source, region, scratch, &mut sink);
+        } else if stage.is_uint8 {
+            next_u8.clear();
+            next_u8.resize(4 * width * height, 255);
+            run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
+                store::interleave_u8(planes, &mut next_u8[4 * width * y..][..4 * planes.len() / 3])
+            });
         } else {
             next.clear();
             next.resize(4 * width * height, 1.0);
@@ -151,8 +184,10 @@ fn run_stages(
             });
         }
         buffers.swap(0, 1);
+        buffers_u8.swap(0, 1);
     }
     scratch.intermediate = buffers;
+    scratch.intermediate_u8 = buffers_u8;
     scratch.wide = wide;
 }
 
@@ -164,14 +199,37 @@ fn run_stage(
     scratch: &mut CpuScratch,
     sink: &mut dyn FnMut(usize, &[f32]),
 ) {
+    if let Some(gather) = &stage.gather {
+        let (window, mut buffers) = (stage.sampling.read_region(), std::mem::take(&mut scratch.gather));
+        let gathered = gather::run(gather, source, region, window, &mut buffers);
+        sample_stage(plan, stage, gathered, window, scratch, sink);
+        scratch.gather = buffers;
+    } else {
+        sample_stage(plan, stage, source, region, scratch, sink);
+    }
+}
+
+/// Runs the sampling of a stage on the pixels of `region`, and its colour steps.
+fn sample_stage(
+    plan: &Plan,
+    stage: &StageProgram,
+    source: PixelsRef<'_>,
+    region: Rect,
+    scratch: &mut CpuScratch,
+    sink: &mut dyn FnMut(usize, &[f32]),
+) {
     let sampling = stage.sampling.relative_to(region);
     let (width, height) = sampling.size();
     let (width, height) = (width as usize, height as usize);
-    let CpuScratch { x, y, filtered, rows, means, .. } = scratch;
+    let CpuScratch { x, y, u8, filtered, rows, means, .. } = scratch;
     let unscaled = Unscaled::new(&sampling, source);
-    if unscaled.is_none() {
-        x.build(&sampling.x, &sampling);
-        y.build(&sampling.y, &sampling);
+    match sampling.resized_u8 {
+        Some(whole) => u8.begin(&sampling, whole, source),
+        None if unscaled.is_none() => {
+            x.build(&sampling.x, &sampling);
+            y.build(&sampling.y, &sampling);
+        }
+        None => {}
     }
     let steps = &stage.steps;
     means.clear();
@@ -196,6 +254,7 @@ fn run_stage(
             if done.is_none() {
                 match &unscaled {
                     Some(unscaled) => unscaled.rows(i, planes),
+                    None if sampling.resized_u8.is_some() => u8.row(&sampling, i, planes),
                     None => resample::row(&sampling, x, y, i, source, filtered, planes),
                 }
             }
@@ -208,7 +267,14 @@ fn run_stage(
     for (i, step) in steps.iter().enumerate().filter(|(_, step)| step.facts().needs_mean) {
         // The sum of rows is f64: the mean of a large image needs its last bits. Its order is always the same.
         let mut sum = 0.0f64;
-        pass(i, means, &mut |_, planes| sum += f64::from(color::gray_sum(planes, step.integers[2] == 1)));
+        let (one_channel, is_uint8) = (step.integers[2] == 1, step.facts().keeps_levels);
+        pass(i, means, &mut |_, planes| {
+            sum += if is_uint8 {
+                color::gray_sum_u8(planes, one_channel)
+            } else {
+                f64::from(color::gray_sum(planes, one_channel))
+            }
+        });
         means[i] = (sum / (width * height) as f64) as f32;
     }
     pass(steps.len(), means, sink);

@@ -3,6 +3,7 @@
 use crate::plan::{DType, Layout, Output};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use multiversion::multiversion;
 
 /// Writes one image, a few rows at a time.
 pub(super) struct Writer<'a> {
@@ -78,5 +79,17 @@ pub(super) fn interleave(planes: &[f32], out: &mut [f32]) {
         for (c, value) in pixel[..3].iter_mut().enumerate() {
             *value = planes[c * width + i];
         }
+    }
+}
+
+/// Interleaves planes to RGBA8, rounded to the nearest byte; the fourth is not written.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn interleave_u8(planes: &[f32], out: &mut [u8]) {
+    let width = planes.len() / 3;
+    let (red, rest) = planes.split_at(width);
+    let (green, blue) = rest.split_at(width);
+    let level = |value: f32| (value * 255.0 + 0.5) as u8;
+    for (((pixel, r), g), b) in out.as_chunks_mut::<4>().0.iter_mut().zip(red).zip(green).zip(blue) {
+        *pixel = [level(*r), level(*g), level(*b), 255];
     }
 }

@@ -6,7 +6,7 @@ use super::cache::Cache;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
 use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
-use crate::plan::{DType, Layout, Output};
+use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::LastBatch;
 use crate::transforms::Transform;
@@ -38,6 +38,7 @@ pub struct DataLoaderBuilder {
     description: String,
     transforms: Vec<Transform>,
     output: Output,
+    semantics: Semantics,
     views: usize,
     batch_size: usize,
     shuffle: bool,
@@ -72,6 +73,7 @@ impl DataLoaderBuilder {
             description: String::new(),
             transforms: Vec::new(),
             output: Output::default(),
+            semantics: Semantics::Float,
             views: 1,
             batch_size: 1,
             shuffle: false,
@@ -108,11 +110,12 @@ impl DataLoaderBuilder {
     ///
     /// A later call of [`output`](Self::output) or [`views`](Self::views) replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { name, description, transforms, output, views } = recipe.into();
+        let Recipe { name, description, transforms, output, semantics, views } = recipe.into();
         let first = self.transforms.is_empty();
         (self.name, self.description) = if first { (name, description) } else { Default::default() };
         self.transforms.extend(transforms);
         self.output = output.unwrap_or(self.output);
+        self.semantics = semantics.unwrap_or(self.semantics);
         if views != 1 {
             self.views = views;
         }
@@ -146,6 +149,12 @@ impl DataLoaderBuilder {
     /// Layout and type of the batches; NCHW in f32 by default.
     pub fn output(self, layout: Layout, dtype: DType) -> Self {
         DataLoaderBuilder { output: Output { layout, dtype }, ..self }
+    }
+
+    /// The arithmetic of the operators: floats by default; [`Semantics::Uint8`] computes as torchvision does on 8-bit
+    /// images, on the CPU executor.
+    pub fn semantics(self, semantics: Semantics) -> Self {
+        DataLoaderBuilder { semantics, ..self }
     }
 
     /// Samples in a batch; 1 by default, as in PyTorch.

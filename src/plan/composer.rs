@@ -41,11 +41,13 @@ struct Grid {
     /// The size of the resize, before crops and pads.
     whole: [u32; 2],
     filter: Filter,
+    /// True if the resize computes on 8-bit numbers.
+    is_uint8: bool,
 }
 
 impl Grid {
     fn new((width, height): (u32, u32), filter: Filter) -> Self {
-        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter }
+        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter, is_uint8: false }
     }
 }
 
@@ -105,8 +107,17 @@ impl Composer {
         self.grid = Some(Grid::new((width, height), filter));
     }
 
+    /// Resizes in torchvision's arithmetic on 8-bit numbers.
+    pub(crate) fn resize_u8(&mut self, size: (u32, u32), filter: Filter) {
+        self.resize(size, filter);
+        if let Some(grid) = &mut self.grid {
+            grid.is_uint8 = !matches!(grid.filter, Filter::Nearest | Filter::NearestExact);
+        }
+    }
+
     pub(crate) fn finish(&self) -> Sampling {
-        let Grid { frames, whole, filter } = self.grid.unwrap_or_else(|| Grid::new(self.size(), Filter::Nearest));
+        let Grid { frames, whole, filter, is_uint8 } =
+            self.grid.unwrap_or_else(|| Grid::new(self.size(), Filter::Nearest));
         let axis = |i: usize| {
             let (source, grid) = (self.source[i], frames[i]);
             let scale = source.size as f32 / whole[i] as f32;
@@ -129,7 +140,14 @@ impl Composer {
                 padding: [0; 2],
             }
         };
-        Sampling { x: axis(0), y: axis(1), filter, source_border: self.source_border, grid_border: self.grid_border }
+        Sampling {
+            x: axis(0),
+            y: axis(1),
+            filter,
+            source_border: self.source_border,
+            grid_border: self.grid_border,
+            resized_u8: is_uint8.then_some(whole),
+        }
     }
 }
 

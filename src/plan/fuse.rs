@@ -35,15 +35,20 @@ pub(crate) struct PlanStage {
     resized: bool,
     /// True if a step must know the position of its pixel, which it counts in pixels of this stage's result.
     placed: bool,
+    /// True if an op has joined that may change the image.
+    begun: bool,
     /// The border at the current level, and whether a crop came after it.
     border: Option<((PaddingMode, [f32; 3]), bool)>,
 }
 
 impl PlanStage {
     /// Adds the op to the stage if the stage stays exact.
-    fn absorb(&mut self, effect: Effect) -> bool {
+    fn absorb(&mut self, effect: Effect, is_uint8: bool) -> bool {
         match effect {
-            Effect::Never => {}
+            Effect::Never | Effect::ToFloat => return true,
+            // It reads the whole result of the ops before it.
+            Effect::Gather if self.begun => return false,
+            Effect::Gather => {}
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
             // The mean is that of the whole image: pixels that a later crop removes count in it. Other colour steps are
             // pointwise and commute with a crop.
@@ -69,6 +74,8 @@ impl PlanStage {
             },
             // Colour steps clamp, so they do not commute with a resize.
             Effect::Resize { .. } if self.resized || self.steps > 0 => return false,
+            // A border is rounded to 8 bits before it is resized.
+            Effect::Resize { .. } if is_uint8 && self.border.is_some() => return false,
             Effect::Resize { .. } => {
                 self.resized = true;
                 self.border = None;
@@ -82,20 +89,25 @@ impl PlanStage {
                 }
             }
         }
+        self.begun = true;
         true
     }
 }
 
-/// Distributes `slots` over stages.
-pub(crate) fn fuse(slots: &[Slot]) -> (Vec<PlanStage>, Vec<Place>) {
-    distribute(slots, |_| false)
+/// Distributes `slots` over stages. Ops before `first_float_slot` get 8-bit numbers.
+pub(crate) fn fuse(slots: &[Slot], first_float_slot: usize) -> (Vec<PlanStage>, Vec<Place>) {
+    distribute(slots, first_float_slot, |_| false)
 }
 
 /// Distributes `slots` as [`fuse`] does, with one more stage that begins at slot `boundary`. Stages that were separate
 /// stay separate: merged ones would be sampled in another way.
-pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<PlanStage>, Vec<Place>) {
+pub(crate) fn divide(
+    (slots, first_float_slot): (&[Slot], usize),
+    places: &[Place],
+    boundary: usize,
+) -> (Vec<PlanStage>, Vec<Place>) {
     let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
-    let (mut stages, places) = distribute(slots, |number| number == boundary || begins(number));
+    let (mut stages, places) = distribute(slots, first_float_slot, |number| number == boundary || begins(number));
     if boundary == slots.len() {
         stages.push(PlanStage::default());
     }
@@ -103,17 +115,18 @@ pub(crate) fn divide(slots: &[Slot], places: &[Place], boundary: usize) -> (Vec<
 }
 
 /// Distributes `slots` over stages; `begins` tells which slots must open one.
-fn distribute(slots: &[Slot], begins: impl Fn(usize) -> bool) -> (Vec<PlanStage>, Vec<Place>) {
+fn distribute(slots: &[Slot], first_float_slot: usize, begins: impl Fn(usize) -> bool) -> (Vec<PlanStage>, Vec<Place>) {
     let mut stages = vec![PlanStage::default()];
     let places = slots
         .iter()
         .enumerate()
         .map(|(number, slot)| {
             let mut current = stages.len() - 1;
-            if begins(number) || !stages[current].absorb(slot.effect) {
+            let is_uint8 = number < first_float_slot;
+            if begins(number) || !stages[current].absorb(slot.effect, is_uint8) {
                 stages.push(PlanStage::default());
                 current += 1;
-                let fresh = stages[current].absorb(slot.effect);
+                let fresh = stages[current].absorb(slot.effect, is_uint8);
                 debug_assert!(fresh, "an empty stage takes any op");
             }
             let stage = &mut stages[current];
@@ -134,7 +147,7 @@ mod tests {
     fn stages(transforms: &[Transform]) -> Vec<PlanStage> {
         let mut slots = Slots::default();
         transforms.iter().for_each(|transform| transform.slots(&mut slots));
-        fuse(&slots.list).0
+        fuse(&slots.list, 0).0
     }
 
     #[test]
@@ -143,13 +156,13 @@ mod tests {
         let list: [Transform; 3] =
             [Resize::new(64).into(), RandomCrop::new(32).into(), RandomHorizontalFlip::default().into()];
         list.iter().for_each(|transform| transform.slots(&mut slots));
-        let places = fuse(&slots.list).1;
+        let places = fuse(&slots.list, 0).1;
         let stages =
-            |border| divide(&slots.list, &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
+            |border| divide((&slots.list, 0), &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
         assert!(places.iter().all(|place| place.stage == 0));
         assert_eq!(stages(1), [0, 1, 1, 1, 1]);
         assert_eq!(stages(5), [0; 5]);
-        assert_eq!(divide(&slots.list, &places, 5).0.len(), 2);
+        assert_eq!(divide((&slots.list, 0), &places, 5).0.len(), 2);
     }
 
     #[test]
@@ -158,10 +171,10 @@ mod tests {
         let list: [Transform; 3] =
             [Resize::new(64).into(), RandomHorizontalFlip::default().into(), Resize::new(32).into()];
         list.iter().for_each(|transform| transform.slots(&mut slots));
-        let places = fuse(&slots.list).1;
+        let places = fuse(&slots.list, 0).1;
         let stages = |places: &[Place]| places.iter().map(|place| place.stage).collect::<Vec<_>>();
         assert_eq!(stages(&places), [0, 0, 1]);
-        assert_eq!(stages(&divide(&slots.list, &places, 1).1), [0, 1, 2]);
+        assert_eq!(stages(&divide((&slots.list, 0), &places, 1).1), [0, 1, 2]);
     }
 
     #[test]

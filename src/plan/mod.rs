@@ -10,12 +10,15 @@ pub(crate) mod composer;
 pub(crate) mod cpu_fallback;
 mod custom;
 mod fuse;
+pub(crate) mod gather;
 
 pub(crate) mod pass;
 pub(crate) mod program;
 mod read_region;
+pub(crate) mod resize_u8;
 pub(crate) mod route;
 pub(crate) mod sampling;
+mod semantics;
 pub(crate) mod shader_layout;
 pub(crate) mod split;
 pub(crate) mod wgsl;
@@ -28,6 +31,7 @@ use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_
 use fuse::{Place, PlanStage};
 pub use pass::Shader;
 use program::Program;
+pub use semantics::Semantics;
 use serde::{Deserialize, Serialize};
 
 /// The order of an output's elements.
@@ -118,6 +122,9 @@ pub struct Plan {
     input_channels: u32,
     channels: u32,
     output: Output,
+    semantics: Semantics,
+    /// The first slot whose op gets floats: 0 with [`Semantics::Float`].
+    first_float_slot: usize,
 }
 
 impl Plan {
@@ -136,6 +143,30 @@ impl Plan {
     /// # Errors
     /// Those of [`compile`](Self::compile), and [`ErrorKind::Argument`](crate::ErrorKind::Argument) for other channels.
     pub fn compile_for(input_channels: u32, transforms: &[Transform], output: &Output) -> Result<Plan> {
+        Plan::compile_as(Semantics::Float, input_channels, transforms, output)
+    }
+
+    /// Compiles a list of transforms for images of 1 or 3 channels, in the arithmetic of `semantics`.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{ColorJitter, Normalize};
+    /// use gpufeed::{Output, Plan, Semantics};
+    ///
+    /// let list = [ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(), Normalize::IMAGENET.into()];
+    /// let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &Output::default())?;
+    /// assert_eq!(plan.semantics(), Semantics::Uint8);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`compile_for`](Self::compile_for), and [`ErrorKind::Argument`](crate::ErrorKind::Argument) for
+    /// operators that have no arithmetic on 8-bit numbers.
+    pub fn compile_as(
+        semantics: Semantics,
+        input_channels: u32,
+        transforms: &[Transform],
+        output: &Output,
+    ) -> Result<Plan> {
         if input_channels != 1 && input_channels != 3 {
             return Err(Error::argument("channels", format!("{input_channels}; images of 1 or 3 channels work")));
         }
@@ -155,10 +186,15 @@ impl Plan {
             ));
         }
         let channels = output_channels(input_channels, &slots.list)?;
-        let (stages, places) = fuse::fuse(&slots.list);
+        let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
+        let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
+        let first_slots = first_slots(transforms);
+        for (transform, &slot) in transforms.iter().zip(&first_slots) {
+            transform.validate_range(usize::from(slot) < first_float_slot)?;
+        }
         let plan = Plan {
             transforms: transforms.to_vec(),
-            first_slots: first_slots(transforms),
+            first_slots,
             fixed: Vec::new(),
             places,
             stages,
@@ -167,6 +203,8 @@ impl Plan {
             input_channels,
             channels,
             output: *output,
+            semantics,
+            first_float_slot,
         };
         plan.check_u8()?;
         Ok(plan)
@@ -188,6 +226,16 @@ impl Plan {
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, of the images or of an
     /// `Op::Grayscale`, for `Op::Custom`, or for `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
+        Plan::fixed_as(Semantics::Float, input_channels, ops, output)
+    }
+
+    /// A plan of fixed operations, as [`fixed`](Self::fixed) makes it, in the arithmetic of `semantics`. Eight-bit
+    /// numbers end before the first `Op::Normalize`, or else at the output.
+    ///
+    /// # Errors
+    /// Those of [`fixed`](Self::fixed), and [`ErrorKind::Argument`](crate::ErrorKind::Argument) for operations that
+    /// have no arithmetic on 8-bit numbers.
+    pub fn fixed_as(semantics: Semantics, input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
         if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
             let reason = "Op::Custom has no function of its own; compile the transforms, and run their parameters with Processor";
             return Err(Error::argument("ops", reason));
@@ -195,11 +243,12 @@ impl Plan {
         if ops.iter().any(|op| matches!(op, Op::Grayscale { channels } if ![1, 3].contains(channels))) {
             return Err(Error::argument("ops", "Op::Grayscale works with 1 or 3 channels"));
         }
-        let mut plan = Plan::compile_for(input_channels, &[], output)?;
+        let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
         let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
-        (plan.stages, plan.places) = fuse::fuse(&plan.slots);
+        plan.first_float_slot = semantics::first_float_slot(semantics, &plan.slots)?;
+        (plan.stages, plan.places) = fuse::fuse(&plan.slots, plan.first_float_slot);
         plan.fixed = ops.to_vec();
         plan.check_u8()?;
         Ok(plan)

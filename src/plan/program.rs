@@ -3,20 +3,37 @@
 use super::Plan;
 use super::composer::Composer;
 use super::fuse::Place;
+use super::gather::{Gather, GatherKind};
 use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
-use crate::transforms::{Effect, Op, Params, ParamsOp, repeated};
+use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated};
+use crate::warp::{Map, Warp};
 
 /// One stage of one image.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StageProgram {
+    /// The operator that the stage begins with; the sampling reads its result.
+    pub(crate) gather: Option<Gather>,
     pub(crate) sampling: Sampling,
     pub(crate) steps: Vec<Step>,
+    /// True if the result holds 8-bit numbers: a later stage reads them as bytes.
+    pub(crate) is_uint8: bool,
 }
 
 impl StageProgram {
+    /// The region of the image before that the stage reads.
+    pub(crate) fn read_region(&self) -> Rect {
+        let window = self.sampling.read_region();
+        self.gather.as_ref().map_or(window, |gather| gather.read_region(window))
+    }
+
+    /// The stage that passes an image of `size` on unchanged.
+    pub(super) fn unchanged(size: (u32, u32)) -> StageProgram {
+        StageProgram { gather: None, sampling: Sampling::identity(size), steps: Vec::new(), is_uint8: false }
+    }
+
     /// Tells whether a step of this image needs a mean.
     pub(crate) fn needs_mean(&self) -> bool {
         self.steps.iter().any(|step| step.facts().needs_mean)
@@ -52,7 +69,7 @@ impl Program {
         }
         let mut stages = Vec::with_capacity(plan.stages.len());
         let mut composer = Composer::new((width, height));
-        let mut steps = Vec::new();
+        let (mut gather, mut steps) = (None, Vec::new());
         let mut channels = plan.input_channels;
         for (i, params_op) in ops.iter().enumerate() {
             let slot = usize::from(params_op.slot);
@@ -65,18 +82,31 @@ impl Program {
             }
             while stages.len() < usize::from(place.stage) {
                 let next = Composer::new(composer.size());
-                stages.push(StageProgram { sampling: composer.finish(), steps: std::mem::take(&mut steps) });
+                let is_uint8 = plan.is_uint8(slot);
+                let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
+                stages.push(StageProgram { gather: gather.take(), sampling, steps, is_uint8 });
                 composer = next;
             }
             op.check(composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
-            apply(op, params_op.slot, *place, channels, &mut composer, &mut steps);
+            if allowed.effect == Effect::Gather {
+                let is_uint8 = plan.is_uint8(slot);
+                gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
+                if let Some(gather) = &gather {
+                    composer = Composer::new(gather.size());
+                }
+            } else if plan.is_uint8(slot) {
+                apply_u8(op, *place, channels, &mut composer, &mut steps);
+            } else {
+                apply(op, params_op.slot, *place, channels, &mut composer, &mut steps);
+            }
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
         }
         while stages.len() < plan.stages.len() {
             let next = Composer::new(composer.size());
-            stages.push(StageProgram { sampling: composer.finish(), steps: std::mem::take(&mut steps) });
+            let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
+            stages.push(StageProgram { gather: gather.take(), sampling, steps, is_uint8: false });
             composer = next;
         }
         Ok(Program { stages })
@@ -84,7 +114,8 @@ impl Program {
 
     /// The smallest scale at which the image may be decoded without being enlarged by the first stage.
     pub(crate) fn scale(&self) -> Scale {
-        self.stages.first().map_or(Scale::Full, |stage| Scale::within(stage.sampling.reduction()))
+        let first = self.stages.first().filter(|stage| stage.gather.is_none());
+        first.map_or(Scale::Full, |stage| Scale::within(stage.sampling.reduction()))
     }
 
     /// The program for an image that was decoded at a scale: only the first stage changes, which reads other pixels.
@@ -97,8 +128,7 @@ impl Program {
 
     /// The program for an image of `size` that the CPU has finished: each of `stages` stages passes it on unchanged.
     pub(crate) fn finished(size: (u32, u32), stages: usize) -> Program {
-        let stage = StageProgram { sampling: Sampling::identity(size), steps: Vec::new() };
-        Program { stages: vec![stage; stages] }
+        Program { stages: vec![StageProgram::unchanged(size); stages] }
     }
 
     /// The program for an image of which only `region` is present.
@@ -111,7 +141,7 @@ impl Program {
 
     /// The region of the source that the first stage reads.
     pub(crate) fn region(&self) -> Rect {
-        self.stages[0].sampling.read_region()
+        self.stages[0].read_region()
     }
 
     /// Width and height of the result.
@@ -140,4 +170,76 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
         Op::VerticalFlip => composer.flip(place.on_grid, 1),
         _ => op.color_steps(slot, place.statistic, channels, steps),
     }
+}
+
+/// Applies an op to the stage under way as [`apply`] does, in torchvision's arithmetic on 8-bit numbers.
+fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+    match *op {
+        Op::Pad { left, top, right, bottom, mode, fill } => {
+            let fill = repeated(fill_u8(fill), channels);
+            composer.pad(place.on_grid, [left, top, right, bottom], Border { mode, fill });
+        }
+        Op::Resize { height, width, interpolation, antialias } => {
+            composer.resize_u8((width, height), Filter::new(interpolation, antialias));
+        }
+        Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => apply(op, 0, place, channels, composer, steps),
+        _ => op.color_steps_u8(channels, steps),
+    }
+}
+
+/// The operator that begins a stage; `None` if the op only mirrors the image, or leaves it as it is.
+///
+/// # Errors
+/// The reason, if the op's points have no perspective.
+fn gather_of(
+    op: &Op,
+    (source, channels): ((u32, u32), u32),
+    is_uint8: bool,
+    composer: &mut Composer,
+) -> Result<Option<Gather>, String> {
+    let middle = |center: Option<[f64; 2]>| {
+        let [x, y] = center.unwrap_or([f64::from(source.0) * 0.5, f64::from(source.1) * 0.5]);
+        [x - f64::from(source.0) * 0.5, y - f64::from(source.1) * 0.5]
+    };
+    let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
+        let in_floats = |number: f32| if is_uint8 { number * (1.0 / 255.0) } else { number };
+        let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
+        GatherKind::Warp(Warp { map, size, nearest: interpolation == Interpolation::Nearest, fill })
+    };
+    let kind = match *op {
+        Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
+            let map = Map::affine((source, source), angle, translate, scale, shear, middle(center));
+            warp(map, source, interpolation, fill)
+        }
+        Op::Rotate { angle, center, interpolation, fill, .. } => {
+            let size = op.size_after(source);
+            let turn = angle.rem_euclid(360.0);
+            let (width, height) = (f64::from(source.0), f64::from(source.1));
+            let quarter = center.is_none() && size == (source.1, source.0);
+            if center.is_none() && turn == 0.0 {
+                return Ok(None);
+            } else if center.is_none() && turn == 180.0 {
+                composer.flip(false, 0);
+                composer.flip(false, 1);
+                return Ok(None);
+            } else if quarter && turn == 90.0 {
+                warp(Map::Affine([0.0, -1.0, width - 1.0, 1.0, 0.0, 0.0]), size, Interpolation::Nearest, None)
+            } else if quarter && turn == 270.0 {
+                warp(Map::Affine([0.0, 1.0, 0.0, -1.0, 0.0, height - 1.0]), size, Interpolation::Nearest, None)
+            } else {
+                let map = Map::affine((source, size), -turn, [0.0; 2], 1.0, [0.0; 2], middle(center));
+                warp(map, size, interpolation, fill)
+            }
+        }
+        Op::Perspective { startpoints, endpoints, interpolation, fill } => {
+            let map = Map::perspective(startpoints, endpoints);
+            let map = map.ok_or("its points lie on a line: there is no such perspective".to_owned())?;
+            warp(map, source, interpolation, fill)
+        }
+        Op::GaussianBlur { kernel_size, sigma } => GatherKind::Blur { kernel_size, sigma },
+        Op::Sharpness { factor } => GatherKind::Sharpen { ratio: factor },
+        Op::Autocontrast => GatherKind::Autocontrast,
+        _ => GatherKind::Equalize,
+    };
+    Ok(Some(Gather { kind, source, is_uint8 }))
 }

@@ -1,5 +1,6 @@
 //! The region of the source that a sampling reads: whatever is outside it need not be decoded.
 
+use super::resize_u8;
 use super::sampling::{Axis, Border, Filter, Sampling, border_index};
 use crate::geometry::Rect;
 use crate::transforms::PaddingMode;
@@ -8,11 +9,12 @@ impl Sampling {
     /// The smallest rectangle of the source with all pixels that are read. At least one pixel, even if only fill
     /// colours show.
     pub(crate) fn read_region(&self) -> Rect {
-        let side = |axis: &Axis| {
-            axis.read_range(self.filter, self.source_border, self.grid_border)
+        let resized = |i: usize| self.resized_u8.map(|whole| whole[i]);
+        let side = |axis: &Axis, resized: Option<u32>| {
+            axis.read_range((self.filter, resized), self.source_border, self.grid_border)
                 .unwrap_or((axis.source_start, axis.source_start))
         };
-        let ((left, right), (top, bottom)) = (side(&self.x), side(&self.y));
+        let ((left, right), (top, bottom)) = (side(&self.x, resized(0)), side(&self.y, resized(1)));
         Rect { left: left as u32, top: top as u32, width: (right - left + 1) as u32, height: (bottom - top + 1) as u32 }
     }
 }
@@ -22,11 +24,19 @@ impl Axis {
     ///
     /// Looks at the first and the last output alone where it can: one look at each output took half of the time in
     /// which a worker makes the parameters of a 32×32 image.
-    fn read_range(&self, filter: Filter, source: Option<Border>, grid: Option<Border>) -> Option<(i32, i32)> {
+    fn read_range(
+        &self,
+        (filter, resized_u8): (Filter, Option<u32>),
+        source: Option<Border>,
+        grid: Option<Border>,
+    ) -> Option<(i32, i32)> {
         let window = (self.grid_window, self.grid_window + self.len - 1);
         let (first, last) = border_range(window, self.grid_len, grid)?;
-        let view =
-            (self.view_range(first + self.grid_start, filter).0, self.view_range(last + self.grid_start, filter).1);
+        let reads = |i: i32| match resized_u8 {
+            Some(outputs) => resize_u8::range(self.view_len as u32, outputs, filter, i as u32),
+            None => self.view_range(i, filter),
+        };
+        let view = (reads(first + self.grid_start).0, reads(last + self.grid_start).1);
         let (low, high) =
             if self.view_mirror == 1 { (self.view_len - 1 - view.1, self.view_len - 1 - view.0) } else { view };
         let (low, high) = (low + self.source_window, high + self.source_window);
@@ -146,7 +156,7 @@ mod tests {
                 let expected = axis.read_range_of_each_output(filter, source, grid);
                 hidden += u32::from(expected.is_none());
                 assert_eq!(
-                    axis.read_range(filter, source, grid),
+                    axis.read_range((filter, None), source, grid),
                     expected,
                     "case {case}: {axis:?} {filter:?} {source:?} {grid:?}"
                 );

@@ -93,6 +93,8 @@ pub(crate) struct Sampling {
     pub(crate) filter: Filter,
     pub(crate) source_border: Option<Border>,
     pub(crate) grid_border: Option<Border>,
+    /// For a resize in torchvision's arithmetic on 8-bit numbers: its whole size (width, height), before crops.
+    pub(crate) resized_u8: Option<[u32; 2]>,
 }
 
 /// The pixel in a rectangle of `len` pixels that coordinate `i` of a window shows, or `None` for the fill colour.
@@ -232,7 +234,11 @@ impl Sampling {
     /// smoothing single pixels show, and a border has a width in pixels.
     pub(crate) fn reduction(&self) -> f32 {
         let smooth = matches!(self.filter, Filter::LinearAntialias | Filter::CubicAntialias);
-        if smooth && self.source_border.is_none() { self.x.scale.min(self.y.scale).max(1.0) } else { 1.0 }
+        if smooth && self.source_border.is_none() && self.resized_u8.is_none() {
+            self.x.scale.min(self.y.scale).max(1.0)
+        } else {
+            1.0
+        }
     }
 
     /// The sampling for the source decoded at a scale, within [`reduction`](Self::reduction).

@@ -12,12 +12,12 @@
 
 use super::cpu_fallback::INTERMEDIATE_BYTES;
 use super::program::{Program, StageProgram};
-use super::sampling::{Filter, Sampling};
+use super::sampling::Filter;
 use super::{Plan, fuse};
 use crate::color::Facts;
 use crate::error::Result;
 use crate::geometry::Rect;
-use crate::transforms::{Effect, PaddingMode, Params};
+use crate::transforms::{Effect, PaddingMode, Params, Slot};
 
 /// The executor that augments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,10 +149,13 @@ impl Boundary {
     /// Every image has the same bits as without a boundary, unless it is rounded: a boundary between two stages is
     /// exact, and none is made if the stage after it would be sampled in another way.
     fn new(plan: &Plan, prefix_slots: usize, stored: Stored) -> Option<Boundary> {
-        let mut slots = plan.slots[..prefix_slots].iter();
+        let slots = plan.slots[..prefix_slots].iter();
         let end = match stored {
             // Bytes hold no values below 0 or above 1.
-            Stored::Rounded => slots.position(|slot| leaves_range(slot.effect)).unwrap_or(prefix_slots),
+            Stored::Rounded => {
+                let leaves = |(i, slot): (usize, &Slot)| !plan.is_uint8(i) && leaves_range(slot.effect);
+                slots.enumerate().position(leaves).unwrap_or(prefix_slots)
+            }
             Stored::Floats | Stored::Exact => prefix_slots,
         };
         let effects = || plan.slots[..end].iter().map(|slot| slot.effect);
@@ -160,7 +163,8 @@ impl Boundary {
             return None;
         }
         let last = effects().rposition(|effect| matches!(effect, Effect::Crop | Effect::Resize { .. }))?;
-        let is_exact = plan.slots[..=last].iter().all(|slot| keeps_levels(slot.effect));
+        let exact = |(i, slot): (usize, &Slot)| plan.is_uint8(i) || keeps_levels(slot.effect);
+        let is_exact = plan.slots[..=last].iter().enumerate().all(exact);
         let stored = match stored {
             Stored::Rounded => stored,
             _ if borders_and_resizes_around(plan, last) => return None,
@@ -169,7 +173,7 @@ impl Boundary {
             stored => stored,
         };
         let mut divided = plan.clone();
-        (divided.stages, divided.places) = fuse::divide(&plan.slots, &plan.places, last + 1);
+        (divided.stages, divided.places) = fuse::divide((&plan.slots, plan.first_float_slot), &plan.places, last + 1);
         let stage = divided.places.get(last + 1).map_or(divided.stages.len() - 1, |place| usize::from(place.stage));
         let transforms = plan.first_slots.partition_point(|&first| usize::from(first) <= last);
         Some(Boundary { stored, plan: divided, stage, transforms })
@@ -203,12 +207,13 @@ fn borders_and_resizes_around(plan: &Plan, last: usize) -> bool {
 /// True if an input of byte levels gives an output of byte levels.
 fn keeps_levels(effect: Effect) -> bool {
     match effect {
-        Effect::Never | Effect::Crop | Effect::Flip => true,
+        Effect::Never | Effect::Crop | Effect::Flip | Effect::ToFloat => true,
         Effect::Resize { interpolation, antialias } => {
             matches!(Filter::new(interpolation, antialias), Filter::Nearest | Filter::NearestExact)
         }
         Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
         Effect::Pad { .. } => true,
+        Effect::Gather => false,
         Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
             effect.opcodes().all(|opcode| Facts::of(opcode).keeps_levels)
         }
@@ -240,7 +245,7 @@ impl Program {
     /// belong to the prefix alone pass pixels on unchanged.
     pub(super) fn padded_to_stages(self, prefix: &Program, stages: usize) -> Program {
         let idle = stages - self.stages.len();
-        let mut all = vec![StageProgram { sampling: Sampling::identity(prefix.size()), steps: Vec::new() }; idle];
+        let mut all = vec![StageProgram::unchanged(prefix.size()); idle];
         all.extend(self.stages);
         Program { stages: all }.with_crop_before(idle)
     }
@@ -252,7 +257,9 @@ impl Program {
     /// opened a stage.
     pub(super) fn with_crop_before(mut self, stage: usize) -> Program {
         let (before, after) = self.stages.split_at_mut(stage);
-        if let (Some(last), Some(first)) = (before.last_mut(), after.first_mut()) {
+        if let (Some(last), Some(first)) = (before.last_mut(), after.first_mut())
+            && first.gather.is_none()
+        {
             let read = first.sampling.read_region();
             last.sampling = last.sampling.cropped(read);
             first.sampling = first.sampling.relative_to(read);

@@ -12,9 +12,27 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
         ),
+        ("RandomAffine" | "RandomPerspective" | "RandomRotation", "interpolation") => {
+            "Nearest and Bilinear work".to_owned()
+        }
+        ("RandomAffine" | "RandomPerspective" | "RandomRotation", "fill") => {
+            "a number, three of them, or \"None\" works".to_owned()
+        }
+        (_, "degrees" | "shear" | "shear_y") => {
+            "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
+        }
+        (_, "center") => "[x, y] in pixels works".to_owned(),
+        (_, "translate") => "two shares in [0, 1] work".to_owned(),
+        (_, "distortion_scale") => "0 to 1 work".to_owned(),
+        (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work".to_owned(),
+        (_, "sigma") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        (_, "sharpness_factor") => "a finite number >= 0 works".to_owned(),
+        ("ToDtype", "dtype") => "F32 works".to_owned(),
+        ("ToDtype", "scale") => "true works: floats are in [0, 1]".to_owned(),
+        ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "antialias" | "pad_if_needed") => "true and false work".to_owned(),
+        (_, "antialias" | "pad_if_needed" | "expand") => "true and false work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
         ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
         (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
@@ -41,14 +59,15 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
 mod tests {
     use super::works;
     use crate::transforms::{
-        AdjustGamma, CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation,
-        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
-        RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+        AdjustGamma, CenterCrop, ColorJitter, GaussianBlur, Grayscale, Normalize, Pad, RandomAdjustSharpness,
+        RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomCrop, RandomEqualize,
+        RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPerspective, RandomPosterize,
+        RandomResizedCrop, RandomRotation, RandomSolarize, RandomVerticalFlip, Resize, ToDtype, Transform,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 18] = [
+        let all: [Transform; 26] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
@@ -67,6 +86,14 @@ mod tests {
             RandomSolarize::new(0.5).into(),
             RandomVerticalFlip::default().into(),
             Resize::new(1).max_size(2).into(),
+            GaussianBlur::new(3).into(),
+            RandomAdjustSharpness::new(2.0).into(),
+            RandomAffine::new(1.0).translate(0.1, 0.1).scale(0.5, 1.5).shear(1.0).shear_y(1.0).center(1.0, 1.0).into(),
+            RandomAutocontrast::default().into(),
+            RandomEqualize::default().into(),
+            RandomPerspective::default().into(),
+            RandomRotation::new(1.0).center(1.0, 1.0).into(),
+            ToDtype::new().into(),
         ];
         for transform in all {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };

@@ -10,7 +10,7 @@ pub use built_in::{
 };
 
 use crate::error::{Error, Result};
-use crate::plan::Output;
+use crate::plan::{Output, Semantics};
 use crate::transforms::Transform;
 use serde::Serialize;
 
@@ -40,13 +40,23 @@ pub struct Recipe {
     pub transforms: Vec<Transform>,
     /// Layout and type of the batches; `None` leaves the loader's settings.
     pub output: Option<Output>,
+    /// The arithmetic of the operators; `None` leaves the loader's setting, which is
+    /// [`Semantics::Float`] by default.
+    pub semantics: Option<Semantics>,
     /// Views of each sample: images with their own random numbers in the same batch. 1 to 64; default: 1.
     pub views: usize,
 }
 
 impl Default for Recipe {
     fn default() -> Self {
-        Recipe { name: String::new(), description: String::new(), transforms: Vec::new(), output: None, views: 1 }
+        Recipe {
+            name: String::new(),
+            description: String::new(),
+            transforms: Vec::new(),
+            output: None,
+            semantics: None,
+            views: 1,
+        }
     }
 }
 
@@ -96,6 +106,8 @@ struct File<'a> {
     #[serde(skip_serializing_if = "is_one")]
     views: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    semantics: Option<Semantics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Output>,
     transform: &'a [Transform],
 }
@@ -121,8 +133,9 @@ impl Recipe {
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a [`CustomColor`](crate::transforms::CustomColor), which
     /// TOML cannot represent.
     pub fn to_toml(&self) -> Result<String> {
-        let Recipe { name, description, transforms, output, views } = self;
-        let file = File { name, description, views: *views, output: *output, transform: transforms };
+        let Recipe { name, description, transforms, output, semantics, views } = self;
+        let (views, semantics, output) = (*views, *semantics, *output);
+        let file = File { name, description, views, semantics, output, transform: transforms };
         toml::to_string(&file).map_err(|error| Error::argument("recipe", error.to_string()))
     }
 }
@@ -143,6 +156,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///     name = "mine"                # optional, like all keys above the transforms
 ///     description = "Its purpose"
 ///     views = 2                    # views of each sample; 1 by default
+///     semantics = "Float"          # the default, or Uint8: torchvision's arithmetic on 8-bit images
 ///
 ///     [output]
 ///     layout = "Nhwc"              # or Nchw, the default

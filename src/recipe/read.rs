@@ -3,7 +3,7 @@
 
 use super::{Recipe, check_views, keys};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::Output;
+use crate::plan::{Output, Semantics};
 use crate::transforms::Transform;
 use serde::Deserialize;
 use toml::Spanned;
@@ -19,6 +19,7 @@ struct File {
     description: String,
     views: Option<Spanned<toml::Value>>,
     output: Option<Output>,
+    semantics: Option<Semantics>,
     transform: Vec<toml::Table>,
 }
 
@@ -43,21 +44,26 @@ pub(super) fn read(text: &str) -> Result<Recipe> {
     let mut transforms = Vec::with_capacity(file.transform.len());
     for (i, table) in file.transform.iter().enumerate() {
         let position = positions.and_then(|list| list.get(i));
-        let read = transform(text, table, position);
+        let read = transform(text, table, position, file.semantics == Some(Semantics::Uint8));
         transforms.push(read.map_err(|reason| Error::argument("recipe", on_one_line(&reason)))?);
     }
-    let File { name, description, output, .. } = file;
-    Ok(Recipe { name, description, transforms, output, views })
+    let File { name, description, output, semantics, .. } = file;
+    Ok(Recipe { name, description, transforms, output, semantics, views })
 }
 
-/// Reads one operator. Reads operators inside it first, so that the error is about the innermost one.
-fn transform(text: &str, table: &toml::Table, position: Option<&Spanned<DeValue<'_>>>) -> Result<Transform, String> {
+/// Reads one operator; `uint8` tells whether it may get 8-bit numbers. Reads operators inside it first, so that the error is about the innermost one.
+fn transform(
+    text: &str,
+    table: &toml::Table,
+    position: Option<&Spanned<DeValue<'_>>>,
+    uint8: bool,
+) -> Result<Transform, String> {
     let keys = position.and_then(|position| position.get_ref().as_table());
     if let Some(toml::Value::Array(list)) = table.get("transforms") {
         let positions = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
         for (i, nested) in list.iter().enumerate() {
             if let toml::Value::Table(nested) = nested {
-                transform(text, nested, positions.and_then(|positions| positions.get(i)))?;
+                transform(text, nested, positions.and_then(|positions| positions.get(i)), uint8)?;
             }
         }
     }
@@ -68,7 +74,7 @@ fn transform(text: &str, table: &toml::Table, position: Option<&Spanned<DeValue<
     let name = table.get("type").and_then(toml::Value::as_str);
     let operator = name.map(|name| format!(", {name}")).unwrap_or_default();
     match table.clone().try_into::<Transform>() {
-        Ok(transform) => match transform.validate().map_err(Error::into_kind) {
+        Ok(transform) => match transform.validate().and(transform.validate_range(uint8)).map_err(Error::into_kind) {
             Ok(()) => Ok(transform),
             Err(ErrorKind::Argument { setting, reason }) => {
                 Err(format!("line {}{operator}: {setting}: {reason}", start(Some(setting))))

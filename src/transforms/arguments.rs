@@ -1,6 +1,7 @@
 //! Values that the arguments of several operators take (filters, borders, erased values), and checks of arguments.
 
 use crate::error::{Error, Result};
+use crate::random::Numbers;
 use serde::{Deserialize, Serialize};
 
 /// The filter of a resize: torchvision's `InterpolationMode`.
@@ -72,6 +73,164 @@ pub enum Erased {
         /// The generator's key.
         key: [u32; 2],
     },
+}
+
+/// The colour outside a warped image: torchvision's `fill`.
+///
+/// ```
+/// use gpufeed::transforms::{Fill, RandomRotation};
+///
+/// assert_eq!(RandomRotation::new(30.0).fill, Fill::from(0.0));
+/// let gray = RandomRotation::new(30.0).fill([0.5; 3]);
+/// let faded = RandomRotation::new(30.0).fill(Fill::None);
+/// # let _ = (gray, faded);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "FillRepr", into = "FillRepr")]
+pub enum Fill {
+    /// torchvision's `None`: zeros surround the image, and interpolation mixes its edge with them once.
+    None,
+    /// A colour, in \[0, 1\], or in 0 to 255 on 8-bit numbers. Interpolation weights the edge twice, as torchvision does,
+    /// so 0 differs from `None`. A one-channel image uses the first number.
+    Color([f32; 3]),
+}
+
+/// As data: a number, three of them, or `"None"`; written in the shortest form.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum FillRepr {
+    Number(f32),
+    Color([f32; 3]),
+    Name(FillName),
+}
+
+#[derive(Serialize, Deserialize)]
+enum FillName {
+    None,
+}
+
+impl From<FillRepr> for Fill {
+    fn from(repr: FillRepr) -> Self {
+        match repr {
+            FillRepr::Number(number) => number.into(),
+            FillRepr::Color(color) => color.into(),
+            FillRepr::Name(FillName::None) => Fill::None,
+        }
+    }
+}
+
+impl From<Fill> for FillRepr {
+    fn from(fill: Fill) -> Self {
+        match fill {
+            Fill::None => FillRepr::Name(FillName::None),
+            Fill::Color([r, g, b]) if r == g && g == b => FillRepr::Number(r),
+            Fill::Color(color) => FillRepr::Color(color),
+        }
+    }
+}
+
+impl Default for Fill {
+    /// torchvision's default of its transforms: 0.
+    fn default() -> Self {
+        Fill::Color([0.0; 3])
+    }
+}
+
+impl From<f32> for Fill {
+    fn from(number: f32) -> Self {
+        Fill::Color([number; 3])
+    }
+}
+
+impl From<[f32; 3]> for Fill {
+    fn from(color: [f32; 3]) -> Self {
+        Fill::Color(color)
+    }
+}
+
+impl Fill {
+    /// The colour, if there is one.
+    pub(crate) fn color(self) -> Option<[f32; 3]> {
+        match self {
+            Fill::None => None,
+            Fill::Color(color) => Some(color),
+        }
+    }
+}
+
+/// A range of degrees: `30.0.into()` is -30 to 30, `(10.0, 20.0).into()` is 10 to 20.
+///
+/// ```
+/// use gpufeed::transforms::Degrees;
+///
+/// assert_eq!(Degrees::from(30.0), Degrees::from((-30.0, 30.0)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "DegreesRepr", into = "DegreesRepr")]
+pub struct Degrees {
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+/// As data: a number, or `[least, greatest]`; written in the shortest form.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum DegreesRepr {
+    Within(f64),
+    Range([f64; 2]),
+}
+
+impl From<DegreesRepr> for Degrees {
+    fn from(repr: DegreesRepr) -> Self {
+        match repr {
+            DegreesRepr::Within(most) => most.into(),
+            DegreesRepr::Range([least, greatest]) => (least, greatest).into(),
+        }
+    }
+}
+
+impl From<Degrees> for DegreesRepr {
+    fn from(degrees: Degrees) -> Self {
+        let Degrees { least, greatest } = degrees;
+        if least == -greatest { DegreesRepr::Within(greatest) } else { DegreesRepr::Range([least, greatest]) }
+    }
+}
+
+impl From<f64> for Degrees {
+    fn from(most: f64) -> Self {
+        Degrees { least: -most, greatest: most }
+    }
+}
+
+impl From<(f64, f64)> for Degrees {
+    fn from((least, greatest): (f64, f64)) -> Self {
+        Degrees { least, greatest }
+    }
+}
+
+impl Degrees {
+    pub(crate) fn validate(self, setting: &'static str) -> Result<()> {
+        let Degrees { least, greatest } = self;
+        if least <= greatest && least.is_finite() && greatest.is_finite() {
+            return Ok(());
+        }
+        let works = "a number >= 0 or [least, greatest] with least <= greatest works";
+        Err(Error::argument(setting, format!("({least}, {greatest}); {works}")))
+    }
+
+    pub(crate) fn draw(self, numbers: &mut Numbers) -> f64 {
+        numbers.uniform(self.least, self.greatest)
+    }
+}
+
+pub(crate) fn check_warp(interpolation: Interpolation, fill: Fill) -> Result<()> {
+    if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
+        let reason = format!("{interpolation:?}; Nearest and Bilinear work for a warp");
+        return Err(Error::argument("interpolation", reason));
+    }
+    check_fill(fill.color().unwrap_or_default())
 }
 
 /// Longest side of an image between two transforms: coordinates remain exact in f32 (2^24), with room for half pixels.

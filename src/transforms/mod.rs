@@ -11,49 +11,65 @@ pub(crate) mod arguments;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
+mod gaussian_blur;
 mod grayscale;
 mod normalize;
 mod op;
 mod pad;
 pub(crate) mod params;
+mod random_adjust_sharpness;
+mod random_affine;
 mod random_apply;
+mod random_autocontrast;
 mod random_channel_permutation;
 mod random_crop;
+mod random_equalize;
 mod random_erasing;
 mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
+mod random_perspective;
 mod random_posterize;
 mod random_resized_crop;
+mod random_rotation;
 mod random_solarize;
 mod random_vertical_flip;
 mod resize;
 pub(crate) mod snippet;
+mod to_dtype;
 
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
-pub use arguments::{Erased, Interpolation, PaddingMode};
+pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
+pub use gaussian_blur::GaussianBlur;
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
 pub use op::Op;
-pub(crate) use op::repeated;
+pub(crate) use op::{fill_u8, repeated};
 pub use pad::{Pad, Padding};
 pub use params::{Params, ParamsOp};
+pub use random_adjust_sharpness::RandomAdjustSharpness;
+pub use random_affine::RandomAffine;
 pub use random_apply::RandomApply;
+pub use random_autocontrast::RandomAutocontrast;
 pub use random_channel_permutation::RandomChannelPermutation;
 pub use random_crop::RandomCrop;
+pub use random_equalize::RandomEqualize;
 pub use random_erasing::{ErasingValue, RandomErasing};
 pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
 pub use random_invert::RandomInvert;
+pub use random_perspective::RandomPerspective;
 pub use random_posterize::RandomPosterize;
 pub use random_resized_crop::RandomResizedCrop;
+pub use random_rotation::RandomRotation;
 pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
 pub use resize::{Resize, ResizeTo};
+pub use to_dtype::{FloatType, ToDtype};
 
 pub use crate::random::Numbers;
 
@@ -70,6 +86,10 @@ pub(crate) trait Operator {
     const FIXED: bool = false;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
+    /// Checks the arguments whose range is another one where the operator gets 8-bit numbers.
+    fn validate_range(&self, _uint8: bool) -> Result<()> {
+        Ok(())
+    }
     /// Lists every op that `make_params` may emit, in the order in which it emits those that move pixels.
     fn slots(&self, slots: &mut Slots);
     /// Makes this image's random numbers, and emits its ops.
@@ -97,6 +117,10 @@ pub(crate) enum Effect {
     Channels(u32),
     /// Subtracts and divides.
     Normalize,
+    /// Computes each pixel from several ones: an operator of `plan/gather.rs`.
+    Gather,
+    /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
+    ToFloat,
 }
 
 impl Effect {
@@ -107,9 +131,20 @@ impl Effect {
             Effect::Custom => (Some(opcode::CUSTOM), None),
             Effect::Channels(_) => (Some(opcode::GRAYSCALE), None),
             Effect::Normalize => (Some(opcode::SUBTRACT), Some(opcode::DIVIDE)),
-            Effect::Never | Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Flip => (None, None),
+            Effect::Never
+            | Effect::Crop
+            | Effect::Pad { .. }
+            | Effect::Resize { .. }
+            | Effect::Flip
+            | Effect::Gather
+            | Effect::ToFloat => (None, None),
         };
         first.into_iter().chain(second)
+    }
+
+    /// True for an op that has no arithmetic on 8-bit numbers.
+    pub(crate) fn is_float_only(self) -> bool {
+        matches!(self, Effect::Custom | Effect::Normalize | Effect::Color(opcode::NOISE))
     }
 }
 
@@ -181,6 +216,11 @@ macro_rules! transforms {
                 match self { $(Transform::$name(t) => t.validate()),+ }
             }
 
+            /// Checks the arguments whose range depends on the numbers that the operator gets.
+            pub(crate) fn validate_range(&self, uint8: bool) -> Result<()> {
+                match self { $(Transform::$name(t) => t.validate_range(uint8)),+ }
+            }
+
             /// Returns true if it has the same effect on every image of a size, in every epoch.
             pub(crate) fn is_fixed(&self) -> bool {
                 match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
@@ -203,6 +243,7 @@ transforms!(
     CenterCrop,
     ColorJitter,
     CustomColor,
+    GaussianBlur,
     Grayscale,
     Normalize,
     Pad,
@@ -217,8 +258,20 @@ transforms!(
     RandomResizedCrop,
     RandomSolarize,
     RandomVerticalFlip,
+    RandomAdjustSharpness,
+    RandomAffine,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomPerspective,
+    RandomRotation,
     Resize,
+    ToDtype,
 );
+
+/// torchvision's default interpolation of most warps, for serde.
+fn nearest() -> Interpolation {
+    Interpolation::Nearest
+}
 
 /// torchvision's default probability, for serde.
 fn half() -> f64 {

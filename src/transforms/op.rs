@@ -131,6 +131,63 @@ pub enum Op {
         /// The values.
         value: Erased,
     },
+    /// Turns, moves, scales and shears about a centre: torchvision's function `affine`.
+    Affine {
+        /// Degrees, clockwise.
+        angle: f64,
+        /// Pixels to the right and down.
+        translate: [f64; 2],
+        /// > 0; 1 changes nothing.
+        scale: f64,
+        /// Degrees, along x and along y.
+        shear: [f64; 2],
+        /// Pixels from the left and from above; `None` is the image's middle.
+        center: Option<[f64; 2]>,
+        /// `Nearest` or `Bilinear`.
+        interpolation: Interpolation,
+        /// The colour outside the image. `None` differs from zeros: the edge is mixed with them but once.
+        fill: Option<[f32; 3]>,
+    },
+    /// Turns: torchvision's function `rotate`.
+    Rotate {
+        /// Degrees, counter-clockwise.
+        angle: f64,
+        /// True if the result is large enough for the whole turned image.
+        expand: bool,
+        /// Pixels from the left and from above; `None` is the image's middle.
+        center: Option<[f64; 2]>,
+        /// `Nearest` or `Bilinear`.
+        interpolation: Interpolation,
+        /// As in [`Op::Affine`].
+        fill: Option<[f32; 3]>,
+    },
+    /// Moves four points of the image: torchvision's function `perspective`. Points are \[column, row\].
+    Perspective {
+        /// Where the points are.
+        startpoints: [[i32; 2]; 4],
+        /// Where they go to.
+        endpoints: [[i32; 2]; 4],
+        /// `Nearest` or `Bilinear`.
+        interpolation: Interpolation,
+        /// As in [`Op::Affine`].
+        fill: Option<[f32; 3]>,
+    },
+    /// Blurs with a Gaussian kernel; the image is reflected at its edges.
+    GaussianBlur {
+        /// Columns and rows of the kernel, odd.
+        kernel_size: [u32; 2],
+        /// Standard deviations across and down, in pixels; > 0.
+        sigma: [f64; 2],
+    },
+    /// Blends with the smoothed image: torchvision's function `adjust_sharpness`.
+    Sharpness {
+        /// >= 0: 0 smooths, 1 changes nothing, 2 sharpens.
+        factor: f64,
+    },
+    /// Stretches each channel to the whole range.
+    Autocontrast,
+    /// Equalises the histogram of each channel.
+    Equalize,
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -141,6 +198,39 @@ pub enum Op {
 }
 
 impl Op {
+    /// Appends the colour steps of an op on 8-bit numbers: those of torchvision's arithmetic on `uint8`.
+    pub(crate) fn color_steps_u8(&self, channels: u32, steps: &mut Vec<Step>) {
+        let gray = u32::from(channels == 1);
+        let mut step = |opcode: u32, [a, b]: [f32; 2]| {
+            steps.push(Step { opcode, integers: [0, 0, gray], value: [a, b, 0.0, 0.0] });
+        };
+        let ratios = |ratio: f32| [ratio, one_minus(ratio)];
+        match *self {
+            Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } if channels == 1 => {}
+            Op::Brightness { factor } => step(opcode::BRIGHTNESS_U8, [factor, 0.0]),
+            Op::Contrast { factor } => step(opcode::CONTRAST_U8, ratios(factor)),
+            Op::Saturation { factor } => step(opcode::SATURATION_U8, ratios(factor)),
+            Op::Hue { factor } => step(opcode::HUE_U8, [factor, 0.0]),
+            Op::Grayscale { .. } => step(opcode::GRAYSCALE_U8, [0.0; 2]),
+            Op::Invert => step(opcode::INVERT_U8, [0.0; 2]),
+            Op::Solarize { threshold } => step(opcode::SOLARIZE_U8, [threshold, 0.0]),
+            Op::AdjustGamma { gamma, gain } => {
+                let most = if gain == 1.0 { f32::MAX } else { 1.0 };
+                let value = [gamma, gain, most, 0.0];
+                steps.push(Step { opcode: opcode::ADJUST_GAMMA_U8, integers: [0, 0, gray], value });
+            }
+            Op::Posterize { bits } => {
+                let size = (1u32 << (8 - bits)) as f32;
+                step(opcode::POSTERIZE_U8, [size, 1.0 / size]);
+            }
+            Op::Erase { top, left, height, width, value: Erased::Color(color) } => {
+                let value = Erased::Color(fill_u8(color));
+                Op::Erase { top, left, height, width, value }.color_steps(0, 0, channels, steps);
+            }
+            _ => self.color_steps(0, 0, channels, steps),
+        }
+    }
+
     /// Returns its effect, as far as the planner must know it.
     pub(crate) fn effect(&self) -> Effect {
         match *self {
@@ -161,6 +251,13 @@ impl Op {
             Op::Erase { value: Erased::Color(_), .. } => Effect::Color(opcode::ERASE),
             Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Color(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),
+            Op::Affine { .. }
+            | Op::Rotate { .. }
+            | Op::Perspective { .. }
+            | Op::GaussianBlur { .. }
+            | Op::Sharpness { .. }
+            | Op::Autocontrast
+            | Op::Equalize => Effect::Gather,
             Op::Normalize { .. } => Effect::Normalize,
         }
     }
@@ -171,6 +268,13 @@ impl Op {
             Op::Crop { height, width, .. } | Op::Resize { height, width, .. } => (width, height),
             Op::Pad { left, top, right, bottom, .. } => {
                 (w.saturating_add(left).saturating_add(right), h.saturating_add(top).saturating_add(bottom))
+            }
+            // A quarter turn is exact; so is the size.
+            Op::Rotate { angle, expand: true, center: None, .. } if angle.rem_euclid(180.0) == 90.0 => (h, w),
+            Op::Rotate { angle, expand: true, center: None, .. } if angle.rem_euclid(180.0) == 0.0 => (w, h),
+            Op::Rotate { angle, expand: true, center, .. } => {
+                let [x, y] = center.unwrap_or([f64::from(w) * 0.5, f64::from(h) * 0.5]);
+                crate::warp::expanded_size(angle, [x - f64::from(w) * 0.5, y - f64::from(h) * 0.5], (w, h))
             }
             _ => (w, h),
         }
@@ -206,6 +310,33 @@ impl Op {
                 Err("the permutation needs each of 0, 1 and 2".to_owned())
             }
             Op::Custom { parameters } => finite(&parameters),
+            Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
+                let [x, y] = center.unwrap_or_default();
+                let numbers = [angle, translate[0], translate[1], shear[0], shear[1], x, y];
+                if !(scale > 0.0 && scale.is_finite()) {
+                    return Err(format!("a scale of {scale}; more than 0 works"));
+                }
+                finite_f64(&numbers).and(warps(interpolation, fill))
+            }
+            Op::Rotate { angle, center, interpolation, fill, .. } => {
+                let [x, y] = center.unwrap_or_default();
+                finite_f64(&[angle, x, y]).and(warps(interpolation, fill))?;
+                let (w, h) = self.size_after((w, h));
+                if side(w.into()) && side(h.into()) { Ok(()) } else { impossible_size() }
+            }
+            Op::Perspective { interpolation, fill, .. } => warps(interpolation, fill),
+            Op::GaussianBlur { kernel_size, sigma } => {
+                if kernel_size.iter().any(|size| size % 2 == 0 || *size > MAX_SIDE) {
+                    return Err(format!("a kernel of {kernel_size:?}; odd sizes work"));
+                }
+                if sigma.iter().all(|sigma| *sigma > 0.0 && sigma.is_finite()) {
+                    Ok(())
+                } else {
+                    Err(format!("a sigma of {sigma:?}; more than 0 works"))
+                }
+            }
+            Op::Sharpness { factor } if factor >= 0.0 && factor.is_finite() => Ok(()),
+            Op::Sharpness { factor } => Err(format!("a factor of {factor}; 0 or more works")),
             Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
             Op::Erase { value: Erased::Color(color), .. } => finite(&color),
             _ => Ok(()),
@@ -222,6 +353,13 @@ impl Op {
         };
         match *self {
             Op::Crop { .. } | Op::Pad { .. } | Op::Resize { .. } | Op::HorizontalFlip | Op::VerticalFlip => {}
+            Op::Affine { .. }
+            | Op::Rotate { .. }
+            | Op::Perspective { .. }
+            | Op::GaussianBlur { .. }
+            | Op::Sharpness { .. }
+            | Op::Autocontrast
+            | Op::Equalize => {}
             // A single channel has neither saturation nor hue, is gray already, and has only one order of channels.
             Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } | Op::PermuteChannels { .. }
                 if channels == 1 => {}
@@ -294,6 +432,15 @@ impl fmt::Display for Op {
                 let noise = if matches!(value, Erased::Noise { .. }) { " (noise)" } else { "" };
                 write!(f, "erase {width}x{height} at {left},{top}{noise}")
             }
+            Op::Affine { angle, translate: [x, y], scale, shear: [a, b], .. } => {
+                write!(f, "affine {angle:.1}°, by {x},{y}, scale {scale:.2}, shear {a:.1}°,{b:.1}°")
+            }
+            Op::Rotate { angle, .. } => write!(f, "rotate {angle:.1}°"),
+            Op::Perspective { .. } => f.write_str("perspective"),
+            Op::GaussianBlur { sigma: [sigma, _], .. } => write!(f, "blur {sigma:.2}"),
+            Op::Sharpness { factor } => write!(f, "sharpness {factor:.2}"),
+            Op::Autocontrast => f.write_str("autocontrast"),
+            Op::Equalize => f.write_str("equalize"),
             Op::Normalize { .. } => f.write_str("normalize"),
         }
     }
@@ -305,8 +452,32 @@ pub(crate) fn repeated(numbers: [f32; 3], channels: u32) -> [f32; 3] {
     if channels == 1 { [numbers[0]; 3] } else { numbers }
 }
 
+/// `1 - ratio` as torch computes it: in f64, then rounded to f32. The ratio is the number that prints as this one
+/// (1.3, not 1.2999999523), so the pixels are those of torchvision's function called with the printed number.
+fn one_minus(ratio: f32) -> f32 {
+    let printed: f64 = ratio.to_string().parse().unwrap_or(f64::from(ratio));
+    (1.0 - printed) as f32
+}
+
+/// The colour of 8-bit numbers, truncated as a cast to `uint8` does, as floats.
+pub(crate) fn fill_u8(fill: [f32; 3]) -> [f32; 3] {
+    fill.map(|number| number.trunc().clamp(0.0, 255.0) * (1.0 / 255.0))
+}
+
 fn finite(numbers: &[f32]) -> Result<(), String> {
     if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) }
+}
+
+fn finite_f64(numbers: &[f64]) -> Result<(), String> {
+    if numbers.iter().all(|n| n.is_finite()) { Ok(()) } else { Err("not finite".to_owned()) }
+}
+
+/// Checks the arguments of a warp.
+fn warps(interpolation: Interpolation, fill: Option<[f32; 3]>) -> Result<(), String> {
+    if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
+        return Err(format!("{interpolation:?}; Nearest and Bilinear work"));
+    }
+    finite(&fill.unwrap_or_default())
 }
 
 fn impossible_size() -> Result<(), String> {

@@ -44,6 +44,10 @@ impl Operator for RandomApply {
         self.transforms.iter().try_for_each(Transform::validate)
     }
 
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        self.transforms.iter().try_for_each(|transform| transform.validate_range(uint8))
+    }
+
     fn slots(&self, slots: &mut Slots) {
         let (optional, before) = (slots.optional, slots.size);
         slots.optional = true;

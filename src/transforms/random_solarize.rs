@@ -42,11 +42,24 @@ impl Operator for RandomSolarize {
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;
-        if (0.0..=1.0).contains(&self.threshold) {
+        if (0.0..=255.0).contains(&self.threshold) {
             Ok(())
         } else {
-            Err(Error::argument("threshold", format!("{}; 0 to 1 work", self.threshold)))
+            Err(Error::argument(
+                "threshold",
+                format!("{}; 0 to 1 work, 0 to 255 with Semantics::Uint8", self.threshold),
+            ))
         }
+    }
+
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        if uint8 || self.threshold <= 1.0 {
+            return Ok(());
+        }
+        Err(Error::argument(
+            "threshold",
+            format!("{}; 0 to 1 work on floats, 0 to 255 with Semantics::Uint8", self.threshold),
+        ))
     }
 
     fn slots(&self, slots: &mut Slots) {

@@ -18,6 +18,7 @@ pub(crate) fn recipe() -> Recipe {
         description: "no \"use\"\nfor training".into(),
         transforms: transforms(),
         output: Some(Output { layout: Layout::Nhwc, dtype: DType::F16 }),
+        semantics: None,
         views: 3,
     }
 }

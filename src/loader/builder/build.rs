@@ -18,9 +18,9 @@ use crate::loader::feed::SMALL;
 use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
-use crate::plan::Plan;
 use crate::plan::cpu_fallback::REGION_BYTES;
 use crate::plan::split::{CacheMemory, CacheSplit, Executor};
+use crate::plan::{Plan, Semantics};
 use crate::recipe::{Recipe, check_views};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
@@ -67,7 +67,7 @@ impl DataLoaderBuilder {
     /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
     /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for a buffer;
     /// [`ErrorKind::Device`] if it refuses a shader or is lost.
-    pub fn build(self, backend: &Backend) -> Result<DataLoader> {
+    pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         self.check_numbers(workers)?;
         let (rank, world) = self.shard;
@@ -79,7 +79,18 @@ impl DataLoaderBuilder {
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }
-        let plan = Plan::compile_for(self.dataset.channels(), &self.transforms, &self.output)?;
+        let plan = Plan::compile_as(self.semantics, self.dataset.channels(), &self.transforms, &self.output)?;
+        let without_shaders = plan.without_shaders();
+        if !without_shaders.is_empty() {
+            if self.execute == Execute::Gpu {
+                let reason = format!(
+                    "Execute::Gpu has no shaders for {}; Execute::Auto augments on the CPU and copies the batches to the GPU",
+                    without_shaders.join(", ")
+                );
+                return Err(Error::argument("execute", reason));
+            }
+            self.execute = Execute::Cpu;
+        }
         let Some(size) = plan.output_size() else {
             let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
             return Err(Error::argument("transforms", reason));
@@ -104,6 +115,7 @@ impl DataLoaderBuilder {
             description: self.description,
             transforms: self.transforms,
             output: Some(self.output),
+            semantics: (self.semantics != Semantics::Float).then_some(self.semantics),
             views: self.views,
         };
         let decoder = Decoder::new(self.decode, &self.seek_indexes, self.dataset.folder(), self.seek_memory);

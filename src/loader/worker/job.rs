@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Scale;
 use crate::loader::cache::{CacheStore, CachedSample, HostEntry, Reservation};
 use crate::loader::pipeline::Pipeline;
+use crate::plan::Semantics;
 use crate::plan::route::{Origin, Route};
 use crate::transforms::{Key, Params};
 
@@ -54,6 +55,11 @@ impl<'a> Content<'a> {
             }
             SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
         };
+        let is_float = matches!(data, SampleData::Pixels(pixels) if matches!(pixels.format(), PixelFormat::F32 { .. }));
+        if is_float && pipeline.plan().semantics() == Semantics::Uint8 {
+            let reason = "Uint8 needs 8-bit images, but the data set gives floats; Float works with both";
+            return Err(Error::argument("semantics", reason));
+        }
         if pipeline.plan().input_channels() == 1 && channels != 1 {
             let reason = format!("the image has {channels} channels, but the data set promises 1 (Dataset::channels)");
             return Err(Error::argument("channels", reason));

@@ -1,0 +1,73 @@
+//! Operators whose pixels depend on more than one pixel of the image before, in another way than by a resize: warps,
+//! blur, sharpness, and those that need a statistic of each channel.
+//!
+//! A stage begins with at most one of them, and its sampling and colour steps follow. Only the CPU executor runs them.
+
+use crate::geometry::Rect;
+use crate::warp::Warp;
+
+/// The operator at the beginning of a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Gather {
+    pub(crate) kind: GatherKind,
+    /// Width and height of the image that it reads.
+    pub(crate) source: (u32, u32),
+    /// True if it computes on 8-bit numbers.
+    pub(crate) is_uint8: bool,
+}
+
+/// Which operator it is, with its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum GatherKind {
+    Warp(Warp),
+    Blur {
+        kernel_size: [u32; 2],
+        sigma: [f64; 2],
+    },
+    /// `ratio` is the sharpness factor.
+    Sharpen {
+        ratio: f64,
+    },
+    Autocontrast,
+    Equalize,
+}
+
+impl Gather {
+    /// Width and height of the result.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        match &self.kind {
+            GatherKind::Warp(warp) => warp.size,
+            _ => self.source,
+        }
+    }
+
+    /// The region of the image before that `window` of the result depends on.
+    pub(crate) fn read_region(&self, window: Rect) -> Rect {
+        match &self.kind {
+            GatherKind::Warp(warp) => warp.read_region(window, self.source),
+            // A blur of a wide kernel in a small image reflects more than once.
+            GatherKind::Blur { kernel_size: [x, y], .. } if x / 2 < self.source.0 && y / 2 < self.source.1 => {
+                grown(window, (x / 2, y / 2), self.source)
+            }
+            GatherKind::Sharpen { .. } => grown(window, (1, 1), self.source),
+            GatherKind::Blur { .. } | GatherKind::Autocontrast | GatherKind::Equalize => {
+                Rect { left: 0, top: 0, width: self.source.0, height: self.source.1 }
+            }
+        }
+    }
+}
+
+/// `window` with `x` and `y` more pixels on each side, inside an image of `size`; all of a side that a reflected pixel
+/// can be of.
+fn grown(window: Rect, (x, y): (u32, u32), (width, height): (u32, u32)) -> Rect {
+    // A reflection of a pixel before the first one lies as far behind it.
+    let axis = |start: u32, len: u32, by: u32, side: u32| {
+        let end = (start + len).saturating_add(by).min(side).max((by + 1).saturating_sub(start).min(side));
+        let reflected = (start + len).saturating_add(by).saturating_sub(side);
+        let first = start.saturating_sub(by).min(side.saturating_sub(reflected + 1));
+        (first, end - first)
+    };
+    let ((left, width), (top, height)) =
+        (axis(window.left, window.width, x, width), axis(window.top, window.height, y, height));
+    Rect { left, top, width, height }
+}

@@ -1,0 +1,91 @@
+use super::arguments::{Degrees, Fill, check_warp};
+use super::op::Op;
+use super::params::{Context, Numbers};
+use super::{Effect, Interpolation, Operator, Slots};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Turns by a random angle: torchvision's `RandomRotation`.
+///
+/// ```
+/// use gpufeed::transforms::{Interpolation, RandomRotation};
+///
+/// let mild = RandomRotation::new(15.0).interpolation(Interpolation::Bilinear);
+/// assert_eq!(mild.degrees, 15.0.into());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandomRotation {
+    /// The range of angles, counter-clockwise; a number d stands for -d to d.
+    pub degrees: Degrees,
+    /// `Nearest`, the default, or `Bilinear`.
+    #[serde(default = "super::nearest")]
+    pub interpolation: Interpolation,
+    /// True if the result is large enough for the whole turned image, so that its size depends on the angle.
+    #[serde(default)]
+    pub expand: bool,
+    /// The centre of rotation: pixels from the left and from above. By default the image's middle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub center: Option<[f64; 2]>,
+    /// The colour outside the image: 0 by default.
+    #[serde(default)]
+    pub fill: Fill,
+}
+
+impl RandomRotation {
+    /// Turns by an angle in a range of degrees; a number d stands for -d to d.
+    pub fn new(degrees: impl Into<Degrees>) -> Self {
+        RandomRotation {
+            degrees: degrees.into(),
+            interpolation: Interpolation::Nearest,
+            expand: false,
+            center: None,
+            fill: Fill::default(),
+        }
+    }
+
+    /// Sets the interpolation.
+    pub fn interpolation(self, interpolation: Interpolation) -> Self {
+        RandomRotation { interpolation, ..self }
+    }
+
+    /// Sets whether the result is large enough for the whole turned image.
+    pub fn expand(self, expand: bool) -> Self {
+        RandomRotation { expand, ..self }
+    }
+
+    /// Sets the centre of rotation, in pixels from the left and from above.
+    pub fn center(self, x: f64, y: f64) -> Self {
+        RandomRotation { center: Some([x, y]), ..self }
+    }
+
+    /// Sets the colour outside the image.
+    pub fn fill(self, fill: impl Into<Fill>) -> Self {
+        RandomRotation { fill: fill.into(), ..self }
+    }
+}
+
+impl Operator for RandomRotation {
+    const NAME: &'static str = "RandomRotation";
+
+    fn validate(&self) -> Result<()> {
+        self.degrees.validate("degrees")?;
+        if self.center.is_some_and(|center| !center.iter().all(|number| number.is_finite())) {
+            return Err(Error::argument("center", format!("{:?}; two finite numbers work", self.center)));
+        }
+        check_warp(self.interpolation, self.fill)
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Gather);
+        if self.expand {
+            slots.set_size(None);
+        }
+    }
+
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        let RandomRotation { interpolation, expand, center, fill, .. } = *self;
+        let angle = self.degrees.draw(numbers);
+        context.emit(0, Op::Rotate { angle, expand, center, interpolation, fill: fill.color() })
+    }
+}
