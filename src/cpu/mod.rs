@@ -138,7 +138,10 @@ fn run_stages(
     scratch: &mut CpuScratch,
     mut sink: impl FnMut(usize, &[f32]),
 ) {
-    let last = program.stages.len() - 1;
+    // Operators that an image skips leave stages that only pass it on.
+    let runs = |i: &usize| *i == 0 || !program.stages[*i].is_unchanged();
+    let last = (0..program.stages.len()).rev().find(runs).unwrap_or(0);
+    let mut previous = None;
     let mut wide = std::mem::take(&mut scratch.wide);
     let pixels = match pixels {
         // The tables read colours, so gray pixels are widened.
@@ -156,13 +159,14 @@ fn run_stages(
     };
     let mut buffers = std::mem::take(&mut scratch.intermediate);
     let mut buffers_u8 = std::mem::take(&mut scratch.intermediate_u8);
-    for (i, stage) in program.stages.iter().enumerate() {
+    for i in (0..=last).filter(runs) {
+        let stage = &program.stages[i];
         let (width, height) = stage.sampling.size();
         let (width, height) = (width as usize, height as usize);
         let ([ready, next], [ready_u8, next_u8]) = (&mut buffers, &mut buffers_u8);
-        let before = program.stages[i.saturating_sub(1)].sampling.size();
+        let before = program.stages[previous.unwrap_or(0)].sampling.size();
         let stride = 4 * before.0 as usize;
-        let source = match i.checked_sub(1).map(|before| program.stages[before].is_uint8) {
+        let source = match previous.map(|before: usize| program.stages[before].is_uint8) {
             None => pixels,
             Some(true) => PixelsRef::Bytes { data: ready_u8, stride, size: 4 },
             Some(false) => PixelsRef::Floats { data: ready, stride },
@@ -183,6 +187,7 @@ fn run_stages(
                 store::interleave(planes, &mut next[4 * width * y..][..4 * planes.len() / 3])
             });
         }
+        previous = Some(i);
         buffers.swap(0, 1);
         buffers_u8.swap(0, 1);
     }

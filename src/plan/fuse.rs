@@ -47,8 +47,10 @@ impl PlanStage {
         match effect {
             Effect::Never | Effect::ToFloat => return true,
             // It reads the whole result of the ops before it.
-            Effect::Gather if self.begun => return false,
+            Effect::Gather | Effect::Policy if self.begun => return false,
             Effect::Gather => {}
+            // It may be a colour step that needs the image's mean.
+            Effect::Policy => (self.steps, self.statistics) = (1, 1),
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
             // The mean is that of the whole image: pixels that a later crop removes count in it. Other colour steps are
             // pointwise and commute with a crop.

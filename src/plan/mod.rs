@@ -174,7 +174,7 @@ impl Plan {
         if transforms.len() > 255 || depth(transforms) > 7 {
             return Err(Error::argument(
                 "transforms",
-                "lists of up to 255 transforms work, with RandomApply nested up to 7 deep",
+                "lists of up to 255 transforms work, with RandomApply, RandomChoice and RandomOrder nested up to 7 deep",
             ));
         }
         let mut slots = Slots::default();
@@ -377,11 +377,11 @@ impl Plan {
     }
 }
 
-/// The depth of nested `RandomApply`s.
+/// The depth of nested lists.
 fn depth(transforms: &[Transform]) -> usize {
-    let nested = transforms.iter().map(|transform| match transform {
-        Transform::RandomApply(apply) => depth(&apply.transforms),
-        _ => 0,
+    let nested = transforms.iter().map(|transform| match transform.nested() {
+        [] => 0,
+        nested => depth(nested),
     });
     1 + nested.max().unwrap_or(0)
 }
@@ -394,7 +394,7 @@ fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
                 return Err(Error::argument(
                     "transforms",
                     format!(
-                        "{} inside RandomApply would give batches a random number of channels; use RandomGrayscale",
+                        "{} inside RandomApply, RandomChoice or RandomOrder would give batches a random number of channels; use RandomGrayscale",
                         slot.transform
                     ),
                 ));

@@ -8,7 +8,7 @@ use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
-use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated};
+use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
 use crate::warp::{Map, Warp};
 
 /// One stage of one image.
@@ -23,6 +23,11 @@ pub(crate) struct StageProgram {
 }
 
 impl StageProgram {
+    /// True if the stage passes its image on as it is.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.gather.is_none() && self.steps.is_empty() && self.sampling == Sampling::identity(self.sampling.size())
+    }
+
     /// The region of the image before that the stage reads.
     pub(crate) fn read_region(&self) -> Rect {
         let window = self.sampling.read_region();
@@ -88,13 +93,20 @@ impl Program {
                 composer = next;
             }
             op.check(composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
-            if allowed.effect == Effect::Gather {
-                let is_uint8 = plan.is_uint8(slot);
+            let is_uint8 = plan.is_uint8(slot);
+            let resolved = resolve(op, is_uint8);
+            let op = match &resolved {
+                // Its ratio is a number of f64, which the op does not hold.
+                Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => op,
+                Some(resolved) => resolved,
+                None => op,
+            };
+            if op.effect() == Effect::Gather {
                 gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
                 }
-            } else if plan.is_uint8(slot) {
+            } else if is_uint8 {
                 apply_u8(op, *place, channels, &mut composer, &mut steps);
             } else {
                 apply(op, params_op.slot, *place, channels, &mut composer, &mut steps);
@@ -185,6 +197,12 @@ fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps
         Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => apply(op, 0, place, channels, composer, steps),
         _ => op.color_steps_u8(channels, steps),
     }
+}
+
+/// The op that an operation of a policy stands for.
+fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
+    let Op::Policy { id, magnitude, interpolation, fill } = *op else { return None };
+    resolve_policy(id, magnitude, (interpolation, fill), if is_uint8 { 255.0 } else { 1.0 })
 }
 
 /// The operator that begins a stage; `None` if the op only mirrors the image, or leaves it as it is.

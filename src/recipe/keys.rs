@@ -12,15 +12,23 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
         ),
-        ("RandomAffine" | "RandomPerspective" | "RandomRotation", "interpolation") => {
-            "Nearest and Bilinear work".to_owned()
-        }
-        ("RandomAffine" | "RandomPerspective" | "RandomRotation", "fill") => {
-            "a number, three of them, or \"None\" works".to_owned()
-        }
+        (
+            "AutoAugment" | "RandAugment" | "RandomAffine" | "RandomPerspective" | "RandomRotation"
+            | "TrivialAugmentWide",
+            "interpolation",
+        ) => "Nearest and Bilinear work".to_owned(),
+        (
+            "AutoAugment" | "RandAugment" | "RandomAffine" | "RandomPerspective" | "RandomRotation"
+            | "TrivialAugmentWide",
+            "fill",
+        ) => "a number, three of them, or \"None\" works".to_owned(),
         (_, "degrees" | "shear" | "shear_y") => {
             "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
         }
+        (_, "num_ops") => "0 to 16 work".to_owned(),
+        (_, "magnitude") => "0 to one less than num_magnitude_bins work".to_owned(),
+        (_, "num_magnitude_bins") => "2 to 65536 work".to_owned(),
+        (_, "policy") => "ImageNet, Cifar10 and Svhn work".to_owned(),
         (_, "center") => "[x, y] in pixels works".to_owned(),
         (_, "translate") => "two shares in [0, 1] work".to_owned(),
         (_, "distortion_scale") => "0 to 1 work".to_owned(),
@@ -33,6 +41,8 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
         (_, "antialias" | "pad_if_needed" | "expand") => "true and false work".to_owned(),
+        ("RandomChoice", "p") => "a weight >= 0 for each transform works".to_owned(),
+        ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
         ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
         (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
@@ -59,15 +69,16 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
 mod tests {
     use super::works;
     use crate::transforms::{
-        AdjustGamma, CenterCrop, ColorJitter, GaussianBlur, Grayscale, Normalize, Pad, RandomAdjustSharpness,
-        RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomCrop, RandomEqualize,
-        RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPerspective, RandomPosterize,
-        RandomResizedCrop, RandomRotation, RandomSolarize, RandomVerticalFlip, Resize, ToDtype, Transform,
+        AdjustGamma, AutoAugment, CenterCrop, ColorJitter, GaussianBlur, Grayscale, Normalize, Pad, RandAugment,
+        RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice,
+        RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder,
+        RandomPerspective, RandomPosterize, RandomResizedCrop, RandomRotation, RandomSolarize, RandomVerticalFlip,
+        Resize, ToDtype, Transform, TrivialAugmentWide,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 26] = [
+        let all: [Transform; 31] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
@@ -94,6 +105,11 @@ mod tests {
             RandomPerspective::default().into(),
             RandomRotation::new(1.0).center(1.0, 1.0).into(),
             ToDtype::new().into(),
+            AutoAugment::default().into(),
+            RandomChoice::new([CenterCrop::new(1)]).p([1.0]).into(),
+            RandomOrder::new([CenterCrop::new(1)]).into(),
+            RandAugment::default().into(),
+            TrivialAugmentWide::default().into(),
         ];
         for transform in all {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };

@@ -233,6 +233,48 @@ pub(crate) fn check_warp(interpolation: Interpolation, fill: Fill) -> Result<()>
     check_fill(fill.color().unwrap_or_default())
 }
 
+/// An operation of a policy.
+///
+/// ```
+/// use gpufeed::transforms::PolicyOp;
+///
+/// assert_eq!(serde_json::to_string(&PolicyOp::AutoContrast).unwrap(), "\"AutoContrast\"");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum PolicyOp {
+    /// Leaves the image as it is.
+    Identity,
+    /// Shears along x, about the upper left corner: the magnitude is the tangent of the angle.
+    ShearX,
+    /// Shears along y.
+    ShearY,
+    /// Moves to the right by the magnitude in pixels, truncated.
+    TranslateX,
+    /// Moves down.
+    TranslateY,
+    /// Turns counter-clockwise by the magnitude in degrees.
+    Rotate,
+    /// Changes the brightness by the factor 1 + magnitude.
+    Brightness,
+    /// Changes the saturation by the factor 1 + magnitude.
+    Color,
+    /// Changes the contrast by the factor 1 + magnitude.
+    Contrast,
+    /// Changes the sharpness by the factor 1 + magnitude.
+    Sharpness,
+    /// Keeps as many bits as the magnitude says.
+    Posterize,
+    /// Inverts numbers from the magnitude on, as a share of the greatest number.
+    Solarize,
+    /// Stretches each channel to the whole range.
+    AutoContrast,
+    /// Equalises the histogram of each channel.
+    Equalize,
+    /// Inverts each channel.
+    Invert,
+}
+
 /// Longest side of an image between two transforms: coordinates remain exact in f32 (2^24), with room for half pixels.
 pub(crate) const MAX_SIDE: u32 = 1 << 22;
 

@@ -8,6 +8,7 @@
 
 mod adjust_gamma;
 pub(crate) mod arguments;
+mod auto_augment;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
@@ -17,17 +18,21 @@ mod normalize;
 mod op;
 mod pad;
 pub(crate) mod params;
+mod policy;
+mod rand_augment;
 mod random_adjust_sharpness;
 mod random_affine;
 mod random_apply;
 mod random_autocontrast;
 mod random_channel_permutation;
+mod random_choice;
 mod random_crop;
 mod random_equalize;
 mod random_erasing;
 mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
+mod random_order;
 mod random_perspective;
 mod random_posterize;
 mod random_resized_crop;
@@ -37,10 +42,12 @@ mod random_vertical_flip;
 mod resize;
 pub(crate) mod snippet;
 mod to_dtype;
+mod trivial_augment_wide;
 
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
-pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode};
+pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
+pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
@@ -51,17 +58,21 @@ pub use op::Op;
 pub(crate) use op::{fill_u8, repeated};
 pub use pad::{Pad, Padding};
 pub use params::{Params, ParamsOp};
+pub(crate) use policy::resolve as resolve_policy;
+pub use rand_augment::RandAugment;
 pub use random_adjust_sharpness::RandomAdjustSharpness;
 pub use random_affine::RandomAffine;
 pub use random_apply::RandomApply;
 pub use random_autocontrast::RandomAutocontrast;
 pub use random_channel_permutation::RandomChannelPermutation;
+pub use random_choice::RandomChoice;
 pub use random_crop::RandomCrop;
 pub use random_equalize::RandomEqualize;
 pub use random_erasing::{ErasingValue, RandomErasing};
 pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
 pub use random_invert::RandomInvert;
+pub use random_order::RandomOrder;
 pub use random_perspective::RandomPerspective;
 pub use random_posterize::RandomPosterize;
 pub use random_resized_crop::RandomResizedCrop;
@@ -70,11 +81,12 @@ pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
 pub use resize::{Resize, ResizeTo};
 pub use to_dtype::{FloatType, ToDtype};
+pub use trivial_augment_wide::TrivialAugmentWide;
 
 pub use crate::random::Numbers;
 
 use crate::color::opcode;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use params::Context;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +131,8 @@ pub(crate) enum Effect {
     Normalize,
     /// Computes each pixel from several ones: an operator of `plan/gather.rs`.
     Gather,
+    /// Applies any operation of an augmentation policy.
+    Policy,
     /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
     ToFloat,
 }
@@ -137,6 +151,7 @@ impl Effect {
             | Effect::Resize { .. }
             | Effect::Flip
             | Effect::Gather
+            | Effect::Policy
             | Effect::ToFloat => (None, None),
         };
         first.into_iter().chain(second)
@@ -240,6 +255,7 @@ macro_rules! transforms {
 
 transforms!(
     AdjustGamma,
+    AutoAugment,
     CenterCrop,
     ColorJitter,
     CustomColor,
@@ -249,15 +265,18 @@ transforms!(
     Pad,
     RandomApply,
     RandomChannelPermutation,
+    RandomChoice,
     RandomCrop,
     RandomErasing,
     RandomGrayscale,
     RandomHorizontalFlip,
     RandomInvert,
+    RandomOrder,
     RandomPosterize,
     RandomResizedCrop,
     RandomSolarize,
     RandomVerticalFlip,
+    RandAugment,
     RandomAdjustSharpness,
     RandomAffine,
     RandomAutocontrast,
@@ -266,11 +285,22 @@ transforms!(
     RandomRotation,
     Resize,
     ToDtype,
+    TrivialAugmentWide,
 );
 
 /// torchvision's default interpolation of most warps, for serde.
 fn nearest() -> Interpolation {
     Interpolation::Nearest
+}
+
+/// torchvision's default fill of policies, for serde.
+fn no_fill() -> Fill {
+    Fill::None
+}
+
+/// torchvision's default number of magnitudes, for serde.
+fn default_bins() -> u32 {
+    31
 }
 
 /// torchvision's default probability, for serde.
@@ -339,13 +369,31 @@ impl CropSize {
     }
 }
 
+impl Transform {
+    /// The list inside an operator; empty for most.
+    pub(crate) fn nested(&self) -> &[Transform] {
+        match self {
+            Transform::RandomApply(RandomApply { transforms, .. })
+            | Transform::RandomChoice(RandomChoice { transforms, .. })
+            | Transform::RandomOrder(RandomOrder { transforms }) => transforms,
+            _ => &[],
+        }
+    }
+}
+
+/// Checks the list inside an operator.
+fn check_list(transforms: &[Transform]) -> Result<()> {
+    if transforms.is_empty() || transforms.len() > 255 {
+        return Err(Error::argument("transforms", format!("{} of them; 1 to 255 work", transforms.len())));
+    }
+    transforms.iter().try_for_each(Transform::validate)
+}
+
 /// Collects the paths of the operators that may use random numbers.
 pub(crate) fn random_paths(transforms: &[Transform], path: u64, paths: &mut Vec<u64>) {
     for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| !transform.is_fixed()) {
         let own = crate::random::key::child(path, i);
         paths.push(own);
-        if let Transform::RandomApply(RandomApply { transforms, .. }) = transform {
-            random_paths(transforms, own, paths);
-        }
+        random_paths(transform.nested(), own, paths);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Effect;
 use super::arguments::MAX_SIDE;
-use super::arguments::{Erased, Interpolation, PaddingMode};
+use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
 use crate::color::{Facts, Step, opcode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -188,6 +188,17 @@ pub enum Op {
     Autocontrast,
     /// Equalises the histogram of each channel.
     Equalize,
+    /// An operation of an augmentation policy: torchvision's `_apply_image_or_video_transform`.
+    Policy {
+        /// The operation.
+        id: PolicyOp,
+        /// Its magnitude; [`PolicyOp`] says in which unit.
+        magnitude: f32,
+        /// Of warps: `Nearest` or `Bilinear`.
+        interpolation: Interpolation,
+        /// Of warps, as in [`Op::Affine`].
+        fill: Option<[f32; 3]>,
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -205,8 +216,15 @@ impl Op {
             steps.push(Step { opcode, integers: [0, 0, gray], value: [a, b, 0.0, 0.0] });
         };
         let ratios = |ratio: f32| [ratio, one_minus(ratio)];
+        let of_policy = |magnitude: f32| {
+            let ratio = 1.0 + f64::from(magnitude);
+            [ratio as f32, (1.0 - ratio) as f32]
+        };
         match *self {
             Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } if channels == 1 => {}
+            Op::Policy { id: PolicyOp::Color, .. } if channels == 1 => {}
+            Op::Policy { id: PolicyOp::Color, magnitude, .. } => step(opcode::SATURATION_U8, of_policy(magnitude)),
+            Op::Policy { id: PolicyOp::Contrast, magnitude, .. } => step(opcode::CONTRAST_U8, of_policy(magnitude)),
             Op::Brightness { factor } => step(opcode::BRIGHTNESS_U8, [factor, 0.0]),
             Op::Contrast { factor } => step(opcode::CONTRAST_U8, ratios(factor)),
             Op::Saturation { factor } => step(opcode::SATURATION_U8, ratios(factor)),
@@ -258,6 +276,7 @@ impl Op {
             | Op::Sharpness { .. }
             | Op::Autocontrast
             | Op::Equalize => Effect::Gather,
+            Op::Policy { .. } => Effect::Policy,
             Op::Normalize { .. } => Effect::Normalize,
         }
     }
@@ -335,6 +354,14 @@ impl Op {
                     Err(format!("a sigma of {sigma:?}; more than 0 works"))
                 }
             }
+            // Factors are 1 + magnitude.
+            Op::Policy { magnitude, .. } if !(-1e6..=1e6).contains(&magnitude) => {
+                Err(format!("a magnitude of {magnitude}; -1,000,000 to 1,000,000 work"))
+            }
+            Op::Policy { id: PolicyOp::Posterize, magnitude, .. } if !(0.0..9.0).contains(&magnitude) => {
+                Err("0 to 8 bits work".to_owned())
+            }
+            Op::Policy { interpolation, fill, .. } => warps(interpolation, fill),
             Op::Sharpness { factor } if factor >= 0.0 && factor.is_finite() => Ok(()),
             Op::Sharpness { factor } => Err(format!("a factor of {factor}; 0 or more works")),
             Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
@@ -359,7 +386,8 @@ impl Op {
             | Op::GaussianBlur { .. }
             | Op::Sharpness { .. }
             | Op::Autocontrast
-            | Op::Equalize => {}
+            | Op::Equalize
+            | Op::Policy { .. } => {}
             // A single channel has neither saturation nor hue, is gray already, and has only one order of channels.
             Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } | Op::PermuteChannels { .. }
                 if channels == 1 => {}
@@ -441,6 +469,10 @@ impl fmt::Display for Op {
             Op::Sharpness { factor } => write!(f, "sharpness {factor:.2}"),
             Op::Autocontrast => f.write_str("autocontrast"),
             Op::Equalize => f.write_str("equalize"),
+            Op::Policy { id: id @ (PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert), .. } => {
+                write!(f, "{id:?}")
+            }
+            Op::Policy { id, magnitude, .. } => write!(f, "{id:?} {magnitude:.2}"),
             Op::Normalize { .. } => f.write_str("normalize"),
         }
     }

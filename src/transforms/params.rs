@@ -109,6 +109,15 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// Makes the parameters of transform number `i` of a list, whose slots begin at `first`.
+    pub(super) fn make_params_of(&mut self, i: usize, transform: &super::Transform, first: u16) -> Result<()> {
+        let (path, base) = (self.path, self.base);
+        (self.path, self.base) = (child(path, i), base + first);
+        transform.make_params(self)?;
+        (self.path, self.base) = (path, base);
+        Ok(())
+    }
+
     pub(crate) fn error(&self, transform: &'static str, reason: impl Into<String>) -> Error {
         ErrorKind::Transform { transform, width: self.width, height: self.height, reason: reason.into() }.into()
     }

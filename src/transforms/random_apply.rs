@@ -1,7 +1,7 @@
 use super::arguments::check_probability;
 use super::params::{Context, Numbers, first_slots};
 use super::{Operator, Slots, Transform};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
 /// Applies a whole list with probability `p`: torchvision's `RandomApply`.
@@ -38,10 +38,7 @@ impl Operator for RandomApply {
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;
-        if self.transforms.is_empty() || self.transforms.len() > 255 {
-            return Err(Error::argument("transforms", format!("{} of them; 1 to 255 work", self.transforms.len())));
-        }
-        self.transforms.iter().try_for_each(Transform::validate)
+        super::check_list(&self.transforms)
     }
 
     fn validate_range(&self, uint8: bool) -> Result<()> {

@@ -1,0 +1,103 @@
+use super::arguments::{Fill, check_warp};
+use super::params::{Context, Numbers};
+use super::policy::{self, OPERATIONS, Space};
+use super::{Effect, Interpolation, Operator, Slots};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Applies random operations of one magnitude: torchvision's `RandAugment` (Cubuk, Zoph, Shlens and Le, "RandAugment:
+/// Practical Automated Data Augmentation with a Reduced Search Space", 2020).
+///
+/// ```
+/// use gpufeed::transforms::RandAugment;
+///
+/// let augment = RandAugment::default();
+/// assert_eq!((augment.num_ops, augment.magnitude, augment.num_magnitude_bins), (2, 9, 31));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RandAugment {
+    /// Operations on each image, 0 to 16; 2 by default.
+    #[serde(default = "default_num_ops")]
+    pub num_ops: u32,
+    /// The bin of the magnitude; 9 by default.
+    #[serde(default = "default_magnitude")]
+    pub magnitude: u32,
+    /// The number of bins; 31 by default.
+    #[serde(default = "super::default_bins")]
+    pub num_magnitude_bins: u32,
+    /// `Nearest`, the default, or `Bilinear`.
+    #[serde(default = "super::nearest")]
+    pub interpolation: Interpolation,
+    /// The colour that warps leave outside the image: torchvision's `None` by default.
+    #[serde(default = "super::no_fill")]
+    pub fill: Fill,
+}
+
+fn default_num_ops() -> u32 {
+    2
+}
+
+fn default_magnitude() -> u32 {
+    9
+}
+
+impl Default for RandAugment {
+    fn default() -> Self {
+        RandAugment::new(default_num_ops(), default_magnitude())
+    }
+}
+
+impl RandAugment {
+    /// Applies `num_ops` operations of the magnitude at bin `magnitude` of 31.
+    pub fn new(num_ops: u32, magnitude: u32) -> Self {
+        RandAugment {
+            num_ops,
+            magnitude,
+            num_magnitude_bins: super::default_bins(),
+            interpolation: Interpolation::Nearest,
+            fill: Fill::None,
+        }
+    }
+
+    /// Sets the interpolation of warps.
+    pub fn interpolation(self, interpolation: Interpolation) -> Self {
+        RandAugment { interpolation, ..self }
+    }
+
+    /// Sets the colour that warps leave outside the image.
+    pub fn fill(self, fill: impl Into<Fill>) -> Self {
+        RandAugment { fill: fill.into(), ..self }
+    }
+}
+
+impl Operator for RandAugment {
+    const NAME: &'static str = "RandAugment";
+
+    fn validate(&self) -> Result<()> {
+        if self.num_ops > 16 {
+            return Err(Error::argument("num_ops", format!("{}; 0 to 16 work", self.num_ops)));
+        }
+        policy::check_bins(self.num_magnitude_bins)?;
+        if self.magnitude >= self.num_magnitude_bins {
+            let most = self.num_magnitude_bins - 1;
+            let reason = format!("{}; 0 to {most} work with {} bins", self.magnitude, self.num_magnitude_bins);
+            return Err(Error::argument("magnitude", reason));
+        }
+        check_warp(self.interpolation, self.fill)
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        (0..self.num_ops).for_each(|_| slots.push(Self::NAME, Effect::Policy));
+    }
+
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        let (bin, warp) = ((self.magnitude, self.num_magnitude_bins), (self.interpolation, self.fill.color()));
+        for slot in 0..self.num_ops {
+            let id = OPERATIONS[numbers.below(OPERATIONS.len() as u64) as usize];
+            let op = Space::RAND_AUGMENT.op(id, bin, (context.width, context.height), warp, numbers);
+            policy::emit(context, slot as u16, op)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+use super::arguments::{Fill, check_warp};
+use super::params::{Context, Numbers};
+use super::policy::{self, OPERATIONS, Space};
+use super::{Effect, Interpolation, Operator, Slots};
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+
+/// Applies one random operation of a random magnitude: torchvision's `TrivialAugmentWide` (Müller and Hutter,
+/// "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021).
+///
+/// ```
+/// use gpufeed::transforms::TrivialAugmentWide;
+///
+/// assert_eq!(TrivialAugmentWide::default().num_magnitude_bins, 31);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrivialAugmentWide {
+    /// The number of magnitudes to choose from; 31 by default.
+    #[serde(default = "super::default_bins")]
+    pub num_magnitude_bins: u32,
+    /// `Nearest`, the default, or `Bilinear`.
+    #[serde(default = "super::nearest")]
+    pub interpolation: Interpolation,
+    /// The colour that warps leave outside the image: torchvision's `None` by default.
+    #[serde(default = "super::no_fill")]
+    pub fill: Fill,
+}
+
+impl Default for TrivialAugmentWide {
+    fn default() -> Self {
+        TrivialAugmentWide::new()
+    }
+}
+
+impl TrivialAugmentWide {
+    /// Chooses from 31 magnitudes.
+    pub fn new() -> Self {
+        TrivialAugmentWide {
+            num_magnitude_bins: super::default_bins(),
+            interpolation: Interpolation::Nearest,
+            fill: Fill::None,
+        }
+    }
+
+    /// Sets the number of magnitudes to choose from.
+    pub fn num_magnitude_bins(self, num_magnitude_bins: u32) -> Self {
+        TrivialAugmentWide { num_magnitude_bins, ..self }
+    }
+
+    /// Sets the interpolation of warps.
+    pub fn interpolation(self, interpolation: Interpolation) -> Self {
+        TrivialAugmentWide { interpolation, ..self }
+    }
+
+    /// Sets the colour that warps leave outside the image.
+    pub fn fill(self, fill: impl Into<Fill>) -> Self {
+        TrivialAugmentWide { fill: fill.into(), ..self }
+    }
+}
+
+impl Operator for TrivialAugmentWide {
+    const NAME: &'static str = "TrivialAugmentWide";
+
+    fn validate(&self) -> Result<()> {
+        policy::check_bins(self.num_magnitude_bins)?;
+        check_warp(self.interpolation, self.fill)
+    }
+
+    fn slots(&self, slots: &mut Slots) {
+        slots.push(Self::NAME, Effect::Policy);
+    }
+
+    fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
+        let id = OPERATIONS[numbers.below(OPERATIONS.len() as u64) as usize];
+        let bins = self.num_magnitude_bins;
+        let bin = (numbers.below(bins.into()) as u32, bins);
+        let warp = (self.interpolation, self.fill.color());
+        let op = Space::TRIVIAL_AUGMENT_WIDE.op(id, bin, (context.width, context.height), warp, numbers);
+        policy::emit(context, 0, op)
+    }
+}
