@@ -10,7 +10,7 @@ pub(crate) mod composer;
 pub(crate) mod cpu_fallback;
 mod custom;
 mod fuse;
-
+mod one_size;
 pub(crate) mod pass;
 pub(crate) mod program;
 mod read_region;

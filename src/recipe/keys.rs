@@ -8,6 +8,13 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
     let text = match (transform, key) {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         (_, "size") => format!("a side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
+        ("RandomResize", "min_size") => format!("1 to {MAX_SIDE} pixels work"),
+        ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works".to_owned(),
+        (_, "min_size") => format!("pixels or a list of them, each 1 to {MAX_SIDE}, works"),
+        ("RandomShortestSize", "max_size") => format!("1 to {MAX_SIDE} pixels work"),
+        (_, "target_size") => format!("[width, height], each 1 to {MAX_SIDE}, works"),
+        (_, "scale_range") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        (_, "side_range") => "[least, greatest] with 1 <= least <= greatest works".to_owned(),
         (_, "max_size") => "a whole number of pixels greater than size works".to_owned(),
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
@@ -42,13 +49,14 @@ mod tests {
     use super::works;
     use crate::transforms::{
         AdjustGamma, CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation,
-        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
-        RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResize,
+        RandomResizedCrop, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter,
+        Transform,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 18] = [
+        let all: [Transform; 22] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
@@ -63,10 +71,14 @@ mod tests {
             RandomHorizontalFlip::default().into(),
             RandomInvert::default().into(),
             RandomPosterize::new(1).into(),
+            RandomResize::new(1, 2).into(),
             RandomResizedCrop::new(1).into(),
+            RandomShortestSize::new([1]).max_size(1).into(),
             RandomSolarize::new(0.5).into(),
             RandomVerticalFlip::default().into(),
+            RandomZoomOut::default().into(),
             Resize::new(1).max_size(2).into(),
+            ScaleJitter::new((1, 1)).into(),
         ];
         for transform in all {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };

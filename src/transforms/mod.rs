@@ -24,10 +24,14 @@ mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
 mod random_posterize;
+mod random_resize;
 mod random_resized_crop;
+mod random_shortest_size;
 mod random_solarize;
 mod random_vertical_flip;
+mod random_zoom_out;
 mod resize;
+mod scale_jitter;
 pub(crate) mod snippet;
 
 pub use crate::random::key::Key;
@@ -50,10 +54,14 @@ pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
 pub use random_invert::RandomInvert;
 pub use random_posterize::RandomPosterize;
+pub use random_resize::RandomResize;
 pub use random_resized_crop::RandomResizedCrop;
+pub use random_shortest_size::RandomShortestSize;
 pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
+pub use random_zoom_out::RandomZoomOut;
 pub use resize::{Resize, ResizeTo};
+pub use scale_jitter::ScaleJitter;
 
 pub use crate::random::Numbers;
 
@@ -214,10 +222,14 @@ transforms!(
     RandomHorizontalFlip,
     RandomInvert,
     RandomPosterize,
+    RandomResize,
     RandomResizedCrop,
+    RandomShortestSize,
     RandomSolarize,
     RandomVerticalFlip,
+    RandomZoomOut,
     Resize,
+    ScaleJitter,
 );
 
 /// torchvision's default probability, for serde.

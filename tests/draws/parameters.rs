@@ -6,8 +6,8 @@
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad,
     PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
-    Transform,
+    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
+    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,10 @@ fn every_transform() -> Vec<Transform> {
         flip.into(),
         RandomResizedCrop::new((50, 60)).scale(0.2, 0.9).ratio(0.5, 1.5).interpolation(Interpolation::Bicubic).into(),
         RandomVerticalFlip::new(0.125).into(),
+        RandomResize::new(55, 65).interpolation(Interpolation::Bicubic).antialias(false).into(),
+        RandomShortestSize::new([52, 57, 63]).max_size(80).interpolation(Interpolation::Nearest).into(),
+        ScaleJitter::new((60, 50)).scale_range(0.5, 1.5).antialias(false).into(),
+        RandomZoomOut::new(0.75).side_range(1.5, 2.0).fill([0.5, 0.25, 0.75]).into(),
         RandomErasing::new(0.75).scale(0.1, 0.5).ratio(0.5, 1.5).value([0.25, -1.5, 2.0]).into(),
         RandomErasing::new(1.0).value(0.25).into(),
         RandomErasing::new(1.0).value(ErasingValue::Random).into(),
@@ -70,7 +74,7 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 18, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 22, "every transform is in the list: {names:?}");
 }
 
 #[test]
@@ -95,6 +99,10 @@ fn wrong_text_is_rejected() {
         r#"{"type":"RandomSolarize"}"#,
         r#"{"type":"AdjustGamma","gain":1.0}"#,
         r#"{"type":"AdjustGamma","gamma":[1.0]}"#,
+        r#"{"type":"RandomResize","min_size":8}"#,
+        r#"{"type":"RandomShortestSize","min_size":"large"}"#,
+        r#"{"type":"ScaleJitter","target_size":8}"#,
+        r#"{"type":"RandomZoomOut","side_range":2.0}"#,
         r#"{"type":"RandomErasing","value":"noise"}"#,
         r#"{"type":"RandomErasing","value":[1,2]}"#,
         r#"{"type":"RandomChannelPermutation","p":0.5}"#,
@@ -105,6 +113,12 @@ fn wrong_text_is_rejected() {
         Transform::from(RandomHorizontalFlip::new(1.5)),
         Resize::new(0).into(),
         Resize::new(9).max_size(9).into(),
+        RandomResize::new(9, 9).into(),
+        RandomShortestSize::new([]).into(),
+        ScaleJitter::new((0, 9)).into(),
+        ScaleJitter::new((9, 9)).scale_range(0.0, 1.0).into(),
+        RandomZoomOut::new(0.5).side_range(0.5, 1.0).into(),
+        RandomZoomOut::new(1.5).into(),
         ColorJitter::new(0.0, 0.0, 0.0, 0.6).into(),
         Normalize::new([0.0; 3], [1.0, 0.0, 1.0]).into(),
         RandomResizedCrop::new(9).scale(0.9, 0.1).into(),
@@ -188,7 +202,7 @@ fn crops_lie_everywhere() {
 #[test]
 fn chances_are_the_ones_asked_for() {
     for p in [0.0, 0.1, 0.5, 0.9, 1.0] {
-        let each: [Transform; 8] = [
+        let each: [Transform; 9] = [
             RandomHorizontalFlip::new(p).into(),
             RandomVerticalFlip::new(p).into(),
             RandomGrayscale::new(p).into(),
@@ -196,6 +210,7 @@ fn chances_are_the_ones_asked_for() {
             RandomInvert::new(p).into(),
             RandomSolarize::new(0.5).p(p).into(),
             RandomPosterize::new(4).p(p).into(),
+            RandomZoomOut::new(p).side_range(1.5, 2.0).into(),
             RandomApply::new(p, [RandomHorizontalFlip::new(1.0)]).into(),
         ];
         for transform in each {

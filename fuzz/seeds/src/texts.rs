@@ -36,6 +36,10 @@ pub fn recipes() -> Vec<Seed> {
         interpolation = \"Bicubic\"\nantialias = false\n";
     let resize = "[[transform]]\ntype = \"Resize\"\nsize = 40\nmax_size = 60\ninterpolation = \"NearestExact\"\n\
         [[transform]]\ntype = \"CenterCrop\"\nsize = [28, 32]\n";
+    let sizes = "[[transform]]\ntype = \"RandomResize\"\nmin_size = 40\nmax_size = 60\n\
+        [[transform]]\ntype = \"RandomShortestSize\"\nmin_size = [30, 40]\nmax_size = 50\n\
+        [[transform]]\ntype = \"ScaleJitter\"\ntarget_size = [40, 30]\nscale_range = [0.5, 1.5]\n\
+        [[transform]]\ntype = \"RandomZoomOut\"\nfill = [0.1, 0.2, 0.3]\nside_range = [1, 2]\np = 0.4\n";
     let pad = "[[transform]]\ntype = \"Pad\"\npadding = [1, 2, 3, 4]\nfill = [0.1, 0.2, 0.3]\npadding_mode = \"Reflect\"\n\
         [[transform]]\ntype = \"RandomCrop\"\nsize = 8\npadding = 4\npad_if_needed = true\n";
     let flips = "[[transform]]\ntype = \"RandomHorizontalFlip\"\n[[transform]]\ntype = \"RandomVerticalFlip\"\np = 1\n";
@@ -54,6 +58,7 @@ pub fn recipes() -> Vec<Seed> {
     [
         ("crop", [head, crop, flips].concat()),
         ("resize", [resize, colors].concat()),
+        ("sizes", [sizes, resize, ends].concat()),
         ("pad", [head, pad, ends].concat()),
         ("nested", [nested, flips].concat()),
         ("inline", ["name = \"x\"\n", inline].concat()),

@@ -80,10 +80,7 @@ impl DataLoaderBuilder {
             sampler = sampler.weights(weights)?;
         }
         let plan = Plan::compile_for(self.dataset.channels(), &self.transforms, &self.output)?;
-        let Some(size) = plan.output_size() else {
-            let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
-            return Err(Error::argument("transforms", reason));
-        };
+        let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
         // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
         let images = self.batch_size as f64 * self.views as f64;
         let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
