@@ -87,6 +87,15 @@ impl Numbers {
         below(bound, || self.next())
     }
 
+    /// Returns 0 to N - 1 in an order of which all are equally likely, by Fisher and Yates' shuffle.
+    pub(crate) fn permutation<const N: usize>(&mut self) -> [usize; N] {
+        let mut order = std::array::from_fn(|i| i);
+        for i in (1..N).rev() {
+            order.swap(i, self.below(i as u64 + 1) as usize);
+        }
+        order
+    }
+
     /// Returns true with probability `p`, decided like torchvision: unless `rand() >= p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p

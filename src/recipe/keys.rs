@@ -26,6 +26,10 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
         (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
         (_, "ratio") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
+            "[least, greatest] with 0 <= least <= greatest works".to_owned()
+        }
+        ("RandomPhotometricDistort", "hue") => "[least, greatest] in [-0.5, 0.5] works".to_owned(),
         (_, "brightness" | "contrast" | "saturation") => {
             "a number >= 0 or [least, greatest] with 0 <= least <= greatest works".to_owned()
         }
@@ -49,14 +53,14 @@ mod tests {
     use super::works;
     use crate::transforms::{
         AdjustGamma, CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation,
-        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResize,
-        RandomResizedCrop, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter,
-        Transform,
+        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort,
+        RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize, RandomVerticalFlip,
+        RandomZoomOut, Resize, ScaleJitter, Transform,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 22] = [
+        let all: [Transform; 23] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
@@ -70,6 +74,7 @@ mod tests {
             RandomGrayscale::default().into(),
             RandomHorizontalFlip::default().into(),
             RandomInvert::default().into(),
+            RandomPhotometricDistort::default().into(),
             RandomPosterize::new(1).into(),
             RandomResize::new(1, 2).into(),
             RandomResizedCrop::new(1).into(),

@@ -23,6 +23,7 @@ mod random_erasing;
 mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
+mod random_photometric_distort;
 mod random_posterize;
 mod random_resize;
 mod random_resized_crop;
@@ -53,6 +54,7 @@ pub use random_erasing::{ErasingValue, RandomErasing};
 pub use random_grayscale::RandomGrayscale;
 pub use random_horizontal_flip::RandomHorizontalFlip;
 pub use random_invert::RandomInvert;
+pub use random_photometric_distort::RandomPhotometricDistort;
 pub use random_posterize::RandomPosterize;
 pub use random_resize::RandomResize;
 pub use random_resized_crop::RandomResizedCrop;
@@ -221,6 +223,7 @@ transforms!(
     RandomGrayscale,
     RandomHorizontalFlip,
     RandomInvert,
+    RandomPhotometricDistort,
     RandomPosterize,
     RandomResize,
     RandomResizedCrop,

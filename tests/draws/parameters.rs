@@ -6,8 +6,8 @@
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad,
     PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
-    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,12 @@ fn every_transform() -> Vec<Transform> {
         RandomErasing::new(1.0).value(0.25).into(),
         RandomErasing::new(1.0).value(ErasingValue::Random).into(),
         RandomInvert::new(0.625).into(),
+        RandomPhotometricDistort::new(0.75)
+            .brightness(0.5, 1.25)
+            .contrast(0.75, 1.75)
+            .saturation(0.25, 1.25)
+            .hue(-0.125, 0.25)
+            .into(),
         RandomSolarize::new(0.25).p(0.875).into(),
         RandomPosterize::new(3).p(0.75).into(),
         RandomChannelPermutation::new().into(),
@@ -74,7 +80,7 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 22, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 23, "every transform is in the list: {names:?}");
 }
 
 #[test]
@@ -103,6 +109,7 @@ fn wrong_text_is_rejected() {
         r#"{"type":"RandomShortestSize","min_size":"large"}"#,
         r#"{"type":"ScaleJitter","target_size":8}"#,
         r#"{"type":"RandomZoomOut","side_range":2.0}"#,
+        r#"{"type":"RandomPhotometricDistort","hue":0.1}"#,
         r#"{"type":"RandomErasing","value":"noise"}"#,
         r#"{"type":"RandomErasing","value":[1,2]}"#,
         r#"{"type":"RandomChannelPermutation","p":0.5}"#,
@@ -130,6 +137,9 @@ fn wrong_text_is_rejected() {
         RandomErasing::new(0.5).ratio(0.0, 1.0).into(),
         RandomErasing::new(0.5).value(f32::NAN).into(),
         RandomInvert::new(-0.1).into(),
+        RandomPhotometricDistort::new(1.1).into(),
+        RandomPhotometricDistort::new(0.5).hue(-0.1, 0.6).into(),
+        RandomPhotometricDistort::new(0.5).contrast(-0.1, 0.6).into(),
         RandomSolarize::new(1.01).into(),
         RandomSolarize::new(f32::NAN).into(),
         RandomSolarize::new(0.5).p(2.0).into(),

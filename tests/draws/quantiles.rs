@@ -1,8 +1,10 @@
 //! 20,000 draws of a transform have the distribution of torchvision's, whose quantiles and counts are in
 //! `tests/golden/draw_quantiles.json`.
 
-use crate::statistics::{of_distance, same_distribution};
-use gpufeed::transforms::{Key, Op, Params, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter, Transform};
+use crate::statistics::{of_distance, same_distribution, uniform};
+use gpufeed::transforms::{
+    Key, Op, Params, RandomPhotometricDistort, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter, Transform,
+};
 use gpufeed::{Output, Plan};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -68,6 +70,10 @@ fn least(case: &Case, drawn: &Drawn) -> (f64, String) {
         }
     };
     for (name, theirs) in &case.values {
+        // The ops show the place of a contrast only where there is one.
+        if name == "contrast_before" {
+            continue;
+        }
         let ours = &drawn[name.as_str()];
         let (n, m) = (ours.len() as f64, theirs.n as f64);
         // A share p of torchvision's values is at most its quantile, and a share 1 - p at least: ours differ by as much
@@ -165,4 +171,44 @@ fn random_zoom_out_draws_as_torchvision() {
     let zoom = RandomZoomOut::new(1.0);
     let wrong = vec![zoom.clone().side_range(1.0, 3.7).into(), zoom.clone().side_range(1.15, 4.0).into()];
     compare("RandomZoomOut", zoom, wrong, border);
+}
+
+#[test]
+fn random_photometric_distort_draws_as_torchvision() {
+    let numbers = |params: &Params| {
+        let number = |op| match op {
+            Op::Brightness { factor } => ("brightness_factor", factor.into()),
+            Op::Contrast { factor } => ("contrast_factor", factor.into()),
+            Op::Saturation { factor } => ("saturation_factor", factor.into()),
+            Op::Hue { factor } => ("hue_factor", factor.into()),
+            Op::PermuteChannels { permutation: [a, b, c] } => ("channel_permutation", f64::from(100 * a + 10 * b + c)),
+            other => panic!("{other:?}"),
+        };
+        ops(params).into_iter().map(number).collect()
+    };
+    let distort = RandomPhotometricDistort::default();
+    let wrong = vec![
+        RandomPhotometricDistort::new(0.54).into(),
+        distort.clone().brightness(0.875, 1.14).into(),
+        distort.clone().contrast(0.56, 1.5).into(),
+        distort.clone().saturation(0.5, 1.56).into(),
+        distort.clone().hue(-0.05, 0.056).into(),
+    ];
+    compare("RandomPhotometricDistort", distort.clone(), wrong, numbers);
+
+    // The contrast is before the saturation in half of the images that have one, and after the hue in the others.
+    let plan = Plan::compile(&[distort.into()], &Output::default()).unwrap();
+    let mut places = [0; 2];
+    for sample in 0..DRAWS {
+        let params = plan.make_params(9, 9, &Key { sample, ..Key::default() }).unwrap();
+        let position = |wanted: fn(&Op) -> bool| params.ops.iter().position(|op| wanted(&op.op));
+        let contrast = position(|op| matches!(op, Op::Contrast { .. }));
+        let saturation = position(|op| matches!(op, Op::Saturation { .. }));
+        let hue = position(|op| matches!(op, Op::Hue { .. }));
+        if let (Some(contrast), Some(saturation), Some(hue)) = (contrast, saturation, hue) {
+            assert!(saturation < hue && (contrast < saturation || contrast > hue), "{params:?}");
+            places[usize::from(contrast > hue)] += 1;
+        }
+    }
+    assert!(uniform(&places) > SIGNIFICANCE, "{places:?}");
 }

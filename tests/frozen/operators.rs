@@ -6,8 +6,8 @@
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
     PaddingMode, Params, ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
-    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -81,6 +81,18 @@ pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
             vec![
                 RandomZoomOut::default().into(),
                 RandomZoomOut::new(0.75).side_range(1.25, 1.5).fill([0.1, 0.2, 0.3]).into(),
+            ],
+        ),
+        (
+            "random-photometric-distort",
+            vec![
+                RandomPhotometricDistort::default().into(),
+                RandomPhotometricDistort::new(0.9)
+                    .brightness(0.8, 1.3)
+                    .contrast(0.6, 1.4)
+                    .saturation(0.7, 1.6)
+                    .hue(-0.1, 0.2)
+                    .into(),
             ],
         ),
     ]

@@ -5,8 +5,8 @@ use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
     RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize,
-    RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
+    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
 use gpufeed_testing::lists::{self, Dice};
@@ -74,6 +74,12 @@ fn every_operator() -> Vec<Transform> {
             }],
         )
         .into(),
+        RandomPhotometricDistort::new(0.65)
+            .brightness(0.8, 1.3)
+            .contrast(0.6, 1.4)
+            .saturation(0.7, 1.6)
+            .hue(-0.1, 0.2)
+            .into(),
         RandomGrayscale::new(0.15).into(),
         RandomInvert::new(0.25).into(),
         RandomSolarize::new(0.4).p(0.35).into(),
@@ -161,6 +167,7 @@ fn values_out_of_range_name_line_key_and_range() {
         "RandomInvert",
         "RandomVerticalFlip",
         "RandomZoomOut",
+        "RandomPhotometricDistort",
     ];
     for p in ["-0.1", "1.5", "nan", "inf", "-inf"] {
         let plain = probability.map(|name| format!("{{ type = \"{name}\", p = {p} }}"));
@@ -218,6 +225,11 @@ fn values_out_of_range_name_line_key_and_range() {
         ("ColorJitter", "hue = 0.6", "hue", "a value in [0, 0.5] or a range in [-0.5, 0.5] works"),
         ("ColorJitter", "hue = [-0.6, 0]", "hue", "a value in [0, 0.5] or a range in [-0.5, 0.5] works"),
         ("ColorJitter", "hue = nan", "hue", "a value in [0, 0.5] or a range in [-0.5, 0.5] works"),
+        ("RandomPhotometricDistort", "brightness = [-0.1, 1]", "brightness", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "contrast = [1, inf]", "contrast", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "saturation = [1, 0.5]", "saturation", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "hue = [-0.6, 0]", "hue", "-0.5 <= least <= greatest <= 0.5 works"),
+        ("RandomPhotometricDistort", "hue = [0, nan]", "hue", "-0.5 <= least <= greatest <= 0.5 works"),
         ("Grayscale", "num_output_channels = 2", "num_output_channels", "1 or 3 work"),
         ("Normalize", "mean = [0, 0, nan], std = [1, 1, 1]", "mean", "finite numbers work"),
         ("Normalize", "mean = [0, 0, 0], std = [1, 0, 1]", "std", "finite numbers other than 0 work"),
@@ -267,6 +279,8 @@ fn values_of_a_wrong_type_name_line_key_and_range() {
         ("RandomZoomOut", "side_range = 2", "side_range", "1 <= least <= greatest works"),
         ("ColorJitter", "contrast = \"a\", hue = \"a\"", "contrast", "0 <= least <= greatest works"),
         ("ColorJitter", "hue = \"a\"", "hue", "in [-0.5, 0.5] works"),
+        ("RandomPhotometricDistort", "contrast = 0.5", "contrast", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "hue = 0.1", "hue", "[least, greatest] in [-0.5, 0.5] works"),
         ("RandomGrayscale", "p = \"often\"", "p", "0 to 1 work"),
         ("RandomPosterize", "bits = -1", "bits", "0 to 8 work"),
         ("RandomPosterize", "p = 0.5, bits = 1.5", "bits", "0 to 8 work"),

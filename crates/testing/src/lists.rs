@@ -4,8 +4,8 @@
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
     RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize,
-    RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
+    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 
 pub use super::dice::Dice;
@@ -51,7 +51,7 @@ pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 23) {
+        return match dice.between(0, 24) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -77,6 +77,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             21 => AdjustGamma::new(dice.pick(&[0.6, 1.0, 2.2])).gain(dice.pick(&[1.0, 1.3])).into(),
             22 => random_size(dice),
             23 => RandomZoomOut::new(0.7).side_range(1.0, dice.pick(&[1.3, 2.0])).fill(dice.fill()).into(),
+            24 => RandomPhotometricDistort::new(0.6).brightness(0.5, 1.3).hue(-0.2, 0.2).into(),
             _ => continue,
         };
     }

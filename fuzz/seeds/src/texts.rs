@@ -47,6 +47,7 @@ pub fn recipes() -> Vec<Seed> {
         [[transform]]\ntype = \"RandomGrayscale\"\np = 0.2\n[[transform]]\ntype = \"RandomInvert\"\n\
         [[transform]]\ntype = \"RandomSolarize\"\nthreshold = 0.5\n[[transform]]\ntype = \"RandomPosterize\"\nbits = 4\n\
         [[transform]]\ntype = \"RandomChannelPermutation\"\n\
+        [[transform]]\ntype = \"RandomPhotometricDistort\"\nbrightness = [0.8, 1.2]\nhue = [-0.1, 0.1]\np = 0.4\n\
         [[transform]]\ntype = \"AdjustGamma\"\ngamma = 2.2\ngain = 1.1\n";
     let ends = "[[transform]]\ntype = \"RandomErasing\"\nscale = [0.02, 0.33]\nratio = [0.3, 3.3]\nvalue = \"random\"\n\
         [[transform]]\ntype = \"Normalize\"\nmean = [0.5, 0.5, 0.5]\nstd = [0.2, 0.2, 0.2]\n\
