@@ -21,7 +21,7 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         ),
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "antialias" | "pad_if_needed") => "true and false work".to_owned(),
+        (_, "antialias" | "pad_if_needed" | "vertical_flip") => "true and false work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
         ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
         (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
@@ -52,18 +52,19 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
 mod tests {
     use super::works;
     use crate::transforms::{
-        AdjustGamma, CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation,
-        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort,
-        RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize, RandomVerticalFlip,
-        RandomZoomOut, Resize, ScaleJitter, Transform,
+        AdjustGamma, CenterCrop, ColorJitter, FiveCrop, Grayscale, Normalize, Pad, RandomApply,
+        RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+        RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize,
+        RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 23] = [
+        let all: [Transform; 25] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
+            FiveCrop::new(1).into(),
             Grayscale::default().into(),
             Normalize::IMAGENET.into(),
             Pad::new(1).into(),
@@ -84,6 +85,7 @@ mod tests {
             RandomZoomOut::default().into(),
             Resize::new(1).max_size(2).into(),
             ScaleJitter::new((1, 1)).into(),
+            TenCrop::new(1).into(),
         ];
         for transform in all {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };

@@ -11,6 +11,7 @@ pub(crate) mod arguments;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
+mod five_crop;
 mod grayscale;
 mod normalize;
 mod op;
@@ -34,6 +35,7 @@ mod random_zoom_out;
 mod resize;
 mod scale_jitter;
 pub(crate) mod snippet;
+mod ten_crop;
 
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
@@ -41,6 +43,7 @@ pub use arguments::{Erased, Interpolation, PaddingMode};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
+pub use five_crop::FiveCrop;
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
 pub use op::Op;
@@ -64,6 +67,7 @@ pub use random_vertical_flip::RandomVerticalFlip;
 pub use random_zoom_out::RandomZoomOut;
 pub use resize::{Resize, ResizeTo};
 pub use scale_jitter::ScaleJitter;
+pub use ten_crop::TenCrop;
 
 pub use crate::random::Numbers;
 
@@ -78,6 +82,8 @@ pub(crate) trait Operator {
     const NAME: &'static str;
     /// True if it has the same effect on every image of a size, in every epoch.
     const FIXED: bool = false;
+    /// The number of images that it makes of one.
+    const CROPS: u32 = 1;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
     /// Lists every op that `make_params` may emit, in the order in which it emits those that move pixels.
@@ -196,6 +202,11 @@ macro_rules! transforms {
                 match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
             }
 
+            /// Returns the number of images that it makes of one.
+            pub(crate) fn crops(&self) -> u32 {
+                match self { $(Transform::$name(_) => <$name as Operator>::CROPS),+ }
+            }
+
             pub(crate) fn slots(&self, slots: &mut Slots) {
                 match self { $(Transform::$name(t) => t.slots(slots)),+ }
             }
@@ -213,6 +224,7 @@ transforms!(
     CenterCrop,
     ColorJitter,
     CustomColor,
+    FiveCrop,
     Grayscale,
     Normalize,
     Pad,
@@ -233,6 +245,7 @@ transforms!(
     RandomZoomOut,
     Resize,
     ScaleJitter,
+    TenCrop,
 );
 
 /// torchvision's default probability, for serde.
@@ -303,7 +316,8 @@ impl CropSize {
 
 /// Collects the paths of the operators that may use random numbers.
 pub(crate) fn random_paths(transforms: &[Transform], path: u64, paths: &mut Vec<u64>) {
-    for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| !transform.is_fixed()) {
+    let may_draw = |transform: &Transform| !transform.is_fixed() && transform.crops() == 1;
+    for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| may_draw(transform)) {
         let own = crate::random::key::child(path, i);
         paths.push(own);
         if let Transform::RandomApply(RandomApply { transforms, .. }) = transform {

@@ -4,10 +4,10 @@
 //! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test either always passes or never.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad,
-    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, FiveCrop, Grayscale, Interpolation, Key, Normalize, Op,
+    Pad, PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
     RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,7 @@ fn every_transform() -> Vec<Transform> {
         AdjustGamma::new(0.5).gain(1.25).into(),
         CenterCrop::new((30, 40)).into(),
         ColorJitter::new(0.4, (0.5, 1.75), 0.0, (-0.1, 0.2)).into(),
+        FiveCrop::new((35, 45)).into(),
         Grayscale::new(3).into(),
         Normalize::IMAGENET.into(),
         Pad::new([1, 2, 3, 4]).fill([0.25, 0.5, 0.75]).padding_mode(PaddingMode::Symmetric).into(),
@@ -63,7 +64,15 @@ fn every_transform() -> Vec<Transform> {
         RandomChannelPermutation::new().into(),
         Resize::new(70).max_size(90).interpolation(Interpolation::NearestExact).antialias(false).into(),
         Resize::new((70, 80)).into(),
+        TenCrop::new((45, 35)).vertical_flip(true).into(),
     ]
+}
+
+/// Returns one of each transform that may come anywhere in a list.
+fn transforms_for_anywhere() -> Vec<Transform> {
+    let mut transforms = every_transform();
+    transforms.retain(|transform| !["FiveCrop", "Grayscale", "TenCrop"].contains(&transform.name()));
+    transforms
 }
 
 /// A TOML file has fields at its top level, so the list of transforms is one.
@@ -80,14 +89,12 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 23, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 25, "every transform is in the list: {names:?}");
 }
 
 #[test]
 fn drawn_parameters_survive_json() {
-    let mut transforms = every_transform();
-    transforms.retain(|transform| transform.name() != "Grayscale");
-    let plan = plan(&transforms);
+    let plan = plan(&transforms_for_anywhere());
     for sample in 0..50 {
         let params = plan.make_params(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
         let json = serde_json::to_string(&params).expect("parameters are data");
@@ -110,6 +117,8 @@ fn wrong_text_is_rejected() {
         r#"{"type":"ScaleJitter","target_size":8}"#,
         r#"{"type":"RandomZoomOut","side_range":2.0}"#,
         r#"{"type":"RandomPhotometricDistort","hue":0.1}"#,
+        r#"{"type":"FiveCrop"}"#,
+        r#"{"type":"TenCrop","size":8,"vertical_flip":"yes"}"#,
         r#"{"type":"RandomErasing","value":"noise"}"#,
         r#"{"type":"RandomErasing","value":[1,2]}"#,
         r#"{"type":"RandomChannelPermutation","p":0.5}"#,
@@ -120,6 +129,8 @@ fn wrong_text_is_rejected() {
         Transform::from(RandomHorizontalFlip::new(1.5)),
         Resize::new(0).into(),
         Resize::new(9).max_size(9).into(),
+        FiveCrop::new(0).into(),
+        TenCrop::new((8, 0)).into(),
         RandomResize::new(9, 9).into(),
         RandomShortestSize::new([]).into(),
         ScaleJitter::new((0, 9)).into(),
@@ -156,8 +167,7 @@ fn wrong_text_is_rejected() {
 
 #[test]
 fn the_same_key_draws_the_same() {
-    let mut transforms = every_transform();
-    transforms.retain(|transform| transform.name() != "Grayscale");
+    let transforms = transforms_for_anywhere();
     let (plan, again) = (plan(&transforms), plan(&transforms));
     let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
     let draw = |plan: &Plan, key| plan.make_params(321, 210, &key).expect("it fits");

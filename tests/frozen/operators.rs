@@ -4,10 +4,10 @@
 //! new, so no frozen one changes.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
+    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Op, Pad,
     PaddingMode, Params, ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
     RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -95,6 +95,12 @@ pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
                     .into(),
             ],
         ),
+        (
+            "five-crop",
+            vec![RandomResizedCrop::new(90).into(), FiveCrop::new((70, 80)).into(), Normalize::IMAGENET.into()],
+        ),
+        ("ten-crop", vec![TenCrop::new(200).into()]),
+        ("ten-crop-vertical", vec![TenCrop::new((200, 190)).vertical_flip(true).into()]),
     ]
 }
 

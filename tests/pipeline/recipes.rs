@@ -3,10 +3,10 @@
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
-    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
-    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Pad,
+    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
 use gpufeed_testing::lists::{self, Dice};
@@ -89,6 +89,9 @@ fn every_operator() -> Vec<Transform> {
         RandomErasing::new(0.55).scale(0.1, 0.2).ratio(0.5, 2.0).value([0.1, 0.9, 0.5]).into(),
         RandomErasing::new(0.65).value(ErasingValue::Random).into(),
         CenterCrop::new((20, 22)).into(),
+        FiveCrop::new((18, 19)).into(),
+        TenCrop::new(17).into(),
+        TenCrop::new((15, 16)).vertical_flip(true).into(),
         Grayscale::new(1).into(),
         Normalize::new([0.485, 0.1307, 1e-7], [0.229, -1.0, 3e10]).into(),
     ]
@@ -186,6 +189,8 @@ fn values_out_of_range_name_line_key_and_range() {
         ("CenterCrop", "size = 0", "size", side),
         ("CenterCrop", "size = [8, 0]", "size", side),
         ("CenterCrop", "size = 4194305", "size", side),
+        ("FiveCrop", "size = 0", "size", side),
+        ("TenCrop", "size = [8, 0]", "size", side),
         ("RandomCrop", "size = [0, 8]", "size", side),
         ("RandomCrop", "size = 8, padding = 4194305", "padding", "up to 4194304 work"),
         ("RandomCrop", "size = 8, fill = [0, nan, 0]", "fill", "finite numbers work"),
@@ -262,6 +267,8 @@ fn values_of_a_wrong_type_name_line_key_and_range() {
         ("CenterCrop", "size = \"big\"", "size", "[height, width], each 1 to 4194304, works"),
         ("CenterCrop", "size = -1", "size", "[height, width], each 1 to 4194304, works"),
         ("CenterCrop", "size = 1.5", "size", "[height, width], each 1 to 4194304, works"),
+        ("FiveCrop", "size = \"big\"", "size", "[height, width], each 1 to 4194304, works"),
+        ("TenCrop", "size = 8, vertical_flip = 1", "vertical_flip", "true and false work"),
         ("RandomCrop", "size = [1, 2, 3]", "size", "[height, width], each 1 to 4194304, works"),
         ("RandomCrop", "size = 8, padding = [1, 2, 3]", "padding", "each 0 to 4194304, works"),
         ("RandomCrop", "size = 8, pad_if_needed = 1", "pad_if_needed", "true and false work"),

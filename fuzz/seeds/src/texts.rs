@@ -52,6 +52,8 @@ pub fn recipes() -> Vec<Seed> {
     let ends = "[[transform]]\ntype = \"RandomErasing\"\nscale = [0.02, 0.33]\nratio = [0.3, 3.3]\nvalue = \"random\"\n\
         [[transform]]\ntype = \"Normalize\"\nmean = [0.5, 0.5, 0.5]\nstd = [0.2, 0.2, 0.2]\n\
         [[transform]]\ntype = \"Grayscale\"\nnum_output_channels = 1\n";
+    let crops = "[[transform]]\ntype = \"FiveCrop\"\nsize = 5\n";
+    let ten_crops = "[[transform]]\ntype = \"TenCrop\"\nsize = [5, 6]\nvertical_flip = true\n";
     let nested = "[[transform]]\ntype = \"RandomApply\"\np = 0.8\n[[transform.transforms]]\ntype = \"RandomApply\"\n\
         [[transform.transforms.transforms]]\ntype = \"CenterCrop\"\nsize = 5\n";
     let inline = "transform = [{type = \"RandomApply\", transforms = [{type = \"Grayscale\"}]}]\n";
@@ -61,6 +63,8 @@ pub fn recipes() -> Vec<Seed> {
         ("resize", [resize, colors].concat()),
         ("sizes", [sizes, resize, ends].concat()),
         ("pad", [head, pad, ends].concat()),
+        ("crops", [resize, crops].concat()),
+        ("ten-crops", [flips, ten_crops].concat()),
         ("nested", [nested, flips].concat()),
         ("inline", ["name = \"x\"\n", inline].concat()),
     ]
