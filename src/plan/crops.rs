@@ -36,7 +36,8 @@ impl Crops {
             }
             if let Some(name) = inside_random_apply(transform) {
                 let reason = format!(
-                    "{name} inside RandomApply would give batches a random number of images; put it into the list itself"
+                    "{name} inside RandomApply would give batches a random number of images; \
+                     put it into the list itself"
                 );
                 return Err(Error::argument("transforms", reason));
             }
