@@ -50,7 +50,7 @@ pub(super) enum BatchStore {
 /// ```
 #[derive(Debug)]
 pub struct Failure {
-    /// The batch index of the replacement; of its first view if there are several.
+    /// The batch index of the replacement; of its first image if there are several.
     pub batch_index: usize,
     /// The sample's id.
     pub id: u64,
@@ -85,6 +85,7 @@ pub struct Batch {
     pub(super) size: (u32, u32),
     pub(super) channels: u32,
     pub(super) views: usize,
+    pub(super) crops: usize,
     pub(super) labels: Vec<Label>,
     pub(super) ids: Vec<u64>,
     pub(super) params: Vec<Params>,
@@ -145,10 +146,17 @@ impl Batch {
         self.ids.is_empty()
     }
 
-    /// Images of each sample ([`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views)): view `v` of sample `i` is
-    /// image `i * views + v`, so the batch is also one of shape `[samples, views, …]`.
+    /// Views of each sample ([`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views)). Crop `c` of view `v` of
+    /// sample `i` is image `(i * views + v) * crops + c`, so the batch is also one of shape
+    /// `[samples, views, crops, …]`.
     pub fn views(&self) -> usize {
         self.views
+    }
+
+    /// Images of each view: 5 with [`FiveCrop`](crate::transforms::FiveCrop), 10 with
+    /// [`TenCrop`](crate::transforms::TenCrop), else 1.
+    pub fn crops(&self) -> usize {
+        self.crops
     }
 
     /// Images that are not padding (`LastBatch::Pad`, uneven shards); padding comes last.

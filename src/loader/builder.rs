@@ -126,7 +126,8 @@ impl DataLoaderBuilder {
     ///
     /// Each sample is read and decoded once; each view has random numbers of its own. The first view's are those of a
     /// loader with one view. `batch_size` counts samples: a batch has `batch_size * views` images, view `v` of sample
-    /// `i` at `i * views + v`, with the label and id of its sample.
+    /// `i` at `i * views + v`, with the label and id of its sample. [`FiveCrop`](crate::transforms::FiveCrop) and
+    /// [`TenCrop`](crate::transforms::TenCrop) make several images of each view.
     ///
     /// ```
     /// use gpufeed::transforms::RandomCrop;

@@ -16,7 +16,13 @@ impl DataLoader {
         } else {
             "off"
         };
-        let views = if pipeline.views == 1 { String::new() } else { format!(" with {} views each", pipeline.views) };
+        let crops = plan.crops();
+        let views = match (pipeline.outputs / crops, crops) {
+            (1, 1) => String::new(),
+            (views, 1) => format!(" with {views} views each"),
+            (1, crops) => format!(" with {crops} crops each"),
+            (views, crops) => format!(" with {views} views of {crops} crops each"),
+        };
         format!(
             "{}runs on: {}\ncache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,

@@ -24,8 +24,8 @@ pub(super) struct Pipeline {
     pub(super) sampler: Sampler,
     pub(super) seed: u64,
     pub(super) batch_size: usize,
-    /// Images of each sample in a batch.
-    pub(super) views: usize,
+    /// Images of each sample in a batch: its views, times the crops of each.
+    pub(super) outputs: usize,
     pub(super) decoder: Decoder,
     /// True if images may be decoded at a smaller scale.
     pub(super) scaled_decode: bool,
@@ -74,14 +74,14 @@ impl Pipeline {
         (self.batch_size * self.sample_bytes()) as u64
     }
 
-    /// Bytes of all views of a sample.
+    /// Bytes of all outputs of a sample.
     pub(super) fn sample_bytes(&self) -> usize {
-        self.views * self.plan().image_bytes(self.size)
+        self.outputs * self.plan().image_bytes(self.size)
     }
 
-    /// Output elements of all views of a sample.
+    /// Elements of all outputs of a sample.
     pub(super) fn sample_elements(&self) -> u64 {
-        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan().channels()) * self.views as u64
+        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan().channels()) * self.outputs as u64
     }
 
     /// The lengths of a run's queues.

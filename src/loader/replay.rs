@@ -36,7 +36,7 @@ impl DataLoader {
             }
             if !params.scale.is_full() {
                 *scale = params.scale;
-                route = route.scaled_down(&probe.scaled(params.scale));
+                route = route.scaled_down(&probe.scaled(params.scale), pipeline.plan().crops());
             }
         }
         let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());

@@ -8,10 +8,11 @@
 
 pub(crate) mod composer;
 pub(crate) mod cpu_fallback;
+mod crops;
 mod custom;
 mod fuse;
 pub(crate) mod gather;
-
+mod list_checks;
 pub(crate) mod pass;
 pub(crate) mod program;
 mod read_region;
@@ -28,7 +29,9 @@ use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
+use crops::Crops;
 use fuse::{Place, PlanStage};
+use list_checks::{depth, output_channels};
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
@@ -119,6 +122,7 @@ pub struct Plan {
     stages: Vec<PlanStage>,
     /// Width and height of every output, if the list fixes them.
     size: Option<(u32, u32)>,
+    crops: Crops,
     input_channels: u32,
     channels: u32,
     output: Output,
@@ -186,6 +190,7 @@ impl Plan {
             ));
         }
         let channels = output_channels(input_channels, &slots.list)?;
+        let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
         let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
         let first_slots = first_slots(transforms);
@@ -200,6 +205,7 @@ impl Plan {
             stages,
             size: slots.size,
             slots: slots.list,
+            crops,
             input_channels,
             channels,
             output: *output,
@@ -267,6 +273,8 @@ impl Plan {
     /// Makes the parameters of one image of `width` × `height` pixels, counted after EXIF orientation is applied. They
     /// depend only on the size and the key.
     ///
+    /// A list with `FiveCrop` or `TenCrop` has several outputs: [`Key::view`] says whose parameters are made.
+    ///
     /// # Errors
     /// [`ErrorKind::Transform`](crate::ErrorKind::Transform) if an operator cannot work on that size.
     pub fn make_params(&self, width: u32, height: u32, key: &Key) -> Result<Params> {
@@ -277,7 +285,7 @@ impl Plan {
     pub(crate) fn ahead(&self) -> Ahead {
         let mut paths = Vec::new();
         random_paths(&self.transforms, 0, &mut paths);
-        Ahead::new(paths)
+        Ahead::new(paths, self.crops.count)
     }
 
     /// Makes the parameters as [`make_params`](Self::make_params) does, with the numbers that `ahead` has for its key
@@ -291,7 +299,8 @@ impl Plan {
 
     fn params_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<(&Ahead, usize)>) -> Result<Params> {
         let mut ops = Vec::with_capacity(self.slots.len());
-        let mut context = Context::new(*key, (width, height), self.input_channels, ahead, &mut ops);
+        let mut context =
+            Context::new(key.of_view(self.crops.count), (width, height), self.input_channels, ahead, &mut ops);
         context.make_params_of_list(&self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
@@ -377,40 +386,13 @@ impl Plan {
     }
 }
 
-/// The depth of nested lists.
-fn depth(transforms: &[Transform]) -> usize {
-    let nested = transforms.iter().map(|transform| match transform.nested() {
-        [] => 0,
-        nested => depth(nested),
-    });
-    1 + nested.max().unwrap_or(0)
-}
-
-fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
-    let mut channels = input;
-    for slot in slots {
-        if let Effect::Channels(after) = slot.effect {
-            if slot.optional && after != channels {
-                return Err(Error::argument(
-                    "transforms",
-                    format!(
-                        "{} inside RandomApply, RandomChoice or RandomOrder would give batches a random number of channels; use RandomGrayscale",
-                        slot.transform
-                    ),
-                ));
-            }
-            channels = after;
-        }
-    }
-    Ok(channels)
-}
-
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = self.size.map_or("any size".to_owned(), |(width, height)| format!("{width}x{height}"));
+        let crops = if self.crops() > 1 { format!("{} crops of ", self.crops()) } else { String::new() };
         writeln!(
             f,
-            "plan: {} dispatches a chunk, {size}, {} channels, {:?} {:?}",
+            "plan: {} dispatches a chunk, {crops}{size}, {} channels, {:?} {:?}",
             self.passes(),
             self.channels,
             self.output.layout,

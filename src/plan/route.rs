@@ -3,6 +3,7 @@
 //! Only [`CacheSplit::route`] decides this. Feeder, workers, replay and GPU follow its answer. The stage at which the
 //! GPU's kernels begin for cached samples is a fact of the plan: [`CacheSplit::plan_for_kernels`].
 
+use super::Plan;
 use super::cpu_fallback::{REGION_BYTES, needs_cpu, pixel_bytes};
 use super::program::Program;
 use super::split::{Boundary, CacheMemory, CacheSplit, Executor, Stored};
@@ -98,12 +99,17 @@ impl Route {
         self.views.iter().map(|view| view.program.scale()).min().unwrap_or_default()
     }
 
-    /// The route of the same image, decoded at a scale. The parameters stay those of the full size.
-    pub(crate) fn scaled_down(mut self, to: &Scaled) -> Route {
+    /// The route of the same image, decoded at a scale. The parameters stay those of the full size. `crops` is the
+    /// plan's number of them.
+    pub(crate) fn scaled_down(mut self, to: &Scaled, crops: usize) -> Route {
         for view in &mut self.views {
             let stages = std::mem::take(&mut view.program.stages);
             view.program = Program { stages }.scaled_down(to);
             view.region = view.program.region();
+        }
+        for crops in self.views.chunks_mut(crops) {
+            let region = read_by(crops);
+            crops.iter_mut().for_each(|crop| crop.region = region);
         }
         self.read = read_by(&self.views);
         self
@@ -155,22 +161,34 @@ impl CacheSplit {
         self.executor() == Executor::Gpu && needs_cpu(program, pixel_bytes(region, float), float)
     }
 
-    /// A view that reads only the pixels that its program needs.
-    fn view(&self, program: Program, float: bool) -> View {
-        let region = program.region();
+    /// A view that reads only the pixels that its program needs, or those that all crops of the view need. The program
+    /// begins at `stage` of `plan`.
+    fn view(&self, (plan, stage): (&Plan, usize), params: &Params, program: Program, float: bool) -> Result<View> {
+        let region = plan.region_of_crops(params, stage, &program)?;
         let cpu_fallback = self.falls_back(&program, region, float);
-        View { program, region, cpu_fallback }
+        Ok(View { program, region, cpu_fallback })
+    }
+
+    /// A view that begins at the boundary.
+    fn view_after(&self, boundary: &Boundary, params: &Params, suffix: Program, float: bool) -> Result<View> {
+        self.view((&boundary.plan, boundary.stage), params, suffix, float)
+    }
+
+    /// A view that runs the whole plan.
+    fn whole_view(&self, params: &Params, float: bool) -> Result<View> {
+        self.view((self.plan(), 0), params, self.plan().program(params)?, float)
     }
 
     fn streamed(&self, params: &[Params], float: bool) -> Result<Route> {
         if let Some(boundary) = self.boundary.as_ref().filter(|boundary| boundary.stored == Stored::Rounded) {
             let (program, suffixes) = boundary.programs(params)?;
-            let views = suffixes.into_iter().map(|suffix| self.view(suffix, false)).collect();
+            let view = |(params, suffix)| self.view_after(boundary, params, suffix, false);
+            let views = params.iter().zip(suffixes).map(view).collect::<Result<_>>()?;
             let (read, on_worker) = (program.region(), Some(Prefix { program, float: false }));
             return Ok(Route { read, float, on_worker, to_cache: None, views });
         }
         let view = |params: &Params| {
-            let mut view = self.view(self.plan().program(params)?, float);
+            let mut view = self.whole_view(params, float)?;
             if let Some(boundary) = self.boundary_on_gpu().filter(|_| !view.cpu_fallback) {
                 // The program follows the stages of the kernels.
                 view.program = boundary.plan.program(params)?.with_crop_before(boundary.stage);
@@ -216,7 +234,8 @@ impl CacheSplit {
                 let (program, suffixes) = boundary.programs(params)?;
                 let (read, region) = (program.region(), whole(&program));
                 let cached = CachedPixels { region, float: true, from_floats: float };
-                let views = suffixes.into_iter().map(|suffix| self.view(suffix, true)).collect();
+                let view = |(params, suffix)| self.view_after(boundary, params, suffix, true);
+                let views = params.iter().zip(suffixes).map(view).collect::<Result<_>>()?;
                 let on_worker = Some(Prefix { program, float: true });
                 Ok(Route { read, float, on_worker, to_cache: Some(Insertion { cached, prefix: None }), views })
             }
@@ -268,12 +287,9 @@ impl CacheSplit {
     fn cached(&self, params: &[Params], cached: CachedPixels) -> Result<Route> {
         let CachedPixels { region, float, from_floats } = cached;
         // The route without a cache chooses the executor, because the two executors differ in the last bits.
-        let falls_back = |params: &Params| -> Result<bool> {
-            let program = self.plan().program(params)?;
-            Ok(self.falls_back(&program, program.region(), from_floats))
-        };
+        let falls_back = |params: &Params| -> Result<bool> { Ok(self.whole_view(params, from_floats)?.cpu_fallback) };
         let view = |params: &Params| {
-            let Some(boundary) = &self.boundary else { return Ok(self.view(self.plan().program(params)?, float)) };
+            let Some(boundary) = &self.boundary else { return self.whole_view(params, float) };
             if self.boundary_on_gpu().is_some() {
                 // The kernels begin at the boundary, and skip the stages before it.
                 let program = boundary.plan.program(params)?;
@@ -281,10 +297,11 @@ impl CacheSplit {
             }
             let (prefix, suffix) = boundary.plan.program(params)?.divided(boundary.stage);
             if boundary.stored != Stored::Exact {
-                return Ok(self.view(suffix, float));
+                return self.view_after(boundary, params, suffix, float);
             }
             let program = suffix.padded_to_stages(&prefix, self.plan().stages().len());
-            let region = program.region();
+            // Crops share the copy of one region in a staging slot.
+            let region = if self.plan().crops() > 1 { region } else { program.region() };
             let cpu_fallback = self.executor() == Executor::Gpu && falls_back(params)?;
             Ok(View { program, region, cpu_fallback })
         };

@@ -8,6 +8,8 @@ use super::lanes::{Block, LANES, first_blocks};
 pub(crate) struct Ahead {
     /// The paths of the operators, in the order of the list.
     paths: Vec<u64>,
+    /// The crops of each view, which share its numbers.
+    crops: u32,
     keys: usize,
     /// The first numbers, operator by operator; each operator has one group for every `LANES` keys.
     blocks: Vec<[Block; LANES]>,
@@ -15,8 +17,8 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     /// Makes a table for the operators at these paths, without keys.
-    pub(crate) fn new(paths: Vec<u64>) -> Self {
-        Ahead { paths, keys: 0, blocks: Vec::new() }
+    pub(crate) fn new(paths: Vec<u64>, crops: u32) -> Self {
+        Ahead { paths, crops, keys: 0, blocks: Vec::new() }
     }
 
     /// Makes the numbers for `keys`, replacing earlier ones.
@@ -25,7 +27,7 @@ impl Ahead {
         self.blocks.clear();
         for &path in &self.paths {
             let groups = keys.chunks(LANES).map(|group| {
-                let key = |lane: usize| group.get(lane).map_or([0; 32], Key::bytes);
+                let key = |lane: usize| group.get(lane).map_or([0; 32], |key| key.of_view(self.crops).0.bytes());
                 first_blocks(&std::array::from_fn(key), path)
             });
             self.blocks.extend(groups);

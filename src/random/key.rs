@@ -25,7 +25,8 @@ pub struct Key {
     pub sample: u64,
     /// 0 for the sample's first occurrence in the epoch, 1 for the second, …
     pub occurrence: u32,
-    /// Index of the view, 0 unless a sample has several.
+    /// The number of the output among those of its sample: the index of the view, 0 unless there are several. With
+    /// `n` crops ([`Plan::crops`](crate::Plan::crops)), crop `c` of view `v` is `v * n + c`.
     pub view: u32,
 }
 
@@ -39,6 +40,11 @@ impl Key {
         bytes[24..28].copy_from_slice(&self.occurrence.to_le_bytes());
         bytes[28..32].copy_from_slice(&self.view.to_le_bytes());
         bytes
+    }
+
+    /// Returns the key of this output's view, whose random numbers its crops share, and the number of the crop.
+    pub(crate) fn of_view(self, crops: u32) -> (Key, u32) {
+        (Key { view: self.view / crops, ..self }, self.view % crops)
     }
 
     /// Returns the generator of the operator at `path`.

@@ -72,9 +72,28 @@ impl Numbers {
         low + (high - low) * self.unit()
     }
 
+    /// Returns a number uniform in \[0, 1): a multiple of 2^-24, as torch's `rand` gives it in f32.
+    pub(crate) fn unit_f32(&mut self) -> f32 {
+        (self.next() >> 40) as f32 * (1.0 / (1u64 << 24) as f32)
+    }
+
+    /// Returns a number uniform in \[low, high), computed in f32 as torchvision does. Rounding can return `high` itself.
+    pub(crate) fn uniform_f32(&mut self, low: f64, high: f64) -> f32 {
+        low as f32 + self.unit_f32() * (high - low) as f32
+    }
+
     /// Returns a whole number uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         below(bound, || self.next())
+    }
+
+    /// Returns 0 to N - 1 in an order of which all are equally likely, by Fisher and Yates' shuffle.
+    pub(crate) fn permutation<const N: usize>(&mut self) -> [usize; N] {
+        let mut order = std::array::from_fn(|i| i);
+        for i in (1..N).rev() {
+            order.swap(i, self.below(i as u64 + 1) as usize);
+        }
+        order
     }
 
     /// Returns true with probability `p`, decided like torchvision: unless `rand() >= p`.

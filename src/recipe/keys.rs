@@ -8,6 +8,13 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
     let text = match (transform, key) {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         (_, "size") => format!("a side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
+        ("RandomResize", "min_size") => format!("1 to {MAX_SIDE} pixels work"),
+        ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works".to_owned(),
+        (_, "min_size") => format!("pixels or a list of them, each 1 to {MAX_SIDE}, works"),
+        ("RandomShortestSize", "max_size") => format!("1 to {MAX_SIDE} pixels work"),
+        (_, "target_size") => format!("[width, height], each 1 to {MAX_SIDE}, works"),
+        (_, "scale_range") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        (_, "side_range") => "[least, greatest] with 1 <= least <= greatest works".to_owned(),
         (_, "max_size") => "a whole number of pixels greater than size works".to_owned(),
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
@@ -40,13 +47,17 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "antialias" | "pad_if_needed" | "expand") => "true and false work".to_owned(),
+        (_, "antialias" | "pad_if_needed" | "expand" | "vertical_flip") => "true and false work".to_owned(),
         ("RandomChoice", "p") => "a weight >= 0 for each transform works".to_owned(),
         ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
         ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
         (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
         (_, "ratio") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
+            "[least, greatest] with 0 <= least <= greatest works".to_owned()
+        }
+        ("RandomPhotometricDistort", "hue") => "[least, greatest] in [-0.5, 0.5] works".to_owned(),
         (_, "brightness" | "contrast" | "saturation") => {
             "a number >= 0 or [least, greatest] with 0 <= least <= greatest works".to_owned()
         }
@@ -69,19 +80,21 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
 mod tests {
     use super::works;
     use crate::transforms::{
-        AdjustGamma, AutoAugment, CenterCrop, ColorJitter, GaussianBlur, Grayscale, Normalize, Pad, RandAugment,
-        RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice,
-        RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder,
-        RandomPerspective, RandomPosterize, RandomResizedCrop, RandomRotation, RandomSolarize, RandomVerticalFlip,
-        Resize, ToDtype, Transform, TrivialAugmentWide,
+        AdjustGamma, AutoAugment, CenterCrop, ColorJitter, FiveCrop, GaussianBlur, Grayscale, Normalize, Pad,
+        RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation,
+        RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+        RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+        RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter,
+        TenCrop, ToDtype, Transform, TrivialAugmentWide,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 31] = [
+        let all: [Transform; 38] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
+            FiveCrop::new(1).into(),
             Grayscale::default().into(),
             Normalize::IMAGENET.into(),
             Pad::new(1).into(),
@@ -92,10 +105,14 @@ mod tests {
             RandomGrayscale::default().into(),
             RandomHorizontalFlip::default().into(),
             RandomInvert::default().into(),
+            RandomPhotometricDistort::default().into(),
             RandomPosterize::new(1).into(),
+            RandomResize::new(1, 2).into(),
             RandomResizedCrop::new(1).into(),
+            RandomShortestSize::new([1]).max_size(1).into(),
             RandomSolarize::new(0.5).into(),
             RandomVerticalFlip::default().into(),
+            RandomZoomOut::default().into(),
             Resize::new(1).max_size(2).into(),
             GaussianBlur::new(3).into(),
             RandomAdjustSharpness::new(2.0).into(),
@@ -110,6 +127,8 @@ mod tests {
             RandomOrder::new([CenterCrop::new(1)]).into(),
             RandAugment::default().into(),
             TrivialAugmentWide::default().into(),
+            ScaleJitter::new((1, 1)).into(),
+            TenCrop::new(1).into(),
         ];
         for transform in all {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };

@@ -293,6 +293,16 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
     }
 }
 
+/// Checks that a range is finite and in order, and begins at `least` or above; `least` itself works if `closed`.
+pub(crate) fn check_range(name: &'static str, (low, high): (f64, f64), least: f64, closed: bool) -> Result<()> {
+    let begins = if closed { low >= least } else { low > least };
+    if begins && low <= high && high.is_finite() {
+        return Ok(());
+    }
+    let sign = if closed { "<=" } else { "<" };
+    Err(Error::argument(name, format!("({low}, {high}); {least} {sign} least <= greatest works")))
+}
+
 pub(crate) fn check_fill(fill: [f32; 3]) -> Result<()> {
     if fill.iter().all(|f| f.is_finite()) {
         Ok(())

@@ -34,7 +34,7 @@ fn padding(side: u32, target: u32) -> (u32, u32) {
 }
 
 /// Computes Python's `int(round((side - target) / 2.0))`: halves go to the even number.
-fn offset(side: u32, target: u32) -> u32 {
+pub(super) fn offset(side: u32, target: u32) -> u32 {
     (f64::from(side - target) / 2.0).round_ties_even() as u32
 }
 

@@ -138,11 +138,8 @@ impl Operator for ColorJitter {
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
-        // Like torchvision: Fisher-Yates over the four, then the factors in fixed order.
-        let mut order = [0usize, 1, 2, 3];
-        for i in (1..4).rev() {
-            order.swap(i, numbers.below(i as u64 + 1) as usize);
-        }
+        // Like torchvision: the order of the four, then the factors in fixed order.
+        let order = numbers.permutation::<4>();
         let factors = self.ranges().map(|range| range.map(|(low, high)| numbers.uniform(low, high) as f32));
         for which in order {
             let Some(factor) = factors[which] else { continue };

@@ -12,6 +12,7 @@ mod auto_augment;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
+mod five_crop;
 mod gaussian_blur;
 mod grayscale;
 mod normalize;
@@ -34,13 +35,19 @@ mod random_horizontal_flip;
 mod random_invert;
 mod random_order;
 mod random_perspective;
+mod random_photometric_distort;
 mod random_posterize;
+mod random_resize;
 mod random_resized_crop;
 mod random_rotation;
+mod random_shortest_size;
 mod random_solarize;
 mod random_vertical_flip;
+mod random_zoom_out;
 mod resize;
+mod scale_jitter;
 pub(crate) mod snippet;
+mod ten_crop;
 mod to_dtype;
 mod trivial_augment_wide;
 
@@ -51,6 +58,7 @@ pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
+pub use five_crop::FiveCrop;
 pub use gaussian_blur::GaussianBlur;
 pub use grayscale::Grayscale;
 pub use normalize::Normalize;
@@ -74,12 +82,18 @@ pub use random_horizontal_flip::RandomHorizontalFlip;
 pub use random_invert::RandomInvert;
 pub use random_order::RandomOrder;
 pub use random_perspective::RandomPerspective;
+pub use random_photometric_distort::RandomPhotometricDistort;
 pub use random_posterize::RandomPosterize;
+pub use random_resize::RandomResize;
 pub use random_resized_crop::RandomResizedCrop;
 pub use random_rotation::RandomRotation;
+pub use random_shortest_size::RandomShortestSize;
 pub use random_solarize::RandomSolarize;
 pub use random_vertical_flip::RandomVerticalFlip;
+pub use random_zoom_out::RandomZoomOut;
 pub use resize::{Resize, ResizeTo};
+pub use scale_jitter::ScaleJitter;
+pub use ten_crop::TenCrop;
 pub use to_dtype::{FloatType, ToDtype};
 pub use trivial_augment_wide::TrivialAugmentWide;
 
@@ -96,6 +110,8 @@ pub(crate) trait Operator {
     const NAME: &'static str;
     /// True if it has the same effect on every image of a size, in every epoch.
     const FIXED: bool = false;
+    /// The number of images that it makes of one.
+    const CROPS: u32 = 1;
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
     /// Checks the arguments whose range is another one where the operator gets 8-bit numbers.
@@ -241,6 +257,11 @@ macro_rules! transforms {
                 match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
             }
 
+            /// Returns the number of images that it makes of one.
+            pub(crate) fn crops(&self) -> u32 {
+                match self { $(Transform::$name(_) => <$name as Operator>::CROPS),+ }
+            }
+
             pub(crate) fn slots(&self, slots: &mut Slots) {
                 match self { $(Transform::$name(t) => t.slots(slots)),+ }
             }
@@ -260,6 +281,7 @@ transforms!(
     ColorJitter,
     CustomColor,
     GaussianBlur,
+    FiveCrop,
     Grayscale,
     Normalize,
     Pad,
@@ -272,8 +294,11 @@ transforms!(
     RandomHorizontalFlip,
     RandomInvert,
     RandomOrder,
+    RandomPhotometricDistort,
     RandomPosterize,
+    RandomResize,
     RandomResizedCrop,
+    RandomShortestSize,
     RandomSolarize,
     RandomVerticalFlip,
     RandAugment,
@@ -283,7 +308,10 @@ transforms!(
     RandomEqualize,
     RandomPerspective,
     RandomRotation,
+    RandomZoomOut,
     Resize,
+    ScaleJitter,
+    TenCrop,
     ToDtype,
     TrivialAugmentWide,
 );
@@ -391,7 +419,8 @@ fn check_list(transforms: &[Transform]) -> Result<()> {
 
 /// Collects the paths of the operators that may use random numbers.
 pub(crate) fn random_paths(transforms: &[Transform], path: u64, paths: &mut Vec<u64>) {
-    for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| !transform.is_fixed()) {
+    let may_draw = |transform: &Transform| !transform.is_fixed() && transform.crops() == 1;
+    for (i, transform) in transforms.iter().enumerate().filter(|(_, transform)| may_draw(transform)) {
         let own = crate::random::key::child(path, i);
         paths.push(own);
         random_paths(transform.nested(), own, paths);

@@ -59,6 +59,8 @@ pub(crate) struct Context<'a> {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) channels: u32,
+    /// The number of the crop, below the `CROPS` of the transform that makes several.
+    pub(crate) crop: u32,
     ahead: Option<(&'a Ahead, usize)>,
     ops: &'a mut Vec<ParamsOp>,
 }
@@ -66,13 +68,13 @@ pub(crate) struct Context<'a> {
 impl<'a> Context<'a> {
     /// `ahead` holds random numbers made in advance, and the index of this image among their images.
     pub(crate) fn new(
-        key: Key,
+        (key, crop): (Key, u32),
         (width, height): (u32, u32),
         channels: u32,
         ahead: Option<(&'a Ahead, usize)>,
         ops: &'a mut Vec<ParamsOp>,
     ) -> Self {
-        Context { key, path: 0, base: 0, width, height, channels, ahead, ops }
+        Context { key, path: 0, base: 0, width, height, channels, crop, ahead, ops }
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

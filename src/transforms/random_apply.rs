@@ -18,7 +18,7 @@ pub struct RandomApply {
     /// Probability in \[0, 1\]; 0.5 by default.
     #[serde(default = "half")]
     pub p: f64,
-    /// The list; none of its operators may change the number of channels.
+    /// The list; none of its operators may change the number of channels or make several crops.
     pub transforms: Vec<Transform>,
 }
 

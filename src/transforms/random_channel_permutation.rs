@@ -44,11 +44,7 @@ impl Operator for RandomChannelPermutation {
         if context.channels == 1 {
             return Ok(());
         }
-        // Fisher-Yates.
-        let mut permutation = [0, 1, 2];
-        for i in (1..3).rev() {
-            permutation.swap(i, numbers.below(i as u64 + 1) as usize);
-        }
+        let permutation = numbers.permutation::<3>().map(|channel| channel as u32);
         context.emit(0, Op::PermuteChannels { permutation })
     }
 }

@@ -107,6 +107,21 @@ impl Resize {
     }
 }
 
+/// Emits the resize of a transform that computes its size: `slot` is the transform's slot, `fewer` what makes results
+/// smaller. A side of 0 becomes one pixel, as in [`Resize`].
+pub(super) fn emit(
+    context: &mut Context<'_>,
+    (slot, transform, fewer): (u16, &'static str, &str),
+    (width, height): (u32, u32),
+    (interpolation, antialias): (Interpolation, bool),
+) -> Result<()> {
+    let (width, height) = (width.max(1), height.max(1));
+    if width > MAX_SIDE || height > MAX_SIDE {
+        return Err(context.error(transform, format!("the result would be {width}x{height}; {fewer}")));
+    }
+    context.emit(slot, Op::Resize { height, width, interpolation, antialias })
+}
+
 impl Operator for Resize {
     const NAME: &'static str = "Resize";
     const FIXED: bool = true;
@@ -139,10 +154,7 @@ impl Operator for Resize {
     }
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
-        let (width, height) = self.output_size(context.width, context.height);
-        if width > MAX_SIDE || height > MAX_SIDE {
-            return Err(context.error(Self::NAME, format!("the result would be {width}x{height}; set max_size")));
-        }
-        context.emit(0, Op::Resize { height, width, interpolation: self.interpolation, antialias: self.antialias })
+        let size = self.output_size(context.width, context.height);
+        emit(context, (0, Self::NAME, "set max_size"), size, (self.interpolation, self.antialias))
     }
 }

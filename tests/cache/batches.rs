@@ -2,8 +2,8 @@
 //! filled, on every executor.
 
 use gpufeed::transforms::{
-    CenterCrop, ColorJitter, Grayscale, Interpolation, Normalize, Pad, RandomCrop, RandomHorizontalFlip,
-    RandomResizedCrop, Resize, Transform,
+    CenterCrop, ColorJitter, FiveCrop, Grayscale, Interpolation, Normalize, Pad, RandomCrop, RandomHorizontalFlip,
+    RandomResizedCrop, Resize, TenCrop, Transform,
 };
 use gpufeed::{
     Backend, Cache, DType, DataLoader, DataLoaderBuilder, Dataset, InMemory, Label, LastBatch, Layout, PixelFormat,
@@ -63,6 +63,9 @@ fn lists() -> Vec<(&'static str, Vec<Transform>)> {
             vec![Resize::new(30).interpolation(Interpolation::Bicubic).into(), nearest(20), flip(), crop(16)],
         ),
         ("a nearest resize, in bytes", vec![nearest(26), CenterCrop::new(24).into(), crop(20), flip(), jitter()]),
+        ("five crops of a resize", vec![Resize::new(26).into(), FiveCrop::new(20).into(), normalize()]),
+        ("crops of a random crop", vec![nearest(28), crop(24), FiveCrop::new(16).into()]),
+        ("ten crops of the source", vec![TenCrop::new(20).into(), normalize()]),
     ]
 }
 
@@ -150,6 +153,7 @@ fn types_layouts_and_views_change_nothing_either() {
             (&lists[3].1, Layout::Nchw, DType::U8, 2),
             (&lists[11].1, Layout::Nhwc, DType::U8, 2),
             (&lists[11].1, Layout::Nchw, DType::F16, 1),
+            (&lists[13].1, Layout::Nhwc, DType::U8, 2),
         ] {
             let builder = || builder(list).output(layout, dtype).views(views).last_batch(LastBatch::Pad).batch_size(5);
             let expected = epochs(&place.build(builder()));

@@ -3,7 +3,7 @@
 
 use gpufeed::transforms::{
     CenterCrop, ColorJitter, Interpolation, Normalize, Pad, PaddingMode, RandomApply, RandomCrop, RandomHorizontalFlip,
-    RandomResizedCrop, Resize, ResizeTo, Transform,
+    RandomResizedCrop, Resize, ResizeTo, TenCrop, Transform,
 };
 use gpufeed::{Cache, DataLoader, DataLoaderBuilder, InMemory, Label, PixelFormat};
 use gpufeed_testing::pipeline::{Place, Seen, assert_same, farthest, places, seen, small_files, within};
@@ -49,6 +49,7 @@ fn batches_do_not_depend_on_what_is_kept() {
                 ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
             ],
             vec![Resize::new((24, 24)).into(), Resize::new(20).into(), Normalize::IMAGENET.into()],
+            vec![Resize::new(26).into(), flip(), TenCrop::new(20).into(), Normalize::IMAGENET.into()],
         ] {
             let list: Vec<Transform> = list;
             let expected = epochs(&loader(place, &FILES, &list, Cache::Host(0)));

@@ -4,5 +4,7 @@ mod custom;
 mod distributions;
 mod independence;
 mod parameters;
+mod quantiles;
+mod random_sizes;
 mod statistics;
 mod tables;

@@ -4,10 +4,10 @@
 //! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test either always passes or never.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Key, Normalize, Op, Pad,
-    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
-    Transform,
+    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, FiveCrop, Grayscale, Interpolation, Key, Normalize, Op,
+    Pad, PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{Output, Plan};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,7 @@ fn every_transform() -> Vec<Transform> {
         AdjustGamma::new(0.5).gain(1.25).into(),
         CenterCrop::new((30, 40)).into(),
         ColorJitter::new(0.4, (0.5, 1.75), 0.0, (-0.1, 0.2)).into(),
+        FiveCrop::new((35, 45)).into(),
         Grayscale::new(3).into(),
         Normalize::IMAGENET.into(),
         Pad::new([1, 2, 3, 4]).fill([0.25, 0.5, 0.75]).padding_mode(PaddingMode::Symmetric).into(),
@@ -44,16 +45,34 @@ fn every_transform() -> Vec<Transform> {
         flip.into(),
         RandomResizedCrop::new((50, 60)).scale(0.2, 0.9).ratio(0.5, 1.5).interpolation(Interpolation::Bicubic).into(),
         RandomVerticalFlip::new(0.125).into(),
+        RandomResize::new(55, 65).interpolation(Interpolation::Bicubic).antialias(false).into(),
+        RandomShortestSize::new([52, 57, 63]).max_size(80).interpolation(Interpolation::Nearest).into(),
+        ScaleJitter::new((60, 50)).scale_range(0.5, 1.5).antialias(false).into(),
+        RandomZoomOut::new(0.75).side_range(1.5, 2.0).fill([0.5, 0.25, 0.75]).into(),
         RandomErasing::new(0.75).scale(0.1, 0.5).ratio(0.5, 1.5).value([0.25, -1.5, 2.0]).into(),
         RandomErasing::new(1.0).value(0.25).into(),
         RandomErasing::new(1.0).value(ErasingValue::Random).into(),
         RandomInvert::new(0.625).into(),
+        RandomPhotometricDistort::new(0.75)
+            .brightness(0.5, 1.25)
+            .contrast(0.75, 1.75)
+            .saturation(0.25, 1.25)
+            .hue(-0.125, 0.25)
+            .into(),
         RandomSolarize::new(0.25).p(0.875).into(),
         RandomPosterize::new(3).p(0.75).into(),
         RandomChannelPermutation::new().into(),
         Resize::new(70).max_size(90).interpolation(Interpolation::NearestExact).antialias(false).into(),
         Resize::new((70, 80)).into(),
+        TenCrop::new((45, 35)).vertical_flip(true).into(),
     ]
+}
+
+/// Returns one of each transform that may come anywhere in a list.
+fn transforms_for_anywhere() -> Vec<Transform> {
+    let mut transforms = every_transform();
+    transforms.retain(|transform| !["FiveCrop", "Grayscale", "TenCrop"].contains(&transform.name()));
+    transforms
 }
 
 /// A TOML file has fields at its top level, so the list of transforms is one.
@@ -70,14 +89,12 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 18, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 25, "every transform is in the list: {names:?}");
 }
 
 #[test]
 fn drawn_parameters_survive_json() {
-    let mut transforms = every_transform();
-    transforms.retain(|transform| transform.name() != "Grayscale");
-    let plan = plan(&transforms);
+    let plan = plan(&transforms_for_anywhere());
     for sample in 0..50 {
         let params = plan.make_params(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
         let json = serde_json::to_string(&params).expect("parameters are data");
@@ -95,6 +112,13 @@ fn wrong_text_is_rejected() {
         r#"{"type":"RandomSolarize"}"#,
         r#"{"type":"AdjustGamma","gain":1.0}"#,
         r#"{"type":"AdjustGamma","gamma":[1.0]}"#,
+        r#"{"type":"RandomResize","min_size":8}"#,
+        r#"{"type":"RandomShortestSize","min_size":"large"}"#,
+        r#"{"type":"ScaleJitter","target_size":8}"#,
+        r#"{"type":"RandomZoomOut","side_range":2.0}"#,
+        r#"{"type":"RandomPhotometricDistort","hue":0.1}"#,
+        r#"{"type":"FiveCrop"}"#,
+        r#"{"type":"TenCrop","size":8,"vertical_flip":"yes"}"#,
         r#"{"type":"RandomErasing","value":"noise"}"#,
         r#"{"type":"RandomErasing","value":[1,2]}"#,
         r#"{"type":"RandomChannelPermutation","p":0.5}"#,
@@ -105,6 +129,14 @@ fn wrong_text_is_rejected() {
         Transform::from(RandomHorizontalFlip::new(1.5)),
         Resize::new(0).into(),
         Resize::new(9).max_size(9).into(),
+        FiveCrop::new(0).into(),
+        TenCrop::new((8, 0)).into(),
+        RandomResize::new(9, 9).into(),
+        RandomShortestSize::new([]).into(),
+        ScaleJitter::new((0, 9)).into(),
+        ScaleJitter::new((9, 9)).scale_range(0.0, 1.0).into(),
+        RandomZoomOut::new(0.5).side_range(0.5, 1.0).into(),
+        RandomZoomOut::new(1.5).into(),
         ColorJitter::new(0.0, 0.0, 0.0, 0.6).into(),
         Normalize::new([0.0; 3], [1.0, 0.0, 1.0]).into(),
         RandomResizedCrop::new(9).scale(0.9, 0.1).into(),
@@ -116,6 +148,9 @@ fn wrong_text_is_rejected() {
         RandomErasing::new(0.5).ratio(0.0, 1.0).into(),
         RandomErasing::new(0.5).value(f32::NAN).into(),
         RandomInvert::new(-0.1).into(),
+        RandomPhotometricDistort::new(1.1).into(),
+        RandomPhotometricDistort::new(0.5).hue(-0.1, 0.6).into(),
+        RandomPhotometricDistort::new(0.5).contrast(-0.1, 0.6).into(),
         RandomSolarize::new(1.01).into(),
         RandomSolarize::new(f32::NAN).into(),
         RandomSolarize::new(0.5).p(2.0).into(),
@@ -132,8 +167,7 @@ fn wrong_text_is_rejected() {
 
 #[test]
 fn the_same_key_draws_the_same() {
-    let mut transforms = every_transform();
-    transforms.retain(|transform| transform.name() != "Grayscale");
+    let transforms = transforms_for_anywhere();
     let (plan, again) = (plan(&transforms), plan(&transforms));
     let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
     let draw = |plan: &Plan, key| plan.make_params(321, 210, &key).expect("it fits");
@@ -188,7 +222,7 @@ fn crops_lie_everywhere() {
 #[test]
 fn chances_are_the_ones_asked_for() {
     for p in [0.0, 0.1, 0.5, 0.9, 1.0] {
-        let each: [Transform; 8] = [
+        let each: [Transform; 9] = [
             RandomHorizontalFlip::new(p).into(),
             RandomVerticalFlip::new(p).into(),
             RandomGrayscale::new(p).into(),
@@ -196,6 +230,7 @@ fn chances_are_the_ones_asked_for() {
             RandomInvert::new(p).into(),
             RandomSolarize::new(0.5).p(p).into(),
             RandomPosterize::new(4).p(p).into(),
+            RandomZoomOut::new(p).side_range(1.5, 2.0).into(),
             RandomApply::new(p, [RandomHorizontalFlip::new(1.0)]).into(),
         ];
         for transform in each {

@@ -4,10 +4,10 @@
 //! new, so no frozen one changes.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
+    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Op, Pad,
     PaddingMode, Params, ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
-    Transform,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -53,7 +53,56 @@ fn transforms() -> Vec<Transform> {
 /// The operators that were added later: names of files and lines, and lists with each argument away from its default
 /// and with each default.
 pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
-    vec![("adjust-gamma", vec![AdjustGamma::new(2.2).into(), AdjustGamma::new(0.45).gain(1.25).into()])]
+    let nearest = Interpolation::NearestExact;
+    vec![
+        ("adjust-gamma", vec![AdjustGamma::new(2.2).into(), AdjustGamma::new(0.45).gain(1.25).into()]),
+        (
+            "random-resize",
+            vec![
+                RandomResize::new(120, 240).into(),
+                RandomResize::new(90, 110).interpolation(nearest).antialias(false).into(),
+            ],
+        ),
+        (
+            "random-shortest-size",
+            vec![
+                RandomShortestSize::new([180, 240, 320]).into(),
+                RandomShortestSize::new([100, 150]).max_size(160).interpolation(nearest).antialias(false).into(),
+            ],
+        ),
+        (
+            "scale-jitter",
+            vec![
+                ScaleJitter::new((300, 200)).into(),
+                ScaleJitter::new((80, 90)).scale_range(0.5, 1.5).interpolation(nearest).antialias(false).into(),
+            ],
+        ),
+        (
+            "random-zoom-out",
+            vec![
+                RandomZoomOut::default().into(),
+                RandomZoomOut::new(0.75).side_range(1.25, 1.5).fill([0.1, 0.2, 0.3]).into(),
+            ],
+        ),
+        (
+            "random-photometric-distort",
+            vec![
+                RandomPhotometricDistort::default().into(),
+                RandomPhotometricDistort::new(0.9)
+                    .brightness(0.8, 1.3)
+                    .contrast(0.6, 1.4)
+                    .saturation(0.7, 1.6)
+                    .hue(-0.1, 0.2)
+                    .into(),
+            ],
+        ),
+        (
+            "five-crop",
+            vec![RandomResizedCrop::new(90).into(), FiveCrop::new((70, 80)).into(), Normalize::IMAGENET.into()],
+        ),
+        ("ten-crop", vec![TenCrop::new(200).into()]),
+        ("ten-crop-vertical", vec![TenCrop::new((200, 190)).vertical_flip(true).into()]),
+    ]
 }
 
 /// The ops of the operators that were added later.

@@ -1,6 +1,7 @@
 //! Batches of a loader: their order, their samples, their settings, on every backend.
 
 mod buffers;
+mod crops;
 mod custom_refused;
 mod determinism;
 mod failures;

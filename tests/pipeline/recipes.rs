@@ -3,9 +3,10 @@
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
-    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Pad,
+    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
 use gpufeed_testing::lists::{self, Dice};
@@ -49,6 +50,15 @@ fn every_operator() -> Vec<Transform> {
     vec![
         Resize::new((40, 50)).interpolation(Interpolation::Bicubic).antialias(false).into(),
         Resize::new(30).max_size(44).interpolation(Interpolation::NearestExact).into(),
+        RandomResize::new(33, 44).interpolation(Interpolation::Nearest).antialias(false).into(),
+        RandomShortestSize::new([31, 37]).max_size(41).interpolation(Interpolation::Bicubic).antialias(false).into(),
+        RandomShortestSize::new([34]).into(),
+        ScaleJitter::new((35, 36))
+            .scale_range(0.7, 1.3)
+            .interpolation(Interpolation::NearestExact)
+            .antialias(false)
+            .into(),
+        RandomZoomOut::new(0.35).side_range(1.25, 2.5).fill([0.4, 0.5, 0.6]).into(),
         Pad::new(3).into(),
         Pad::new([1, 2, 3, 4]).fill([0.1, 0.2, 0.3]).padding_mode(PaddingMode::Reflect).into(),
         RandomCrop::new((28, 27)).padding([2, 3]).fill([0.7; 3]).pad_if_needed(true).into(),
@@ -64,6 +74,12 @@ fn every_operator() -> Vec<Transform> {
             }],
         )
         .into(),
+        RandomPhotometricDistort::new(0.65)
+            .brightness(0.8, 1.3)
+            .contrast(0.6, 1.4)
+            .saturation(0.7, 1.6)
+            .hue(-0.1, 0.2)
+            .into(),
         RandomGrayscale::new(0.15).into(),
         RandomInvert::new(0.25).into(),
         RandomSolarize::new(0.4).p(0.35).into(),
@@ -73,6 +89,9 @@ fn every_operator() -> Vec<Transform> {
         RandomErasing::new(0.55).scale(0.1, 0.2).ratio(0.5, 2.0).value([0.1, 0.9, 0.5]).into(),
         RandomErasing::new(0.65).value(ErasingValue::Random).into(),
         CenterCrop::new((20, 22)).into(),
+        FiveCrop::new((18, 19)).into(),
+        TenCrop::new(17).into(),
+        TenCrop::new((15, 16)).vertical_flip(true).into(),
         Grayscale::new(1).into(),
         Normalize::new([0.485, 0.1307, 1e-7], [0.229, -1.0, 3e10]).into(),
     ]
@@ -150,8 +169,15 @@ fn error_of(operator: &str) -> String {
 
 #[test]
 fn values_out_of_range_name_line_key_and_range() {
-    let probability =
-        ["RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomInvert", "RandomVerticalFlip"];
+    let probability = [
+        "RandomErasing",
+        "RandomGrayscale",
+        "RandomHorizontalFlip",
+        "RandomInvert",
+        "RandomVerticalFlip",
+        "RandomZoomOut",
+        "RandomPhotometricDistort",
+    ];
     for p in ["-0.1", "1.5", "nan", "inf", "-inf"] {
         let plain = probability.map(|name| format!("{{ type = \"{name}\", p = {p} }}"));
         let others = ["RandomPosterize\", bits = 1", "RandomSolarize\", threshold = 0.5"]
@@ -169,6 +195,8 @@ fn values_out_of_range_name_line_key_and_range() {
         ("CenterCrop", "size = 0", "size", side),
         ("CenterCrop", "size = [8, 0]", "size", side),
         ("CenterCrop", "size = 4194305", "size", side),
+        ("FiveCrop", "size = 0", "size", side),
+        ("TenCrop", "size = [8, 0]", "size", side),
         ("RandomCrop", "size = [0, 8]", "size", side),
         ("RandomCrop", "size = 8, padding = 4194305", "padding", "up to 4194304 work"),
         ("RandomCrop", "size = 8, fill = [0, nan, 0]", "fill", "finite numbers work"),
@@ -184,6 +212,21 @@ fn values_out_of_range_name_line_key_and_range() {
         ("Resize", "size = 8, max_size = 8", "max_size", "more than size = 8, up to 4194304, work"),
         ("Resize", "size = 8, max_size = 4194305", "max_size", "more than size = 8, up to 4194304, work"),
         ("Resize", "size = [8, 8], max_size = 9", "max_size", "only if size is a short side"),
+        ("RandomResize", "min_size = 0, max_size = 8", "min_size", side),
+        ("RandomResize", "min_size = 8, max_size = 8", "max_size", "more than min_size = 8, up to 4194304, work"),
+        ("RandomResize", "min_size = 8, max_size = 4194305", "max_size", "more than min_size = 8, up to 4194304, work"),
+        ("RandomShortestSize", "min_size = []", "min_size", "1 or more work"),
+        ("RandomShortestSize", "min_size = [8, 0]", "min_size", side),
+        ("RandomShortestSize", "min_size = 4194305", "min_size", side),
+        ("RandomShortestSize", "min_size = 8, max_size = 0", "max_size", side),
+        ("ScaleJitter", "target_size = [8, 0]", "target_size", side),
+        ("ScaleJitter", "target_size = [8, 8], scale_range = [0, 1]", "scale_range", "0 < least <= greatest works"),
+        ("ScaleJitter", "target_size = [8, 8], scale_range = [2, 1]", "scale_range", "0 < least <= greatest works"),
+        ("ScaleJitter", "target_size = [8, 8], scale_range = [1, inf]", "scale_range", "0 < least <= greatest works"),
+        ("RandomZoomOut", "side_range = [0.9, 2]", "side_range", "1 <= least <= greatest works"),
+        ("RandomZoomOut", "side_range = [2, 1.5]", "side_range", "1 <= least <= greatest works"),
+        ("RandomZoomOut", "side_range = [1, nan]", "side_range", "1 <= least <= greatest works"),
+        ("RandomZoomOut", "fill = [0, nan, 0]", "fill", "finite numbers work"),
         ("Pad", "padding = [1, 4194305]", "padding", "up to 4194304 work"),
         ("Pad", "padding = 1, fill = [inf, 0, 0]", "fill", "finite numbers work"),
         ("ColorJitter", "brightness = -0.1", "brightness", "a value >= 0 or a range 0 <= least <= greatest works"),
@@ -193,6 +236,11 @@ fn values_out_of_range_name_line_key_and_range() {
         ("ColorJitter", "hue = 0.6", "hue", "a value in [0, 0.5] or a range in [-0.5, 0.5] works"),
         ("ColorJitter", "hue = [-0.6, 0]", "hue", "a value in [0, 0.5] or a range in [-0.5, 0.5] works"),
         ("ColorJitter", "hue = nan", "hue", "a value in [0, 0.5] or a range in [-0.5, 0.5] works"),
+        ("RandomPhotometricDistort", "brightness = [-0.1, 1]", "brightness", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "contrast = [1, inf]", "contrast", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "saturation = [1, 0.5]", "saturation", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "hue = [-0.6, 0]", "hue", "-0.5 <= least <= greatest <= 0.5 works"),
+        ("RandomPhotometricDistort", "hue = [0, nan]", "hue", "-0.5 <= least <= greatest <= 0.5 works"),
         ("Grayscale", "num_output_channels = 2", "num_output_channels", "1 or 3 work"),
         ("Normalize", "mean = [0, 0, nan], std = [1, 1, 1]", "mean", "finite numbers work"),
         ("Normalize", "mean = [0, 0, 0], std = [1, 0, 1]", "std", "finite numbers other than 0 work"),
@@ -225,6 +273,8 @@ fn values_of_a_wrong_type_name_line_key_and_range() {
         ("CenterCrop", "size = \"big\"", "size", "[height, width], each 1 to 4194304, works"),
         ("CenterCrop", "size = -1", "size", "[height, width], each 1 to 4194304, works"),
         ("CenterCrop", "size = 1.5", "size", "[height, width], each 1 to 4194304, works"),
+        ("FiveCrop", "size = \"big\"", "size", "[height, width], each 1 to 4194304, works"),
+        ("TenCrop", "size = 8, vertical_flip = 1", "vertical_flip", "true and false work"),
         ("RandomCrop", "size = [1, 2, 3]", "size", "[height, width], each 1 to 4194304, works"),
         ("RandomCrop", "size = 8, padding = [1, 2, 3]", "padding", "each 0 to 4194304, works"),
         ("RandomCrop", "size = 8, pad_if_needed = 1", "pad_if_needed", "true and false work"),
@@ -233,8 +283,17 @@ fn values_of_a_wrong_type_name_line_key_and_range() {
         ("RandomResizedCrop", "size = 8, interpolation = \"Linear\"", "interpolation", "Nearest, NearestExact, Bilinear and Bicubic work"),
         ("Resize", "size = 8, antialias = \"yes\"", "antialias", "true and false work"),
         ("Resize", "size = 8, max_size = -4", "max_size", "greater than size works"),
+        ("RandomResize", "min_size = [8], max_size = 9", "min_size", "1 to 4194304 pixels work"),
+        ("RandomResize", "min_size = 8, max_size = -1", "max_size", "greater than min_size works"),
+        ("RandomShortestSize", "min_size = [8, \"a\"]", "min_size", "a list of them, each 1 to 4194304, works"),
+        ("RandomShortestSize", "min_size = 8, max_size = 1.5", "max_size", "1 to 4194304 pixels work"),
+        ("ScaleJitter", "target_size = 8", "target_size", "[width, height], each 1 to 4194304, works"),
+        ("ScaleJitter", "target_size = [8, 8], scale_range = 2", "scale_range", "0 < least <= greatest works"),
+        ("RandomZoomOut", "side_range = 2", "side_range", "1 <= least <= greatest works"),
         ("ColorJitter", "contrast = \"a\", hue = \"a\"", "contrast", "0 <= least <= greatest works"),
         ("ColorJitter", "hue = \"a\"", "hue", "in [-0.5, 0.5] works"),
+        ("RandomPhotometricDistort", "contrast = 0.5", "contrast", "0 <= least <= greatest works"),
+        ("RandomPhotometricDistort", "hue = 0.1", "hue", "[least, greatest] in [-0.5, 0.5] works"),
         ("RandomGrayscale", "p = \"often\"", "p", "0 to 1 work"),
         ("RandomPosterize", "bits = -1", "bits", "0 to 8 work"),
         ("RandomPosterize", "p = 0.5, bits = 1.5", "bits", "0 to 8 work"),

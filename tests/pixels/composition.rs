@@ -11,7 +11,7 @@
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
-use gpufeed::transforms::{Erased, Key, Op, PaddingMode, Params, Transform};
+use gpufeed::transforms::{AdjustGamma, Erased, FiveCrop, Key, Op, PaddingMode, Params, TenCrop, Transform};
 use gpufeed::{Backend, DType, ErrorKind, Layout, Output, Plan};
 use gpufeed_testing::adapters::{Place, Prepared, places};
 use gpufeed_testing::compare::{Tally, within, within_except};
@@ -47,14 +47,23 @@ impl Composition {
     /// Makes list `number`, for images of 1×1 to 90×90 pixels; it has `Normalize`s only if `normalize` is true.
     fn new(number: u64, normalize: bool) -> Self {
         let mut dice = Dice(number);
-        let transforms = list(&mut dice, normalize);
+        let mut transforms = list(&mut dice, normalize);
+        match number % 16 {
+            3 => transforms.push(FiveCrop::new(3).into()),
+            11 => transforms.extend([TenCrop::new((2, 4)).vertical_flip(true).into(), AdjustGamma::new(0.8).into()]),
+            _ => {}
+        }
         let channels = if dice.chance(15) { 1 } else { 3 };
         let mut composition = Composition { channels, transforms, images: Vec::new(), refused: 0 };
         let plan = composition.plan(Layout::Nchw, DType::F32);
         for sample in 0..IMAGES {
             let mut side = || if dice.chance(15) { dice.between(1, 4) } else { dice.between(5, 90) };
             let (width, height) = (side(), side());
-            match plan.make_params(width, height, &Key { seed: number, sample, ..Key::default() }) {
+            match plan.make_params(
+                width,
+                height,
+                &Key { seed: number, sample, view: sample as u32 + 4, ..Key::default() },
+            ) {
                 Ok(params) => {
                     let seed = (number * IMAGES + sample) as u32;
                     let source =
@@ -62,7 +71,8 @@ impl Composition {
                     composition.images.push((source, params));
                 }
                 Err(error) => {
-                    assert!(matches!(error.kind(), ErrorKind::Transform { transform: "RandomCrop", .. }), "{error}");
+                    let ErrorKind::Transform { transform, .. } = error.kind() else { panic!("{error}") };
+                    assert!(["RandomCrop", "FiveCrop", "TenCrop"].contains(transform), "{error}");
                     composition.refused += 1;
                 }
             }

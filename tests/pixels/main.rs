@@ -6,6 +6,7 @@ mod custom;
 mod golden;
 mod noise;
 mod numpy;
+mod photometric;
 mod quirks;
 mod run_into;
 mod shared_golden;

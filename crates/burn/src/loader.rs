@@ -166,9 +166,9 @@ impl<O> Iter<'_, O> {
         let end = ends[self.batch];
         let first = self.batch.checked_sub(1).map_or(0, |before| ends[before]);
         let batch = batch?;
-        // Positions count samples. All views of a sample are consecutive rows of the batch.
-        let views = batch.views();
-        let rows = views * (self.next - first)..views * (end.min(places.end) - first);
+        // Positions count samples. All views of a sample, with their crops, are consecutive rows of the batch.
+        let images = batch.views() * batch.crops();
+        let rows = images * (self.next - first)..images * (end.min(places.end) - first);
         let item = ImageBatch::new(&batch, rows, device)?;
         (self.batch, self.next) = (self.batch + 1, end);
         Ok(convert(item))

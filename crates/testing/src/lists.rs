@@ -4,7 +4,8 @@
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
     RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+    RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
+    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 
 pub use super::dice::Dice;
@@ -50,7 +51,7 @@ pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 21) {
+        return match dice.between(0, 24) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -74,6 +75,9 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             18 => RandomChannelPermutation::new().into(),
             19 | 20 => random_erasing(dice).into(),
             21 => AdjustGamma::new(dice.pick(&[0.6, 1.0, 2.2])).gain(dice.pick(&[1.0, 1.3])).into(),
+            22 => random_size(dice),
+            23 => RandomZoomOut::new(0.7).side_range(1.0, dice.pick(&[1.3, 2.0])).fill(dice.fill()).into(),
+            24 => RandomPhotometricDistort::new(0.6).brightness(0.5, 1.3).hue(-0.2, 0.2).into(),
             _ => continue,
         };
     }
@@ -85,6 +89,22 @@ fn resize(dice: &mut Dice) -> Resize {
         _ => Resize::new((dice.between(1, 60), dice.between(1, 60))),
     };
     resize.interpolation(dice.interpolation()).antialias(dice.chance(70))
+}
+
+fn random_size(dice: &mut Dice) -> Transform {
+    let (least, greatest) = (dice.between(1, 30), dice.between(31, 50));
+    let (interpolation, antialias) = (dice.interpolation(), dice.chance(70));
+    match dice.between(0, 2) {
+        0 => RandomResize { interpolation, antialias, ..RandomResize::new(least, greatest) }.into(),
+        1 => {
+            let sizes = RandomShortestSize::new([least, greatest]).max_size(60);
+            RandomShortestSize { interpolation, antialias, ..sizes }.into()
+        }
+        _ => {
+            let jitter = ScaleJitter::new((greatest, least)).scale_range(0.3, 1.5);
+            ScaleJitter { interpolation, antialias, ..jitter }.into()
+        }
+    }
 }
 
 fn random_resized_crop(dice: &mut Dice) -> RandomResizedCrop {

@@ -36,6 +36,10 @@ pub fn recipes() -> Vec<Seed> {
         interpolation = \"Bicubic\"\nantialias = false\n";
     let resize = "[[transform]]\ntype = \"Resize\"\nsize = 40\nmax_size = 60\ninterpolation = \"NearestExact\"\n\
         [[transform]]\ntype = \"CenterCrop\"\nsize = [28, 32]\n";
+    let sizes = "[[transform]]\ntype = \"RandomResize\"\nmin_size = 40\nmax_size = 60\n\
+        [[transform]]\ntype = \"RandomShortestSize\"\nmin_size = [30, 40]\nmax_size = 50\n\
+        [[transform]]\ntype = \"ScaleJitter\"\ntarget_size = [40, 30]\nscale_range = [0.5, 1.5]\n\
+        [[transform]]\ntype = \"RandomZoomOut\"\nfill = [0.1, 0.2, 0.3]\nside_range = [1, 2]\np = 0.4\n";
     let pad = "[[transform]]\ntype = \"Pad\"\npadding = [1, 2, 3, 4]\nfill = [0.1, 0.2, 0.3]\npadding_mode = \"Reflect\"\n\
         [[transform]]\ntype = \"RandomCrop\"\nsize = 8\npadding = 4\npad_if_needed = true\n";
     let flips = "[[transform]]\ntype = \"RandomHorizontalFlip\"\n[[transform]]\ntype = \"RandomVerticalFlip\"\np = 1\n";
@@ -43,10 +47,13 @@ pub fn recipes() -> Vec<Seed> {
         [[transform]]\ntype = \"RandomGrayscale\"\np = 0.2\n[[transform]]\ntype = \"RandomInvert\"\n\
         [[transform]]\ntype = \"RandomSolarize\"\nthreshold = 0.5\n[[transform]]\ntype = \"RandomPosterize\"\nbits = 4\n\
         [[transform]]\ntype = \"RandomChannelPermutation\"\n\
+        [[transform]]\ntype = \"RandomPhotometricDistort\"\nbrightness = [0.8, 1.2]\nhue = [-0.1, 0.1]\np = 0.4\n\
         [[transform]]\ntype = \"AdjustGamma\"\ngamma = 2.2\ngain = 1.1\n";
     let ends = "[[transform]]\ntype = \"RandomErasing\"\nscale = [0.02, 0.33]\nratio = [0.3, 3.3]\nvalue = \"random\"\n\
         [[transform]]\ntype = \"Normalize\"\nmean = [0.5, 0.5, 0.5]\nstd = [0.2, 0.2, 0.2]\n\
         [[transform]]\ntype = \"Grayscale\"\nnum_output_channels = 1\n";
+    let crops = "[[transform]]\ntype = \"FiveCrop\"\nsize = 5\n";
+    let ten_crops = "[[transform]]\ntype = \"TenCrop\"\nsize = [5, 6]\nvertical_flip = true\n";
     let nested = "[[transform]]\ntype = \"RandomApply\"\np = 0.8\n[[transform.transforms]]\ntype = \"RandomApply\"\n\
         [[transform.transforms.transforms]]\ntype = \"CenterCrop\"\nsize = 5\n";
     let inline = "transform = [{type = \"RandomApply\", transforms = [{type = \"Grayscale\"}]}]\n";
@@ -54,7 +61,10 @@ pub fn recipes() -> Vec<Seed> {
     [
         ("crop", [head, crop, flips].concat()),
         ("resize", [resize, colors].concat()),
+        ("sizes", [sizes, resize, ends].concat()),
         ("pad", [head, pad, ends].concat()),
+        ("crops", [resize, crops].concat()),
+        ("ten-crops", [flips, ten_crops].concat()),
         ("nested", [nested, flips].concat()),
         ("inline", ["name = \"x\"\n", inline].concat()),
     ]

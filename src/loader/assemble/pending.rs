@@ -48,18 +48,19 @@ impl<B> PendingBatch<B> {
     ) -> Batch {
         pipeline.stats.ready(self.start.at.elapsed());
         self.failures.sort_by_key(|failure| failure.batch_index);
-        let images = self.samples.len() * pipeline.views;
+        let images = self.samples.len() * pipeline.outputs;
         let mut batch = Batch {
             store: store(self.buffers),
             output: pipeline.plan().output(),
             size: pipeline.size,
             channels: pipeline.plan().channels(),
-            views: pipeline.views,
+            views: pipeline.outputs / pipeline.plan().crops(),
+            crops: pipeline.plan().crops(),
             labels: Vec::with_capacity(images),
             ids: Vec::with_capacity(images),
             params: Vec::with_capacity(images),
             failures: self.failures,
-            valid: self.start.valid * pipeline.views,
+            valid: self.start.valid * pipeline.outputs,
             epoch: self.start.epoch,
             index: self.start.index,
         };
@@ -85,7 +86,7 @@ const MIN_SAMPLES: u64 = 100;
 
 impl FailureBudget {
     pub(in crate::loader::assemble) fn count(&mut self, pipeline: &Pipeline, batch: &mut Batch) -> Result<()> {
-        self.seen += (batch.len() / pipeline.views) as u64;
+        self.seen += (batch.len() / pipeline.outputs) as u64;
         self.failed += batch.failures.len() as u64;
         let OnError::Skip { max_share } = pipeline.on_error else { return Ok(()) };
         if self.seen < MIN_SAMPLES || self.failed as f64 <= max_share * self.seen as f64 {

@@ -91,15 +91,13 @@ impl DataLoaderBuilder {
             }
             self.execute = Execute::Cpu;
         }
-        let Some(size) = plan.output_size() else {
-            let reason = "images of a batch must have one size: end with RandomResizedCrop, RandomCrop, CenterCrop or Resize((height, width))";
-            return Err(Error::argument("transforms", reason));
-        };
+        let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
+        let outputs = self.views * plan.crops();
         // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
-        let images = self.batch_size as f64 * self.views as f64;
+        let images = self.batch_size as f64 * outputs as f64;
         let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
         let batch_bytes =
-            if too_large { u64::MAX / 64 } else { (self.batch_size * self.views * plan.image_bytes(size)) as u64 };
+            if too_large { u64::MAX / 64 } else { (self.batch_size * outputs * plan.image_bytes(size)) as u64 };
         let split = CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
         let (execution, budget) = self.execution(backend, &split, batch_bytes, size)?;
         let len = self.dataset.len();
@@ -129,7 +127,7 @@ impl DataLoaderBuilder {
             sampler,
             seed: self.seed,
             batch_size: self.batch_size,
-            views: self.views,
+            outputs,
             scaled_decode: self.scaled_decode,
             on_error: self.on_error,
             workers,
@@ -210,9 +208,13 @@ impl DataLoaderBuilder {
         let plan = &plan;
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
         let binding = gpu.caps().max_binding_bytes;
-        // An image that the CPU executor finishes takes four floats a pixel; all views of a sample are in one slot.
-        let a_sample =
-            if self.views == 1 { a_float_image } else { self.views as u64 * a_float_image.max(REGION_BYTES) };
+        // An image that the CPU executor finishes takes four floats a pixel; all views of a sample are in one slot. The
+        // crops of a view share the pixels that they read.
+        let a_view = match plan.crops() as u64 {
+            1 => a_float_image.max(REGION_BYTES),
+            crops => REGION_BYTES + crops * a_float_image,
+        };
+        let a_sample = if self.views * plan.crops() == 1 { a_float_image } else { self.views as u64 * a_view };
         let slot_bytes = self.slot_bytes.max(a_sample).next_multiple_of(256);
         if slot_bytes > binding {
             let setting = match self.views {
@@ -232,7 +234,8 @@ impl DataLoaderBuilder {
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
         let cached = if matches!(self.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
         let in_flight = (SLOTS + cached) as u64;
-        let fixed = slot_bytes * copies + Workspace::bytes_for(plan, 2 * self.batch_size * self.views, in_flight);
+        let fixed = slot_bytes * copies
+            + Workspace::bytes_for(plan, 2 * self.batch_size * self.views * plan.crops(), in_flight);
         let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
@@ -254,7 +257,7 @@ fn allocate(pipeline: &Pipeline) -> Result<()> {
             }
         }
         Execution::Gpu(executor) => {
-            let resources = executor.take_resources(pipeline.slot_samples() * pipeline.views)?;
+            let resources = executor.take_resources(pipeline.slot_samples() * pipeline.outputs)?;
             executor.return_resources(resources);
         }
     }

@@ -58,17 +58,17 @@ impl Feeder<'_, GpuMessage> {
                 None => others.push((index, position)),
             }
         }
-        let at_once = (LANES / pipeline.views).max(1);
-        let mut keys = Vec::with_capacity(at_once * pipeline.views);
+        let at_once = (LANES / pipeline.outputs).max(1);
+        let mut keys = Vec::with_capacity(at_once * pipeline.outputs);
         for some in found.chunks(at_once) {
             keys.clear();
             for (_, position, _) in some {
                 let (_, key) = pipeline.candidate(epoch, position, 0);
-                keys.extend((0..pipeline.views as u32).map(|view| Key { view, ..key }));
+                keys.extend((0..pipeline.outputs as u32).map(|view| Key { view, ..key }));
             }
             ahead.draw(&keys);
-            for (&(index, position, entry), first) in some.iter().zip((0..).step_by(pipeline.views)) {
-                let views = first..first + pipeline.views;
+            for (&(index, position, entry), first) in some.iter().zip((0..).step_by(pipeline.outputs)) {
+                let views = first..first + pipeline.outputs;
                 // A panic comes from an operator, as in a worker.
                 let sample = catch_unwind(AssertUnwindSafe(|| {
                     prepare_cached(pipeline, executor, entry, &keys, views.clone(), ahead)
@@ -86,7 +86,7 @@ impl Feeder<'_, GpuMessage> {
         }
         // Jobs are in the order of the batch, including those of cached samples that need a worker after all.
         others.sort_by_key(|(index, _)| *index);
-        let images = cached.len() * pipeline.views;
+        let images = cached.len() * pipeline.outputs;
         self.clock.spent(Stage::Params, images as u64);
         pipeline.stats.cache_hits(cached.len());
         pipeline.stats.images(images);

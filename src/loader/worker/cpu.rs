@@ -49,7 +49,7 @@ impl SampleWriter<CpuMessage> for ImageWriter<'_> {
         let (pipeline, clock) = (worker.pipeline, &worker.clock);
         let (plan, (begin, _)) = (pipeline.plan(), job.route.views_begin());
         clock.bytes(Stage::Augment, self.out.len() as u64);
-        clock.work(Stage::Augment, pipeline.views, || {
+        clock.work(Stage::Augment, pipeline.outputs, || {
             let images = self.out.chunks_exact_mut(plan.image_bytes(pipeline.size));
             for (view, image) in job.route.views.iter().zip(images) {
                 cpu::run(plan, &view.program, pixels.region(begin, view.region), view.region, image, executor);

@@ -45,7 +45,7 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
     type Written = InSlot;
 
     /// Writes a sample. All views begin at the same pixels: these are copied once if they are inserted in the cache,
-    /// else each view's region is copied.
+    /// else each view's region is copied. The crops of a view share one copy.
     fn write(
         &mut self,
         worker: &Worker<'_, GpuMessage>,
@@ -58,7 +58,7 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         let (begin, float) = job.route.views_begin();
         let bytes = match &reservation {
             Some(Reservation::Device(_)) => pixel_bytes(begin, float).next_multiple_of(IMAGE_ALIGNMENT),
-            _ => job.route.views.iter().map(|view| slot_bytes(view, float)).sum(),
+            _ => slot_bytes(&job.route.views, worker.pipeline.plan().crops(), float),
         };
         let (reply, grant) = bounded(1);
         // The size is known before decoding, so the grant has usually arrived when the pixels are decoded.
@@ -87,23 +87,29 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
             None => None,
         };
         if reservation.is_none() {
-            for view in &job.route.views {
-                copy.view(view, pixels.region(begin, view.region), self.gpu, (fallback, executor))?;
+            for crops in job.route.views.chunks(worker.pipeline.plan().crops()) {
+                let mut copied = None;
+                for view in crops {
+                    let pixels = pixels.region(begin, view.region);
+                    copy.view(view, pixels, self.gpu, &mut copied, (fallback, executor))?;
+                }
             }
         }
         Ok(InSlot { slot: copy.grant.slot, views: copy.views, reservation })
     }
 }
 
-/// Bytes of a view in a slot.
-fn slot_bytes(view: &View, float: bool) -> u64 {
-    let bytes = if view.cpu_fallback {
-        let (width, height) = view.program.size();
-        16 * u64::from(width) * u64::from(height)
-    } else {
-        pixel_bytes(view.region, float)
+/// Bytes of all views in a slot; the `crops` of a view read one region, which is there once.
+fn slot_bytes(views: &[View], crops: usize, float: bool) -> u64 {
+    let of_crops = |crops: &[View]| {
+        let finished = crops.iter().filter(|view| view.cpu_fallback).map(|view| {
+            let (width, height) = view.program.size();
+            (16 * u64::from(width) * u64::from(height)).next_multiple_of(IMAGE_ALIGNMENT)
+        });
+        let region = crops.iter().find(|view| !view.cpu_fallback).map(|view| pixel_bytes(view.region, float));
+        finished.sum::<u64>() + region.unwrap_or(0).next_multiple_of(IMAGE_ALIGNMENT)
     };
-    bytes.next_multiple_of(IMAGE_ALIGNMENT)
+    views.chunks(crops).map(of_crops).sum()
 }
 
 /// Copies pixels to a granted range, one image after the other.
@@ -124,12 +130,14 @@ impl SlotCopy<'_, '_> {
         Ok(())
     }
 
-    /// Copies a view's pixels, or its result if the CPU executor finishes it.
+    /// Copies a view's pixels, unless an earlier crop of the view has (`copied`), or its result if the CPU executor
+    /// finishes it.
     fn view(
         &mut self,
         view: &View,
         pixels: PixelsRef<'_>,
         gpu: &GpuBuffers,
+        copied: &mut Option<(Rect, PixelsAt)>,
         (result, executor): (&mut Vec<f32>, &mut cpu::CpuScratch),
     ) -> Result<(), Stopped> {
         let pipeline = self.worker.pipeline;
@@ -142,7 +150,11 @@ impl SlotCopy<'_, '_> {
             let finished = PixelsRef::Floats { data: result, stride: 4 * size.0 as usize };
             (self.copy(finished, size, 1)?, Program::finished(size, gpu.stages()))
         } else {
-            let at = self.copy(pixels, (view.region.width, view.region.height), 1)?;
+            let at = match *copied {
+                Some((region, at)) if region == view.region => at,
+                _ => self.copy(pixels, (view.region.width, view.region.height), 1)?,
+            };
+            *copied = Some((view.region, at));
             (at, view.program.clone().relative_to(view.region))
         };
         self.views.push((at, program));

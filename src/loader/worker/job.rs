@@ -106,7 +106,7 @@ impl<'a> SampleJob<'a> {
         };
         let (width, height) = content.size();
         let view = |view| pipeline.plan().make_params(width, height, &Key { view, ..*key });
-        let params = (0..pipeline.views as u32).map(view).collect::<Result<Vec<_>>>()?;
+        let params = (0..pipeline.outputs as u32).map(view).collect::<Result<Vec<_>>>()?;
         if let Content::Cached(entry) = content {
             let route = pipeline.split.route(&params, Origin::Cache(entry.sample.pixels))?;
             return Ok((SampleJob { content, params, route, attempt: Attempt::Full }, None));
@@ -135,7 +135,10 @@ impl<'a> SampleJob<'a> {
             let scale = route.scale();
             if !scale.is_full() && pipeline.decoder.can_scale(bytes, &probe) {
                 params.iter_mut().for_each(|params| params.scale = scale);
-                let (content, route) = (Content::File { bytes, probe, scale }, route.scaled_down(&probe.scaled(scale)));
+                let (content, route) = (
+                    Content::File { bytes, probe, scale },
+                    route.scaled_down(&probe.scaled(scale), pipeline.plan().crops()),
+                );
                 return Ok(SampleJob { content, params, route, attempt: Attempt::Scaled });
             }
         }

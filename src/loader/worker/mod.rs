@@ -135,7 +135,7 @@ impl<M: From<Error>> Worker<'_, M> {
                 return Err(self.end_run(sample, &key, error));
             }
             pipeline.stats.failed();
-            failures.push(Failure { batch_index: index * pipeline.views, id: key.sample, name, error });
+            failures.push(Failure { batch_index: index * pipeline.outputs, id: key.sample, name, error });
         }
         Err(Stopped)
     }
@@ -158,11 +158,11 @@ impl<M: From<Error>> Worker<'_, M> {
         let (pipeline, clock, WorkerScratch { file, pixels }) = (self.pipeline, &self.clock, scratch);
         clock.item();
         let is_cached = pipeline.cache.in_host_memory(index).is_some();
-        let images = if is_cached { 0 } else { pipeline.views };
+        let images = if is_cached { 0 } else { pipeline.outputs };
         let sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, file))?;
         clock.bytes(Stage::Read, sample.bytes());
         let (mut job, mut reservation) =
-            clock.work(Stage::Params, pipeline.views, || SampleJob::new(pipeline, &sample, key))?;
+            clock.work(Stage::Params, pipeline.outputs, || SampleJob::new(pipeline, &sample, key))?;
         let written = loop {
             match writer.write(self, &job, reservation.take(), pixels) {
                 Ok(written) => break written,
@@ -173,7 +173,7 @@ impl<M: From<Error>> Worker<'_, M> {
                 },
             }
         };
-        pipeline.stats.images(pipeline.views);
+        pipeline.stats.images(pipeline.outputs);
         Ok(Finished { id: key.sample, label: sample.label, params: job.params, pixels: written })
     }
 
@@ -185,7 +185,7 @@ impl<M: From<Error>> Worker<'_, M> {
         gathered: &'s mut Gathered,
     ) -> crate::error::Result<PixelsRef<'s>> {
         let is_cached = matches!(job.content, Content::Cached(_));
-        let images = if is_cached { 0 } else { self.pipeline.views };
+        let images = if is_cached { 0 } else { self.pipeline.outputs };
         let pixels = self
             .clock
             .work(Stage::Decode, images, || pixels(self.pipeline, &job.content, job.route.read, decoder, gathered))?;

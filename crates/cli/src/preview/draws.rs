@@ -140,6 +140,13 @@ impl Rows {
     }
 }
 
+/// The images that a batch has of each sample: its views, times the crops of each.
+pub(super) fn outputs(source: &NamedDataset, recipe: &Recipe) -> u64 {
+    // The loader reports the error of a list that does not compile.
+    let plan = Plan::compile_for(source.data.channels(), &recipe.transforms, &recipe.output.unwrap_or_default());
+    recipe.views as u64 * plan.map_or(1, |plan| plan.crops()) as u64
+}
+
 /// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` is their number; batches have
 /// one sample. With `keep_bytes` all bytes from the loader are kept, too.
 pub(super) fn check_memory(
@@ -158,10 +165,10 @@ pub(super) fn check_memory(
     let area = u64::from(width) * u64::from(height);
     let values = area * u64::from(plan.channels());
     let image = values * output.dtype.bytes() as u64;
-    let views = recipe.views as u64;
+    let outputs = recipe.views as u64 * plan.crops() as u64;
     // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The
     // worker has an intermediate of four floats per pixel.
-    let batch = views * (4 * image + 4 * values) + 16 * area + 3 * area;
+    let batch = outputs * (4 * image + 4 * values) + 16 * area + 3 * area;
     let kept = if keep_bytes { pictures * image } else { 0 };
     let needed = batch + kept + pictures * picture_size::MOST_BYTES;
     let what = format!("{pictures} pictures of {width}x{height} take");

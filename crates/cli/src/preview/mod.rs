@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     // A given sample and epoch ask for the replay of one image.
     let replay = arguments.sample.is_some() && arguments.epoch.is_some();
     let draws = arguments.draws.unwrap_or(if replay { 1 } else { 4 });
-    let pictures = indices.len() as u64 * draws * recipe.views as u64;
+    let pictures = indices.len() as u64 * draws * draws::outputs(&source, &recipe);
     if pictures > MOST_PICTURES {
         return Err(format!("{pictures} pictures; a sheet holds {MOST_PICTURES}: lower --samples or --draws").into());
     }

@@ -37,7 +37,7 @@ impl GpuRun<'_> {
 
     /// Makes one submission of a batch's cached samples, with a dispatch for each page.
     fn submit_cached_of(&mut self, number: u64) -> Result<()> {
-        let (pages, views) = (self.pages(), self.pipeline.views);
+        let (pages, views) = (self.pages(), self.pipeline.outputs);
         let Some(pending) = self.batches.get_mut(&number) else { return Ok(()) };
         let samples = std::mem::take(&mut pending.buffers.cached);
         let images = (samples.len() * views) as u64;

@@ -138,7 +138,7 @@ impl GpuRun<'_> {
         let is_full = |filling: &FillingSlot| filling.sealed && filling.outstanding == 0;
         while let Some(at) = self.slots.filling.iter().position(is_full) {
             let filling = self.slots.filling.swap_remove(at);
-            let images = (filling.samples.len() * self.pipeline.views) as u64;
+            let images = (filling.samples.len() * self.pipeline.outputs) as u64;
             let bytes = if images > 0 { filling.used } else { 0 };
             // The span counts the messages and grants since the last submission as well.
             let _span = tracing::trace_span!("submit", images, bytes).entered();
@@ -172,13 +172,13 @@ impl GpuRun<'_> {
                 let reason = "a sample of a batch without a buffer was staged".to_owned();
                 return Err(ErrorKind::Device { stage: "submit", reason }.into());
             };
-            let mut items = Vec::with_capacity(of_batch.len() * self.pipeline.views);
+            let mut items = Vec::with_capacity(of_batch.len() * self.pipeline.outputs);
             for (_, index, InSlot { views, reservation, .. }) in of_batch {
                 let range = reservation.as_ref().map(|reservation| reservation.range());
                 // All views begin at the same pixels, so only the first view copies them to the cache.
                 let mut to_cache =
                     range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
-                let images = (index * self.pipeline.views..).zip(views);
+                let images = (index * self.pipeline.outputs..).zip(views);
                 items.extend(images.map(|(index, (pixels, program))| Item {
                     program,
                     pixels: *pixels,
