@@ -7,6 +7,7 @@
 
 mod color;
 pub(crate) mod measure;
+pub(crate) mod mix;
 pub(crate) mod prefix;
 mod resample;
 mod store;

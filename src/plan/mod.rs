@@ -11,6 +11,7 @@ pub(crate) mod cpu_fallback;
 mod custom;
 mod fuse;
 
+pub(crate) mod mixing;
 pub(crate) mod pass;
 pub(crate) mod program;
 mod read_region;
@@ -247,7 +248,7 @@ impl Plan {
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
         }
-        Ok(Params { width, height, ops, scale: Scale::Full })
+        Ok(Params { width, height, ops, scale: Scale::Full, mixed: None })
     }
 
     /// The region of the source image that the plan reads for these parameters: a crop, and the pixels around it that a

@@ -37,13 +37,25 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
     Some(text)
 }
 
+/// Describes the values that work for `key` of a transform of batches.
+pub(super) fn works_for_batches(key: &str) -> Option<String> {
+    let text = match key {
+        "alpha" => "a finite number > 0 works",
+        "partner" => "Previous and Reversed work",
+        "p" => "a list of one finite number >= 0 for each transform works, not all 0",
+        "transforms" => "1 to 255 tables [[batch_transform.transforms]] work",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::works;
+    use super::{works, works_for_batches};
     use crate::transforms::{
-        AdjustGamma, CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomApply, RandomChannelPermutation,
-        RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize,
-        RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
+        AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, Grayscale, MixUp, Normalize, Pad, RandomApply,
+        RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+        RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
     };
 
     #[test]
@@ -72,6 +84,17 @@ mod tests {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };
             for key in table.keys().filter(|key| *key != "type") {
                 assert!(works(transform.name(), key).is_some(), "{}.{key}", transform.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_every_transform_of_batches_says_what_works() {
+        let choice = BatchTransform::choice([MixUp::new(1.0).into()]).p([1.0]);
+        for transform in [MixUp::new(1.0).into(), CutMix::new(1.0).into(), BatchTransform::RandomChoice(choice)] {
+            let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };
+            for key in table.keys().filter(|key| *key != "type") {
+                assert!(works_for_batches(key).is_some(), "{}.{key}", transform.name());
             }
         }
     }

@@ -3,15 +3,19 @@
 //! A [`Transform`] checks its arguments, makes the parameters for an image of a given size (without its pixels), and
 //! lists the concrete [`Op`]s that it may emit. `plan/` decides how the ops are computed.
 //!
+//! A [`BatchTransform`] works on whole batches: [`MixUp`], [`CutMix`].
+//!
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
 mod adjust_gamma;
 pub(crate) mod arguments;
+mod batch;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
 mod grayscale;
+pub(crate) mod mix;
 mod normalize;
 mod op;
 mod pad;
@@ -33,15 +37,17 @@ pub(crate) mod snippet;
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
 pub use arguments::{Erased, Interpolation, PaddingMode};
+pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
 pub use grayscale::Grayscale;
+pub use mix::Mix;
 pub use normalize::Normalize;
 pub use op::Op;
 pub(crate) use op::repeated;
 pub use pad::{Pad, Padding};
-pub use params::{Params, ParamsOp};
+pub use params::{Mixed, Params, ParamsOp};
 pub use random_apply::RandomApply;
 pub use random_channel_permutation::RandomChannelPermutation;
 pub use random_crop::RandomCrop;

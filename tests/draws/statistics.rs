@@ -18,6 +18,11 @@ pub(crate) fn kolmogorov_smirnov(a: &[u64], b: &[u64]) -> f64 {
         (up_to_a, up_to_b) = (up_to_a + a, up_to_b + b);
         distance = distance.max((up_to_a as f64 / n - up_to_b as f64 / m).abs());
     }
+    distance_probability(distance, n, m)
+}
+
+/// Returns the p-value of the Kolmogorov-Smirnov test for this distance of samples of `n` and `m`.
+pub(crate) fn distance_probability(distance: f64, n: f64, m: f64) -> f64 {
     let lambda = distance * (n * m / (n + m)).sqrt();
     if lambda < 0.2 {
         // The series does not converge for so small a `lambda`; the probability is 1 to twelve digits.

@@ -4,10 +4,10 @@
 //! new, so no frozen one changes.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, Grayscale, Interpolation, Normalize, Op, Pad,
-    PaddingMode, Params, ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize,
-    Transform,
+    AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, Erased, ErasingValue, Grayscale, Identity,
+    Interpolation, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -19,6 +19,7 @@ pub(crate) fn recipe() -> Recipe {
         transforms: transforms(),
         output: Some(Output { layout: Layout::Nhwc, dtype: DType::F16 }),
         views: 3,
+        batch_transform: None,
     }
 }
 
@@ -53,6 +54,31 @@ fn transforms() -> Vec<Transform> {
 /// and with each default.
 pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
     vec![("adjust-gamma", vec![AdjustGamma::new(2.2).into(), AdjustGamma::new(0.45).gain(1.25).into()])]
+}
+
+/// Every batch transform, with each argument away from its default and with each default.
+pub(crate) fn mixing() -> Recipe {
+    let all = [
+        MixUp::new(0.8).partner(Partner::Reversed).into(),
+        CutMix::new(0.25).partner(Partner::Previous).into(),
+        BatchTransform::choice([MixUp::default().into(), CutMix::default().into()]).into(),
+        Identity {}.into(),
+    ];
+    let choice = BatchTransform::choice(all).p([0.5, 1.0, 1.5, 0.0]);
+    let transforms = vec![CenterCrop::new(224).into()];
+    Recipe { transforms, batch_transform: Some(choice.into()), ..Recipe::default() }
+}
+
+/// Parameters of mixed images.
+pub(crate) fn mixed_params() -> [Params; 2] {
+    let mixes = [
+        Mix::MixUp { lambda: 0.568 },
+        Mix::CutMix { top: 1, left: 2, height: 30, width: 40, lambda: 0.976_083_984_375 },
+    ];
+    mixes.map(|mix| {
+        let partner = Mixed { mix, index: 7, id: u64::MAX, params: added_params() };
+        Params { mixed: Some(Box::new(partner)), ..added_params() }
+    })
 }
 
 /// The ops of the operators that were added later.

@@ -5,6 +5,8 @@ mod custom_refused;
 mod determinism;
 mod failures;
 mod large_sample;
+mod mixing;
+mod mixing_refused;
 mod recipes;
 mod replay;
 mod scaled_decode;

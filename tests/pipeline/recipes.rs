@@ -87,8 +87,14 @@ fn through_toml(recipe: &Recipe) -> Recipe {
 fn every_operator_there_and_back() {
     let all = every_operator();
     let output = Some(Output { layout: Layout::Nhwc, dtype: DType::F16 });
-    let whole =
-        Recipe { name: "all \"of\" it\n".into(), description: "x = 1 # no".into(), transforms: all, output, views: 3 };
+    let whole = Recipe {
+        name: "all \"of\" it\n".into(),
+        description: "x = 1 # no".into(),
+        transforms: all,
+        output,
+        views: 3,
+        batch_transform: None,
+    };
     assert_eq!(through_toml(&whole), whole);
     for transform in &whole.transforms {
         assert_eq!(through_toml(&vec![transform.clone()].into()).transforms, std::slice::from_ref(transform));
