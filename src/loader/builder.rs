@@ -105,8 +105,8 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Adds a recipe's operators, and takes over its output, views and batch transform if it names them. A recipe is a list such as
-    /// [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] from
+    /// Adds a recipe's operators, and takes over its output, views and batch transform if it names them. A recipe is a
+    /// list such as [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] from
     /// [`recipe::load`](crate::recipe::load).
     ///
     /// A later call of [`output`](Self::output), [`views`](Self::views) or [`batch_transform`](Self::batch_transform)
@@ -127,10 +127,11 @@ impl DataLoaderBuilder {
     /// Mixes the images of each batch, once all of them are there; off by default. A later call replaces it.
     ///
     /// Every image of a batch is mixed with its [`Partner`](crate::transforms::Partner) in the same view, padding
-    /// included. The random numbers depend on the seed, the epoch, and the batch's first position. Samples need whole-number
-    /// classes ([`Label::Class`](crate::Label::Class)); [`Batch::mixed`](crate::Batch::mixed) and
-    /// [`Batch::soft_labels`](crate::Batch::soft_labels) have the labels of a batch,
-    /// [`Params::mixed`](crate::transforms::Params::mixed) the partner of an image.
+    /// included. The random numbers depend on the seed, the epoch, and the batch's first position.
+    ///
+    /// Samples need whole-number classes ([`Label::Class`](crate::Label::Class)).
+    /// [`Batch::mixed`](crate::Batch::mixed) and [`Batch::soft_labels`](crate::Batch::soft_labels) have the labels of a
+    /// batch, [`Params::mixed`](crate::transforms::Params::mixed) the partner of an image.
     ///
     /// With [`DType::F16`](crate::DType::F16) the CPU executor blends values that are rounded to f16 already, and rounds
     /// the result again; the GPU rounds once.
