@@ -246,6 +246,27 @@ fn the_declared_budget_is_kept() {
     });
 }
 
+/// On a GPU mixing takes the parameters of a dispatch for each of the four output buffers, on the CPU nothing.
+#[test]
+fn the_memory_of_mixing_is_declared() {
+    alone(60, "mixing", || {
+        let data = pixels(PixelFormat::Rgb8, 3);
+        for place in places() {
+            let more = declared(place, mixed(Arc::clone(&data))) - declared(place, builder(Arc::clone(&data)));
+            assert_eq!(more, if place.is_shaders() { 4 * 256 } else { 0 }, "{}", place.name);
+            let gpu = gpu_bytes(place);
+            let loaders = [mixed(Arc::clone(&data)), builder(Arc::clone(&data))].map(|builder| {
+                let before = buffers(place).0;
+                let loader = place.build(builder);
+                epochs(&loader, 0..1);
+                buffers(place).0 - before
+            });
+            assert_eq!(loaders[0] - loaders[1], more / 256, "{}: buffers", place.name);
+            assert_eq!(gpu_bytes(place), gpu, "{}", place.name);
+        }
+    });
+}
+
 /// Returns the text in which `explain` prints the declared memory.
 fn mib(bytes: u64) -> String {
     format!("memory: {:.1} MiB", bytes as f64 / f64::from(1 << 20))

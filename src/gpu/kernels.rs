@@ -76,6 +76,11 @@ impl Kernels {
         Ok(Kernels { mixer: Some(Mixer { pipeline, most_samples, sizes }), ..self })
     }
 
+    /// True if batches can be mixed.
+    pub(crate) fn mixes(&self) -> bool {
+        self.mixer.is_some()
+    }
+
     pub(super) fn mixer(&self) -> Option<&Mixer> {
         self.mixer.as_ref()
     }

@@ -6,18 +6,21 @@ use super::mix_dispatches::{Dispatch, Others, Parameters, dispatches};
 use super::target::{MixBuffers, Target};
 use super::workspace::Workspace;
 use super::{ALIGNMENT, Gpu};
+use crate::error::{ErrorKind, Result};
 use crate::plan::mixing::Mixing;
 
-/// Records the dispatches, and hands their parameters to the queue, ahead of the submission that reads them. Does
-/// nothing for kernels that were made without mixing.
+/// Records the dispatches, and hands their parameters to the queue, ahead of the submission that reads them.
 pub(super) fn mix(
     commands: &mut wgpu::CommandEncoder,
     kernels: &Kernels,
     mixing: &Mixing,
     target: &Target,
     workspace: &mut Workspace,
-) {
-    let (Some(mixer), Some(buffers)) = (kernels.mixer(), &target.mix) else { return };
+) -> Result<()> {
+    let (Some(mixer), Some(buffers)) = (kernels.mixer(), &target.mix) else {
+        let reason = "the kernels were made without mixing".to_owned();
+        return Err(ErrorKind::Device { stage: "mixing", reason }.into());
+    };
     let floats = target.floats.as_ref().unwrap_or(&target.output);
     let dispatches = dispatches(mixing, mixer.most_samples);
     write_parameters(kernels.gpu(), buffers, &dispatches);
@@ -46,6 +49,7 @@ pub(super) fn mix(
         compute.set_bind_group(0, &group, &[]);
         compute.dispatch_workgroups(x, y, z);
     }
+    Ok(())
 }
 
 fn write_parameters(gpu: &Gpu, buffers: &MixBuffers, dispatches: &[Dispatch]) {

@@ -52,11 +52,12 @@ impl Completion {
         kernels: &Kernels,
         target: &Target,
         workspace: &mut Workspace,
-    ) {
+    ) -> Result<()> {
         if let Some(mixing) = &self.mixing {
-            mix(commands, kernels, mixing, target, workspace);
+            mix(commands, kernels, mixing, target, workspace)?;
         }
         pack(commands, kernels, self.elements, target, workspace);
+        Ok(())
     }
 }
 
@@ -107,7 +108,7 @@ impl Resources {
                 }
                 Encoder { kernels, source, first_stage: 0, target, workspace }.stages(&mut encoder, &mut items)?;
                 if let Some(completion) = complete {
-                    completion.record(&mut encoder, kernels, target, workspace);
+                    completion.record(&mut encoder, kernels, target, workspace)?;
                 }
             }
             workspace.flush_params(gpu);
@@ -155,7 +156,7 @@ impl Resources {
                 passes.stages(&mut encoder, &mut items)?;
             }
             if let Some(completion) = complete {
-                completion.record(&mut encoder, kernels, target, workspace);
+                completion.record(&mut encoder, kernels, target, workspace)?;
             }
             workspace.flush_params(gpu);
             let commands = encoder.finish();
@@ -190,7 +191,7 @@ pub(crate) fn run_once(
             Encoder { kernels, source: &source, first_stage: 0, target: &target, workspace: &mut workspace };
         passes.stages(&mut encoder, &mut items)?;
         let completion = Completion { elements: bytes / plan.output().dtype.bytes() as u64, mixing };
-        completion.record(&mut encoder, kernels, &target, &mut workspace);
+        completion.record(&mut encoder, kernels, &target, &mut workspace)?;
         workspace.flush_params(gpu);
         gpu.queue().submit([encoder.finish()]);
         Ok::<_, Error>(())

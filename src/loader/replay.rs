@@ -8,6 +8,7 @@ use crate::cpu;
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
 use crate::decode::DecoderScratch;
 use crate::error::{Error, Result};
+use crate::gpu::kernels::{Kernels, MixSizes};
 use crate::pixels::PixelsRef;
 use crate::plan::DType;
 use crate::plan::mixing::Mixing;
@@ -105,7 +106,12 @@ fn run(
     mixing: Option<Mixing>,
 ) -> Result<Vec<u8>> {
     let executor = match &pipeline.execution {
-        Execution::Gpu(gpu) => return processor::run_on_gpu(&gpu.kernels, images, bytes, mixing),
+        Execution::Gpu(gpu) => {
+            let with_mixer =
+                mixing.filter(|_| !gpu.kernels.mixes()).map(|mixing| mixing_kernels(&gpu.kernels, &mixing));
+            let kernels = with_mixer.transpose()?;
+            return processor::run_on_gpu(kernels.as_ref().unwrap_or(&gpu.kernels), images, bytes, mixing);
+        }
         Execution::Cpu(_) => cpu::run,
     };
     let (mut batch, mut scratch) = (vec![0; bytes * images.len()], cpu::CpuScratch::default());
@@ -116,4 +122,11 @@ fn run(
         cpu::mix::mix(mixing, pipeline.plan().output().dtype, &mut batch);
     }
     Ok(batch)
+}
+
+/// The kernels of a loader that mixes no batches, for one mixing; the device has compiled the others before.
+fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
+    let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
+    let same = Kernels::new(kernels.gpu(), kernels.plan(), kernels.cached_stage())?;
+    same.with_mixer(sizes, mixing.sample() as u64)
 }

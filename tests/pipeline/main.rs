@@ -6,6 +6,7 @@ mod determinism;
 mod failures;
 mod large_sample;
 mod mixing;
+mod mixing_large;
 mod mixing_refused;
 mod recipes;
 mod replay;
