@@ -5,6 +5,7 @@ pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::Native;
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, attached, run_checked};
+pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::quote::{Shown, ShownLines};
 
@@ -16,6 +17,7 @@ pub mod regular_file {
 pub mod shaders {
     use crate::color::Step;
     pub use crate::color::{ColorStep, STEPS};
+    use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
     use crate::plan::pass::Pass;
     pub use crate::plan::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
@@ -27,6 +29,9 @@ pub mod shaders {
         pub const CONTRAST: u32 = crate::color::opcode::CONTRAST;
         pub const HUE: u32 = crate::color::opcode::HUE;
     }
+
+    /// Bytes of the struct that Rust writes for the pass that mixes batches.
+    pub const MIX_BYTES: usize = size_of::<Parameters>();
 
     /// Returns the passes of a plan: their names, and the facts that generate their texts.
     pub fn passes(plan: &Plan) -> Vec<(String, Variant)> {

@@ -10,6 +10,7 @@ use crate::gpu::submission::run_once;
 use crate::gpu::target::check_batch;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
+use crate::plan::mixing::Mixing;
 use crate::plan::program::Program;
 use crate::plan::route::View;
 use crate::plan::shader_layout::PixelsAt;
@@ -63,7 +64,7 @@ impl Processor {
         let images = self.views(images)?;
         let bytes = self.image_bytes(&images)?;
         match &self.kernels {
-            Some(kernels) => run_on_gpu(kernels, &borrowed(&images), bytes),
+            Some(kernels) => run_on_gpu(kernels, &borrowed(&images), bytes, None),
             None => {
                 let mut out = vec![0; bytes * images.len()];
                 self.run_on_cpu(&images, bytes, &mut out);
@@ -100,7 +101,7 @@ impl Processor {
             return Err(Error::argument("out", format!("{given} bytes; the batch needs {needed}")));
         }
         match &self.kernels {
-            Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &borrowed(&images), bytes)?),
+            Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &borrowed(&images), bytes, None)?),
             None => self.run_on_cpu(&images, bytes, out),
         }
         Ok(())
@@ -113,6 +114,7 @@ impl Processor {
             if self.plan.semantics() == Semantics::Uint8 && matches!(pixels.format(), PixelFormat::F32 { .. }) {
                 return Err(Error::argument("images", "Semantics::Uint8 needs 8-bit pixels, but these are floats"));
             }
+            check_unmixed(params)?;
             let program = self.plan.program(params)?;
             let region = program.region();
             let source = Source::new(pixels, region);
@@ -153,13 +155,29 @@ pub(crate) fn check_size(params: &Params, (width, height): (u32, u32)) -> Result
     Err(Error::argument("params", reason))
 }
 
+/// An error for the parameters of an image that was mixed with another one.
+pub(crate) fn check_unmixed(params: &Params) -> Result<()> {
+    match &params.mixed {
+        None => Ok(()),
+        Some(mixed) => {
+            let reason = format!("mixed with sample {}, whose pixels only DataLoader::replay reads", mixed.index);
+            Err(Error::argument("params", reason))
+        }
+    }
+}
+
 fn borrowed(images: &[(View, Source)]) -> Vec<(&View, PixelsRef<'_>)> {
     images.iter().map(|(view, source)| (view, source.pixels())).collect()
 }
 
-/// Copies the regions of all images to the GPU at once, runs the passes, and reads the batch back. Each image is a
-/// view, and the pixels of its region.
-pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], image_bytes: usize) -> Result<Vec<u8>> {
+/// Copies the regions of all images to the GPU at once, runs the passes, mixes the images, and reads the batch back.
+/// Each image is a view, and the pixels of its region.
+pub(crate) fn run_on_gpu(
+    kernels: &Kernels,
+    images: &[(&View, PixelsRef<'_>)],
+    image_bytes: usize,
+    mixing: Option<Mixing>,
+) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut placed = Vec::with_capacity(images.len());
     let (mut scratch, mut finished) = (cpu::CpuScratch::default(), Vec::new());
@@ -196,7 +214,7 @@ pub(crate) fn run_on_gpu(kernels: &Kernels, images: &[(&View, PixelsRef<'_>)], i
         }
         .into());
     }
-    run_once(kernels, &bytes, items, total)
+    run_once(kernels, &bytes, items, total, mixing)
 }
 
 /// Appends the pixels of a region in the form that the GPU reads: RGBA8, or four floats.

@@ -7,7 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "the measured numbers are worth a look")]
 
-use gpufeed::transforms::{ColorJitter, Normalize, RandomResizedCrop};
+use gpufeed::transforms::{BatchTransform, ColorJitter, CutMix, MixUp, Normalize, RandomResizedCrop};
 use gpufeed::{
     Backend, Batch, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, ImageFolder, InMemory, Label, PixelFormat,
     Result, Sample, wgpu::Backend as Api,
@@ -71,6 +71,11 @@ fn two_stages(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
     builder.batch_size(8).workers(WORKERS).slot_bytes(16 << 20).shuffle(true)
 }
 
+/// Like [`builder`], but batches are mixed.
+fn mixed(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
+    builder(data).batch_transform(BatchTransform::choice([MixUp::new(0.8).into(), CutMix::new(1.0).into()]))
+}
+
 fn epochs(loader: &DataLoader, epochs: std::ops::Range<u64>) {
     // Each epoch is a run of its own, with threads of its own.
     epochs.for_each(|epoch| loader.epoch(epoch).unwrap().for_each(|batch| drop(batch.unwrap())));
@@ -91,8 +96,9 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
         // the threshold here; the png crate two windows and three row buffers, because it reads the header twice.
         let rgb = pixels(PixelFormat::Rgb8, 3);
         type Builder = fn(Arc<dyn Dataset>) -> DataLoaderBuilder;
-        let cases: [(_, _, _, Builder); 5] = [
+        let cases: [(_, _, _, Builder); 6] = [
             ("RGB pixels", Arc::clone(&rgb), 0, builder),
+            ("RGB pixels, mixed", Arc::clone(&rgb), 0, mixed),
             ("RGB pixels, two stages", rgb, 0, two_stages),
             ("float pixels", pixels(PixelFormat::F32 { channels: 3 }, 12), 0, builder),
             ("JPEG files", jpeg, 0, builder),
@@ -236,6 +242,27 @@ fn the_declared_budget_is_kept() {
                 assert!(!counted || used + host as u64 > budget / 10 * 8, "{}: {used} + {host}", place.name);
                 assert_eq!(gpu_bytes(place), gpu, "{}", place.name);
             }
+        }
+    });
+}
+
+/// On a GPU mixing takes the parameters of a dispatch for each of the four output buffers, on the CPU nothing.
+#[test]
+fn the_memory_of_mixing_is_declared() {
+    alone(60, "mixing", || {
+        let data = pixels(PixelFormat::Rgb8, 3);
+        for place in places() {
+            let more = declared(place, mixed(Arc::clone(&data))) - declared(place, builder(Arc::clone(&data)));
+            assert_eq!(more, if place.is_shaders() { 4 * 256 } else { 0 }, "{}", place.name);
+            let gpu = gpu_bytes(place);
+            let loaders = [mixed(Arc::clone(&data)), builder(Arc::clone(&data))].map(|builder| {
+                let before = buffers(place).0;
+                let loader = place.build(builder);
+                epochs(&loader, 0..1);
+                buffers(place).0 - before
+            });
+            assert_eq!(loaders[0] - loaders[1], more / 256, "{}: buffers", place.name);
+            assert_eq!(gpu_bytes(place), gpu, "{}", place.name);
         }
     });
 }

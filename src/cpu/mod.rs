@@ -8,6 +8,7 @@
 mod color;
 mod gather;
 pub(crate) mod measure;
+pub(crate) mod mix;
 pub(crate) mod prefix;
 mod resample;
 mod resample_u8;

@@ -53,7 +53,7 @@ pub(super) struct Encoder<'a> {
     pub(super) workspace: &'a mut Workspace,
 }
 
-fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
+pub(super) fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
     wgpu::BindingResource::Buffer(wgpu::BufferBinding {
         buffer,
         offset: range.start,
@@ -61,11 +61,11 @@ fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
     })
 }
 
-fn whole(buffer: &wgpu::Buffer) -> wgpu::BindingResource<'_> {
+pub(super) fn whole(buffer: &wgpu::Buffer) -> wgpu::BindingResource<'_> {
     bind(buffer, 0..buffer.size())
 }
 
-fn bind_group(kernels: &Kernels, resources: [wgpu::BindingResource<'_>; 4]) -> wgpu::BindGroup {
+pub(super) fn bind_group(kernels: &Kernels, resources: [wgpu::BindingResource<'_>; 4]) -> wgpu::BindGroup {
     let entries: Vec<_> =
         resources.into_iter().zip(0..).map(|(resource, binding)| wgpu::BindGroupEntry { binding, resource }).collect();
     let gpu = kernels.gpu();

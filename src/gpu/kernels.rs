@@ -1,10 +1,13 @@
 //! The compute pipelines of a plan.
 
-use super::Gpu;
+use super::mix_dispatches::{dispatches, samples_in_binding};
+use super::{ALIGNMENT, Gpu};
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::plan::pass::Pass;
+use crate::plan::mixing::{Blend, Mixing, Region};
+use crate::plan::pass::{Pass, Variant};
 use crate::plan::wgsl;
+use crate::transforms::Partner;
 
 /// A plan's pipelines.
 #[derive(Debug)]
@@ -15,6 +18,45 @@ pub(crate) struct Kernels {
     pub(super) passes: Vec<(Pass, wgpu::ComputePipeline)>,
     /// The first stage that runs on cached pixels; the stages before it have computed these.
     cached_stage: usize,
+    mixer: Option<Mixer>,
+}
+
+/// The pipeline that mixes finished batches.
+#[derive(Debug)]
+pub(super) struct Mixer {
+    pub(super) pipeline: wgpu::ComputePipeline,
+    /// The most samples in a binding.
+    pub(super) most_samples: usize,
+    pub(super) sizes: MixSizes,
+}
+
+/// Bytes of the buffers that mixing adds to each target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MixSizes {
+    pub(crate) parameters: u64,
+    /// The last sample; 0 if a batch fits one binding.
+    pub(crate) saved: u64,
+}
+
+impl MixSizes {
+    /// The sizes for batches of up to `samples` samples of `views` images, each of `image` elements.
+    ///
+    /// # Errors
+    /// `ErrorKind::DoesNotFit` if two samples exceed a binding.
+    pub(crate) fn new(gpu: &Gpu, samples: usize, views: usize, image: usize) -> Result<MixSizes> {
+        let sample = 4 * (views * image) as u64;
+        let most = samples_in_binding(sample, gpu.caps().max_binding_bytes)?;
+        let region = Region { first: 0, run: image, runs: 1, pitch: image, planes: 1, plane: image };
+        // A smaller batch takes no more dispatches.
+        let count =
+            |partner| dispatches(&Mixing { blend: Blend::Partner, partner, samples, views, image, region }, most).len();
+        let count = count(Partner::Previous).max(count(Partner::Reversed));
+        Ok(MixSizes { parameters: count as u64 * ALIGNMENT, saved: if count > 1 { sample } else { 0 } })
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.parameters + self.saved
+    }
 }
 
 impl Kernels {
@@ -24,7 +66,29 @@ impl Kernels {
         gpu.healthy("compiling the shaders")?;
         let compile = |pass: &Pass| Ok((*pass, pipeline(gpu, &format!("gpufeed {pass:?}"), plan.shader(*pass))?));
         let passes = plan.pass_list().iter().map(compile).collect::<Result<_>>()?;
-        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage })
+        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage, mixer: None })
+    }
+
+    /// Adds the pipeline that mixes batches whose samples have `sample_elements` elements.
+    pub(crate) fn with_mixer(self, sizes: MixSizes, sample_elements: u64) -> Result<Kernels> {
+        let most_samples = samples_in_binding(4 * sample_elements, self.gpu.caps().max_binding_bytes)?;
+        let pipeline = pipeline(&self.gpu, "gpufeed mix", Variant::Mix.text())?;
+        Ok(Kernels { mixer: Some(Mixer { pipeline, most_samples, sizes }), ..self })
+    }
+
+    /// True if batches can be mixed.
+    pub(crate) fn mixes(&self) -> bool {
+        self.mixer.is_some()
+    }
+
+    pub(super) fn mixer(&self) -> Option<&Mixer> {
+        self.mixer.as_ref()
+    }
+
+    /// The names of the passes, in the order of their numbers in the timing.
+    pub(crate) fn pass_names(&self) -> Vec<String> {
+        let mix = self.mixer.iter().map(|_| Variant::MIX.to_owned());
+        self.passes.iter().map(|(pass, _)| pass.to_string()).chain(mix).collect()
     }
 
     /// The first stage that runs on cached pixels.

@@ -4,7 +4,7 @@
 use super::encode::{Item, pack_workgroups, workgroups, write_stage};
 use super::kernels::Kernels;
 use super::staging::{SLOTS, Staging};
-use super::submission::{Part, Resources};
+use super::submission::{Completion, Part, Resources};
 use super::target::Target;
 use super::timing::Times;
 use super::{ALIGNMENT, Gpu};
@@ -64,7 +64,7 @@ impl Rig {
         }
         let kernels = Kernels::new(gpu, plan, 0)?;
         let image = programs.first().map_or(0, |program| plan.image_bytes(program.size()));
-        let target = Target::new(gpu, plan, (image * programs.len()) as u64)?;
+        let target = Target::new(&kernels, (image * programs.len()) as u64)?;
         let resources = Resources::new(&kernels, SLOTS, end.next_multiple_of(ALIGNMENT), params.len())?;
         Ok(Rig { kernels, resources, target, programs, sources, regions, times: Times::default() })
     }
@@ -125,7 +125,7 @@ impl Rig {
     /// # Errors
     /// Those of [`take`](Self::take).
     pub fn submit(&mut self, slot: usize) -> Result<()> {
-        let complete = Some(self.elements());
+        let complete = Some(Completion { elements: self.elements(), mixing: None });
         let Rig { kernels, resources, target, programs, sources, times, .. } = self;
         let part = Part { items: items(programs, sources), target, complete };
         resources.submit(kernels, slot, resources.slot_bytes, vec![part], times).map(drop)

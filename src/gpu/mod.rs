@@ -4,6 +4,7 @@
 //! A device is opened in `device.rs` (`adapters.rs` lists adapters, `caps.rs` has the capabilities). `errors.rs` turns
 //! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `pipelines.rs` compiles
 //! shaders, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them.
+//! `mix.rs` records the mixing of a batch, which `mix_dispatches.rs` divides into dispatches.
 //! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
 //! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
 //! `measure.rs` is for benches.
@@ -16,6 +17,8 @@ pub(crate) mod encode;
 mod errors;
 pub(crate) mod kernels;
 pub(crate) mod measure;
+mod mix;
+pub(crate) mod mix_dispatches;
 mod pipelines;
 pub(crate) mod readback;
 pub(crate) mod staging;

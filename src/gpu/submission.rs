@@ -4,12 +4,14 @@ use super::Gpu;
 use super::cache_pages::Page;
 use super::encode::{Encoder, Item, pack};
 use super::kernels::Kernels;
+use super::mix::mix;
 use super::readback;
 use super::staging::Staging;
 use super::target::Target;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
+use crate::plan::mixing::Mixing;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -32,8 +34,31 @@ pub(crate) const CACHED_IN_FLIGHT: usize = 3;
 pub(crate) struct Part<'a> {
     pub(crate) items: Vec<Item<'a>>,
     pub(crate) target: &'a Target,
-    /// The elements of the batch, if these images complete it.
-    pub(crate) complete: Option<u64>,
+    /// What is left to do for the batch, if these images complete it.
+    pub(crate) complete: Option<Completion>,
+}
+
+/// What happens to a batch once all of its images are there: it is mixed, and packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    pub(crate) elements: u64,
+    pub(crate) mixing: Option<Mixing>,
+}
+
+impl Completion {
+    fn record(
+        &self,
+        commands: &mut wgpu::CommandEncoder,
+        kernels: &Kernels,
+        target: &Target,
+        workspace: &mut Workspace,
+    ) -> Result<()> {
+        if let Some(mixing) = &self.mixing {
+            mix(commands, kernels, mixing, target, workspace)?;
+        }
+        pack(commands, kernels, self.elements, target, workspace);
+        Ok(())
+    }
 }
 
 impl Resources {
@@ -82,8 +107,8 @@ impl Resources {
                     }
                 }
                 Encoder { kernels, source, first_stage: 0, target, workspace }.stages(&mut encoder, &mut items)?;
-                if let Some(elements) = complete {
-                    pack(&mut encoder, kernels, elements, target, workspace);
+                if let Some(completion) = complete {
+                    completion.record(&mut encoder, kernels, target, workspace)?;
                 }
             }
             workspace.flush_params(gpu);
@@ -117,7 +142,7 @@ impl Resources {
         kernels: &Kernels,
         pages: Vec<(Page, Vec<Item<'_>>)>,
         target: &Target,
-        complete: Option<u64>,
+        complete: Option<Completion>,
         times: &Times,
     ) -> Result<Duration> {
         let gpu = kernels.gpu();
@@ -130,8 +155,8 @@ impl Resources {
                 let mut passes = Encoder { kernels, source: &source, first_stage, target, workspace };
                 passes.stages(&mut encoder, &mut items)?;
             }
-            if let Some(elements) = complete {
-                pack(&mut encoder, kernels, elements, target, workspace);
+            if let Some(completion) = complete {
+                completion.record(&mut encoder, kernels, target, workspace)?;
             }
             workspace.flush_params(gpu);
             let commands = encoder.finish();
@@ -146,20 +171,27 @@ impl Resources {
     }
 }
 
-/// Runs the passes on images whose pixels are in `pixels`, and reads back the batch of `bytes` bytes. Makes its own
-/// buffers at each call: for single samples and tests, not for training.
-pub(crate) fn run_once(kernels: &Kernels, pixels: &[u8], mut items: Vec<Item<'_>>, bytes: u64) -> Result<Vec<u8>> {
+/// Runs the passes on images whose pixels are in `pixels`, mixes them, and reads back the batch of `bytes` bytes. Makes
+/// its own buffers at each call: for single samples and tests, not for training.
+pub(crate) fn run_once(
+    kernels: &Kernels,
+    pixels: &[u8],
+    mut items: Vec<Item<'_>>,
+    bytes: u64,
+    mixing: Option<Mixing>,
+) -> Result<Vec<u8>> {
     let (gpu, plan) = (kernels.gpu(), kernels.plan());
     let mut workspace = Workspace::new(gpu, plan, items.len())?;
     let source = gpu.storage("gpufeed source", pixels.len() as u64)?;
-    let target = Target::new(gpu, plan, bytes)?;
+    let target = Target::new(kernels, bytes)?;
     gpu.checked("running the passes", || {
         gpu.queue().write_buffer(&source, 0, pixels);
         let mut encoder = encoder(gpu, "gpufeed once");
         let mut passes =
             Encoder { kernels, source: &source, first_stage: 0, target: &target, workspace: &mut workspace };
         passes.stages(&mut encoder, &mut items)?;
-        pack(&mut encoder, kernels, bytes / plan.output().dtype.bytes() as u64, &target, &mut workspace);
+        let completion = Completion { elements: bytes / plan.output().dtype.bytes() as u64, mixing };
+        completion.record(&mut encoder, kernels, &target, &mut workspace)?;
         workspace.flush_params(gpu);
         gpu.queue().submit([encoder.finish()]);
         Ok::<_, Error>(())

@@ -1,6 +1,7 @@
 //! The buffers to which a batch is written.
 
 use super::Gpu;
+use super::kernels::{Kernels, MixSizes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{DType, Plan};
 
@@ -11,24 +12,47 @@ pub(crate) struct Target {
     pub(crate) output: wgpu::Buffer,
     /// The batch in f32, if the output has another type; a complete batch is packed from here.
     pub(crate) floats: Option<wgpu::Buffer>,
+    /// What mixing the batch takes; `None` for kernels that mix nothing.
+    pub(super) mix: Option<MixBuffers>,
+}
+
+/// The buffers for mixing a batch.
+#[derive(Debug)]
+pub(super) struct MixBuffers {
+    /// The parameters of each dispatch.
+    pub(super) parameters: wgpu::Buffer,
+    /// The batch's last sample, if mixing takes several dispatches.
+    pub(super) saved: Option<wgpu::Buffer>,
+}
+
+impl MixBuffers {
+    fn new(gpu: &Gpu, sizes: MixSizes) -> Result<MixBuffers> {
+        let MixSizes { parameters, saved } = sizes;
+        Ok(MixBuffers {
+            parameters: gpu.storage("gpufeed parameters of mixing", parameters)?,
+            saved: (saved > 0).then(|| gpu.storage("gpufeed last sample", saved)).transpose()?,
+        })
+    }
 }
 
 impl Target {
     /// Buffers for a batch of `bytes` bytes.
-    pub(crate) fn new(gpu: &Gpu, plan: &Plan, bytes: u64) -> Result<Target> {
-        let floats = float_scratch_bytes(plan, bytes);
+    pub(crate) fn new(kernels: &Kernels, bytes: u64) -> Result<Target> {
+        let gpu = kernels.gpu();
+        let floats = float_scratch_bytes(kernels.plan(), bytes);
         Ok(Target {
             output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?,
             floats: (floats > 0).then(|| gpu.storage("gpufeed batch in f32", floats)).transpose()?,
+            mix: kernels.mixer().map(|mixer| MixBuffers::new(gpu, mixer.sizes)).transpose()?,
         })
     }
 
     /// A target without the f32 buffer, for batches that arrive in their own type.
     pub(crate) fn plain(gpu: &Gpu, bytes: u64) -> Result<Target> {
-        Ok(Target { output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?, floats: None })
+        Ok(Target { output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?, floats: None, mix: None })
     }
 
-    /// Bytes of GPU memory of a target.
+    /// Bytes of GPU memory of a target, without those of mixing.
     pub(crate) fn bytes_for(plan: &Plan, bytes: u64) -> u64 {
         bytes.next_multiple_of(4) + float_scratch_bytes(plan, bytes)
     }

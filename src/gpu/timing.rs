@@ -6,7 +6,6 @@
 
 use super::Gpu;
 use crate::error::Result;
-use crate::plan::pass::Pass;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -49,8 +48,8 @@ impl Times {
         sums.filter(|(_, _, count)| *count > 0).collect()
     }
 
-    pub(crate) fn name(&self, passes: &[Pass]) {
-        let _ = self.names.set(passes.iter().map(|pass| pass.to_string()).collect());
+    pub(crate) fn name(&self, passes: Vec<String>) {
+        let _ = self.names.set(passes);
     }
 }
 

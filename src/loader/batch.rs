@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gpu::target::Target;
 use crate::gpu::{Gpu, readback};
 use crate::plan::{DType, Layout, Output};
-use crate::transforms::Params;
+use crate::transforms::{BatchParams, Params};
 
 /// Access to a batch's images, on the GPU or in host memory.
 ///
@@ -93,6 +93,8 @@ pub struct Batch {
     pub(super) valid: usize,
     pub(super) epoch: u64,
     pub(super) index: u64,
+    /// How it was mixed.
+    pub(super) mix: Option<BatchParams>,
 }
 
 impl Batch {

@@ -1,6 +1,7 @@
 //! The settings of a loader. `build` reports every mistake, with the setting to change.
 
 mod build;
+mod mixing;
 
 use super::cache::Cache;
 use super::{Execute, OnError};
@@ -9,7 +10,7 @@ use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
 use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::LastBatch;
-use crate::transforms::Transform;
+use crate::transforms::{BatchTransform, Transform};
 use std::sync::Arc;
 
 /// Settings of a [`DataLoader`](crate::DataLoader); made by [`DataLoader::builder`](crate::DataLoader::builder).
@@ -40,6 +41,7 @@ pub struct DataLoaderBuilder {
     output: Output,
     semantics: Semantics,
     views: usize,
+    batch_transform: Option<BatchTransform>,
     batch_size: usize,
     shuffle: bool,
     seed: u64,
@@ -75,6 +77,7 @@ impl DataLoaderBuilder {
             output: Output::default(),
             semantics: Semantics::Float,
             views: 1,
+            batch_transform: None,
             batch_size: 1,
             shuffle: false,
             seed: 0,
@@ -104,13 +107,14 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Adds a recipe's operators, and takes over its output and views if it names them. A recipe is a list such as
-    /// [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] from
+    /// Adds a recipe's operators, and takes over its output, views and batch transform if it names them. A recipe is a
+    /// list such as [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] from
     /// [`recipe::load`](crate::recipe::load).
     ///
-    /// A later call of [`output`](Self::output) or [`views`](Self::views) replaces the recipe's setting.
+    /// A later call of [`output`](Self::output), [`views`](Self::views) or [`batch_transform`](Self::batch_transform)
+    /// replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { name, description, transforms, output, semantics, views } = recipe.into();
+        let Recipe { name, description, transforms, output, semantics, views, batch_transform } = recipe.into();
         let first = self.transforms.is_empty();
         (self.name, self.description) = if first { (name, description) } else { Default::default() };
         self.transforms.extend(transforms);
@@ -119,7 +123,43 @@ impl DataLoaderBuilder {
         if views != 1 {
             self.views = views;
         }
+        self.batch_transform = batch_transform.or(self.batch_transform);
         self
+    }
+
+    /// Mixes the images of each batch, once all of them are there; off by default. A later call replaces it.
+    ///
+    /// Every image of a batch is mixed with its [`Partner`](crate::transforms::Partner) in the same view, padding
+    /// included. The random numbers depend on the seed, the epoch, and the batch's first position.
+    ///
+    /// Samples need whole-number classes ([`Label::Class`](crate::Label::Class)).
+    /// [`Batch::mixed`](crate::Batch::mixed) and [`Batch::soft_labels`](crate::Batch::soft_labels) have the labels of a
+    /// batch, [`Params::mixed`](crate::transforms::Params::mixed) the partner of an image.
+    ///
+    /// With [`DType::F16`](crate::DType::F16) the CPU executor blends values that are rounded to f16 already, and rounds
+    /// the result again; the GPU rounds once.
+    ///
+    /// ```
+    /// use gpufeed::transforms::{BatchTransform, CenterCrop, CutMix, MixUp};
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..4 {
+    ///     data.push_pixels(8, 8, PixelFormat::Rgb8, vec![60 * class as u8; 192], Label::Class(class))?;
+    /// }
+    /// let loader = DataLoader::builder(data)
+    ///     .transform(CenterCrop::new(8))
+    ///     .batch_transform(BatchTransform::choice([MixUp::new(0.8).into(), CutMix::new(1.0).into()]))
+    ///     .batch_size(4)
+    ///     .build(&Backend::Cpu)?;
+    /// let batch = loader.epoch(0)?.next().unwrap()?;
+    /// let (own, partner, lambda) = batch.mixed().unwrap()[1];
+    /// assert_eq!((own, partner), (1, 0));
+    /// assert_eq!(batch.soft_labels(4)?[4..8], [1.0 - lambda as f32, lambda as f32, 0.0, 0.0]);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn batch_transform(self, transform: impl Into<BatchTransform>) -> Self {
+        DataLoaderBuilder { batch_transform: Some(transform.into()), ..self }
     }
 
     /// Images that a batch has of each sample, for contrastive learning: 1 to 64; 1 by default.

@@ -3,6 +3,7 @@
 use super::DataLoader;
 use super::cache::CacheStore;
 use super::pipeline::Pipeline;
+use crate::transforms::BatchTransform;
 
 const MIB: u64 = 1 << 20;
 
@@ -24,8 +25,9 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}runs on: {}\ncache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}runs on: {}\ncache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
+            mixing(pipeline),
             pipeline.execution.executor().describe(),
             cache(pipeline),
             pipeline.decoder.seek_indexes(),
@@ -39,6 +41,12 @@ impl DataLoader {
             self.budget
         )
     }
+}
+
+/// The line of a batch transform; nothing without one.
+fn mixing(pipeline: &Pipeline) -> String {
+    let name = |transform: &BatchTransform| format!("mixing: {transform}; once over each finished batch, in place\n");
+    pipeline.batch_transform.as_ref().map(name).unwrap_or_default()
 }
 
 fn cache(pipeline: &Pipeline) -> String {

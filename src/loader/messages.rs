@@ -10,7 +10,7 @@ use crate::gpu::staging::MappedRange;
 use crate::plan::program::Program;
 use crate::plan::shader_layout::PixelsAt;
 use crate::sampler::Position;
-use crate::transforms::Params;
+use crate::transforms::{BatchParams, Params};
 use bytes::BytesMut;
 use crossbeam_channel::Sender;
 use std::time::Instant;
@@ -26,12 +26,16 @@ pub(super) struct BatchStart {
     pub(super) samples: usize,
     /// Samples that are not padding.
     pub(super) valid: usize,
+    /// How the batch is mixed.
+    pub(super) mix: Option<BatchParams>,
     pub(super) at: Instant,
 }
 
 /// A finished sample, and the location of its pixels.
 #[derive(Debug)]
 pub(super) struct Finished<P> {
+    /// Its index in the data set.
+    pub(super) index: usize,
     pub(super) id: u64,
     pub(super) label: Label,
     /// The parameters of each view.

@@ -19,6 +19,7 @@ mod executor_buffers;
 mod explain;
 mod feed;
 mod messages;
+pub(crate) mod mixed;
 mod pipeline;
 mod replay;
 mod run;

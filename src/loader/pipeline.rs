@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::plan::Plan;
 use crate::plan::split::CacheSplit;
 use crate::sampler::{Position, Sampler};
-use crate::transforms::Key;
+use crate::transforms::{BatchParams, BatchTransform, Key};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ pub(super) struct Pipeline {
     pub(super) batch_size: usize,
     /// Images of each sample in a batch: its views, times the crops of each.
     pub(super) outputs: usize,
+    pub(super) batch_transform: Option<BatchTransform>,
     pub(super) decoder: Decoder,
     /// True if images may be decoded at a smaller scale.
     pub(super) scaled_decode: bool,
@@ -128,6 +129,13 @@ impl Pipeline {
         all.resize_with(self.workers, WorkerScratch::default);
         WorkerScratch::level(&mut all);
         all.into_iter().for_each(|scratch| self.return_scratch(scratch));
+    }
+
+    /// How the batch with this first position is mixed. It does not matter whether that sample fails.
+    pub(super) fn batch_params(&self, epoch: u64, first: &Position) -> Option<BatchParams> {
+        let transform = self.batch_transform.as_ref()?;
+        let (_, key) = self.candidate(epoch, first, 0);
+        transform.make_params(self.size.0, self.size.1, &key)
     }
 
     /// The sample for a position after `failures` failed candidates, and its key.

@@ -1,60 +1,132 @@
 //! Replays one sample from its parameters.
 
 use super::DataLoader;
-use super::pipeline::Execution;
+use super::pipeline::{Execution, Pipeline};
 use super::scratch::Gathered;
 use super::worker::{self, Content};
 use crate::cpu;
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
 use crate::decode::DecoderScratch;
 use crate::error::{Error, Result};
+use crate::gpu::kernels::{Kernels, MixSizes};
+use crate::pixels::PixelsRef;
+use crate::plan::DType;
+use crate::plan::mixing::Mixing;
+use crate::plan::route::View;
 use crate::processor;
-use crate::transforms::Params;
+use crate::transforms::{BatchParams, Mix, Mixed, Params, Partner};
 
 impl DataLoader {
     /// Applies given parameters to one sample, on this loader's executor. The image has the same bits as in its batch,
-    /// also if the file is damaged or truncated: like a worker, it decodes the region that the parameters need.
+    /// also if the file is damaged or truncated: like a worker, it decodes the region that the parameters need. For an
+    /// image that was [mixed](Params::mixed) it decodes its partner as well.
     ///
     /// Returns the image in the output's layout and type.
     ///
     /// # Errors
     /// Those of reading and decoding the sample; [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters
-    /// do not belong to this plan or to this sample's size.
+    /// do not belong to this plan or to this sample's size, or the partner's not to this data set.
     pub fn replay(&self, index: usize, params: &Params) -> Result<Vec<u8>> {
         let pipeline = &*self.pipeline;
-        let mut file = Vec::new();
-        let mut content = Content::new(pipeline, &pipeline.dataset.read(index, &mut file)?.data)?;
-        processor::check_size(params, content.size())?;
-        let mut route = pipeline.split.route(std::slice::from_ref(params), content.origin())?;
-        // A worker always runs the prefix at full size.
-        if let Content::File { probe, scale, .. } = &mut content
-            && route.on_worker.is_none()
-        {
-            if params.scale > route.scale() {
-                let reason = format!("{:?} is smaller than the result of the resize", params.scale);
-                return Err(Error::argument("params", reason));
-            }
-            if !params.scale.is_full() {
-                *scale = params.scale;
-                route = route.scaled_down(&probe.scaled(params.scale), pipeline.plan().crops());
-            }
+        let bytes = pipeline.plan().image_bytes(pipeline.size);
+        let Some(mixed) = &params.mixed else {
+            return with_image(pipeline, index, params, |view, pixels| run(pipeline, &[(view, pixels)], bytes, None));
+        };
+        check_partner(pipeline, mixed)?;
+        // The partner is the image before: in a batch of both, the second image is the one that is wanted.
+        let batch = BatchParams { mix: mixed.mix, partner: Partner::Previous };
+        let mixing = Mixing::new(&batch, pipeline.plan(), pipeline.size, (2, 1));
+        let both = with_image(pipeline, mixed.index, &mixed.params, |partner, its_pixels| {
+            with_image(pipeline, index, params, |view, pixels| {
+                run(pipeline, &[(partner, its_pixels), (view, pixels)], bytes, mixing)
+            })
+        })?;
+        Ok(both[bytes..].to_vec())
+    }
+}
+
+/// Checks what a user's parameters say about the other image.
+fn check_partner(pipeline: &Pipeline, mixed: &Mixed) -> Result<()> {
+    let refuse = |reason: String| Err(Error::argument("params", reason));
+    let (dataset, dtype) = (&pipeline.dataset, pipeline.plan().output().dtype);
+    if mixed.params.mixed.is_some() {
+        return refuse(
+            "the partner's own parameters say that it was mixed; they must be those of its image alone".into(),
+        );
+    }
+    if mixed.index >= dataset.len() || dataset.id(mixed.index) != mixed.id {
+        let (index, id) = (mixed.index, mixed.id);
+        return refuse(format!("mixed with sample {index}, id {id}, which this data set does not have"));
+    }
+    if matches!(mixed.mix, Mix::MixUp { .. }) && dtype == DType::U8 {
+        return refuse("MixUp blends floats, but the output is DType::U8".into());
+    }
+    mixed.mix.check(pipeline.size)
+}
+
+/// Calls `work` with an image as the executor reads it: its view, and the pixels of the view's region.
+fn with_image<T>(
+    pipeline: &Pipeline,
+    index: usize,
+    params: &Params,
+    work: impl FnOnce(&View, PixelsRef<'_>) -> Result<T>,
+) -> Result<T> {
+    let mut file = Vec::new();
+    let mut content = Content::new(pipeline, &pipeline.dataset.read(index, &mut file)?.data)?;
+    processor::check_size(params, content.size())?;
+    let mut route = pipeline.split.route(std::slice::from_ref(params), content.origin())?;
+    // A worker always runs the prefix at full size.
+    if let Content::File { probe, scale, .. } = &mut content
+        && route.on_worker.is_none()
+    {
+        if params.scale > route.scale() {
+            let reason = format!("{:?} is smaller than the result of the resize", params.scale);
+            return Err(Error::argument("params", reason));
         }
-        let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());
-        let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered)?;
-        let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::CpuScratch::default());
-        if let Some(prefix) = &route.on_worker {
-            pixels = run_prefix(pipeline.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch);
-        }
-        let ((begin, _), view) = (route.views_begin(), &route.views[0]);
-        let pixels = pixels.region(begin, view.region);
-        let bytes = pipeline.plan().image_bytes(view.program.size());
-        match &pipeline.execution {
-            Execution::Cpu(_) => {
-                let mut image = vec![0; bytes];
-                cpu::run(pipeline.plan(), &view.program, pixels, view.region, &mut image, &mut scratch);
-                Ok(image)
-            }
-            Execution::Gpu(gpu) => processor::run_on_gpu(&gpu.kernels, &[(view, pixels)], bytes),
+        if !params.scale.is_full() {
+            *scale = params.scale;
+            route = route.scaled_down(&probe.scaled(params.scale), pipeline.plan().crops());
         }
     }
+    let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());
+    let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered)?;
+    let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::CpuScratch::default());
+    if let Some(prefix) = &route.on_worker {
+        pixels = run_prefix(pipeline.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch);
+    }
+    let ((begin, _), view) = (route.views_begin(), &route.views[0]);
+    work(view, pixels.region(begin, view.region))
+}
+
+/// Makes a batch of images of `bytes` bytes each, and mixes it.
+fn run(
+    pipeline: &Pipeline,
+    images: &[(&View, PixelsRef<'_>)],
+    bytes: usize,
+    mixing: Option<Mixing>,
+) -> Result<Vec<u8>> {
+    let executor = match &pipeline.execution {
+        Execution::Gpu(gpu) => {
+            let with_mixer =
+                mixing.filter(|_| !gpu.kernels.mixes()).map(|mixing| mixing_kernels(&gpu.kernels, &mixing));
+            let kernels = with_mixer.transpose()?;
+            return processor::run_on_gpu(kernels.as_ref().unwrap_or(&gpu.kernels), images, bytes, mixing);
+        }
+        Execution::Cpu(_) => cpu::run,
+    };
+    let (mut batch, mut scratch) = (vec![0; bytes * images.len()], cpu::CpuScratch::default());
+    for ((view, pixels), image) in images.iter().zip(batch.chunks_exact_mut(bytes)) {
+        executor(pipeline.plan(), &view.program, *pixels, view.region, image, &mut scratch);
+    }
+    if let Some(mixing) = &mixing {
+        cpu::mix::mix(mixing, pipeline.plan().output().dtype, &mut batch);
+    }
+    Ok(batch)
+}
+
+/// The kernels of a loader that mixes no batches, for one mixing; the device has compiled the others before.
+fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
+    let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
+    let same = Kernels::new(kernels.gpu(), kernels.plan(), kernels.cached_stage())?;
+    same.with_mixer(sizes, mixing.sample() as u64)
 }

@@ -13,6 +13,7 @@ mod custom;
 mod fuse;
 pub(crate) mod gather;
 mod list_checks;
+pub(crate) mod mixing;
 pub(crate) mod pass;
 pub(crate) mod program;
 mod read_region;
@@ -305,7 +306,7 @@ impl Plan {
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
         }
-        Ok(Params { width, height, ops, scale: Scale::Full })
+        Ok(Params { width, height, ops, scale: Scale::Full, mixed: None })
     }
 
     /// The region of the source image that the plan reads for these parameters: a crop, and the pixels around it that a

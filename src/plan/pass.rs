@@ -138,6 +138,13 @@ pub enum Variant {
     Sample(SamplingFacts, ColorFacts),
     /// The conversion from f32 to this type.
     Pack(DType),
+    /// The mixing of a batch.
+    Mix,
+}
+
+impl Variant {
+    /// The name of the pass that mixes batches, which is no part of a plan.
+    pub(crate) const MIX: &str = "mix";
 }
 
 /// The source and target of a sampling pass, and the filters that it needs.

@@ -29,6 +29,7 @@ impl Variant {
         match self {
             Variant::Sample(frame, colors) => sampling_pass(frame, colors),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
+            Variant::Mix => shader!("batch/mix").to_owned(),
             Variant::Pack(_) => [shader!("store/packed_f16"), shader!("store/packed")].join("\n"),
         }
     }

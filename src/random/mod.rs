@@ -2,6 +2,7 @@
 //! our own formulas from its integers to numbers.
 
 pub(crate) mod ahead;
+pub(crate) mod beta;
 pub(crate) mod key;
 pub(crate) mod lanes;
 

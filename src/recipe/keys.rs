@@ -76,16 +76,28 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
     Some(text)
 }
 
+/// Describes the values that work for `key` of a transform of batches.
+pub(super) fn works_for_batches(key: &str) -> Option<String> {
+    let text = match key {
+        "alpha" => "a finite number > 0 works",
+        "partner" => "Previous and Reversed work",
+        "p" => "a list of one finite number >= 0 for each transform works, not all 0",
+        "transforms" => "1 to 255 tables [[batch_transform.transforms]] work",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::works;
+    use super::{works, works_for_batches};
     use crate::transforms::{
-        AdjustGamma, AutoAugment, CenterCrop, ColorJitter, FiveCrop, GaussianBlur, Grayscale, Normalize, Pad,
-        RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation,
-        RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
-        RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-        RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter,
-        TenCrop, ToDtype, Transform, TrivialAugmentWide,
+        AdjustGamma, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CutMix, FiveCrop, GaussianBlur, Grayscale,
+        MixUp, Normalize, Pad, RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast,
+        RandomChannelPermutation, RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale,
+        RandomHorizontalFlip, RandomInvert, RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize,
+        RandomResize, RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip,
+        RandomZoomOut, Resize, ScaleJitter, TenCrop, ToDtype, Transform, TrivialAugmentWide,
     };
 
     #[test]
@@ -134,6 +146,17 @@ mod tests {
             let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };
             for key in table.keys().filter(|key| *key != "type") {
                 assert!(works(transform.name(), key).is_some(), "{}.{key}", transform.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_every_transform_of_batches_says_what_works() {
+        let choice = BatchTransform::choice([MixUp::new(1.0).into()]).p([1.0]);
+        for transform in [MixUp::new(1.0).into(), CutMix::new(1.0).into(), BatchTransform::RandomChoice(choice)] {
+            let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };
+            for key in table.keys().filter(|key| *key != "type") {
+                assert!(works_for_batches(key).is_some(), "{}.{key}", transform.name());
             }
         }
     }

@@ -11,7 +11,7 @@ pub use built_in::{
 
 use crate::error::{Error, Result};
 use crate::plan::{Output, Semantics};
-use crate::transforms::Transform;
+use crate::transforms::{BatchTransform, Transform};
 use serde::Serialize;
 
 /// Most views of a sample: a batch of 64 samples then has 4,096 images.
@@ -45,6 +45,8 @@ pub struct Recipe {
     pub semantics: Option<Semantics>,
     /// Views of each sample: images with their own random numbers in the same batch. 1 to 64; default: 1.
     pub views: usize,
+    /// The transform of whole batches; `None` leaves the loader's setting.
+    pub batch_transform: Option<BatchTransform>,
 }
 
 impl Default for Recipe {
@@ -56,6 +58,7 @@ impl Default for Recipe {
             output: None,
             semantics: None,
             views: 1,
+            batch_transform: None,
         }
     }
 }
@@ -110,6 +113,8 @@ struct File<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Output>,
     transform: &'a [Transform],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    batch_transform: &'a [BatchTransform],
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
@@ -124,7 +129,8 @@ impl Recipe {
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.
     pub fn validate(&self) -> Result<()> {
         check_views(self.views)?;
-        self.transforms.iter().try_for_each(Transform::validate)
+        self.transforms.iter().try_for_each(Transform::validate)?;
+        self.batch_transform.iter().try_for_each(BatchTransform::validate)
     }
 
     /// Writes the recipe as TOML, which [`from_toml`] reads.
@@ -133,9 +139,9 @@ impl Recipe {
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a [`CustomColor`](crate::transforms::CustomColor), which
     /// TOML cannot represent.
     pub fn to_toml(&self) -> Result<String> {
-        let Recipe { name, description, transforms, output, semantics, views } = self;
-        let (views, semantics, output) = (*views, *semantics, *output);
-        let file = File { name, description, views, semantics, output, transform: transforms };
+        let Recipe { name, description, transforms, output, semantics, views, batch_transform } = self;
+        let (views, semantics, output, batch_transform) = (*views, *semantics, *output, batch_transform.as_slice());
+        let file = File { name, description, views, semantics, output, transform: transforms, batch_transform };
         toml::to_string(&file).map_err(|error| Error::argument("recipe", error.to_string()))
     }
 }
@@ -148,7 +154,8 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
     }
 }
 
-/// Reads a recipe from TOML: one `[[transform]]` table per operator, with torchvision's names, arguments and defaults.
+/// Reads a recipe from TOML: one `[[transform]]` table per operator, with torchvision's names, arguments and defaults,
+/// and at most one `[[batch_transform]]`, which may be a `RandomChoice`.
 ///
 /// ```
 /// let recipe = gpufeed::recipe::from_toml(
@@ -160,7 +167,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///
 ///     [output]
 ///     layout = "Nhwc"              # or Nchw, the default
-///     dtype = "U8"                 # or F16, or F32, the default
+///     dtype = "F16"                # or U8, or F32, the default
 ///
 ///     [[transform]]
 ///     type = "RandomResizedCrop"
@@ -174,9 +181,22 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///     type = "ColorJitter"
 ///     brightness = 0.4
 ///     contrast = [0.5, 1.5]
+///
+///     [[batch_transform]]          # optional: mixes the images of a batch
+///     type = "RandomChoice"
+///     p = [0.5, 0.5]               # all equal by default
+///
+///     [[batch_transform.transforms]]
+///     type = "MixUp"
+///     alpha = 0.8                  # 1 by default
+///
+///     [[batch_transform.transforms]]
+///     type = "CutMix"
+///     partner = "Reversed"         # Previous by default
 ///     "#,
 /// )?;
 /// assert_eq!((recipe.transforms.len(), recipe.views), (2, 2));
+/// assert_eq!(recipe.batch_transform.unwrap().name(), "RandomChoice");
 ///
 /// let error = gpufeed::recipe::from_toml("[[transform]]\ntype = \"RandomGrayscale\"\np = 2\n").unwrap_err();
 /// assert_eq!(error.to_string(), "recipe: line 3, RandomGrayscale: p: 2 is not a probability; 0 to 1 work");

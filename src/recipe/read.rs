@@ -3,9 +3,10 @@
 
 use super::{Recipe, check_views, keys};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Output, Semantics};
-use crate::transforms::Transform;
+use crate::plan::{DType, Output, Semantics};
+use crate::transforms::{BatchTransform, Transform};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -21,6 +22,37 @@ struct File {
     output: Option<Output>,
     semantics: Option<Semantics>,
     transform: Vec<toml::Table>,
+    #[serde(default)]
+    batch_transform: Vec<toml::Table>,
+}
+
+/// An operator of a list: one of images, or one of batches.
+trait Listed: DeserializeOwned {
+    /// Checks the arguments; `uint8` tells whether it may get 8-bit numbers.
+    fn validate(&self, uint8: bool) -> Result<()>;
+    /// The values that work for a key.
+    fn works(name: &str, key: &str) -> Option<String>;
+}
+
+impl Listed for Transform {
+    fn validate(&self, uint8: bool) -> Result<()> {
+        Transform::validate(self)?;
+        self.validate_range(uint8)
+    }
+
+    fn works(name: &str, key: &str) -> Option<String> {
+        keys::works(name, key)
+    }
+}
+
+impl Listed for BatchTransform {
+    fn validate(&self, _: bool) -> Result<()> {
+        BatchTransform::validate(self)
+    }
+
+    fn works(_: &str, key: &str) -> Option<String> {
+        keys::works_for_batches(key)
+    }
 }
 
 pub(super) fn read(text: &str) -> Result<Recipe> {
@@ -29,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<Recipe> {
         Error::argument("recipe", format!("line {position}: {}", on_one_line(error.message())))
     };
     let file: File = toml::from_str(text).map_err(syntax)?;
-    let views = file.views.map_or(Ok::<usize, Error>(1), |views| {
+    let views = file.views.as_ref().map_or(Ok::<usize, Error>(1), |views| {
         let reason =
             |what: String| Error::argument("recipe", format!("line {}: {what}", line(text, views.span().start)));
         let number = views.get_ref().as_integer().and_then(|number| usize::try_from(number).ok());
@@ -40,30 +72,57 @@ pub(super) fn read(text: &str) -> Result<Recipe> {
         Ok(number)
     })?;
     let positions = DeTable::parse(text).map_err(syntax)?;
-    let positions = field(positions.get_ref(), "transform").and_then(|list| list.get_ref().as_array());
-    let mut transforms = Vec::with_capacity(file.transform.len());
-    for (i, table) in file.transform.iter().enumerate() {
-        let position = positions.and_then(|list| list.get(i));
-        let read = transform(text, table, position, file.semantics == Some(Semantics::Uint8));
-        transforms.push(read.map_err(|reason| Error::argument("recipe", on_one_line(&reason)))?);
-    }
+    let uint8 = file.semantics == Some(Semantics::Uint8);
+    let transforms = list(text, uint8, &file.transform, field(positions.get_ref(), "transform"))?;
+    let positions = field(positions.get_ref(), "batch_transform");
+    let batch_transform = batch_transform(text, &file, positions)?;
     let File { name, description, output, semantics, .. } = file;
-    Ok(Recipe { name, description, transforms, output, semantics, views })
+    Ok(Recipe { name, description, transforms, output, semantics, views, batch_transform })
+}
+
+/// Reads the list whose tables are at `position`.
+fn list<T: Listed>(
+    text: &str,
+    uint8: bool,
+    tables: &[toml::Table],
+    position: Option<&Spanned<DeValue<'_>>>,
+) -> Result<Vec<T>> {
+    let positions = position.and_then(|list| list.get_ref().as_array());
+    let read = |(i, table)| transform((text, uint8), table, positions.and_then(|list| list.get(i)));
+    let list = tables.iter().enumerate().map(read).collect::<Result<_, String>>();
+    list.map_err(|reason| Error::argument("recipe", on_one_line(&reason)))
+}
+
+/// Reads the one transform of batches.
+fn batch_transform(text: &str, file: &File, position: Option<&Spanned<DeValue<'_>>>) -> Result<Option<BatchTransform>> {
+    let mut list: Vec<BatchTransform> = list(text, false, &file.batch_transform, position)?;
+    let refuse = |number: usize, reason: &str| {
+        let positions = position.and_then(|list| list.get_ref().as_array());
+        let line = positions.and_then(|list| list.get(number)).map_or(1, |entry| line(text, entry.span().start));
+        Err(Error::argument("recipe", format!("line {line}: batch_transform: {reason}")))
+    };
+    if list.len() > 1 {
+        return refuse(1, "one works; a RandomChoice has several, and applies one of them to each batch");
+    }
+    let blends = list.iter().any(BatchTransform::may_blend);
+    if blends && file.output.is_some_and(|output| output.dtype == DType::U8) {
+        return refuse(0, "MixUp blends floats, but the output is U8; F32 and F16 work");
+    }
+    Ok(list.pop())
 }
 
 /// Reads one operator; `uint8` tells whether it may get 8-bit numbers. Reads operators inside it first, so that the error is about the innermost one.
-fn transform(
-    text: &str,
+fn transform<T: Listed>(
+    (text, uint8): (&str, bool),
     table: &toml::Table,
     position: Option<&Spanned<DeValue<'_>>>,
-    uint8: bool,
-) -> Result<Transform, String> {
+) -> Result<T, String> {
     let keys = position.and_then(|position| position.get_ref().as_table());
     if let Some(toml::Value::Array(list)) = table.get("transforms") {
         let positions = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
         for (i, nested) in list.iter().enumerate() {
             if let toml::Value::Table(nested) = nested {
-                transform(text, nested, positions.and_then(|positions| positions.get(i)), uint8)?;
+                transform::<T>((text, uint8), nested, positions.and_then(|positions| positions.get(i)))?;
             }
         }
     }
@@ -73,8 +132,8 @@ fn transform(
     };
     let name = table.get("type").and_then(toml::Value::as_str);
     let operator = name.map(|name| format!(", {name}")).unwrap_or_default();
-    match table.clone().try_into::<Transform>() {
-        Ok(transform) => match transform.validate().and(transform.validate_range(uint8)).map_err(Error::into_kind) {
+    match table.clone().try_into::<T>() {
+        Ok(transform) => match transform.validate(uint8).map_err(Error::into_kind) {
             Ok(()) => Ok(transform),
             Err(ErrorKind::Argument { setting, reason }) => {
                 Err(format!("line {}{operator}: {setting}: {reason}", start(Some(setting))))
@@ -84,14 +143,14 @@ fn transform(
         Err(error) => {
             let message = error.to_string();
             let message = message.trim_end();
-            let Some(key) = culprit(table, message) else {
+            let Some(key) = culprit::<T>(table, message) else {
                 return Err(format!("line {}{operator}: {message}", start(None)));
             };
             let line = start(Some(key));
             if key == "type" {
                 return Err(format!("line {line}: type: {message}"));
             }
-            match keys::works(name.unwrap_or_default(), key) {
+            match T::works(name.unwrap_or_default(), key) {
                 Some(works) if !message.starts_with("unknown field") => {
                     Err(format!("line {line}{operator}: {key}: {}; {works}", table[key]))
                 }
@@ -103,7 +162,7 @@ fn transform(
 
 /// Returns the key that the error is about. serde reads the keys in order, so it is the first one with which this error
 /// appears.
-fn culprit<'a>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
+fn culprit<'a, T: Listed>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
     // serde reports missing keys last, and the error is about none of the given keys.
     if message.starts_with("missing field") {
         return None;
@@ -113,7 +172,7 @@ fn culprit<'a>(table: &'a toml::Table, message: &str) -> Option<&'a str> {
     let mut keys = first.chain(table.keys().filter(|key| *key != "type"));
     keys.find(|key| {
         so_far.insert((*key).clone(), table[key.as_str()].clone());
-        so_far.clone().try_into::<Transform>().is_err_and(|error| error.to_string().trim_end() == message)
+        so_far.clone().try_into::<T>().is_err_and(|error| error.to_string().trim_end() == message)
     })
     .map(String::as_str)
 }

@@ -3,18 +3,22 @@
 //! A [`Transform`] checks its arguments, makes the parameters for an image of a given size (without its pixels), and
 //! lists the concrete [`Op`]s that it may emit. `plan/` decides how the ops are computed.
 //!
+//! A [`BatchTransform`] works on whole batches: [`MixUp`], [`CutMix`].
+//!
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
 mod adjust_gamma;
 pub(crate) mod arguments;
 mod auto_augment;
+mod batch;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
 mod five_crop;
 mod gaussian_blur;
 mod grayscale;
+pub(crate) mod mix;
 mod normalize;
 mod op;
 mod pad;
@@ -55,17 +59,19 @@ pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
 pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
 pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
+pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
 pub use five_crop::FiveCrop;
 pub use gaussian_blur::GaussianBlur;
 pub use grayscale::Grayscale;
+pub use mix::Mix;
 pub use normalize::Normalize;
 pub use op::Op;
 pub(crate) use op::{fill_u8, repeated};
 pub use pad::{Pad, Padding};
-pub use params::{Params, ParamsOp};
+pub use params::{Mixed, Params, ParamsOp};
 pub(crate) use policy::resolve as resolve_policy;
 pub use rand_augment::RandAugment;
 pub use random_adjust_sharpness::RandomAdjustSharpness;

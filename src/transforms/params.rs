@@ -1,6 +1,7 @@
 //! The parameters of one image, and the context in which transforms make them.
 
 use super::arguments::MAX_SIDE;
+use super::mix::Mix;
 use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Scale;
@@ -33,6 +34,32 @@ pub struct Params {
     /// The scale at which the image was decoded for the batch. The ops do not depend on it.
     #[serde(default, skip_serializing_if = "Scale::is_full")]
     pub scale: Scale,
+    /// What the image was mixed with, if a [`BatchTransform`](super::BatchTransform) has mixed its batch. The ops do not
+    /// depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<Box<Mixed>>,
+}
+
+/// How an image was mixed, and its partner: the other image.
+///
+/// ```
+/// use gpufeed::transforms::Params;
+///
+/// let json = r#"{"width":2,"height":1,"ops":[],"mixed":{"mix":{"MixUp":{"lambda":0.25}},"index":7,"id":7,
+///     "params":{"width":3,"height":4,"ops":[]}}}"#;
+/// let params: Params = serde_json::from_str(json).unwrap();
+/// assert_eq!(params.mixed.unwrap().index, 7);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mixed {
+    /// How the two were mixed.
+    pub mix: Mix,
+    /// Index of the partner's sample in the data set.
+    pub index: usize,
+    /// Id of the partner's sample ([`Dataset::id`](crate::Dataset::id)).
+    pub id: u64,
+    /// The partner's own parameters; they do not say with what the partner was mixed.
+    pub params: Params,
 }
 
 /// An operation with its numbers, and its op slot in the plan.

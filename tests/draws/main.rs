@@ -3,6 +3,7 @@
 mod custom;
 mod distributions;
 mod independence;
+mod mixing;
 mod parameters;
 mod quantiles;
 mod random_sizes;

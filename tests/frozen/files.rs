@@ -17,6 +17,7 @@ fn recipes_are_read_as_they_were() {
     recipes.push(("files/recipes/every-operator.toml".to_owned(), operators::recipe()));
     let added = operators::added().into_iter();
     recipes.extend(added.map(|(name, list)| (format!("files/recipes/{name}.toml"), Recipe::from(list))));
+    recipes.push(("files/recipes/mixing.toml".to_owned(), operators::mixing()));
     let written: Vec<String> = recipes.iter().map(|(_, recipe)| recipe.to_toml().unwrap()).collect();
     let names: Vec<_> = recipes.iter().zip(&written).map(|((name, _), text)| (name.as_str(), text.as_str())).collect();
     for ((name, expected), text) in recipes.iter().zip(files(&names)) {
@@ -50,6 +51,7 @@ fn parameters_are_read_as_they_were() {
     };
     let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];
     params.extend(recipe::NAMES.iter().map(draw));
+    params.extend(operators::mixed_params());
     reads("files/drawn.json", &params);
 }
 

@@ -4,10 +4,11 @@
 //! new, so no frozen one changes.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Op, Pad,
-    PaddingMode, Params, ParamsOp, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
+    AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, Erased, ErasingValue, FiveCrop, Grayscale, Identity,
+    Interpolation, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize,
+    RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -20,6 +21,7 @@ pub(crate) fn recipe() -> Recipe {
         output: Some(Output { layout: Layout::Nhwc, dtype: DType::F16 }),
         semantics: None,
         views: 3,
+        batch_transform: None,
     }
 }
 
@@ -103,6 +105,31 @@ pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
         ("ten-crop", vec![TenCrop::new(200).into()]),
         ("ten-crop-vertical", vec![TenCrop::new((200, 190)).vertical_flip(true).into()]),
     ]
+}
+
+/// Every batch transform, with each argument away from its default and with each default.
+pub(crate) fn mixing() -> Recipe {
+    let all = [
+        MixUp::new(0.8).partner(Partner::Reversed).into(),
+        CutMix::new(0.25).partner(Partner::Previous).into(),
+        BatchTransform::choice([MixUp::default().into(), CutMix::default().into()]).into(),
+        Identity {}.into(),
+    ];
+    let choice = BatchTransform::choice(all).p([0.5, 1.0, 1.5, 0.0]);
+    let transforms = vec![CenterCrop::new(224).into()];
+    Recipe { transforms, batch_transform: Some(choice.into()), ..Recipe::default() }
+}
+
+/// Parameters of mixed images.
+pub(crate) fn mixed_params() -> [Params; 2] {
+    let mixes = [
+        Mix::MixUp { lambda: 0.568 },
+        Mix::CutMix { top: 1, left: 2, height: 30, width: 40, lambda: 0.976_083_984_375 },
+    ];
+    mixes.map(|mix| {
+        let partner = Mixed { mix, index: 7, id: u64::MAX, params: added_params() };
+        Params { mixed: Some(Box::new(partner)), ..added_params() }
+    })
 }
 
 /// The ops of the operators that were added later.

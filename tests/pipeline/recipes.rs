@@ -113,6 +113,7 @@ fn every_operator_there_and_back() {
         output,
         semantics: None,
         views: 3,
+        batch_transform: None,
     };
     assert_eq!(through_toml(&whole), whole);
     for transform in &whole.transforms {

@@ -4,6 +4,7 @@
 mod composition;
 mod custom;
 mod golden;
+mod mixing;
 mod noise;
 mod numpy;
 mod photometric;

@@ -42,6 +42,7 @@ fn is_usual(frame: &SamplingFacts) -> bool {
 fn group(variant: &Variant) -> String {
     let (frame, colors) = match variant {
         Variant::Pack(dtype) => return format!("packing, {dtype:?}"),
+        Variant::Mix => return "mixing".to_owned(),
         Variant::Sample(_, colors) if !colors.functions.is_empty() => return "users' colour steps".to_owned(),
         Variant::Sample(frame, colors) => (frame, colors),
     };

@@ -24,8 +24,8 @@ mod frozen;
 mod translate;
 
 use gpufeed::internals::shaders::{
-    ColorFacts, FILTERS, PassSource, PassTarget, STEPS, SamplingFacts, UNROLLED_STEPS, Variant, opcode, passes,
-    structs, validate,
+    ColorFacts, FILTERS, MIX_BYTES, PassSource, PassTarget, STEPS, SamplingFacts, UNROLLED_STEPS, Variant, opcode,
+    passes, structs, validate,
 };
 use gpufeed::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform};
 use gpufeed::{DType, Layout, Output, Plan};
@@ -132,7 +132,7 @@ fn is_seen(colors: &ColorFacts, number: usize, all: usize) -> bool {
 /// every run checks.
 fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     let without_contrast = all.iter().copied().filter(|&opcode| opcode != opcode::CONTRAST).collect();
-    let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8)];
+    let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8), Variant::Mix];
     for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all.to_vec())] {
         let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
         let colors = ColorFacts { opcodes, functions: String::new(), steps };
@@ -205,6 +205,7 @@ fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
 fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
     let expected: BTreeMap<_, _> = match variant {
         Variant::Pack(_) => BTreeMap::new(),
+        Variant::Mix => BTreeMap::from([("Mix", (MIX_BYTES as u32, None))]),
         Variant::Sample(_, colors) => structs(colors.steps)
             .into_iter()
             .map(|(name, bytes, in_array)| (name, (bytes as u32, in_array.then_some(bytes as u32))))
@@ -311,6 +312,7 @@ fn representative(variant: Variant) -> Variant {
 fn outside(plan: &Plan, frames: &HashSet<SamplingFacts>, parts: &HashSet<ColorFacts>) -> Vec<Variant> {
     let stands = |variant: &Variant| match variant {
         Variant::Pack(dtype) => *dtype != DType::F32,
+        Variant::Mix => true,
         Variant::Sample(frame, colors) => {
             // The set of steps must be enumerated with some number of steps, and the number with some set.
             let all = ColorFacts { opcodes: opcodes(), functions: String::new(), steps: colors.steps };

@@ -28,6 +28,7 @@ const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_b
 /// let batch = loader.epoch(0)?.next().unwrap()?;
 /// assert_eq!(batch.to_tensor(&device)?.dims(), [1, 3, 2, 2]);
 /// assert_eq!(batch.class_tensor(&device)?.into_scalar::<i64>(), 7);
+/// assert_eq!(batch.soft_label_tensor(10, &device)?.dims(), [1, 10]);
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub trait BatchExt {
@@ -49,6 +50,13 @@ pub trait BatchExt {
     /// # Errors
     /// [`ErrorKind::Argument`] if a label is not a [`Label::Class`].
     fn class_tensor(&self, device: &Device) -> Result<Tensor<1, Int>>;
+
+    /// Returns [`Batch::soft_labels`] as a tensor of shape `[images, num_classes]` on `device`, in the float type that
+    /// Burn uses there: the labels of a batch that was mixed, one-hot rows of one that was not.
+    ///
+    /// # Errors
+    /// Those of [`Batch::soft_labels`].
+    fn soft_label_tensor(&self, num_classes: usize, device: &Device) -> Result<Tensor<2>>;
 }
 
 impl BatchExt for Batch {
@@ -86,6 +94,11 @@ impl BatchExt for Batch {
         };
         let classes = self.labels().iter().map(class).collect::<Result<Vec<_>>>()?;
         Ok(Tensor::from_data(TensorData::new(classes, [self.len()]), device))
+    }
+
+    fn soft_label_tensor(&self, num_classes: usize, device: &Device) -> Result<Tensor<2>> {
+        let rows = self.soft_labels(num_classes)?;
+        Ok(Tensor::from_data(TensorData::new(rows, [self.len(), num_classes]), device))
     }
 }
 

@@ -8,8 +8,8 @@
 //! | gpufeed, on an adapter of your choice | [`GpuExt::for_burn`] |
 //! | Burn | `Device::wgpu_options().init_with_setup()`, then [`GpuExt::from_burn`] |
 //!
-//! [`BatchExt::to_tensor`] and [`BatchExt::class_tensor`] then give a model its input; [`BurnLoader`] is Burn's own
-//! `DataLoader` trait, for its `Learner`.
+//! [`BatchExt::to_tensor`] and [`BatchExt::class_tensor`] then give a model its input, of mixed batches
+//! [`BatchExt::soft_label_tensor`]; [`BurnLoader`] is Burn's own `DataLoader` trait, for its `Learner`.
 
 mod batch;
 mod device;

@@ -23,6 +23,8 @@ pub struct ImageBatch {
     pub images: Tensor<4>,
     /// The class numbers, as [`BatchExt::class_tensor`] returns them.
     pub classes: Tensor<1, Int>,
+    /// The class of each image, its partner's, and the share of the first, as [`Batch::mixed`] returns them.
+    pub mixed: Vec<(u32, u32, f64)>,
     /// The sample id (`Dataset::id`) of each image.
     pub ids: Vec<u64>,
 }
@@ -34,7 +36,8 @@ impl ImageBatch {
             images = images.slice(s![rows.clone(), .., .., ..]);
             classes = classes.slice(s![rows.clone()]);
         }
-        Ok(ImageBatch { images, classes, ids: batch.ids()[rows].to_vec() })
+        let mixed = batch.mixed().map_or_else(Vec::new, |mixed| mixed[rows.clone()].to_vec());
+        Ok(ImageBatch { images, classes, mixed, ids: batch.ids()[rows].to_vec() })
     }
 }
 

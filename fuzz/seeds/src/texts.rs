@@ -57,6 +57,10 @@ pub fn recipes() -> Vec<Seed> {
     let nested = "[[transform]]\ntype = \"RandomApply\"\np = 0.8\n[[transform.transforms]]\ntype = \"RandomApply\"\n\
         [[transform.transforms.transforms]]\ntype = \"CenterCrop\"\nsize = 5\n";
     let inline = "transform = [{type = \"RandomApply\", transforms = [{type = \"Grayscale\"}]}]\n";
+    let mixing = "[[batch_transform]]\ntype = \"RandomChoice\"\np = [1, 0.5, 0]\n\
+        [[batch_transform.transforms]]\ntype = \"MixUp\"\nalpha = 0.8\n\
+        [[batch_transform.transforms]]\ntype = \"CutMix\"\npartner = \"Reversed\"\n\
+        [[batch_transform.transforms]]\ntype = \"Identity\"\n";
     let head = "name = \"mine\" # optional\ndescription = '''\nwhat\n'''\nviews = 2\n[output]\nlayout = \"Nhwc\"\ndtype = \"U8\"\n";
     [
         ("crop", [head, crop, flips].concat()),
@@ -66,6 +70,7 @@ pub fn recipes() -> Vec<Seed> {
         ("crops", [resize, crops].concat()),
         ("ten-crops", [flips, ten_crops].concat()),
         ("nested", [nested, flips].concat()),
+        ("mixing", [flips, mixing].concat()),
         ("inline", ["name = \"x\"\n", inline].concat()),
     ]
     .into_iter()

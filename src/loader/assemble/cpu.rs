@@ -3,6 +3,7 @@
 
 use super::BatchThread;
 use super::pending::{FailureBudget, PendingBatch};
+use crate::cpu;
 use crate::error::Result;
 use crate::gpu::staging::Staging;
 use crate::gpu::target::Target;
@@ -59,9 +60,13 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
             let mut pending = entry.remove();
             let Chunks { lease, filled } = &mut pending.buffers;
             lease.with(|buffer| buffer.join(std::mem::take(filled).into_values()));
+            if let Some(mixing) = pending.completion(pipeline).mixing {
+                let dtype = pipeline.plan().output().dtype;
+                pending.buffers.lease.with(|buffer| cpu::mix::mix(&mixing, dtype, buffer.batch_mut()));
+            }
             let copied = match &mut up {
                 None => None,
-                Some((up, staging)) => match copy(thread, (up, staging), lease, &clock)? {
+                Some((up, staging)) => match copy(thread, (up, staging), &pending.buffers.lease, &clock)? {
                     Some(target) => Some(BatchStore::Gpu { gpu: up.gpu.clone(), target }),
                     None => return Ok(()),
                 },

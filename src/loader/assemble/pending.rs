@@ -1,10 +1,12 @@
 //! A batch under way: its finished samples, in the order in which the workers finish them.
 
 use crate::error::{ErrorKind, Result};
+use crate::gpu::submission::Completion;
 use crate::loader::OnError;
 use crate::loader::batch::{Batch, BatchStore, Failure};
 use crate::loader::messages::{BatchStart, Finished};
 use crate::loader::pipeline::Pipeline;
+use crate::plan::mixing::Mixing;
 
 /// A batch between its announcement and its delivery, with the buffers that its executor needs for it.
 #[derive(Debug)]
@@ -26,8 +28,8 @@ impl<B> PendingBatch<B> {
 
     /// Adds the sample with this batch index, and returns the location of its pixels.
     pub(in crate::loader::assemble) fn add<P>(&mut self, index: usize, sample: Finished<P>) -> P {
-        let Finished { id, label, params, pixels } = sample;
-        self.samples[index] = Some(Finished { id, label, params, pixels: () });
+        let Finished { index: of_dataset, id, label, params, pixels } = sample;
+        self.samples[index] = Some(Finished { index: of_dataset, id, label, params, pixels: () });
         pixels
     }
 
@@ -35,9 +37,13 @@ impl<B> PendingBatch<B> {
         self.failures.extend(failures);
     }
 
-    /// Output elements of the batch.
-    pub(in crate::loader::assemble) fn elements(&self, pipeline: &Pipeline) -> u64 {
-        pipeline.sample_elements() * self.samples.len() as u64
+    /// What is left to do for the batch once all of its images are there.
+    pub(in crate::loader::assemble) fn completion(&self, pipeline: &Pipeline) -> Completion {
+        let elements = pipeline.sample_elements() * self.samples.len() as u64;
+        let count = (self.samples.len(), pipeline.outputs);
+        let mix = self.start.mix.as_ref();
+        let mixing = mix.and_then(|params| Mixing::new(params, pipeline.plan(), pipeline.size, count));
+        Completion { elements, mixing }
     }
 
     /// The finished batch. `store` selects the buffer that holds its images.
@@ -63,12 +69,16 @@ impl<B> PendingBatch<B> {
             valid: self.start.valid * pipeline.outputs,
             epoch: self.start.epoch,
             index: self.start.index,
+            mix: self.start.mix,
         };
-        for Finished { id, label, params, .. } in self.samples.into_iter().flatten() {
+        let mut indices = Vec::with_capacity(self.samples.len());
+        for Finished { index, id, label, params, .. } in self.samples.into_iter().flatten() {
+            indices.push(index);
             batch.ids.extend(params.iter().map(|_| id));
             batch.labels.extend(params.iter().map(|_| label.clone()));
             batch.params.extend(params);
         }
+        batch.name_partners(&indices);
         batch
     }
 }

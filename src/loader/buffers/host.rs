@@ -31,6 +31,11 @@ impl HostBuffer {
         &self.batch
     }
 
+    /// The images, to change them.
+    pub(in crate::loader) fn batch_mut(&mut self) -> &mut [u8] {
+        &mut self.batch
+    }
+
     /// Splits chunks of the given sizes off. `join` puts them back.
     ///
     /// A run that was stopped within a batch has lost its chunks; the memory is then allocated again.

@@ -1,12 +1,12 @@
 //! Building a loader from its settings: its plan, its executor, its buffers.
 
-use super::DataLoaderBuilder;
+use super::{DataLoaderBuilder, mixing};
 use crate::backend::Backend;
 use crate::dataset::{Dataset, SampleData};
 use crate::decode::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
-use crate::gpu::kernels::Kernels;
+use crate::gpu::kernels::{Kernels, MixSizes};
 use crate::gpu::staging::SLOTS;
 use crate::gpu::submission::CACHED_IN_FLIGHT;
 use crate::gpu::target::{Target, check_batch};
@@ -79,6 +79,9 @@ impl DataLoaderBuilder {
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }
+        if let Some(transform) = &self.batch_transform {
+            mixing::check(transform, &*self.dataset, self.output.dtype)?;
+        }
         let plan = Plan::compile_as(self.semantics, self.dataset.channels(), &self.transforms, &self.output)?;
         let without_shaders = plan.without_shaders();
         if !without_shaders.is_empty() {
@@ -115,6 +118,7 @@ impl DataLoaderBuilder {
             output: Some(self.output),
             semantics: (self.semantics != Semantics::Float).then_some(self.semantics),
             views: self.views,
+            batch_transform: self.batch_transform.clone(),
         };
         let decoder = Decoder::new(self.decode, &self.seek_indexes, self.dataset.folder(), self.seek_memory);
         let pipeline = Pipeline {
@@ -128,6 +132,7 @@ impl DataLoaderBuilder {
             seed: self.seed,
             batch_size: self.batch_size,
             outputs,
+            batch_transform: self.batch_transform,
             scaled_decode: self.scaled_decode,
             on_error: self.on_error,
             workers,
@@ -187,6 +192,12 @@ impl DataLoaderBuilder {
         }
     }
 
+    /// Bytes that mixing adds to each target; `None` if batches are not mixed.
+    fn mix_sizes(&self, gpu: &Gpu, plan: &Plan, size: (u32, u32)) -> Result<Option<MixSizes>> {
+        let sizes = |_| MixSizes::new(gpu, self.batch_size, self.views * plan.crops(), elements(plan, size));
+        self.batch_transform.as_ref().map(sizes).transpose()
+    }
+
     fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
         let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
         let outputs = BufferRing::new(base, budget);
@@ -236,15 +247,25 @@ impl DataLoaderBuilder {
         let in_flight = (SLOTS + cached) as u64;
         let fixed = slot_bytes * copies
             + Workspace::bytes_for(plan, 2 * self.batch_size * self.views * plan.crops(), in_flight);
-        let budget = Budget::new(self.memory_budget, base, fixed, Target::bytes_for(plan, batch))?;
+        let mix_sizes = self.mix_sizes(gpu, plan, size)?;
+        let a_target = Target::bytes_for(plan, batch) + mix_sizes.map_or(0, |sizes| sizes.bytes());
+        let budget = Budget::new(self.memory_budget, base, fixed, a_target)?;
         let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
         check_batch(gpu, largest)?;
         let outputs = BufferRing::new(base, budget);
-        let kernels = Kernels::new(gpu, plan, cached_stage)?;
-        (0..base).try_for_each(|_| Target::new(gpu, plan, batch).map(|target| outputs.add(target)))?;
+        let mut kernels = Kernels::new(gpu, plan, cached_stage)?;
+        if let Some(sizes) = mix_sizes {
+            kernels = kernels.with_mixer(sizes, (self.views * plan.crops() * elements(plan, size)) as u64)?;
+        }
+        (0..base).try_for_each(|_| Target::new(&kernels, batch).map(|target| outputs.add(target)))?;
         let gpu = GpuBuffers { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
         Ok((Execution::Gpu(Arc::new(gpu)), budget))
     }
+}
+
+/// Elements of an image.
+fn elements(plan: &Plan, size: (u32, u32)) -> usize {
+    plan.image_bytes(size) / plan.output().dtype.bytes()
 }
 
 /// Allocates the memory of the first run under error scopes, before any thread starts: memory that the GPU does not

@@ -71,7 +71,7 @@ impl Feeder<'_, GpuMessage> {
                 let views = first..first + pipeline.outputs;
                 // A panic comes from an operator, as in a worker.
                 let sample = catch_unwind(AssertUnwindSafe(|| {
-                    prepare_cached(pipeline, executor, entry, &keys, views.clone(), ahead)
+                    prepare_cached(pipeline, executor, (position.index, entry), &keys, views.clone(), ahead)
                 }));
                 let sample = sample.map_err(|payload| {
                     let source = Error::panic(Stage::Params.name(), payload.as_ref());
@@ -98,7 +98,7 @@ impl Feeder<'_, GpuMessage> {
 fn prepare_cached(
     pipeline: &Pipeline,
     executor: &GpuBuffers,
-    entry: &DeviceEntry,
+    (index, entry): (usize, &DeviceEntry),
     keys: &[Key],
     views: Range<usize>,
     ahead: &Ahead,
@@ -114,5 +114,5 @@ fn prepare_cached(
     let at = entry.pixels_at(executor.kernels.cached_stage());
     let programs = route.views.into_iter().map(|view| (at, view.program.relative_to(view.region)));
     let pixels = InPage { page: entry.range.page, views: programs.collect() };
-    Some(Finished { id: keys[views.start].sample, label: sample.label.clone(), params, pixels })
+    Some(Finished { index, id: keys[views.start].sample, label: sample.label.clone(), params, pixels })
 }

@@ -67,7 +67,8 @@ impl<'a, M> Feeder<'a, M> {
                     return Ok(());
                 }
                 let (index, samples, at) = (index as u64, positions.len(), Instant::now());
-                let start = BatchStart { number, epoch, index, samples, valid, at };
+                let mix = positions.first().and_then(|first| self.pipeline.batch_params(epoch, first));
+                let start = BatchStart { number, epoch, index, samples, valid, mix, at };
                 let Some(jobs) = announce(&mut self, start, positions)? else { return Ok(()) };
                 for job in jobs {
                     if self.stop.load(Ordering::Relaxed) || self.clock.send(jobs_in, job).is_err() {

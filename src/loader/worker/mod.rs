@@ -174,7 +174,7 @@ impl<M: From<Error>> Worker<'_, M> {
             }
         };
         pipeline.stats.images(pipeline.outputs);
-        Ok(Finished { id: key.sample, label: sample.label, params: job.params, pixels: written })
+        Ok(Finished { index, id: key.sample, label: sample.label, params: job.params, pixels: written })
     }
 
     /// The pixels of a job, decoded as its route says.

@@ -2,7 +2,7 @@
 
 use crate::places::{Place, gpus, places};
 use burn::tensor::{Device, DeviceKind, Int, Tensor};
-use gpufeed::transforms::{CenterCrop, ColorJitter, Normalize, RandomHorizontalFlip, RandomResizedCrop};
+use gpufeed::transforms::{CenterCrop, ColorJitter, MixUp, Normalize, RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, Batch, DType, DataLoader, DataLoaderBuilder, Gpu, InMemory, Label, Layout, PixelFormat};
 use gpufeed_burn::{BatchExt, GpuExt};
 use gpufeed_testing::pipeline::small_files;
@@ -65,6 +65,7 @@ fn a_real_batch_comes_back() {
                 .transform(Normalize::IMAGENET)
                 .output(layout, dtype)
                 .batch_size(4)
+                .batch_transform(MixUp::new(1.0))
                 .shuffle(true);
             for batch in place.build(builder).epoch(0).unwrap() {
                 let batch = batch.unwrap();
@@ -75,6 +76,10 @@ fn a_real_batch_comes_back() {
                 let classes: Tensor<1, Int> = batch.class_tensor(&place.device).unwrap();
                 let classes: Vec<u32> = classes.into_data().iter::<u32>().collect();
                 assert_eq!(classes, batch.classes().unwrap(), "{at}");
+                let soft = batch.soft_label_tensor(9, &place.device).unwrap();
+                assert_eq!(soft.dims(), [batch.len(), 9], "{at}");
+                let soft: Vec<f32> = soft.into_data().iter::<f32>().collect();
+                assert_eq!(soft, batch.soft_labels(9).unwrap(), "{at}");
             }
         }
     }

@@ -53,7 +53,7 @@ impl GpuRun<'_> {
             let pixels = pending.add(index, sample);
             placed.push((index, pixels));
         }
-        let complete = (pending.remaining == 0).then(|| pending.elements(self.pipeline));
+        let complete = (pending.remaining == 0).then(|| pending.completion(self.pipeline));
         let Some(target) = &pending.buffers.target else { return Ok(()) };
         placed.sort_by_key(|(index, pixels)| (pixels.page, *index));
         let mut items_by_page = Vec::new();

@@ -73,7 +73,7 @@ enum Missing {
 impl<'a> GpuRun<'a> {
     fn new(executor: &'a GpuBuffers, thread: &'a BatchThread<'a, GpuMessage>, resources: &'a mut Resources) -> Self {
         let pipeline = thread.pipeline;
-        pipeline.stats.gpu.name(&executor.kernels.plan().pass_list());
+        pipeline.stats.gpu.name(executor.kernels.pass_names());
         GpuRun {
             executor,
             thread,
@@ -191,7 +191,7 @@ impl<'a> GpuRun<'a> {
         let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
         let (kernels, bytes) = (&self.executor.kernels, self.pipeline.batch_bytes());
         for (_, pending) in self.batches.range_mut(..=batch).filter(|(_, pending)| pending.buffers.target.is_none()) {
-            pending.buffers.target = outputs.try_take(share, || Target::new(kernels.gpu(), kernels.plan(), bytes))?;
+            pending.buffers.target = outputs.try_take(share, || Target::new(kernels, bytes))?;
             if pending.buffers.target.is_none() {
                 return Ok(false);
             }

@@ -186,8 +186,8 @@ impl GpuRun<'_> {
                     to_cache: to_cache.take(),
                 }));
             }
-            let elements = pending.elements(self.pipeline);
-            parts.push(Part { items, target, complete: (pending.remaining == 0).then_some(elements) });
+            let complete = (pending.remaining == 0).then(|| pending.completion(self.pipeline));
+            parts.push(Part { items, target, complete });
         }
         let kernels = &self.executor.kernels;
         let computing = self.resources.submit(kernels, slot, used, parts, &self.pipeline.stats.gpu)?;

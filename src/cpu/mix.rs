@@ -1,0 +1,175 @@
+//! Mixes a finished batch in place: the native twin of `shaders/batch/mix.wgsl`.
+//!
+//! A block of a few KiB goes down the batch, from image to image, so that memory reads and writes every byte once: a
+//! partner is still in the first-level cache when it is mixed itself.
+
+use crate::plan::DType;
+use crate::plan::mixing::{Blend, Mixing};
+use crate::transforms::Partner;
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use multiversion::multiversion;
+
+/// Bytes of a block.
+const BLOCK: usize = 8 << 10;
+
+/// Mixes a batch of `dtype`. Values in f16 are blended in f32 and rounded again.
+pub(crate) fn mix(mixing: &Mixing, dtype: DType, batch: &mut [u8]) {
+    let size = dtype.bytes();
+    match (mixing.blend, dtype) {
+        (Blend::Shares { own, partner }, DType::F32) => blocks(mixing, size, batch, |to, from| {
+            blend(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
+        }),
+        (Blend::Shares { own, partner }, DType::F16) => blocks(mixing, size, batch, |to, from| {
+            blend_halves(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
+        }),
+        // Bytes are never blended: building the loader and replaying both refuse it.
+        (Blend::Partner, _) | (Blend::Shares { .. }, DType::U8) => {
+            blocks(mixing, size, batch, |to, from| to.copy_from_slice(from));
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn blend(own: &mut [f32], partner: &[f32], (own_share, partner_share): (f32, f32)) {
+    for (own, partner) in own.iter_mut().zip(partner) {
+        *own = partner * partner_share + *own * own_share;
+    }
+}
+
+fn blend_halves(own: &mut [f16], partner: &[f16], shares: (f32, f32)) {
+    const VALUES: usize = 64;
+    let (mut mixed, mut other) = ([0.0; VALUES], [0.0; VALUES]);
+    for (own, partner) in own.chunks_mut(VALUES).zip(partner.chunks(VALUES)) {
+        let (mixed, other) = (&mut mixed[..own.len()], &mut other[..own.len()]);
+        own.convert_to_f32_slice(mixed);
+        partner.convert_to_f32_slice(other);
+        blend(mixed, other, shares);
+        own.convert_from_f32_slice(mixed);
+    }
+}
+
+/// Goes down the batch with each block of the region. `combine` mixes a block with its partner's.
+fn blocks(mixing: &Mixing, size: usize, batch: &mut [u8], combine: impl Fn(&mut [u8], &[u8])) {
+    let mut saved = [0u32; BLOCK / 4];
+    let saved: &mut [u8] = bytemuck::cast_slice_mut(&mut saved);
+    for view in 0..mixing.views {
+        for run in mixing.region.runs() {
+            let (begin, end) = ((view * mixing.image + run.start) * size, (view * mixing.image + run.end) * size);
+            for first in (begin..end).step_by(BLOCK) {
+                let column = Column { first, bytes: BLOCK.min(end - first), stride: mixing.sample() * size };
+                let saved = &mut saved[..column.bytes];
+                match mixing.partner {
+                    Partner::Previous => previous(&column, mixing.samples, batch, saved, &combine),
+                    Partner::Reversed => reversed(&column, mixing.samples, batch, saved, &combine),
+                }
+            }
+        }
+    }
+}
+
+/// The same block of every sample.
+struct Column {
+    /// The first byte in the first sample.
+    first: usize,
+    bytes: usize,
+    /// Bytes from one sample to the next.
+    stride: usize,
+}
+
+impl Column {
+    fn of<'a>(&self, sample: usize, batch: &'a mut [u8]) -> &'a mut [u8] {
+        &mut batch[self.first + sample * self.stride..][..self.bytes]
+    }
+
+    /// The blocks of two samples; `later` comes after `earlier`.
+    fn two<'a>(&self, earlier: usize, later: usize, batch: &'a mut [u8]) -> (&'a mut [u8], &'a mut [u8]) {
+        let (before, after) = batch.split_at_mut(self.first + later * self.stride);
+        (&mut before[self.first + earlier * self.stride..][..self.bytes], &mut after[..self.bytes])
+    }
+}
+
+fn previous(column: &Column, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
+    saved.copy_from_slice(column.of(samples - 1, batch));
+    for sample in (1..samples).rev() {
+        let (partner, own) = column.two(sample - 1, sample, batch);
+        combine(own, partner);
+    }
+    combine(column.of(0, batch), saved);
+}
+
+fn reversed(column: &Column, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
+    for sample in 0..samples / 2 {
+        let (low, high) = column.two(sample, samples - 1 - sample, batch);
+        saved.copy_from_slice(low);
+        combine(low, high);
+        combine(high, saved);
+    }
+    if samples % 2 == 1 {
+        let middle = column.of(samples / 2, batch);
+        saved.copy_from_slice(middle);
+        combine(middle, saved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::mixing::Region;
+
+    /// The formula, from a copy of the batch.
+    fn naive(mixing: &Mixing, batch: &[f32]) -> Vec<f32> {
+        let mut mixed = batch.to_vec();
+        for image in 0..mixing.samples * mixing.views {
+            let (sample, view) = (image / mixing.views, image % mixing.views);
+            let partner = mixing.partner.of(sample, mixing.samples) * mixing.views + view;
+            for at in mixing.region.runs().flatten() {
+                let (own, other) = (batch[image * mixing.image + at], batch[partner * mixing.image + at]);
+                mixed[image * mixing.image + at] = match mixing.blend {
+                    Blend::Shares { own: own_share, partner } => other * partner + own * own_share,
+                    Blend::Partner => other,
+                };
+            }
+        }
+        mixed
+    }
+
+    fn whole(image: usize) -> Region {
+        Region { first: 0, run: image, runs: 1, pitch: image, planes: 1, plane: image }
+    }
+
+    #[test]
+    fn batches_are_the_formula_for_every_number_of_samples_views_and_blocks() {
+        let part = Region { first: 9, run: 11, runs: 5, pitch: 20, planes: 3, plane: 2000 };
+        for (samples, views) in [(1, 1), (1, 3), (2, 1), (3, 2), (4, 1), (5, 3)] {
+            for (image, region) in [(7, whole(7)), (6000, whole(6000)), (6000, part)] {
+                for partner in [Partner::Previous, Partner::Reversed] {
+                    for blend in [Blend::Shares { own: 0.3, partner: 0.7 }, Blend::Partner] {
+                        let mixing = Mixing { blend, partner, samples, views, image, region };
+                        let mut batch: Vec<f32> =
+                            (0..samples * views * image).map(|i| (i * 37 % 1009) as f32 / 1009.0).collect();
+                        let expected = naive(&mixing, &batch);
+                        mix(&mixing, DType::F32, bytemuck::cast_slice_mut(&mut batch));
+                        assert!(batch == expected, "{mixing:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn halves_are_rounded_once_after_the_blend_and_bytes_are_copied() {
+        let blend = Blend::Shares { own: 0.3, partner: 0.7 };
+        let mixing = Mixing { blend, partner: Partner::Previous, samples: 3, views: 1, image: 130, region: whole(130) };
+        let batch: Vec<f16> = (0..390).map(|i| f16::from_f32((i * 37 % 101) as f32 / 101.0)).collect();
+        let floats: Vec<f32> = batch.iter().map(|value| value.to_f32()).collect();
+        let expected: Vec<f16> = naive(&mixing, &floats).into_iter().map(f16::from_f32).collect();
+        let mut mixed = batch;
+        mix(&mixing, DType::F16, bytemuck::cast_slice_mut(&mut mixed));
+        assert!(mixed == expected);
+        let mut bytes = [1u8, 2, 3, 4, 5, 6];
+        let mixing = Mixing { blend: Blend::Partner, image: 2, region: whole(2), ..mixing };
+        mix(&mixing, DType::U8, &mut bytes);
+        assert_eq!(bytes, [5, 6, 1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,62 @@
+//! Records the mixing of a finished batch, in f32, before it is packed.
+
+use super::encode::{bind, bind_group, pack_workgroups, whole};
+use super::kernels::Kernels;
+use super::mix_dispatches::{Dispatch, Others, Parameters, dispatches};
+use super::target::{MixBuffers, Target};
+use super::workspace::Workspace;
+use super::{ALIGNMENT, Gpu};
+use crate::error::{ErrorKind, Result};
+use crate::plan::mixing::Mixing;
+
+/// Records the dispatches, and hands their parameters to the queue, ahead of the submission that reads them.
+pub(super) fn mix(
+    commands: &mut wgpu::CommandEncoder,
+    kernels: &Kernels,
+    mixing: &Mixing,
+    target: &Target,
+    workspace: &mut Workspace,
+) -> Result<()> {
+    let (Some(mixer), Some(buffers)) = (kernels.mixer(), &target.mix) else {
+        let reason = "the kernels were made without mixing".to_owned();
+        return Err(ErrorKind::Device { stage: "mixing", reason }.into());
+    };
+    let floats = target.floats.as_ref().unwrap_or(&target.output);
+    let dispatches = dispatches(mixing, mixer.most_samples);
+    write_parameters(kernels.gpu(), buffers, &dispatches);
+    if let (Some(saved), true) = (&buffers.saved, dispatches.len() > 1) {
+        let sample = 4 * mixing.sample() as u64;
+        commands.copy_buffer_to_buffer(floats, (mixing.samples as u64 - 1) * sample, saved, 0, Some(sample));
+    }
+    let mut groups = Vec::with_capacity(dispatches.len());
+    for (number, Dispatch { parameters, batch, others }) in (0..).zip(&dispatches) {
+        let others = match (others, &buffers.saved) {
+            (Others::Batch(range), _) => bind(floats, range.clone()),
+            (Others::Saved, Some(saved)) => whole(saved),
+            (Others::None | Others::Saved, _) => whole(workspace.dummy()),
+        };
+        let begin = number * ALIGNMENT;
+        let own = bind(&buffers.parameters, begin..begin + size_of::<Parameters>() as u64);
+        let resources = [whole(&buffers.parameters), own, others, bind(floats, batch.clone())];
+        groups.push((bind_group(kernels, resources), parameters.threads));
+    }
+    let timestamp_writes = workspace.timing.pass(kernels.passes.len());
+    let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed mix"), timestamp_writes };
+    let mut compute = commands.begin_compute_pass(&descriptor);
+    compute.set_pipeline(&mixer.pipeline);
+    for (group, threads) in groups {
+        let [x, y, z] = pack_workgroups(threads.into());
+        compute.set_bind_group(0, &group, &[]);
+        compute.dispatch_workgroups(x, y, z);
+    }
+    Ok(())
+}
+
+fn write_parameters(gpu: &Gpu, buffers: &MixBuffers, dispatches: &[Dispatch]) {
+    let mut bytes = Vec::with_capacity(dispatches.len() * ALIGNMENT as usize);
+    for Dispatch { parameters, .. } in dispatches {
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
+        bytes.extend_from_slice(bytemuck::bytes_of(parameters));
+    }
+    gpu.queue().write_buffer(&buffers.parameters, 0, &bytes);
+}
