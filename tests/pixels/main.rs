@@ -11,3 +11,4 @@ mod run_into;
 mod shared_golden;
 mod source_region;
 mod stores;
+mod transforms;

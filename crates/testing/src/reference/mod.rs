@@ -5,7 +5,7 @@
 //! and then truncates (the pixel index of the nearest modes, the colours of bytes) are in f32 here.
 //!
 //! [`run`] interprets ops in floats. The public modules are torchvision's operators as functions of a [`Picture`], in
-//! floats and in bytes.
+//! floats and in bytes; [`crate::named::run`] calls them by torchvision's names.
 
 mod color;
 mod dct;
