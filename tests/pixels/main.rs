@@ -3,6 +3,7 @@
 
 mod composition;
 mod custom;
+mod functional;
 mod golden;
 mod mixing;
 mod noise;
@@ -13,3 +14,4 @@ mod run_into;
 mod shared_golden;
 mod source_region;
 mod stores;
+mod transforms;

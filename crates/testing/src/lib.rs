@@ -26,6 +26,8 @@ pub mod jpeg_decode;
 #[cfg(feature = "gpufeed")]
 pub mod lists;
 #[cfg(feature = "gpufeed")]
+pub mod named;
+#[cfg(feature = "gpufeed")]
 pub mod pipeline;
 #[cfg(feature = "gpufeed")]
 pub mod procedural;
@@ -33,5 +35,7 @@ pub mod procedural;
 pub mod quirks;
 #[cfg(feature = "gpufeed")]
 pub mod reference;
+#[cfg(feature = "gpufeed")]
+pub mod vectors;
 #[cfg(feature = "gpufeed")]
 pub mod watch;

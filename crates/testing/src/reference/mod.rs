@@ -2,11 +2,30 @@
 //! formula, in f64.
 //!
 //! It shares nothing with `src/`: no fusion, no tables, no row buffers. Only numbers that torch itself computes in f32
-//! and then truncates (the pixel index of the nearest modes) are in f32 here.
+//! and then truncates (the pixel index of the nearest modes, the colours of bytes) are in f32 here.
+//!
+//! [`run`] interprets ops in floats. The public modules are torchvision's operators as functions of a [`Picture`], in
+//! floats and in bytes; [`crate::named::run`] calls them by torchvision's names.
 
 mod color;
+mod dct;
 mod erase;
 mod resample;
+
+pub mod affine;
+pub mod byte_resize;
+pub mod jpeg;
+pub mod magnitudes;
+pub mod moved;
+pub mod neighborhood;
+pub mod perspective;
+pub mod picture;
+pub mod pointwise;
+pub mod policy;
+pub mod sampling;
+pub mod statistics;
+
+pub use picture::{Picture, Semantics};
 
 use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode};
 

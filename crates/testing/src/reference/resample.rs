@@ -26,7 +26,13 @@ pub(super) fn resize(
 }
 
 /// Returns the input pixels, with their weights, whose sum is output pixel `i`.
-fn taps(i: usize, input: usize, output: usize, interpolation: Interpolation, antialias: bool) -> Vec<(usize, f64)> {
+pub(super) fn taps(
+    i: usize,
+    input: usize,
+    output: usize,
+    interpolation: Interpolation,
+    antialias: bool,
+) -> Vec<(usize, f64)> {
     let scale = input as f64 / output as f64;
     let centre = (i as f64 + 0.5) * scale;
     let clamped = |j: f64| j.clamp(0.0, input as f64 - 1.0) as usize;

@@ -1,0 +1,204 @@
+//! Operators against torchvision's functions: whole numbers exactly, floats within the bars of each group.
+
+use gpufeed::transforms::{Erased, Interpolation, Op, PolicyOp};
+use gpufeed::{Backend, DType, Layout, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
+use gpufeed_testing::reference;
+use gpufeed_testing::vectors::{self, Case, Values};
+use super::transforms::{COMMITTED, SHARED};
+use serde_json::Value;
+
+fn f32_of(arguments: &Value, key: &str) -> f32 {
+    arguments[key].as_f64().unwrap_or_else(|| panic!("{key} in {arguments}")) as f32
+}
+
+fn u32_of(arguments: &Value, key: &str) -> u32 {
+    arguments[key].as_u64().unwrap_or_else(|| panic!("{key} in {arguments}")) as u32
+}
+
+fn interpolation(arguments: &Value) -> Interpolation {
+    match arguments["interpolation"].as_str() {
+        Some("nearest") => Interpolation::Nearest,
+        Some("nearest-exact") => Interpolation::NearestExact,
+        Some("bicubic") => Interpolation::Bicubic,
+        _ => Interpolation::Bilinear,
+    }
+}
+
+fn pair(value: &Value) -> Option<[f64; 2]> {
+    Some([value[0].as_f64()?, value[1].as_f64()?])
+}
+
+fn fill(arguments: &Value) -> Option<[f32; 3]> {
+    match &arguments["fill"] {
+        Value::Array(numbers) => {
+            Some(std::array::from_fn(|c| numbers[c.min(numbers.len() - 1)].as_f64().unwrap() as f32))
+        }
+        number => number.as_f64().map(|number| [number as f32; 3]),
+    }
+}
+
+fn points(value: &Value) -> Option<[[i32; 2]; 4]> {
+    value.as_array()?;
+    Some(std::array::from_fn(|i| std::array::from_fn(|j| value[i][j].as_f64().unwrap() as i32)))
+}
+
+fn resize(arguments: &Value) -> Op {
+    let [height, width] = [0, 1].map(|i| arguments["size"][i].as_u64().unwrap() as u32);
+    let antialias = arguments["antialias"].as_bool().unwrap_or(true);
+    Op::Resize { height, width, interpolation: interpolation(arguments), antialias }
+}
+
+/// The ops of a geometric function; `None` for other functions, and for arguments that gpufeed does not take.
+fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
+    let (interpolation, fill) = (interpolation(a), fill(a));
+    let op = match name {
+        "horizontal_flip" => Op::HorizontalFlip,
+        "resize" => resize(a),
+        "resized_crop" => {
+            let [top, left, height, width] = ["top", "left", "height", "width"].map(|key| u32_of(a, key));
+            return Some(vec![Op::Crop { top, left, height, width }, resize(a)]);
+        }
+        "affine" => Op::Affine {
+            angle: a["angle"].as_f64()?,
+            translate: pair(&a["translate"])?,
+            scale: a["scale"].as_f64()?,
+            shear: pair(&a["shear"])?,
+            center: pair(&a["center"]),
+            interpolation,
+            fill,
+        },
+        "rotate" => Op::Rotate {
+            angle: a["angle"].as_f64()?,
+            expand: a["expand"].as_bool()?,
+            center: pair(&a["center"]),
+            interpolation,
+            fill,
+        },
+        // Cases with coefficients in place of points are left out.
+        "perspective" => Op::Perspective {
+            startpoints: points(&a["startpoints"])?,
+            endpoints: points(&a["endpoints"])?,
+            interpolation,
+            fill,
+        },
+        "gaussian_blur" => {
+            let kernel_size = [0, 1].map(|i| a["kernel_size"][i].as_u64().unwrap() as u32);
+            let default = kernel_size.map(|size| f64::from(size) * 0.15 + 0.35);
+            Op::GaussianBlur { kernel_size, sigma: pair(&a["sigma"]).unwrap_or(default) }
+        }
+        "policy" => Op::Policy {
+            id: serde_json::from_value::<PolicyOp>(a["id"].clone()).unwrap(),
+            magnitude: a["magnitude"].as_f64().unwrap_or(0.0) as f32,
+            interpolation,
+            fill,
+        },
+        _ => return None,
+    };
+    Some(vec![op])
+}
+
+/// The ops of a function that changes colours; `None` for other functions.
+fn color(name: &str, a: &Value) -> Option<Vec<Op>> {
+    let numbers = |key: &str| std::array::from_fn(|c| a[key][c].as_f64().unwrap() as f32);
+    Some(vec![match name {
+        "adjust_brightness" => Op::Brightness { factor: f32_of(a, "brightness_factor") },
+        "adjust_contrast" => Op::Contrast { factor: f32_of(a, "contrast_factor") },
+        "adjust_saturation" => Op::Saturation { factor: f32_of(a, "saturation_factor") },
+        "adjust_hue" => Op::Hue { factor: f32_of(a, "hue_factor") },
+        "adjust_gamma" => Op::AdjustGamma { gamma: f32_of(a, "gamma"), gain: f32_of(a, "gain") },
+        "adjust_sharpness" => Op::Sharpness { factor: a["sharpness_factor"].as_f64()? },
+        "posterize" => Op::Posterize { bits: u32_of(a, "bits") },
+        "solarize" => Op::Solarize { threshold: f32_of(a, "threshold") },
+        "invert" => Op::Invert,
+        "autocontrast" => Op::Autocontrast,
+        "equalize" => Op::Equalize,
+        "rgb_to_grayscale" => Op::Grayscale { channels: u32_of(a, "num_output_channels") },
+        "permute_channels" => Op::PermuteChannels {
+            permutation: std::array::from_fn(|c| a["permutation"][c].as_u64().unwrap() as u32),
+        },
+        "normalize" => Op::Normalize { mean: numbers("mean"), std: numbers("std") },
+        "erase" => {
+            let value = |c: usize| a["v"].get(c).or(a["v"].get(0)).unwrap_or(&a["v"]).as_f64().unwrap() as f32;
+            let [top, left, height, width] = ["i", "j", "h", "w"].map(|key| u32_of(a, key));
+            Op::Erase { top, left, height, width, value: Erased::Color([value(0), value(1), value(2)]) }
+        }
+        // By default eight-bit numbers end before the first Normalize, or else at the output.
+        "to_float" => return Some(Vec::new()),
+        _ => return None,
+    }])
+}
+
+/// Runs a case on the CPU executor; `None` if one of its functions has no op.
+fn run(case: &Case) -> Option<Values> {
+    let ops = case.ops.iter().map(|(name, a)| geometry(name, a).or_else(|| color(name, a)));
+    let ops: Vec<Op> = ops.collect::<Option<Vec<_>>>()?.concat();
+    let bytes = matches!(case.output, Values::Bytes(_));
+    let output = Output { layout: Layout::Nchw, dtype: if bytes { DType::U8 } else { DType::F32 } };
+    let semantics = match case.semantics {
+        reference::Semantics::Uint8 => Semantics::Uint8,
+        reference::Semantics::Float => Semantics::Float,
+    };
+    let source = case.source();
+    let plan = Plan::fixed_as(semantics, source.channels, &ops, &output).unwrap();
+    let params = plan.make_params(source.width, source.height, &Default::default()).unwrap();
+    let format = if source.channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
+    let pixels = Pixels::new(source.width, source.height, format, &source.bytes).unwrap();
+    let batch = Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &params)]).unwrap();
+    if bytes {
+        return Some(Values::Bytes(batch));
+    }
+    Some(Values::Floats(batch.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()))
+}
+
+/// The greatest difference of floats: bilinear warps and what follows them by 1e-4, all else by 1e-5.
+fn bar(case: &Case) -> f64 {
+    let warps = ["affine", "rotate", "perspective", "policy", "resized_crop", "resize"];
+    if case.ops.iter().any(|(name, _)| warps.contains(&&name[..])) { 1e-4 } else { 1e-5 }
+}
+
+/// Compares the cases that have ops; at least `least` have.
+fn check(cases: &[Case], least: usize, title: &str) {
+    let (tally, left_out) = vectors::compare(cases, bar, false, run);
+    let compared = cases.len() - left_out;
+    assert!(compared >= least, "{compared} of {} cases", cases.len());
+    tally.finish(title);
+}
+
+#[test]
+fn operators_are_torchvisions_on_the_committed_cases() {
+    check(&COMMITTED, 200, "torchvision's committed cases");
+}
+
+#[test]
+fn operators_are_torchvisions_on_the_shared_cases() {
+    if !SHARED.is_empty() {
+        check(&SHARED, 1200, "torchvision's shared cases");
+    }
+}
+
+/// The twin: each comparison notices another number.
+#[test]
+fn a_changed_argument_is_noticed() {
+    let mut groups = std::collections::BTreeMap::new();
+    for case in COMMITTED.iter() {
+        let Some(actual) = run(case) else { continue };
+        let changed = match actual {
+            Values::Bytes(bytes) => Values::Bytes(bytes.iter().map(|byte| byte ^ 2).collect()),
+            Values::Floats(floats) => Values::Floats(floats.iter().map(|value| value + 3e-4).collect()),
+        };
+        assert!(case.compare(&changed, bar(case), false).is_err(), "{}", case.name);
+        let Some((name, mut arguments)) = case.ops.first().cloned() else { continue };
+        for key in ["angle", "sharpness_factor", "brightness_factor", "contrast_factor", "saturation_factor"] {
+            if let Some(number) = arguments.get(key).and_then(Value::as_f64) {
+                arguments[key] = (number + 0.37).into();
+                let other = Case { ops: vec![(name.clone(), arguments.clone())], ..case.clone() };
+                let noticed = run(&other).is_some_and(|values| case.compare(&values, bar(case), false).is_err());
+                let counts: &mut (u32, u32) = groups.entry(key).or_default();
+                *counts = (counts.0 + u32::from(noticed), counts.1 + 1);
+            }
+        }
+    }
+    for (key, (noticed, all)) in groups {
+        assert!(noticed > 0 && 2 * noticed >= all, "{key}: {noticed} of {all}");
+    }
+}
