@@ -1,10 +1,10 @@
 //! Operators against torchvision's functions: whole numbers exactly, floats within the bars of each group.
 
+use super::transforms::{COMMITTED, SHARED};
 use gpufeed::transforms::{Erased, Interpolation, Op, PolicyOp};
 use gpufeed::{Backend, DType, Layout, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
 use gpufeed_testing::reference;
 use gpufeed_testing::vectors::{self, Case, Values};
-use super::transforms::{COMMITTED, SHARED};
 use serde_json::Value;
 
 fn f32_of(arguments: &Value, key: &str) -> f32 {
@@ -113,9 +113,9 @@ fn color(name: &str, a: &Value) -> Option<Vec<Op>> {
         "autocontrast" => Op::Autocontrast,
         "equalize" => Op::Equalize,
         "rgb_to_grayscale" => Op::Grayscale { channels: u32_of(a, "num_output_channels") },
-        "permute_channels" => Op::PermuteChannels {
-            permutation: std::array::from_fn(|c| a["permutation"][c].as_u64().unwrap() as u32),
-        },
+        "permute_channels" => {
+            Op::PermuteChannels { permutation: std::array::from_fn(|c| a["permutation"][c].as_u64().unwrap() as u32) }
+        }
         "normalize" => Op::Normalize { mean: numbers("mean"), std: numbers("std") },
         "erase" => {
             let value = |c: usize| a["v"].get(c).or(a["v"].get(0)).unwrap_or(&a["v"]).as_f64().unwrap() as f32;
@@ -191,7 +191,8 @@ fn a_changed_argument_is_noticed() {
         for key in ["angle", "sharpness_factor", "brightness_factor", "contrast_factor", "saturation_factor"] {
             if let Some(number) = arguments.get(key).and_then(Value::as_f64) {
                 arguments[key] = (number + 0.37).into();
-                let other = Case { ops: vec![(name.clone(), arguments.clone())], ..case.clone() };
+                let mut other = case.clone();
+                other.ops = vec![(name.clone(), arguments.clone())];
                 let noticed = run(&other).is_some_and(|values| case.compare(&values, bar(case), false).is_err());
                 let counts: &mut (u32, u32) = groups.entry(key).or_default();
                 *counts = (counts.0 + u32::from(noticed), counts.1 + 1);
