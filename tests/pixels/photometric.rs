@@ -2,8 +2,6 @@
 //! those of the folder in the environment variable `GPUFEED_TRANSFORMS`, which has files of the same form. Each runs
 //! through the transform's own slots, of which two are the contrast's.
 
-#![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
-
 use gpufeed::transforms::{Op, Params, ParamsOp, RandomPhotometricDistort};
 use gpufeed::{Output, Plan};
 use gpufeed_testing::adapters::places;
