@@ -9,6 +9,7 @@ mod large_sample;
 mod mixing;
 mod mixing_large;
 mod mixing_refused;
+mod policies;
 mod recipes;
 mod replay;
 mod scaled_decode;
