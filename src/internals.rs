@@ -16,17 +16,18 @@ pub mod regular_file {
 /// The shaders of all possible plans, for the tests that check all of them.
 pub mod shaders {
     use crate::color::Step;
-    pub use crate::color::{ColorStep, STEPS};
+    pub use crate::color::{ColorStep, STEPS, UINT8_STEPS};
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
     use crate::plan::pass::Pass;
-    pub use crate::plan::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
+    pub use crate::plan::pass::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
     use crate::plan::sampling::Axis;
-    use crate::plan::shader_layout::Image;
+    use crate::plan::shader_layout::{GatherNumbers, Image};
     use crate::plan::split::{CacheMemory, CacheSplit, Executor};
     pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
         pub const CONTRAST: u32 = crate::color::opcode::CONTRAST;
+        pub const CONTRAST_U8: u32 = crate::color::opcode::CONTRAST_U8;
         pub const HUE: u32 = crate::color::opcode::HUE;
     }
 
@@ -47,5 +48,12 @@ pub mod shaders {
     /// arrays.
     pub fn structs(steps: u32) -> [(&'static str, usize, bool); 3] {
         [("Axis", size_of::<Axis>(), false), ("Step", size_of::<Step>(), true), ("Image", Image::bytes(steps), true)]
+    }
+
+    /// Returns the structs of a stage that may begin with an operator, with room for `weights` weights of a blur.
+    pub fn structs_with_operator(steps: u32, weights: u32) -> [(&'static str, usize, bool); 4] {
+        let [axis, step, _] = structs(steps);
+        let image = Image::bytes_with_gather(steps, weights);
+        [axis, step, ("Gather", size_of::<GatherNumbers>(), false), ("Image", image, true)]
     }
 }

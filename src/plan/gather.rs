@@ -1,7 +1,7 @@
 //! Operators whose pixels depend on more than one pixel of the image before, in another way than by a resize: warps,
 //! blur, sharpness, and those that need a statistic of each channel.
 //!
-//! A stage begins with at most one of them, and its sampling and colour steps follow. Only the CPU executor runs them.
+//! A stage begins with at most one of them, and its sampling, without a resize, and its colour steps follow.
 
 use crate::geometry::Rect;
 use crate::warp::Warp;
@@ -12,6 +12,8 @@ pub(crate) struct Gather {
     pub(crate) kind: GatherKind,
     /// Width and height of the image that it reads.
     pub(crate) source: (u32, u32),
+    /// The first column and row of that image that are present on the GPU.
+    pub(crate) origin: (u32, u32),
     /// True if it computes on 8-bit numbers.
     pub(crate) is_uint8: bool,
 }
@@ -41,6 +43,11 @@ impl Gather {
         }
     }
 
+    /// True if it reads a table of each channel.
+    pub(crate) fn has_tables(&self) -> bool {
+        matches!(self.kind, GatherKind::Autocontrast | GatherKind::Equalize)
+    }
+
     /// The region of the image before that `window` of the result depends on.
     pub(crate) fn read_region(&self, window: Rect) -> Rect {
         match &self.kind {
@@ -55,6 +62,14 @@ impl Gather {
             }
         }
     }
+}
+
+/// The weights of a kernel of `size` pixels: `exp(-i² / (2 sigma²))`, normalised.
+pub(crate) fn blur_weights(size: u32, sigma: f64) -> Vec<f32> {
+    let half = (f64::from(size) - 1.0) / 2.0;
+    let at = |i: u32| libm::exp(-(f64::from(i) - half).powi(2) / (2.0 * sigma * sigma));
+    let sum: f64 = (0..size).map(at).sum();
+    (0..size).map(|i| (at(i) / sum) as f32).collect()
 }
 
 /// `window` with `x` and `y` more pixels on each side, inside an image of `size`; all of a side that a reflected pixel

@@ -56,5 +56,5 @@ impl Plan {
 }
 
 fn changes_size(effect: Effect) -> bool {
-    matches!(effect, Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Gather)
+    matches!(effect, Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Gather(_))
 }

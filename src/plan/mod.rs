@@ -31,7 +31,8 @@ use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
-use fuse::{Place, PlanStage};
+use fuse::Place;
+pub(crate) use fuse::PlanStage;
 use list_checks::{depth, output_channels};
 pub use pass::Shader;
 use program::Program;
@@ -336,11 +337,11 @@ impl Plan {
         Program::compose(self, params)
     }
 
-    /// The number of dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another
-    /// type.
+    /// The most dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another type. A
+    /// stage that begins with a warp, a blur, sharpness or a policy has several kernels, and those that no image of the
+    /// chunk takes are left out.
     pub fn passes(&self) -> usize {
-        let statistics: usize = self.stages.iter().map(|stage| usize::from(stage.statistics)).sum();
-        self.stages.len() + statistics + usize::from(self.output.dtype != DType::F32)
+        self.pass_list().len()
     }
 
     /// Width and height of every output, if the list of transforms fixes them.

@@ -101,7 +101,7 @@ impl Program {
                 Some(resolved) => resolved,
                 None => op,
             };
-            if op.effect() == Effect::Gather {
+            if matches!(op.effect(), Effect::Gather(_)) {
                 gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
@@ -146,7 +146,10 @@ impl Program {
     /// The program for an image of which only `region` is present.
     pub(crate) fn relative_to(mut self, region: Rect) -> Self {
         if let Some(first) = self.stages.first_mut() {
-            first.sampling = first.sampling.relative_to(region);
+            match &mut first.gather {
+                Some(gather) => gather.origin = (region.left, region.top),
+                None => first.sampling = first.sampling.relative_to(region),
+            }
         }
         self
     }
@@ -195,7 +198,7 @@ fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps
             composer.resize_u8((width, height), Filter::new(interpolation, antialias));
         }
         Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => apply(op, 0, place, channels, composer, steps),
-        _ => op.color_steps_u8(channels, steps),
+        _ => op.color_steps_u8(place.statistic, channels, steps),
     }
 }
 
@@ -222,7 +225,9 @@ fn gather_of(
     let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
         let in_floats = |number: f32| if is_uint8 { number * (1.0 / 255.0) } else { number };
         let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
-        GatherKind::Warp(Warp { map, size, nearest: interpolation == Interpolation::Nearest, fill })
+        let nearest = interpolation == Interpolation::Nearest;
+        let map = if nearest { map.without_ties() } else { map };
+        GatherKind::Warp(Warp { map, size, nearest, fill })
     };
     let kind = match *op {
         Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
@@ -259,5 +264,5 @@ fn gather_of(
         Op::Autocontrast => GatherKind::Autocontrast,
         _ => GatherKind::Equalize,
     };
-    Ok(Some(Gather { kind, source, is_uint8 }))
+    Ok(Some(Gather { kind, source, origin: (0, 0), is_uint8 }))
 }

@@ -213,7 +213,7 @@ fn keeps_levels(effect: Effect) -> bool {
         }
         Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
         Effect::Pad { .. } => true,
-        Effect::Gather | Effect::Policy => false,
+        Effect::Gather(_) | Effect::Policy => false,
         Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
             effect.opcodes().all(|opcode| Facts::of(opcode).keeps_levels)
         }

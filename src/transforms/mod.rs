@@ -152,11 +152,24 @@ pub(crate) enum Effect {
     /// Subtracts and divides.
     Normalize,
     /// Computes each pixel from several ones: an operator of `plan/gather.rs`.
-    Gather,
+    Gather(GatherClass),
     /// Applies any operation of an augmentation policy.
     Policy,
     /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
     ToFloat,
+}
+
+/// The operators of [`Effect::Gather`] by what their shaders need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum GatherClass {
+    /// Each pixel shows another place.
+    Warp,
+    /// A mean of neighbours with a kernel of these sides.
+    Blur([u32; 2]),
+    /// The eight neighbours.
+    Sharpen,
+    /// A table for each channel, made of all its pixels.
+    Tables,
 }
 
 impl Effect {
@@ -172,7 +185,7 @@ impl Effect {
             | Effect::Pad { .. }
             | Effect::Resize { .. }
             | Effect::Flip
-            | Effect::Gather
+            | Effect::Gather(_)
             | Effect::Policy
             | Effect::ToFloat => (None, None),
         };

@@ -1,9 +1,9 @@
 //! The concrete operations that transforms emit, with all their numbers. Whatever else must be known of an op stands
 //! here too: its effect on a plan, the check of its numbers, its colour steps and its words.
 
-use super::Effect;
 use super::arguments::MAX_SIDE;
 use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
+use super::{Effect, GatherClass};
 use crate::color::{Facts, Step, opcode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -210,10 +210,11 @@ pub enum Op {
 
 impl Op {
     /// Appends the colour steps of an op on 8-bit numbers: those of torchvision's arithmetic on `uint8`.
-    pub(crate) fn color_steps_u8(&self, channels: u32, steps: &mut Vec<Step>) {
+    pub(crate) fn color_steps_u8(&self, statistic: u16, channels: u32, steps: &mut Vec<Step>) {
         let gray = u32::from(channels == 1);
         let mut step = |opcode: u32, [a, b]: [f32; 2]| {
-            steps.push(Step { opcode, integers: [0, 0, gray], value: [a, b, 0.0, 0.0] });
+            let statistic = if Facts::of(opcode).needs_mean { statistic.into() } else { 0 };
+            steps.push(Step { opcode, integers: [statistic, 0, gray], value: [a, b, 0.0, 0.0] });
         };
         let ratios = |ratio: f32| [ratio, one_minus(ratio)];
         let of_policy = |magnitude: f32| {
@@ -269,13 +270,10 @@ impl Op {
             Op::Erase { value: Erased::Color(_), .. } => Effect::Color(opcode::ERASE),
             Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Color(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),
-            Op::Affine { .. }
-            | Op::Rotate { .. }
-            | Op::Perspective { .. }
-            | Op::GaussianBlur { .. }
-            | Op::Sharpness { .. }
-            | Op::Autocontrast
-            | Op::Equalize => Effect::Gather,
+            Op::Affine { .. } | Op::Rotate { .. } | Op::Perspective { .. } => Effect::Gather(GatherClass::Warp),
+            Op::GaussianBlur { kernel_size, .. } => Effect::Gather(GatherClass::Blur(kernel_size)),
+            Op::Sharpness { .. } => Effect::Gather(GatherClass::Sharpen),
+            Op::Autocontrast | Op::Equalize => Effect::Gather(GatherClass::Tables),
             Op::Policy { .. } => Effect::Policy,
             Op::Normalize { .. } => Effect::Normalize,
         }

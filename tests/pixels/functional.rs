@@ -1,11 +1,16 @@
 //! Operators against torchvision's functions: whole numbers exactly, floats within the bars of each group.
+//!
+//! Every backend runs the committed cases. A software adapter runs the shared ones with GPUFEED_FULL=1.
 
 use super::transforms::{COMMITTED, SHARED};
 use gpufeed::transforms::{Erased, Interpolation, Op, PolicyOp};
-use gpufeed::{Backend, DType, Layout, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
+use gpufeed::{Backend, DType, Layout, Output, Plan, Semantics};
+use gpufeed_testing::adapters::{Place, places};
+use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::reference;
 use gpufeed_testing::vectors::{self, Case, Values};
 use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
 
 fn f32_of(arguments: &Value, key: &str) -> f32 {
     arguments[key].as_f64().unwrap_or_else(|| panic!("{key} in {arguments}")) as f32
@@ -128,8 +133,8 @@ fn color(name: &str, a: &Value) -> Option<Vec<Op>> {
     }])
 }
 
-/// Runs a case on the CPU executor; `None` if one of its functions has no op.
-fn run(case: &Case) -> Option<Values> {
+/// Runs a case; `None` if one of its functions has no op.
+fn run(case: &Case, place: &Place) -> Option<Values> {
     let ops = case.ops.iter().map(|(name, a)| geometry(name, a).or_else(|| color(name, a)));
     let ops: Vec<Op> = ops.collect::<Option<Vec<_>>>()?.concat();
     let bytes = matches!(case.output, Values::Bytes(_));
@@ -141,9 +146,7 @@ fn run(case: &Case) -> Option<Values> {
     let source = case.source();
     let plan = Plan::fixed_as(semantics, source.channels, &ops, &output).unwrap();
     let params = plan.make_params(source.width, source.height, &Default::default()).unwrap();
-    let format = if source.channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
-    let pixels = Pixels::new(source.width, source.height, format, &source.bytes).unwrap();
-    let batch = Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &params)]).unwrap();
+    let batch = place.prepare(&plan).bytes(&source, &params);
     if bytes {
         return Some(Values::Bytes(batch));
     }
@@ -156,23 +159,33 @@ fn bar(case: &Case) -> f64 {
     if case.ops.iter().any(|(name, _)| warps.contains(&&name[..])) { 1e-4 } else { 1e-5 }
 }
 
-/// Compares the cases that have ops; at least `least` have.
-fn check(cases: &[Case], least: usize, title: &str) {
-    let (tally, left_out) = vectors::compare(cases, bar, false, run);
-    let compared = cases.len() - left_out;
-    assert!(compared >= least, "{compared} of {} cases", cases.len());
-    tally.finish(title);
+/// Compiling hundreds of shaders keeps an OpenGL context for so long that wgpu calls it a deadlock in another thread.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn is_software(place: &Place) -> bool {
+    matches!(&place.backend, Backend::Gpu(gpu) if gpu.is_software())
+}
+
+/// Compares the cases that have ops, of which there are at least `least`; on software adapters, too, if `all`.
+fn check(cases: &[Case], least: usize, all: bool, title: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for place in places().iter().filter(|place| all || !is_software(place)) {
+        let (tally, left_out) = vectors::compare(cases, bar, false, |case| run(case, place));
+        let compared = cases.len() - left_out;
+        assert!(compared >= least, "{compared} of {} cases", cases.len());
+        tally.finish(&format!("{title}, {}", place.name));
+    }
 }
 
 #[test]
 fn operators_are_torchvisions_on_the_committed_cases() {
-    check(&COMMITTED, 200, "torchvision's committed cases");
+    check(&COMMITTED, 200, true, "torchvision's committed cases");
 }
 
 #[test]
 fn operators_are_torchvisions_on_the_shared_cases() {
     if !SHARED.is_empty() {
-        check(&SHARED, 1200, "torchvision's shared cases");
+        check(&SHARED, 1200, is_full(), "torchvision's shared cases");
     }
 }
 
@@ -181,7 +194,7 @@ fn operators_are_torchvisions_on_the_shared_cases() {
 fn a_changed_argument_is_noticed() {
     let mut groups = std::collections::BTreeMap::new();
     for case in COMMITTED.iter() {
-        let Some(actual) = run(case) else { continue };
+        let Some(actual) = run(case, &places()[0]) else { continue };
         let changed = match actual {
             Values::Bytes(bytes) => Values::Bytes(bytes.iter().map(|byte| byte ^ 2).collect()),
             Values::Floats(floats) => Values::Floats(floats.iter().map(|value| value + 3e-4).collect()),
@@ -193,7 +206,8 @@ fn a_changed_argument_is_noticed() {
                 arguments[key] = (number + 0.37).into();
                 let mut other = case.clone();
                 other.ops = vec![(name.clone(), arguments.clone())];
-                let noticed = run(&other).is_some_and(|values| case.compare(&values, bar(case), false).is_err());
+                let noticed =
+                    run(&other, &places()[0]).is_some_and(|values| case.compare(&values, bar(case), false).is_err());
                 let counts: &mut (u32, u32) = groups.entry(key).or_default();
                 *counts = (counts.0 + u32::from(noticed), counts.1 + 1);
             }

@@ -45,6 +45,7 @@ fn group(variant: &Variant) -> String {
         Variant::Mix => return "mixing".to_owned(),
         Variant::Sample(_, colors) if !colors.functions.is_empty() => return "users' colour steps".to_owned(),
         Variant::Sample(frame, colors) => (frame, colors),
+        Variant::Kernel(..) | Variant::Tables(..) => unreachable!("`super::variants` has none"),
     };
     if is_usual(frame) { color_group(colors) } else { frame_group(frame, colors) }
 }

@@ -3,15 +3,8 @@
 
 use super::Part;
 use crate::geometry::Rect;
+use crate::plan::gather::blur_weights;
 use multiversion::multiversion;
-
-/// The weights of a kernel of `size` pixels: `exp(-i² / (2 sigma²))`, normalised.
-fn weights(size: u32, sigma: f64) -> Vec<f32> {
-    let half = (f64::from(size) - 1.0) / 2.0;
-    let at = |i: u32| libm::exp(-(f64::from(i) - half).powi(2) / (2.0 * sigma * sigma));
-    let sum: f64 = (0..size).map(at).sum();
-    (0..size).map(|i| (at(i) / sum) as f32).collect()
-}
 
 /// The pixel that coordinate `i` shows of `len`: reflected about the edge pixels, which are not repeated.
 fn reflect(i: i64, len: u32) -> u32 {
@@ -28,7 +21,7 @@ pub(super) fn run(
     window: Rect,
     (across, out): (&mut Vec<[f32; 4]>, &mut Vec<[f32; 4]>),
 ) {
-    let [x, y] = [0, 1].map(|axis| weights(kernel_size[axis], sigma[axis]));
+    let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
     let columns = window.width as usize;
     // A row of the part with its reflections, then blurred.
     let mut row = Vec::with_capacity(columns + x.len());
