@@ -220,9 +220,11 @@ fn gather_of(
         [x - f64::from(source.0) * 0.5, y - f64::from(source.1) * 0.5]
     };
     let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
-        let in_floats = |number: f32| if is_uint8 { number * (1.0 / 255.0) } else { number };
+        let nearest = interpolation == Interpolation::Nearest;
+        // Times 255 the quotient is the number again, whose half is rounded to even; a product with 1/255 is not.
+        let in_floats = |number: f32| if is_uint8 { number / 255.0 } else { number };
         let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
-        GatherKind::Warp(Warp { map, size, nearest: interpolation == Interpolation::Nearest, fill })
+        GatherKind::Warp(Warp { map, size, nearest, fill })
     };
     let kind = match *op {
         Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
