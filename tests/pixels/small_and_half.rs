@@ -1,6 +1,6 @@
 //! What random lists found: images of a few pixels, and fills between two levels.
 
-use gpufeed::transforms::{Interpolation, Key, Op, RandomPerspective};
+use gpufeed::transforms::{CenterCrop, Interpolation, Key, Op, RandomOrder, RandomPerspective, Resize, Transform};
 use gpufeed::{Backend, DType, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
 
 fn run(semantics: Semantics, dtype: DType, ops: &[Op], (width, height): (u32, u32), bytes: &[u8]) -> Vec<u8> {
@@ -55,4 +55,20 @@ fn a_perspective_of_a_few_pixels_never_fails() {
         }
     }
     assert!(unchanged > 500 && warped > 1000, "{unchanged} unchanged, {warped} warped");
+}
+
+/// A crop needs a border where what came before it in a random order has made the image smaller.
+#[test]
+fn a_crop_in_a_random_order_knows_no_size() {
+    let order: [Transform; 2] = [Resize::new((4, 5)).into(), CenterCrop::new((6, 7)).into()];
+    let list: [Transform; 2] = [Resize::new((20, 30)).into(), RandomOrder::new(order).into()];
+    let plan = Plan::compile_for(1, &list, &Output::default()).unwrap();
+    let processor = Processor::new(&plan, &Backend::Cpu).unwrap();
+    let mut sizes = std::collections::BTreeSet::new();
+    for sample in 0..20 {
+        let params = plan.make_params(9, 8, &Key { sample, ..Key::default() }).unwrap();
+        let pixels = Pixels::new(9, 8, PixelFormat::R8, &[200; 72]).unwrap();
+        sizes.insert(processor.run(&[(pixels, &params)]).unwrap().len() / 4);
+    }
+    assert_eq!(sizes.into_iter().collect::<Vec<_>>(), [4 * 5, 6 * 7]);
 }
