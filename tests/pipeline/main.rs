@@ -10,6 +10,7 @@ mod mixing;
 mod mixing_large;
 mod mixing_refused;
 mod policies;
+mod policies_mixed;
 mod recipes;
 mod replay;
 mod scaled_decode;

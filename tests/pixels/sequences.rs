@@ -20,6 +20,10 @@ use gpufeed_testing::procedural;
 use gpufeed_testing::reference::bounds::Bounds;
 use gpufeed_testing::reference::{self, Picture};
 use gpufeed_testing::sequences::{Sequence, sequence};
+use std::sync::Mutex;
+
+/// Held by the test that is on the adapters: wgpu gives up on OpenGL's context when another thread has it for a second.
+static ADAPTERS: Mutex<()> = Mutex::new(());
 
 fn lists() -> u64 {
     if is_full() { 10_000 } else { 300 }
@@ -214,6 +218,7 @@ fn ops(params: &Params) -> Vec<Op> {
 
 #[test]
 fn sequences_equal_their_ops_one_by_one() {
+    let _alone = ADAPTERS.lock();
     let mut found: Vec<[Found; 2]> = places().iter().map(|_| Default::default()).collect();
     let mut too_large = 0;
     for number in 0..lists() {
@@ -282,6 +287,7 @@ fn an_op_left_out_is_noticed() {
 /// The bits of an image are the same alone and in a batch with others, whatever these go through.
 #[test]
 fn an_image_does_not_depend_on_its_batch() {
+    let _alone = ADAPTERS.lock();
     let mut images = 0;
     for number in 0..lists() / 3 {
         let case = Case::new(500_000 + number, 6, true);
