@@ -11,6 +11,7 @@ mod mixing_large;
 mod mixing_refused;
 mod policies;
 mod policies_mixed;
+mod policies_refused;
 mod recipes;
 mod replay;
 mod scaled_decode;

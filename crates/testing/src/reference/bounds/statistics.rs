@@ -10,7 +10,8 @@ fn values(picture: &Picture, c: usize) -> impl Iterator<Item = f64> + '_ {
     (0..height * width).map(move |i| picture.at(c, i / width, i % width))
 }
 
-fn ends(picture: &Picture, c: usize) -> (f64, f64) {
+/// The least and the greatest value of a channel.
+pub(super) fn ends(picture: &Picture, c: usize) -> (f64, f64) {
     values(picture, c).fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
 }
 

@@ -1,5 +1,6 @@
 //! Bounds of warps: the values at all places that are as near to the exact one as arithmetic in f32 may lead.
 
+use super::statistics::ends;
 use super::{Bounds, ROUNDING};
 use crate::reference::Picture;
 use crate::reference::affine::{Affine, Rotation, places, rotate};
@@ -66,26 +67,44 @@ impl Bounds {
         let fill = fill.as_ref().map(|fill| &fill[..]);
         let middle = sample(&self.middle, (height, width), filter, fill, |x, y| place(x, y).0);
         let shape = (middle.shape().0, height, width);
+        // Whatever place it reads, and however it is mixed with zeros and the fill.
+        let anything: Vec<[f64; 2]> = (0..shape.0)
+            .map(|c| {
+                let fill = fill.map_or(0.0, |fill| fill[c]);
+                let (low, high) = (ends(&self.low, c).0, ends(&self.high, c).1);
+                [low.min(fill).min(0.0), high.max(fill).max(0.0)].map(|value| self.whole(value))
+            })
+            .collect();
         let bounds = |c: usize, y: usize, x: usize| {
             let ((sx, sy), error) = place(x as f64, y as f64);
+            if error.is_nan() || error > 1e-2 {
+                return anything[c];
+            }
             let near = |at: f64| {
                 // Between two places on both sides of a pixel's middle, the value may be more than at either.
                 let edge = at.round();
                 let inner = if (edge - at).abs() < error { edge } else { at };
                 [at - error, inner, at + error]
             };
-            let mut ends = [f64::MAX, f64::MIN];
+            let mut near_by = [f64::MAX, f64::MIN];
             for place in near(sx).into_iter().flat_map(|sx| near(sy).map(|sy| (sx, sy))) {
                 let value = |picture: &Picture| read(picture, c, place, filter, fill);
-                ends = [ends[0].min(value(&self.low)), ends[1].max(value(&self.high))];
+                near_by = [near_by[0].min(value(&self.low)), near_by[1].max(value(&self.high))];
             }
             match (self.is_float(), filter) {
-                (true, Filter::Nearest) => ends,
-                (true, Filter::Bilinear) => [ends[0] - ROUNDING, ends[1] + ROUNDING],
-                (false, Filter::Nearest) => ends.map(f64::round_ties_even),
-                (false, Filter::Bilinear) => [ends[0] - 5e-4, ends[1] + 5e-4].map(f64::round_ties_even),
+                (true, Filter::Nearest) => near_by,
+                // Between these places the product with the mask is a parabola.
+                (true, Filter::Bilinear) => {
+                    [near_by[0] - ROUNDING - error * error, near_by[1] + ROUNDING + error * error]
+                }
+                (false, Filter::Nearest) => near_by.map(f64::round_ties_even),
+                (false, Filter::Bilinear) => [near_by[0] - 5e-4, near_by[1] + 5e-4].map(f64::round_ties_even),
             }
         };
         self.build(shape, middle, bounds)
+    }
+
+    fn whole(&self, value: f64) -> f64 {
+        if self.is_float() { value } else { value.round_ties_even() }
     }
 }
