@@ -19,7 +19,7 @@ use crate::color::Step;
 use crate::geometry::Rect;
 use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
-use crate::plan::{DType, Layout, Plan};
+use crate::plan::{DType, Layout, Plan, Semantics};
 use gather::GatherScratch;
 use resample::Table;
 use resample_u8::ResampleU8;
@@ -63,6 +63,25 @@ impl CpuScratch {
         let largest = intermediate_u8.iter().chain(&other.intermediate_u8).map(Vec::capacity).max().unwrap_or(0);
         intermediate_u8.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
         wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
+    }
+
+    /// Makes room for every operator that may begin a stage, whether or not this image has one: so the first epoch
+    /// makes the room that others need.
+    fn reserve(&mut self, plan: &Plan, program: &Program, region: Rect) {
+        let pixels = |(width, height): (u32, u32)| width as usize * height as usize;
+        let before = |stage: &StageProgram| stage.gather.as_ref().map_or(0, |gather| pixels(gather.size()));
+        let sizes = program.stages.iter().map(|stage| pixels(stage.sampling.size()).max(before(stage)));
+        let decoded = program.stages[0].gather.as_ref().map_or(0, |_| pixels((region.width, region.height)));
+        let most = sizes.max().unwrap_or(0).max(decoded);
+        let is_uint8 = plan.semantics() == Semantics::Uint8;
+        self.gather.reserve(is_uint8, most);
+        // A policy's contrast may need the whole image.
+        self.rows.reserve_exact((3 * most).saturating_sub(self.rows.len()));
+        if is_uint8 {
+            self.intermediate_u8.iter_mut().for_each(|vec| vec.reserve_exact((4 * most).saturating_sub(vec.len())));
+        } else {
+            self.intermediate.iter_mut().for_each(|vec| vec.reserve_exact((4 * most).saturating_sub(vec.len())));
+        }
     }
 
     /// Allocated bytes.
@@ -139,6 +158,9 @@ fn run_stages(
     scratch: &mut CpuScratch,
     mut sink: impl FnMut(usize, &[f32]),
 ) {
+    if (program.stages.len() > 1 || program.stages[0].gather.is_some()) && plan.has_gathers() {
+        scratch.reserve(plan, program, region);
+    }
     // Operators that an image skips leave stages that only pass it on.
     let runs = |i: &usize| *i == 0 || !program.stages[*i].is_unchanged();
     let last = (0..program.stages.len()).rev().find(runs).unwrap_or(0);
@@ -230,7 +252,10 @@ fn sample_stage(
     let CpuScratch { x, y, u8, filtered, rows, means, .. } = scratch;
     let unscaled = Unscaled::new(&sampling, source);
     match sampling.resized_u8 {
-        Some(whole) => u8.begin(&sampling, whole, source),
+        Some(whole) => {
+            u8.reserve(width, stage.sampling.y.source_len as usize);
+            u8.begin(&sampling, whole, source);
+        }
         None if unscaled.is_none() => {
             x.build(&sampling.x, &sampling);
             y.build(&sampling.y, &sampling);

@@ -373,6 +373,11 @@ impl Plan {
         width as usize * height as usize * self.channels as usize * self.output.dtype.bytes()
     }
 
+    /// True if an image may have an operator that begins a stage.
+    pub(crate) fn has_gathers(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.effect, Effect::Gather(_) | Effect::Policy))
+    }
+
     pub(crate) fn stages(&self) -> &[PlanStage] {
         &self.stages
     }

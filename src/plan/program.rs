@@ -223,9 +223,10 @@ fn gather_of(
         [x - f64::from(source.0) * 0.5, y - f64::from(source.1) * 0.5]
     };
     let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
-        let in_floats = |number: f32| if is_uint8 { number * (1.0 / 255.0) } else { number };
-        let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
         let nearest = interpolation == Interpolation::Nearest;
+        // Times 255 the quotient is the number again, whose half is rounded to even; a product with 1/255 is not.
+        let in_floats = |number: f32| if is_uint8 { number / 255.0 } else { number };
+        let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
         let map = if nearest { map.without_ties() } else { map };
         GatherKind::Warp(Warp { map, size, nearest, fill })
     };

@@ -176,7 +176,8 @@ impl GatherNumbers {
         let (nearest, fill) = warped;
         let scale = if gather.is_uint8 { 255.0 } else { 1.0 };
         // A colour of 8-bit numbers that nothing blends is one of them.
-        let in_units = |value: f32| if nearest && gather.is_uint8 { (value * scale).round() } else { value * scale };
+        let in_units =
+            |value: f32| if nearest && gather.is_uint8 { (value * scale).round_ties_even() } else { value * scale };
         let [red, green, blue] = fill.unwrap_or_default().map(in_units);
         GatherNumbers {
             kind,

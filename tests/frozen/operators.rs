@@ -169,7 +169,7 @@ pub(crate) fn params() -> Params {
     numbered(ops)
 }
 
-fn numbered(ops: Vec<Op>) -> Params {
+pub(crate) fn numbered(ops: Vec<Op>) -> Params {
     let ops = (0..).zip(ops).map(|(slot, op)| ParamsOp { slot, op });
     Params { width: 500, height: 375, ops: ops.collect(), ..Params::default() }
 }

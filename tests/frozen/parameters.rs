@@ -1,6 +1,6 @@
 //! The parameters that the built-in recipes draw, for images of three sizes.
 
-use crate::operators;
+use crate::{operators, policies};
 use gpufeed::transforms::{Key, Transform};
 use gpufeed::{Output, Plan, recipe};
 use gpufeed_testing::{bits, frozen};
@@ -31,6 +31,7 @@ fn parameters_are_drawn_as_they_were() {
     let mut lists: Vec<_> = recipe::NAMES.iter().map(|name| (*name, recipe::named(name).unwrap().transforms)).collect();
     lists.push(("every operator", operators::recipe().transforms));
     lists.extend(operators::added());
+    lists.extend(policies::added());
     let mut lines = Vec::new();
     for (name, transforms) in &lists {
         for (width, height) in SIZES {

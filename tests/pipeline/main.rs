@@ -10,6 +10,8 @@ mod mixing;
 mod mixing_large;
 mod mixing_refused;
 mod policies;
+mod policies_mixed;
+mod policies_refused;
 mod policy_shaders;
 mod recipes;
 mod replay;

@@ -8,9 +8,10 @@ use gpufeed::transforms::{
     RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
     RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
-use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
+use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan, Semantics};
 use gpufeed_testing::lists::{self, Dice};
 use gpufeed_testing::pipeline::small_files;
+use gpufeed_testing::sequences::sequence;
 
 #[test]
 fn built_in_files_are_the_functions() {
@@ -122,6 +123,13 @@ fn every_operator_there_and_back() {
     let mut dice = Dice(11);
     for _ in 0..200 {
         let list: Recipe = lists::list(&mut dice, true).into();
+        assert_eq!(through_toml(&list), list);
+    }
+    // Lists with policies, choices, orders and warps, in both semantics.
+    for _ in 0..200 {
+        let semantics = if dice.chance(50) { Semantics::Uint8 } else { Semantics::Float };
+        let list: Recipe = sequence(&mut dice, semantics).transforms.into();
+        let list = Recipe { semantics: Some(semantics), ..list };
         assert_eq!(through_toml(&list), list);
     }
 }

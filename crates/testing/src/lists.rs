@@ -15,20 +15,20 @@ impl Dice {
         self.between(1, 100) <= percent
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.between(0, of.len() as u32 - 1) as usize]
     }
 
     /// Returns a random multiple of 0.01, from `low` to `high` hundredths.
-    fn hundredths(&mut self, low: u32, high: u32) -> f64 {
+    pub(crate) fn hundredths(&mut self, low: u32, high: u32) -> f64 {
         f64::from(self.between(low, high)) / 100.0
     }
 
-    fn mode(&mut self) -> PaddingMode {
+    pub(crate) fn mode(&mut self) -> PaddingMode {
         self.pick(&[PaddingMode::Constant, PaddingMode::Edge, PaddingMode::Reflect, PaddingMode::Symmetric])
     }
 
-    fn interpolation(&mut self) -> Interpolation {
+    pub(crate) fn interpolation(&mut self) -> Interpolation {
         use Interpolation::{Bicubic, Bilinear, Nearest, NearestExact};
         self.pick(&[Bilinear, Bilinear, Bicubic, Nearest, NearestExact])
     }
@@ -39,7 +39,7 @@ impl Dice {
     }
 
     /// Returns the width of a border: mostly a few pixels, at times more than the image has.
-    fn border(&mut self) -> u32 {
+    pub(crate) fn border(&mut self) -> u32 {
         if self.chance(20) { self.between(0, 40) } else { self.between(0, 5) }
     }
 }

@@ -37,6 +37,19 @@ pub(super) struct GatherScratch {
 }
 
 impl GatherScratch {
+    /// Makes room for an image of `pixels`, in bytes or in floats.
+    pub(super) fn reserve(&mut self, is_uint8: bool, pixels: usize) {
+        if is_uint8 {
+            for vec in [&mut self.bytes, &mut self.result_bytes] {
+                vec.reserve_exact(pixels.saturating_sub(vec.len()));
+            }
+        } else {
+            for vec in [&mut self.floats, &mut self.result_floats] {
+                vec.reserve_exact(pixels.saturating_sub(vec.len()));
+            }
+        }
+    }
+
     /// Makes room for as much as `other` has room for.
     pub(super) fn reserve_like(&mut self, other: &GatherScratch) {
         for (vec, other) in [(&mut self.bytes, &other.bytes), (&mut self.result_bytes, &other.result_bytes)] {
@@ -66,6 +79,12 @@ pub(super) fn run<'a>(
     window: Rect,
     scratch: &'a mut GatherScratch,
 ) -> PixelsRef<'a> {
+    if matches!(gather.kind, GatherKind::Blur { .. }) {
+        // A blur of bytes computes in floats.
+        let pixels = gather.source.0 as usize * gather.source.1 as usize;
+        scratch.reserve(false, pixels);
+        scratch.across.reserve_exact(pixels.saturating_sub(scratch.across.len()));
+    }
     let GatherScratch { bytes, floats, result_bytes, result_floats, across } = scratch;
     let stride = 4 * window.width as usize;
     if gather.is_uint8 {

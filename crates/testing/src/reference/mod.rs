@@ -13,6 +13,7 @@ mod erase;
 mod resample;
 
 pub mod affine;
+pub mod bounds;
 pub mod byte_resize;
 pub mod jpeg;
 pub mod magnitudes;
