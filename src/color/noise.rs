@@ -7,7 +7,7 @@ use multiversion::multiversion;
 
 /// Philox4x32-10: four numbers from a counter of four and a key of two.
 #[inline(always)]
-fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+pub(crate) fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let [a, b, c, d] = counter;
         let first = u64::from(a) * 0xd251_1f53;
@@ -59,6 +59,14 @@ fn normal(bits: u32) -> f32 {
     let tail = 2.832_976_8 + tail * b;
     let quantile = if w < 5.0 { centre } else { tail };
     quantile * t * std::f32::consts::SQRT_2
+}
+
+/// The normal numbers of a pixel's three channels; one channel has its number in all three.
+#[inline(always)]
+pub(super) fn normals([x, y]: [u32; 2], key: [u32; 2], one_channel: bool) -> [f32; 3] {
+    let [r, g, b, _] = philox([x, y, 0, 0], key);
+    let [r, g, b] = [normal(r), normal(g), normal(b)];
+    [r, super::select(one_channel, r, g), super::select(one_channel, r, b)]
 }
 
 /// Fills row `row` of the rectangle, all three channels.

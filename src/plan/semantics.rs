@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::error::{Error, Result};
-use crate::transforms::{Effect, Slot};
+use crate::transforms::{Effect, JPEG_NAME, Slot};
 use serde::{Deserialize, Serialize};
 
 /// The arithmetic in which operators compute.
@@ -55,6 +55,19 @@ pub(super) fn first_float_slot(semantics: Semantics, slots: &[Slot]) -> Result<u
             Err(Error::argument("transforms", reason))
         }
     }
+}
+
+/// Checks that operators which have no arithmetic on floats get 8-bit numbers.
+///
+/// # Errors
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a `JPEG` that gets floats.
+pub(super) fn check_floats(slots: &[Slot], first_float_slot: usize) -> Result<()> {
+    if !slots[first_float_slot..].iter().any(|slot| slot.transform == JPEG_NAME) {
+        return Ok(());
+    }
+    let reason =
+        "JPEG needs 8-bit numbers, but gets floats; use Semantics::Uint8, and put it before ToDtype and Normalize";
+    Err(Error::argument("transforms", reason))
 }
 
 impl Plan {

@@ -4,7 +4,7 @@
 
 use super::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, custom};
-use crate::color::{Facts, STEPS, opcode};
+use crate::color::{ColorStep, Facts, STEPS, opcode};
 use crate::error::{ErrorKind, Result};
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
@@ -66,7 +66,11 @@ fn sampling_pass(frame: &SamplingFacts, colors: &ColorFacts) -> String {
     if colors.opcodes.iter().any(|&opcode| Facts::of(opcode).placed) {
         files.push(shader!("color/rectangle"));
     }
-    files.extend(STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
+    // `gaussian_noise` calls the functions in `color/noise`.
+    let calls_noise = colors.opcodes.contains(&opcode::GAUSSIAN_NOISE);
+    let held =
+        |step: &&ColorStep| colors.opcodes.contains(&step.opcode) || (calls_noise && step.opcode == opcode::NOISE);
+    files.extend(STEPS.iter().filter(held).map(|step| step.wgsl));
     text.push_str(&files.join("\n"));
     text.push_str(&colors.functions);
     text.push_str(&color_calls(&colors.opcodes, colors.steps));
