@@ -61,20 +61,18 @@ fn normal(bits: u32) -> f32 {
     quantile * t * std::f32::consts::SQRT_2
 }
 
-/// The normal numbers of a pixel's three channels; one channel has its number in all three.
+/// The normal numbers of a pixel's three channels.
 #[inline(always)]
-pub(super) fn normals([x, y]: [u32; 2], key: [u32; 2], one_channel: bool) -> [f32; 3] {
+pub(super) fn normals([x, y]: [u32; 2], key: [u32; 2]) -> [f32; 3] {
     let [r, g, b, _] = philox([x, y, 0, 0], key);
-    let [r, g, b] = [normal(r), normal(g), normal(b)];
-    [r, super::select(one_channel, r, g), super::select(one_channel, r, b)]
+    [normal(r), normal(g), normal(b)]
 }
 
 /// Fills row `row` of the rectangle, all three channels.
 #[multiversion(targets("x86_64+avx2"))]
 fn fill(key: [u32; 2], row: u32, red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     for (x, ((red, green), blue)) in (0..).zip(red.iter_mut().zip(green).zip(blue)) {
-        let [r, g, b, _] = philox([x, row, 0, 0], key);
-        (*red, *green, *blue) = (normal(r), normal(g), normal(b));
+        [*red, *green, *blue] = normals([x, row], key);
     }
 }
 

@@ -11,13 +11,14 @@ use gpufeed_testing::reference::sampling::{Filter, elastic};
 use gpufeed_testing::reference::{self, elastic::field};
 
 /// Sizes [x, y] of displacements and standard deviations, and images that are larger and smaller than the kernels.
-const FIELDS: [([f64; 2], [f64; 2]); 6] = [
+const FIELDS: [([f64; 2], [f64; 2]); 7] = [
     ([50.0, 50.0], [5.0, 5.0]),
     ([20.0, 35.0], [2.0, 3.5]),
     ([-30.0, 12.0], [1.0, 9.0]),
     ([6.0, 4.0], [0.0, 0.0]),
     ([9.0, 0.0], [0.05, 0.3]),
     ([400.0, 300.0], [20.0, 0.7]),
+    ([700.0, 700.0], [40.0, 31.0]),
 ];
 const SIZES: [(u32, u32); 7] = [(64, 48), (37, 53), (1, 1), (1, 9), (7, 2), (90, 5), (33, 70)];
 

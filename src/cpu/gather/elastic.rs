@@ -83,19 +83,15 @@ fn field(
     mut row: impl FnMut(u32, [&[f32]; 2]),
 ) {
     let ElasticScratch { numbers, padded, across, field, pairs } = scratch;
-    let radii = [elastic.radius(0), elastic.radius(1)];
-    let weights = [elastic.weights(0), elastic.weights(1)];
-    let radius = radii[0].max(radii[1]);
-    let needed = if radius < width.min(height) {
-        grown(window, (radius, radius), (width, height))
-    } else {
-        Rect { left: 0, top: 0, width, height }
-    };
+    let weights = [elastic.weights(0, (width, height)), elastic.weights(1, (width, height))];
+    let radii = weights.each_ref().map(|axes| axes.each_ref().map(|weights| weights.len() - 1));
+    let [across_radius, down_radius] = [0, 1].map(|axis| radii[0][axis].max(radii[1][axis]) as u32);
+    let needed = grown(window, (across_radius, down_radius), (width, height));
     let (first, end) = (needed.left / 2 * 2, needed.left + needed.width);
     let columns = window.width as usize;
     let stride = columns.next_multiple_of(GROUP);
-    // A row's reflections are at most as far from it as `radius`, so the latest rows have all that are needed.
-    let rows = (2 * radius + 1).min(needed.height);
+    // Reflections are nearer to a row than what they stand for, so the latest rows have all that are needed.
+    let rows = (2 * down_radius + 1).min(needed.height);
     let slot = |y: u32| (y % rows) as usize * stride;
     numbers.resize((end - first).div_ceil(2) as usize, [0.0; 4]);
     across.iter_mut().for_each(|rows_across| rows_across.resize(rows as usize * stride, 0.0));
@@ -103,11 +99,11 @@ fn field(
     let mut next = needed.top;
     for y in window.top..window.top + window.height {
         // The rows below the last one are reflections.
-        let below = if radius < height { (y + radius).min(height - 1) } else { height - 1 };
+        let below = (y + down_radius).min(height - 1);
         for source in next..=below {
             draw(elastic.key, first / 2, source, numbers);
             for axis in [0, 1] {
-                let radius = radii[axis] as usize;
+                let radius = radii[axis][0];
                 pad(numbers.as_flattened(), axis, (first, end), (window, radius, width), padded);
                 padded.resize(stride + 2 * radius, 0.0);
                 blur_across(padded, &weights[axis][0], &mut across[axis][slot(source)..][..stride]);
@@ -117,7 +113,7 @@ fn field(
         for axis in [0, 1] {
             let at = |i: i64| slot(reflect(i64::from(y) + i, height));
             pairs.clear();
-            pairs.extend((0..=i64::from(radii[axis])).map(|i| [at(-i), at(i)]));
+            pairs.extend((0..=radii[axis][1] as i64).map(|i| [at(-i), at(i)]));
             blur_down(&across[axis], pairs, &weights[axis][1], (elastic.alpha[axis] / 2.0) as f32, &mut field[axis]);
         }
         row(y, [&field[0][..columns], &field[1][..columns]]);
@@ -241,8 +237,8 @@ fn byte_row(
     out: &mut Vec<[u8; 4]>,
 ) {
     let fill = fill.map(|fill| fill.map(|value| value * 255.0));
-    // Numbers from 0 to 255: the sum rounds to whole ones, ties to even.
-    let byte = |value: f32| ((value + 8_388_608.0) - 8_388_608.0).clamp(0.0, 255.0) as i32 as u8;
+    // The sum rounds, and its lowest bits are the whole number.
+    let byte = |value: f32| (value.clamp(0.0, 255.0) + ROUND).to_bits() as u8;
     if nearest {
         let [r, g, b] = fill.unwrap_or_default().map(|value| value.round_ties_even() as u8);
         return nearest_row(part, size, start, displacements, [r, g, b, 255], out);
@@ -266,13 +262,18 @@ fn float_row(
     bilinear_row(part, size, start, displacements, fill, |pixel| pixel, |pixel| pixel, out);
 }
 
+/// 1.5 · 2^23: a sum with it rounds a number of up to 22 bits to a whole one, ties to even, in its lowest bits.
+const ROUND: f32 = 12_582_912.0;
+
 /// The whole pixels of a displacement, rounded down, and the rest. A sum of position and displacement would lose the
 /// last bits of the rest in a large image.
 #[inline(always)]
 fn parts(displacement: f32) -> (i32, f32) {
-    let truncated = displacement as i32;
-    let whole = truncated - i32::from(truncated as f32 > displacement);
-    (whole, displacement - whole as f32)
+    let rounded = displacement + ROUND;
+    let nearest = rounded - ROUND;
+    let above = nearest > displacement;
+    let whole = (rounded.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32) - i32::from(above);
+    (whole, displacement - (nearest - f32::from(above)))
 }
 
 #[inline(always)]
@@ -288,54 +289,62 @@ fn nearest_row<T: Copy>(
     let nearest = |at: u32, displacement: f32| {
         let (whole, rest) = parts(displacement);
         let pixel = at as i32 + whole;
-        pixel + i32::from(rest > 0.5 || (rest == 0.5 && pixel & 1 == 1))
+        (pixel + i32::from(rest > 0.5 || (rest == 0.5 && pixel & 1 == 1))) as u32
     };
-    out.extend((left..).zip(dx.iter().zip(dy)).map(|(x, (&dx, &dy))| {
-        let (x, y) = (nearest(x, dx) as u32, nearest(y, dy) as u32);
-        if x < width && y < height { part.at(x, y) } else { outside }
-    }));
+    for (x, (&dx, &dy)) in (left..).zip(dx.iter().zip(dy)) {
+        let (x, y) = (nearest(x, dx), nearest(y, dy));
+        out.push(if x < width && y < height { part.at(x, y) } else { outside });
+    }
 }
 
 /// Taps outside the image are 0. With a fill the result is `(value - fill) · mask + fill`, where the mask is the sum of
 /// the weights inside; the value was weighted with it before, too, as in torchvision.
 #[expect(clippy::too_many_arguments, reason = "two conversions, so that bytes and floats share it")]
 #[inline(always)]
-fn bilinear_row<T: Copy, U>(
+fn bilinear_row<T: Copy, U: Copy + Default>(
     part: Part<'_, T>,
     (width, height): (u32, u32),
     (left, y): (u32, u32),
     [dx, dy]: [&[f32]; 2],
     fill: Option<[f32; 3]>,
     read: impl Fn([T; 4]) -> [f32; 4],
-    write: impl Fn([f32; 4]) -> U,
-    out: &mut Vec<U>,
+    write: impl Fn([f32; 4]) -> [U; 4],
+    out: &mut Vec<[U; 4]>,
 ) {
     let fill = fill.map(|[r, g, b]| [r, g, b, 1.0]);
-    out.extend((left..).zip(dx.iter().zip(dy)).map(|(x, (&dx, &dy))| {
+    let done = out.len();
+    out.resize(done + dx.len(), [U::default(); 4]);
+    let stride = part.rect.width as usize;
+    let between = |a: [f32; 4], b: [f32; 4], share: f32| {
+        let mut result = [0.0; 4];
+        for c in 0..4 {
+            result[c] = a[c] + (b[c] - a[c]) * share;
+        }
+        result
+    };
+    for (x, ((&dx, &dy), out)) in (left..).zip(dx.iter().zip(dy).zip(&mut out[done..])) {
         let ((right, fx), (below, fy)) = (parts(dx), parts(dy));
         let (x, y) = ((x as i32 + right) as u32, (y as i32 + below) as u32);
-        let taps = [(0, 0, (1.0 - fx) * (1.0 - fy)), (1, 0, fx * (1.0 - fy)), (0, 1, (1.0 - fx) * fy), (1, 1, fx * fy)];
-        let mut sum = [0.0; 4];
         if x < width - 1 && y < height - 1 {
-            for (dx, dy, weight) in taps {
-                let pixel = read(part.at(x + dx, y + dy));
-                (0..4).for_each(|c| sum[c] += pixel[c] * weight);
-            }
-            return write(sum);
+            let at = (y - part.rect.top) as usize * stride + (x - part.rect.left) as usize;
+            let (upper, lower) = (&part.pixels[at..][..2], &part.pixels[at + stride..][..2]);
+            let upper = between(read(upper[0]), read(upper[1]), fx);
+            *out = write(between(upper, between(read(lower[0]), read(lower[1]), fx), fy));
+            continue;
         }
-        let mut mask = 0.0;
+        let taps = [(0, 0, (1.0 - fx) * (1.0 - fy)), (1, 0, fx * (1.0 - fy)), (0, 1, (1.0 - fx) * fy), (1, 1, fx * fy)];
+        let (mut sum, mut mask) = ([0.0; 4], 0.0);
         for (dx, dy, weight) in taps {
             let (x, y) = (x.wrapping_add(dx), y.wrapping_add(dy));
-            // A tap of weight 0 may lie outside the part that was decoded.
-            if x < width && y < height && weight > 0.0 {
+            if x < width && y < height {
                 let pixel = read(part.at(x, y));
                 (0..4).for_each(|c| sum[c] += pixel[c] * weight);
                 mask += weight;
             }
         }
-        write(match fill {
+        *out = write(match fill {
             Some(fill) => std::array::from_fn(|c| (sum[c] - fill[c]) * mask + fill[c]),
             None => sum,
-        })
-    }));
+        });
+    }
 }
