@@ -92,6 +92,7 @@ mod color;
 mod cpu;
 pub mod dataset;
 pub mod decode;
+mod elastic;
 mod error;
 mod geometry;
 mod gpu;

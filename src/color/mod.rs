@@ -12,6 +12,8 @@ mod contrast;
 mod contrast_u8;
 mod divide;
 mod erase;
+pub(crate) mod gaussian_noise;
+pub(crate) mod gaussian_noise_u8;
 mod grayscale;
 mod grayscale_u8;
 mod hue;
@@ -33,6 +35,7 @@ mod subtract;
 
 use bytemuck::{Pod, Zeroable};
 pub(crate) use luma::luma;
+pub(crate) use noise::philox;
 
 /// One row of the table of colour steps.
 #[derive(Debug)]
@@ -76,10 +79,11 @@ pub(crate) struct Step {
     /// The step's number from the module [`opcode`].
     pub(crate) opcode: u32,
     /// The step's integer parameters. Contrast has the index of its statistic within the stage, 0, and 1 if the image
-    /// has one channel; most other steps have 0 in place of the index. Noise has its random key in the first two; erase
-    /// has the bits of the colour's three floats.
+    /// has one channel; most other steps have 0 in place of the index. Noise and gaussian noise have their random key in
+    /// the first two; erase has the bits of the colour's three floats.
     pub(crate) integers: [u32; 3],
-    /// The step's float parameters. Erase and noise have the left, top, right and bottom edge of their rectangle.
+    /// The step's float parameters. Erase and noise have the left, top, right and bottom edge of their rectangle,
+    /// gaussian noise its mean, its standard deviation and 1 if it clips.
     pub(crate) value: [f32; 4],
 }
 
@@ -149,6 +153,7 @@ color_steps! {
     ERASE = 12,             erase:             [placed, leaves_range];
     NOISE = 13,             noise:             [placed, leaves_range, slow];
     ADJUST_GAMMA = 14,      adjust_gamma:      [per_channel, slow];
+    GAUSSIAN_NOISE = 15,    gaussian_noise:    [placed, leaves_range, slow];
 }
 // Steps on 8-bit numbers (`levels.rs`): named as the step on floats, with `_u8`.
 {
@@ -161,6 +166,7 @@ color_steps! {
     SOLARIZE_U8 = 507,      solarize_u8:       [per_channel, keeps_levels];
     POSTERIZE_U8 = 508,     posterize_u8:      [per_channel, keeps_levels];
     ADJUST_GAMMA_U8 = 509,  adjust_gamma_u8:   [per_channel, keeps_levels, slow];
+    GAUSSIAN_NOISE_U8 = 510, gaussian_noise_u8: [placed, keeps_levels, slow];
 }
 }
 

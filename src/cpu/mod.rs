@@ -6,7 +6,7 @@
 //! and `store` writes them in the output's layout and type.
 
 mod color;
-mod gather;
+pub(crate) mod gather;
 pub(crate) mod measure;
 pub(crate) mod mix;
 pub(crate) mod prefix;

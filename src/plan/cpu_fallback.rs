@@ -115,6 +115,8 @@ fn gathering(gather: &Gather, stage: &StageProgram) -> u64 {
         }
         GatherKind::Sharpen { .. } => rows * 13,
         GatherKind::Warp(_) => 2 * rows,
+        // No shader has them.
+        GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => ITERATIONS,
     };
     let (width, height) = stage.sampling.size();
     let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));

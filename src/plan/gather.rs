@@ -3,6 +3,7 @@
 //!
 //! A stage begins with at most one of them, and its sampling, without a resize, and its colour steps follow.
 
+use crate::elastic::Elastic;
 use crate::geometry::Rect;
 use crate::warp::Warp;
 
@@ -29,6 +30,11 @@ pub(crate) enum GatherKind {
     /// `ratio` is the sharpness factor.
     Sharpen {
         ratio: f64,
+    },
+    Elastic(Elastic),
+    /// What a JPEG of this quality makes of the image; in 8-bit numbers.
+    Jpeg {
+        quality: u32,
     },
     Autocontrast,
     Equalize,
@@ -57,6 +63,8 @@ impl Gather {
                 grown(window, (x / 2, y / 2), self.source)
             }
             GatherKind::Sharpen { .. } => grown(window, (1, 1), self.source),
+            GatherKind::Elastic(elastic) => grown(window, elastic.reach(), self.source),
+            GatherKind::Jpeg { .. } => whole_blocks(window, self.source),
             GatherKind::Blur { .. } | GatherKind::Autocontrast | GatherKind::Equalize => {
                 Rect { left: 0, top: 0, width: self.source.0, height: self.source.1 }
             }
@@ -72,9 +80,20 @@ pub(crate) fn blur_weights(size: u32, sigma: f64) -> Vec<f32> {
     (0..size).map(|i| (at(i) / sum) as f32).collect()
 }
 
+/// The blocks of 16 x 16 pixels that `window` lies in, with those of the two pixels around it, which decide its colours.
+fn whole_blocks(window: Rect, (width, height): (u32, u32)) -> Rect {
+    let axis = |start: u32, len: u32, side: u32| {
+        let first = start.saturating_sub(2) / 16 * 16;
+        (first, ((start + len + 1) / 16 * 16 + 16).min(side) - first)
+    };
+    let ((left, width), (top, height)) =
+        (axis(window.left, window.width, width), axis(window.top, window.height, height));
+    Rect { left, top, width, height }
+}
+
 /// `window` with `x` and `y` more pixels on each side, inside an image of `size`; all of a side that a reflected pixel
 /// can be of.
-fn grown(window: Rect, (x, y): (u32, u32), (width, height): (u32, u32)) -> Rect {
+pub(crate) fn grown(window: Rect, (x, y): (u32, u32), (width, height): (u32, u32)) -> Rect {
     // A reflection of a pixel before the first one lies as far behind it.
     let axis = |start: u32, len: u32, by: u32, side: u32| {
         let end = (start + len).saturating_add(by).min(side).max((by + 1).saturating_sub(start).min(side));

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
-use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
+use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
 use fuse::Place;
 pub(crate) use fuse::PlanStage;
@@ -194,6 +194,7 @@ impl Plan {
         let channels = output_channels(input_channels, &slots.list)?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
+        semantics::check_floats(&slots.list, first_float_slot)?;
         let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
         let first_slots = first_slots(transforms);
         for (transform, &slot) in transforms.iter().zip(&first_slots) {
@@ -252,10 +253,12 @@ impl Plan {
             return Err(Error::argument("ops", "Op::Grayscale works with 1 or 3 channels"));
         }
         let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
-        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };
+        let name = |op: &Op| if matches!(op, Op::Jpeg { .. }) { JPEG_NAME } else { "fixed" };
+        let slot = |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
         plan.first_float_slot = semantics::first_float_slot(semantics, &plan.slots)?;
+        semantics::check_floats(&plan.slots, plan.first_float_slot)?;
         (plan.stages, plan.places) = fuse::fuse(&plan.slots, plan.first_float_slot);
         plan.fixed = ops.to_vec();
         plan.check_u8()?;

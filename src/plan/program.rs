@@ -6,6 +6,7 @@ use super::fuse::Place;
 use super::gather::{Gather, GatherKind};
 use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
+use crate::elastic::Elastic;
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
 use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
@@ -211,7 +212,7 @@ fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
 /// The operator that begins a stage; `None` if the op only mirrors the image, or leaves it as it is.
 ///
 /// # Errors
-/// The reason, if the op's points have no perspective.
+/// The reason, if the op's points have no perspective, or it has no arithmetic on floats and gets them.
 fn gather_of(
     op: &Op,
     (source, channels): ((u32, u32), u32),
@@ -222,10 +223,10 @@ fn gather_of(
         let [x, y] = center.unwrap_or([f64::from(source.0) * 0.5, f64::from(source.1) * 0.5]);
         [x - f64::from(source.0) * 0.5, y - f64::from(source.1) * 0.5]
     };
+    // Times 255 the quotient is the number again, whose half is rounded to even; a product with 1/255 is not.
+    let in_floats = |number: f32| if is_uint8 { number / 255.0 } else { number };
     let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
         let nearest = interpolation == Interpolation::Nearest;
-        // Times 255 the quotient is the number again, whose half is rounded to even; a product with 1/255 is not.
-        let in_floats = |number: f32| if is_uint8 { number / 255.0 } else { number };
         let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
         let map = if nearest { map.without_ties() } else { map };
         GatherKind::Warp(Warp { map, size, nearest, fill })
@@ -262,6 +263,12 @@ fn gather_of(
         }
         Op::GaussianBlur { kernel_size, sigma } => GatherKind::Blur { kernel_size, sigma },
         Op::Sharpness { factor } => GatherKind::Sharpen { ratio: factor },
+        Op::Elastic { alpha, sigma, key, interpolation, fill } => {
+            let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
+            GatherKind::Elastic(Elastic { alpha, sigma, key, nearest: interpolation == Interpolation::Nearest, fill })
+        }
+        Op::Jpeg { .. } if !is_uint8 => return Err("it needs 8-bit numbers, but gets floats".to_owned()),
+        Op::Jpeg { quality } => GatherKind::Jpeg { quality },
         Op::Autocontrast => GatherKind::Autocontrast,
         _ => GatherKind::Equalize,
     };

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::error::{Error, Result};
-use crate::transforms::{Effect, GatherClass, Slot};
+use crate::transforms::{Effect, GatherClass, JPEG_NAME, Slot};
 use serde::{Deserialize, Serialize};
 
 /// The arithmetic in which operators compute.
@@ -60,6 +60,19 @@ pub(super) fn first_float_slot(semantics: Semantics, slots: &[Slot]) -> Result<u
     }
 }
 
+/// Checks that operators which have no arithmetic on floats get 8-bit numbers.
+///
+/// # Errors
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a `JPEG` that gets floats.
+pub(super) fn check_floats(slots: &[Slot], first_float_slot: usize) -> Result<()> {
+    if !slots[first_float_slot..].iter().any(|slot| slot.transform == JPEG_NAME) {
+        return Ok(());
+    }
+    let reason =
+        "JPEG needs 8-bit numbers, but gets floats; use Semantics::Uint8, and put it before ToDtype and Normalize";
+    Err(Error::argument("transforms", reason))
+}
+
 impl Plan {
     /// The arithmetic of its operators.
     pub fn semantics(&self) -> Semantics {
@@ -74,8 +87,12 @@ impl Plan {
     /// The parts of the plan that only the CPU executor has; empty if the shaders have all of it.
     pub(crate) fn without_shaders(&self) -> Vec<&'static str> {
         let mut found = Vec::new();
-        let large = |effect| matches!(effect, Effect::Gather(GatherClass::Blur(sides)) if sides.iter().sum::<u32>() > MOST_WEIGHTS);
-        for slot in self.slots.iter().filter(|slot| large(slot.effect)) {
+        let is_native = |effect| match effect {
+            Effect::Gather(GatherClass::Native) => true,
+            Effect::Gather(GatherClass::Blur(sides)) => sides.iter().sum::<u32>() > MOST_WEIGHTS,
+            _ => false,
+        };
+        for slot in self.slots.iter().filter(|slot| is_native(slot.effect)) {
             if !found.contains(&slot.transform) {
                 found.push(slot.transform);
             }

@@ -171,6 +171,8 @@ impl GatherNumbers {
             }
             GatherKind::Autocontrast => 5,
             GatherKind::Equalize => 6,
+            // Only the CPU executor has them.
+            GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => 0,
         };
         let [a, b, c, d, e, f, g, h] = numbers.map(|number| number as f32);
         let (nearest, fill) = warped;

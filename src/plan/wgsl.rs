@@ -161,11 +161,16 @@ fn computes_uint8(kernel: Option<&KernelFacts>, opcodes: &[u32]) -> bool {
     kernel.is_some_and(of_kernel) || opcodes.iter().any(|&opcode| UINT8_STEPS.iter().any(|step| step.opcode == opcode))
 }
 
-/// True if a shader with these opcodes holds the function of a step on floats: its own, or one that is called on 8-bit
-/// numbers, too.
+/// True if a shader with these opcodes holds the function of a step on floats: of a step of its own, or one that such a
+/// step calls.
 fn is_needed(step: &ColorStep, opcodes: &[u32]) -> bool {
-    let calls = matches!(step.opcode, opcode::HUE | opcode::ADJUST_GAMMA);
-    opcodes.contains(&step.opcode) || calls && opcodes.contains(&ColorStep::on_uint8(step.opcode))
+    let callers: &[u32] = match step.opcode {
+        opcode::HUE => &[opcode::HUE_U8],
+        opcode::ADJUST_GAMMA => &[opcode::ADJUST_GAMMA_U8],
+        opcode::NOISE => &[opcode::GAUSSIAN_NOISE, opcode::GAUSSIAN_NOISE_U8],
+        _ => &[],
+    };
+    opcodes.contains(&step.opcode) || callers.iter().any(|caller| opcodes.contains(caller))
 }
 
 /// The files of the function `sample`.

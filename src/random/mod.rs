@@ -88,6 +88,11 @@ impl Numbers {
         below(bound, || self.next())
     }
 
+    /// Returns a key for a generator that makes a number for each pixel.
+    pub(crate) fn key(&mut self) -> [u32; 2] {
+        [(); 2].map(|()| self.below(1 << 32) as u32)
+    }
+
     /// Returns 0 to N - 1 in an order of which all are equally likely, by Fisher and Yates' shuffle.
     pub(crate) fn permutation<const N: usize>(&mut self) -> [usize; N] {
         let mut order = std::array::from_fn(|i| i);

@@ -15,9 +15,12 @@ mod batch;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
+mod elastic_transform;
 mod five_crop;
 mod gaussian_blur;
+mod gaussian_noise;
 mod grayscale;
+mod jpeg;
 pub(crate) mod mix;
 mod normalize;
 mod op;
@@ -63,9 +66,12 @@ pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixU
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
+pub use elastic_transform::ElasticTransform;
 pub use five_crop::FiveCrop;
 pub use gaussian_blur::GaussianBlur;
+pub use gaussian_noise::GaussianNoise;
 pub use grayscale::Grayscale;
+pub use jpeg::{JPEG, Quality};
 pub use mix::Mix;
 pub use normalize::Normalize;
 pub use op::Op;
@@ -170,6 +176,8 @@ pub(crate) enum GatherClass {
     Sharpen,
     /// A table for each channel, made of all its pixels.
     Tables,
+    /// An operator that only the CPU executor has.
+    Native,
 }
 
 impl Effect {
@@ -227,6 +235,9 @@ impl Slots {
         self.size = size;
     }
 }
+
+/// The name of the operator that has no arithmetic on floats.
+pub(crate) const JPEG_NAME: &str = JPEG::NAME;
 
 macro_rules! transforms {
     ($($name:ident),+ $(,)?) => {
@@ -299,9 +310,12 @@ transforms!(
     CenterCrop,
     ColorJitter,
     CustomColor,
+    ElasticTransform,
     GaussianBlur,
+    GaussianNoise,
     FiveCrop,
     Grayscale,
+    JPEG,
     Normalize,
     Pad,
     RandomApply,

@@ -2,7 +2,7 @@
 //! here too: its effect on a plan, the check of its numbers, its colour steps and its words.
 
 use super::arguments::MAX_SIDE;
-use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
+use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp, check_elastic};
 use super::{Effect, GatherClass};
 use crate::color::{Facts, Step, opcode};
 use serde::{Deserialize, Serialize};
@@ -118,6 +118,20 @@ pub enum Op {
         /// The parameters from its closure; finite.
         parameters: [f32; 4],
     },
+    /// Adds a normal number to every value: `x + (mean + sigma · n)`, clamped to \[0, 1\] if `clip`. 8-bit numbers get
+    /// `trunc(255 mean + n · 255 sigma)`, and always are clamped.
+    ///
+    /// The standard normal numbers n are those of [`Erased::Noise`] under this key, in a rectangle that is the image.
+    GaussianNoise {
+        /// The mean of the noise, as a share of the whole range; -1,000,000 to 1,000,000.
+        mean: f64,
+        /// Its standard deviation, as a share of the whole range; 0 to 1,000,000.
+        sigma: f64,
+        /// True if results are clamped.
+        clip: bool,
+        /// The generator's key.
+        key: [u32; 2],
+    },
     /// Overwrites a rectangle inside the image.
     Erase {
         /// First row.
@@ -172,6 +186,29 @@ pub enum Op {
         /// As in [`Op::Affine`].
         fill: Option<[f32; 3]>,
     },
+    /// Moves each pixel by a smooth random displacement: torchvision's `ElasticTransform`.
+    ///
+    /// The displacement along x is a blur of numbers uniform in \[-1, 1), times half of `alpha[0]`, in pixels: pixel (x, y)
+    /// shows the image at (x + dx, y + dy). The blur is a Gaussian of `sigma[0]` across and `sigma[1]` down with a square
+    /// kernel of int(8 `sigma[0]` + 1) pixels a side, or one more if that is even; numbers are reflected at the image's
+    /// edges. That along y has numbers of its own, half of `alpha[1]`, and a kernel by `sigma[1]`. With 0 and 0 nothing is
+    /// blurred.
+    ///
+    /// The numbers are those of Philox4x32-10 ([`Erased::Noise`]) under `key`, with the counter (x / 2 rounded down, y, 0,
+    /// 0): the first two of an even column, the last two of an odd one, along x and along y. The upper 24 bits k of each
+    /// stand for k / 2^23 - 1.
+    Elastic {
+        /// Sizes along x and along y; no pixel moves by more than half of them.
+        alpha: [f64; 2],
+        /// Standard deviations across and down, in pixels: both > 0, or both 0.
+        sigma: [f64; 2],
+        /// The generator's key.
+        key: [u32; 2],
+        /// `Nearest` or `Bilinear`.
+        interpolation: Interpolation,
+        /// As in [`Op::Affine`].
+        fill: Option<[f32; 3]>,
+    },
     /// Blurs with a Gaussian kernel; the image is reflected at its edges.
     GaussianBlur {
         /// Columns and rows of the kernel, odd.
@@ -183,6 +220,11 @@ pub enum Op {
     Sharpness {
         /// >= 0: 0 smooths, 1 changes nothing, 2 sharpens.
         factor: f64,
+    },
+    /// Encodes and decodes as libjpeg-turbo does, in 4:2:0. It works on 8-bit numbers alone.
+    Jpeg {
+        /// 1 to 100.
+        quality: u32,
     },
     /// Stretches each channel to the whole range.
     Autocontrast,
@@ -242,6 +284,10 @@ impl Op {
                 let size = (1u32 << (8 - bits)) as f32;
                 step(opcode::POSTERIZE_U8, [size, 1.0 / size]);
             }
+            Op::GaussianNoise { mean, sigma, key: [first, second], .. } => {
+                let value = [(255.0 * mean) as f32, (255.0 * sigma) as f32, 1.0, 0.0];
+                steps.push(Step { opcode: opcode::GAUSSIAN_NOISE_U8, integers: [first, second, gray], value });
+            }
             Op::Erase { top, left, height, width, value: Erased::Color(color) } => {
                 let value = Erased::Color(fill_u8(color));
                 Op::Erase { top, left, height, width, value }.color_steps(0, 0, channels, steps);
@@ -267,6 +313,7 @@ impl Op {
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
             Op::Custom { .. } => Effect::Custom,
+            Op::GaussianNoise { .. } => Effect::Color(opcode::GAUSSIAN_NOISE),
             Op::Erase { value: Erased::Color(_), .. } => Effect::Color(opcode::ERASE),
             Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Color(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),
@@ -274,6 +321,7 @@ impl Op {
             Op::GaussianBlur { kernel_size, .. } => Effect::Gather(GatherClass::Blur(kernel_size)),
             Op::Sharpness { .. } => Effect::Gather(GatherClass::Sharpen),
             Op::Autocontrast | Op::Equalize => Effect::Gather(GatherClass::Tables),
+            Op::Elastic { .. } | Op::Jpeg { .. } => Effect::Gather(GatherClass::Native),
             Op::Policy { .. } => Effect::Policy,
             Op::Normalize { .. } => Effect::Normalize,
         }
@@ -327,6 +375,12 @@ impl Op {
                 Err("the permutation needs each of 0, 1 and 2".to_owned())
             }
             Op::Custom { parameters } => finite(&parameters),
+            Op::GaussianNoise { mean, .. } if !(-1e6..=1e6).contains(&mean) => {
+                Err(format!("a mean of {mean}; -1,000,000 to 1,000,000 work"))
+            }
+            Op::GaussianNoise { sigma, .. } if !(0.0..=1e6).contains(&sigma) => {
+                Err(format!("a sigma of {sigma}; 0 to 1,000,000 work"))
+            }
             Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
                 let [x, y] = center.unwrap_or_default();
                 let numbers = [angle, translate[0], translate[1], shear[0], shear[1], x, y];
@@ -362,6 +416,12 @@ impl Op {
             Op::Policy { interpolation, fill, .. } => warps(interpolation, fill),
             Op::Sharpness { factor } if factor >= 0.0 && factor.is_finite() => Ok(()),
             Op::Sharpness { factor } => Err(format!("a factor of {factor}; 0 or more works")),
+            Op::Elastic { alpha, sigma, interpolation, fill, .. } => check_elastic(alpha, sigma)
+                .map_err(|(key, reason)| format!("{key}: {reason}"))
+                .and(warps(interpolation, fill)),
+            Op::Jpeg { quality } if !(1..=100).contains(&quality) => {
+                Err(format!("a quality of {quality}; 1 to 100 work"))
+            }
             Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
             Op::Erase { value: Erased::Color(color), .. } => finite(&color),
             _ => Ok(()),
@@ -383,6 +443,8 @@ impl Op {
             | Op::Perspective { .. }
             | Op::GaussianBlur { .. }
             | Op::Sharpness { .. }
+            | Op::Elastic { .. }
+            | Op::Jpeg { .. }
             | Op::Autocontrast
             | Op::Equalize
             | Op::Policy { .. } => {}
@@ -409,6 +471,10 @@ impl Op {
             Op::Custom { parameters: value } => {
                 let opcode = opcode::CUSTOM + u32::from(slot);
                 steps.push(Step { opcode, integers: [0, 0, gray], value });
+            }
+            Op::GaussianNoise { mean, sigma, clip, key: [first, second] } => {
+                let value = [mean as f32, sigma as f32, f32::from(clip), 0.0];
+                steps.push(Step { opcode: opcode::GAUSSIAN_NOISE, integers: [first, second, gray], value });
             }
             Op::Erase { top, left, height, width, value } => {
                 let (opcode, integers) = match value {
@@ -454,6 +520,8 @@ impl fmt::Display for Op {
                 write!(f, "channels {}", names.concat())
             }
             Op::Custom { parameters } => write!(f, "custom {parameters:?}"),
+            Op::GaussianNoise { mean: 0.0, sigma, .. } => write!(f, "noise {sigma:.2}"),
+            Op::GaussianNoise { mean, sigma, .. } => write!(f, "noise {sigma:.2}, mean {mean:.2}"),
             Op::Erase { top, left, height, width, value } => {
                 let noise = if matches!(value, Erased::Noise { .. }) { " (noise)" } else { "" };
                 write!(f, "erase {width}x{height} at {left},{top}{noise}")
@@ -465,6 +533,10 @@ impl fmt::Display for Op {
             Op::Perspective { .. } => f.write_str("perspective"),
             Op::GaussianBlur { sigma: [sigma, _], .. } => write!(f, "blur {sigma:.2}"),
             Op::Sharpness { factor } => write!(f, "sharpness {factor:.2}"),
+            Op::Elastic { alpha: [x, y], sigma: [sigma, _], .. } => {
+                write!(f, "elastic {x:.1},{y:.1}, smooth {sigma:.1}")
+            }
+            Op::Jpeg { quality } => write!(f, "JPEG {quality}"),
             Op::Autocontrast => f.write_str("autocontrast"),
             Op::Equalize => f.write_str("equalize"),
             Op::Policy { id: id @ (PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert), .. } => {

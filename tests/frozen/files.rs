@@ -52,6 +52,7 @@ fn parameters_are_read_as_they_were() {
     };
     let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];
     params.extend(recipe::NAMES.iter().map(draw));
+    params.push(operators::later_params());
     params.extend(operators::mixed_params());
     params.push(policies::added_params());
     reads("files/drawn.json", &params);

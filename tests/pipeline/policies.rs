@@ -2,10 +2,10 @@
 //! cache and the backend, replays from their parameters, and the errors of `build()`.
 
 use gpufeed::transforms::{
-    AutoAugment, Fill, GaussianBlur, Interpolation, Normalize, Params, RandAugment, RandomAdjustSharpness,
-    RandomAffine, RandomApply, RandomChoice, RandomCrop, RandomEqualize, RandomHorizontalFlip, RandomOrder,
-    RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, Resize, ToDtype, Transform,
-    TrivialAugmentWide,
+    AutoAugment, ElasticTransform, Fill, GaussianBlur, GaussianNoise, Interpolation, JPEG, Normalize, Params,
+    RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomChoice, RandomCrop, RandomEqualize,
+    RandomHorizontalFlip, RandomOrder, RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, Resize,
+    ToDtype, Transform, TrivialAugmentWide,
 };
 use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, InMemory, Semantics, recipe};
 use gpufeed_testing::pipeline::{assert_same, places, seen, small_files, within};
@@ -45,7 +45,27 @@ pub(super) fn lists() -> Vec<(Semantics, Vec<Transform>)> {
     ];
     let pixels =
         vec![RandomHorizontalFlip::new(0.5).into(), RandAugment::new(3, 20).into(), Resize::new((24, 24)).into()];
-    vec![(Semantics::Float, float), (Semantics::Uint8, uint8), (Semantics::Uint8, pixels)]
+    let neighbors: [Transform; 3] = [
+        JPEG::new((20, 80)).into(),
+        GaussianNoise::new(0.1).into(),
+        ElasticTransform::new(30.0, 3.0).fill([9.0, 99.0, 200.0]).into(),
+    ];
+    let noisy = vec![Resize::new((24, 24)).into(), RandomOrder::new(neighbors).into()];
+    let moved = vec![
+        Resize::new(30).into(),
+        RandomCrop::new(24).into(),
+        ElasticTransform::default().interpolation(Interpolation::Nearest).into(),
+        GaussianNoise::new(0.2).mean(-0.1).clip(false).into(),
+        RandomApply::new(0.5, [ElasticTransform::new(20.0, 2.0)]).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+    ];
+    vec![
+        (Semantics::Float, float),
+        (Semantics::Uint8, uint8),
+        (Semantics::Uint8, pixels),
+        (Semantics::Uint8, noisy),
+        (Semantics::Float, moved),
+    ]
 }
 
 pub(super) fn builder((semantics, list): &(Semantics, Vec<Transform>)) -> DataLoaderBuilder {
@@ -129,6 +149,13 @@ fn a_loader_says_what_has_no_shaders() {
         let error = place.try_build(builder(&large)).unwrap_err().to_string();
         assert!(error.contains("execute") && error.contains("GaussianBlur"), "{}: {error}", place.name);
     }
+    for (list, name) in [(3, "JPEG, ElasticTransform"), (4, "ElasticTransform")] {
+        let list = &lists()[list];
+        for place in places().iter().filter(|place| place.is_shaders()) {
+            let error = place.try_build(builder(list)).unwrap_err().to_string();
+            assert!(error.contains("execute") && error.contains(name), "{}: {error}", place.name);
+        }
+    }
 }
 
 #[test]
@@ -151,6 +178,18 @@ fn wrong_lists_are_refused_with_what_works() {
     for (text, reason) in [
         ("type = \"RandAugment\"\nmagnitude = 31", "line 3, RandAugment: magnitude: 31; 0 to 30 work with 31 bins"),
         ("type = \"GaussianBlur\"\nkernel_size = 4", "line 3, GaussianBlur: kernel_size: 4; odd numbers"),
+        ("type = \"JPEG\"\nquality = 0", "line 3, JPEG: quality: (0, 0); 1 to 100"),
+        ("type = \"JPEG\"\nquality = [50, 101]", "line 3, JPEG: quality: (50, 101); 1 to 100"),
+        ("type = \"JPEG\"\nquality = \"best\"", "line 3"),
+        ("type = \"GaussianNoise\"\nsigma = -1", "line 3, GaussianNoise: sigma: -1; 0 to 1,000,000 work"),
+        ("type = \"GaussianNoise\"\nmean = nan", "line 3, GaussianNoise: mean: NaN"),
+        ("type = \"GaussianNoise\"\nclip = 1", "line 3"),
+        ("type = \"ElasticTransform\"\nalpha = inf", "line 3, ElasticTransform: alpha"),
+        ("type = \"ElasticTransform\"\nsigma = [5, 0]", "line 3, ElasticTransform: sigma: [5.0, 0.0]; more than 0"),
+        (
+            "type = \"ElasticTransform\"\nalpha = 9\ninterpolation = \"Bicubic\"",
+            "line 4, ElasticTransform: interpolation: Bicubic; Nearest and Bilinear work",
+        ),
         ("type = \"RandomAffine\"\ndegrees = 3\nscale = [0, 1]", "line 4, RandomAffine: scale"),
         ("type = \"RandomPerspective\"\ndistortion_scale = 2", "line 3, RandomPerspective: distortion_scale: 2"),
         ("type = \"RandomChoice\"\np = [1]\ntransforms = []", "RandomChoice: transforms: 0 of them"),

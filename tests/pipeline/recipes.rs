@@ -3,10 +3,11 @@
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Pad,
-    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ElasticTransform, ErasingValue, FiveCrop, GaussianNoise, Grayscale,
+    Interpolation, JPEG, Normalize, Pad, PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing,
+    RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize,
+    RandomResizedCrop, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter,
+    TenCrop, Transform,
 };
 use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan, Semantics};
 use gpufeed_testing::lists::{self, Dice};
@@ -89,6 +90,10 @@ fn every_operator() -> Vec<Transform> {
         AdjustGamma::new(0.45).gain(1.25).into(),
         RandomErasing::new(0.55).scale(0.1, 0.2).ratio(0.5, 2.0).value([0.1, 0.9, 0.5]).into(),
         RandomErasing::new(0.65).value(ErasingValue::Random).into(),
+        GaussianNoise::new(0.35).mean(0.05).clip(false).into(),
+        JPEG::new((20, 70)).into(),
+        JPEG::new(55).into(),
+        ElasticTransform::new(40.0, 4.0).alpha(30.0, 20.5).sigma(3.0, 2.5).fill(0.5).into(),
         CenterCrop::new((20, 22)).into(),
         FiveCrop::new((18, 19)).into(),
         TenCrop::new(17).into(),

@@ -3,8 +3,10 @@
 
 mod composition;
 mod custom;
+mod elastic;
 mod functional;
 mod golden;
+mod jpeg;
 mod mixing;
 mod noise;
 mod numpy;

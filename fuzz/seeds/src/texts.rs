@@ -48,7 +48,10 @@ pub fn recipes() -> Vec<Seed> {
         [[transform]]\ntype = \"RandomSolarize\"\nthreshold = 0.5\n[[transform]]\ntype = \"RandomPosterize\"\nbits = 4\n\
         [[transform]]\ntype = \"RandomChannelPermutation\"\n\
         [[transform]]\ntype = \"RandomPhotometricDistort\"\nbrightness = [0.8, 1.2]\nhue = [-0.1, 0.1]\np = 0.4\n\
-        [[transform]]\ntype = \"AdjustGamma\"\ngamma = 2.2\ngain = 1.1\n";
+        [[transform]]\ntype = \"AdjustGamma\"\ngamma = 2.2\ngain = 1.1\n\
+        [[transform]]\ntype = \"GaussianNoise\"\nmean = 0.1\nsigma = 0.2\nclip = false\n\
+        [[transform]]\ntype = \"JPEG\"\nquality = [25, 75]\n\
+        [[transform]]\ntype = \"ElasticTransform\"\nalpha = 40\nsigma = [5, 4]\nfill = \"None\"\n";
     let ends = "[[transform]]\ntype = \"RandomErasing\"\nscale = [0.02, 0.33]\nratio = [0.3, 3.3]\nvalue = \"random\"\n\
         [[transform]]\ntype = \"Normalize\"\nmean = [0.5, 0.5, 0.5]\nstd = [0.2, 0.2, 0.2]\n\
         [[transform]]\ntype = \"Grayscale\"\nnum_output_channels = 1\n";

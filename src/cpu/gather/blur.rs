@@ -7,7 +7,7 @@ use crate::plan::gather::blur_weights;
 use multiversion::multiversion;
 
 /// The pixel that coordinate `i` shows of `len`: reflected about the edge pixels, which are not repeated.
-fn reflect(i: i64, len: u32) -> u32 {
+pub(super) fn reflect(i: i64, len: u32) -> u32 {
     let period = (2 * (i64::from(len) - 1)).max(1);
     let i = i.rem_euclid(period);
     if i < i64::from(len) { i as u32 } else { (period - i) as u32 }

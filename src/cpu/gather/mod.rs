@@ -2,13 +2,17 @@
 
 mod autocontrast;
 mod blur;
+pub(crate) mod elastic;
 mod equalize;
+mod jpeg;
 mod sharpen;
 mod warp;
 
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::gather::{Gather, GatherKind};
+use elastic::ElasticScratch;
+use jpeg::JpegScratch;
 
 /// A part of an image: its pixels, and the part's rectangle.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,8 @@ pub(super) struct GatherScratch {
     result_floats: Vec<[f32; 4]>,
     /// Rows that are blurred across.
     across: Vec<[f32; 4]>,
+    jpeg: JpegScratch,
+    elastic: ElasticScratch,
 }
 
 impl GatherScratch {
@@ -62,12 +68,17 @@ impl GatherScratch {
         ] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
         }
+        self.jpeg.reserve_like(&other.jpeg);
+        self.elastic.reserve_like(&other.elastic);
     }
 
     /// Allocated bytes.
     pub(super) fn bytes(&self) -> usize {
         let floats = self.floats.capacity() + self.result_floats.capacity() + self.across.capacity();
-        4 * (self.bytes.capacity() + self.result_bytes.capacity()) + 16 * floats
+        4 * (self.bytes.capacity() + self.result_bytes.capacity())
+            + 16 * floats
+            + self.jpeg.bytes()
+            + self.elastic.bytes()
     }
 }
 
@@ -85,7 +96,7 @@ pub(super) fn run<'a>(
         scratch.reserve(false, pixels);
         scratch.across.reserve_exact(pixels.saturating_sub(scratch.across.len()));
     }
-    let GatherScratch { bytes, floats, result_bytes, result_floats, across } = scratch;
+    let GatherScratch { bytes, floats, result_bytes, result_floats, across, jpeg, elastic } = scratch;
     let stride = 4 * window.width as usize;
     if gather.is_uint8 {
         read_bytes(source, region, bytes);
@@ -100,6 +111,8 @@ pub(super) fn run<'a>(
                 result_bytes.extend(result_floats.iter().map(|pixel| pixel.map(byte)));
             }
             GatherKind::Sharpen { ratio } => sharpen::bytes(*ratio, part, gather.source, window, result_bytes),
+            GatherKind::Elastic(field) => elastic::bytes(field, part, gather.source, window, (elastic, result_bytes)),
+            GatherKind::Jpeg { quality } => jpeg::run(*quality, part, gather.source, window, jpeg, result_bytes),
             GatherKind::Autocontrast => autocontrast::bytes(part, window, result_bytes),
             GatherKind::Equalize => equalize::bytes(part, window, result_bytes),
         }
@@ -114,6 +127,8 @@ pub(super) fn run<'a>(
             blur::run((*kernel_size, *sigma), part, gather.source, window, (across, result_floats));
         }
         GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result_floats),
+        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result_floats)),
+        GatherKind::Jpeg { .. } => unreachable!("a plan gives it 8-bit numbers"),
         GatherKind::Autocontrast => autocontrast::floats(part, window, result_floats),
         GatherKind::Equalize => equalize::floats(part, window, result_floats),
     }
