@@ -47,8 +47,8 @@ impl PlanStage {
         match effect {
             Effect::Never | Effect::ToFloat => return true,
             // It reads the whole result of the ops before it.
-            Effect::Gather | Effect::Policy if self.begun => return false,
-            Effect::Gather => {}
+            Effect::Gather | Effect::Policy | Effect::Mixture if self.begun => return false,
+            Effect::Gather | Effect::Mixture => {}
             // It may be a colour step that needs the image's mean.
             Effect::Policy => (self.steps, self.statistics) = (1, 1),
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,

@@ -71,7 +71,8 @@ impl Plan {
     /// The parts of the plan that only the CPU executor has; empty if the shaders have all of it.
     pub(crate) fn without_shaders(&self) -> Vec<&'static str> {
         let mut found: Vec<_> = if self.semantics == Semantics::Uint8 { vec!["Semantics::Uint8"] } else { Vec::new() };
-        for slot in self.slots.iter().filter(|slot| matches!(slot.effect, Effect::Gather | Effect::Policy)) {
+        let only_native = |slot: &&Slot| matches!(slot.effect, Effect::Gather | Effect::Policy | Effect::Mixture);
+        for slot in self.slots.iter().filter(only_native) {
             if !found.contains(&slot.transform) {
                 found.push(slot.transform);
             }

@@ -6,6 +6,7 @@ mod custom;
 mod functional;
 mod golden;
 mod mixing;
+mod mixtures;
 mod noise;
 mod numpy;
 mod photometric;
