@@ -9,6 +9,7 @@ mod color;
 pub(crate) mod gather;
 pub(crate) mod measure;
 pub(crate) mod mix;
+mod mixture;
 pub(crate) mod prefix;
 mod resample;
 mod resample_u8;
@@ -21,6 +22,7 @@ use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::{DType, Layout, Plan, Semantics};
 use gather::GatherScratch;
+use mixture::MixtureScratch;
 use resample::Table;
 use resample_u8::ResampleU8;
 use unscaled::Unscaled;
@@ -32,6 +34,8 @@ pub(crate) struct CpuScratch {
     y: Table,
     u8: ResampleU8,
     gather: GatherScratch,
+    /// Of images that are mixtures; such an image needs the memory of another one inside.
+    mixture: Option<Box<MixtureScratch>>,
     /// One source row, filtered vertically.
     filtered: Vec<f32>,
     /// Output rows, each with its three planes: a few rows, or the whole image if a mean is needed.
@@ -49,9 +53,12 @@ pub(crate) struct CpuScratch {
 impl CpuScratch {
     /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &CpuScratch) {
-        let CpuScratch { x, y, u8, gather, filtered, rows, means, intermediate, intermediate_u8, wide } = self;
+        let CpuScratch { x, y, u8, gather, mixture, filtered, rows, means, intermediate, intermediate_u8, wide } = self;
         u8.reserve_like(&other.u8);
         gather.reserve_like(&other.gather);
+        if let Some(other) = &other.mixture {
+            mixture.get_or_insert_default().reserve_like(other);
+        }
         x.reserve_like(&other.x);
         y.reserve_like(&other.y);
         for (vec, other) in [(filtered, &other.filtered), (rows, &other.rows), (means, &other.means)] {
@@ -95,6 +102,7 @@ impl CpuScratch {
             + self.y.bytes()
             + self.u8.bytes()
             + self.gather.bytes()
+            + self.mixture.as_ref().map_or(0, |mixture| mixture.bytes())
             + self.wide.capacity()
     }
 }
@@ -112,7 +120,7 @@ pub(crate) fn run(
 ) {
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
-        && stage.gather.is_none()
+        && stage.is_only_sampled()
         && let Some(unscaled) = Unscaled::new(&stage.sampling.relative_to(region), pixels)
     {
         if stage.steps.is_empty() && (output.dtype, channels) == (DType::U8, 3) && !unscaled.is_gray() {
@@ -169,7 +177,7 @@ fn run_stages(
     let pixels = match pixels {
         // The tables read colours, so gray pixels are widened.
         PixelsRef::Bytes { data, stride, size: 1 }
-            if program.stages[0].gather.is_none()
+            if program.stages[0].is_only_sampled()
                 && Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
         {
             let width = region.width as usize;
@@ -232,6 +240,11 @@ fn run_stage(
         let gathered = gather::run(gather, source, region, window, &mut buffers);
         sample_stage(plan, stage, gathered, window, scratch, sink);
         scratch.gather = buffers;
+    } else if let Some(mixture) = &stage.mixture {
+        let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
+        let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers);
+        sample_stage(plan, stage, mixed, window, scratch, sink);
+        scratch.mixture = Some(buffers);
     } else {
         sample_stage(plan, stage, source, region, scratch, sink);
     }

@@ -138,7 +138,7 @@ mod tests {
     fn reduces_floats_on_cpu(from: u32, to: u32, filter: Filter, float: bool) -> bool {
         let mut composer = Composer::new((from, from));
         composer.resize((to, to), filter);
-        let stage = StageProgram { gather: None, sampling: composer.finish(), steps: Vec::new(), is_uint8: false };
+        let stage = StageProgram { sampling: composer.finish(), ..StageProgram::unchanged((1, 1)) };
         needs_cpu(&Program { stages: vec![stage] }, 0, float)
     }
 

@@ -53,7 +53,8 @@ impl PlanStage {
         match effect {
             Effect::Never | Effect::ToFloat => return true,
             // It reads the whole result of the ops before it.
-            Effect::Gather(_) | Effect::Policy if self.begun => return false,
+            Effect::Gather(_) | Effect::Policy | Effect::Mixture if self.begun => return false,
+            Effect::Mixture => {}
             Effect::Gather(class) => {
                 self.gathers = true;
                 self.blurs = matches!(class, GatherClass::Blur(_));

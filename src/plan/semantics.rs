@@ -88,7 +88,7 @@ impl Plan {
     pub(crate) fn without_shaders(&self) -> Vec<&'static str> {
         let mut found = Vec::new();
         let is_native = |effect| match effect {
-            Effect::Gather(GatherClass::Native) => true,
+            Effect::Gather(GatherClass::Native) | Effect::Mixture => true,
             Effect::Gather(GatherClass::Blur(sides)) => sides.iter().sum::<u32>() > MOST_WEIGHTS,
             _ => false,
         };

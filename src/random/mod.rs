@@ -3,6 +3,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod beta;
+pub(crate) mod gamma;
 pub(crate) mod key;
 pub(crate) mod lanes;
 

@@ -20,18 +20,23 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
         ),
         (
-            "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
+            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
             | "RandomRotation" | "TrivialAugmentWide",
             "interpolation",
         ) => "Nearest and Bilinear work".to_owned(),
         (
-            "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
+            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
             | "RandomRotation" | "TrivialAugmentWide",
             "fill",
         ) => "a number, three of them, or \"None\" works".to_owned(),
         (_, "degrees" | "shear" | "shear_y") => {
             "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
         }
+        (_, "severity") => "1 to 10 work".to_owned(),
+        (_, "mixture_width") => "1 to 64 work".to_owned(),
+        (_, "chain_depth") => "1 to 64 work, and -1 for 1 to 3 at random".to_owned(),
+        ("ElasticTransform", "alpha") => "a number or [x, y], each -1,000,000 to 1,000,000, works".to_owned(),
+        (_, "alpha") => "a finite number > 0 works".to_owned(),
         (_, "num_ops") => "0 to 16 work".to_owned(),
         (_, "magnitude") => "0 to one less than num_magnitude_bins work".to_owned(),
         (_, "num_magnitude_bins") => "2 to 65536 work".to_owned(),
@@ -40,7 +45,6 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "translate") => "two shares in [0, 1] work".to_owned(),
         (_, "distortion_scale") => "0 to 1 work".to_owned(),
         (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work".to_owned(),
-        ("ElasticTransform", "alpha") => "a number or [x, y], each -1,000,000 to 1,000,000, works".to_owned(),
         ("ElasticTransform", "sigma") => {
             "a number or [x, y], each more than 0 and up to 100,000, works, or 0 for both axes".to_owned()
         }
@@ -54,7 +58,9 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => "true and false work".to_owned(),
+        (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => {
+            "true and false work".to_owned()
+        }
         ("RandomChoice", "p") => "a weight >= 0 for each transform works".to_owned(),
         ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
@@ -99,7 +105,7 @@ pub(super) fn works_for_batches(key: &str) -> Option<String> {
 mod tests {
     use super::{works, works_for_batches};
     use crate::transforms::{
-        AdjustGamma, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, FiveCrop,
+        AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, FiveCrop,
         GaussianBlur, GaussianNoise, Grayscale, JPEG, MixUp, Normalize, Pad, RandAugment, RandomAdjustSharpness,
         RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice, RandomCrop,
         RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder,
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 41] = [
+        let all: [Transform; 42] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
@@ -145,6 +151,7 @@ mod tests {
             RandomPerspective::default().into(),
             RandomRotation::new(1.0).center(1.0, 1.0).into(),
             ToDtype::new().into(),
+            AugMix::default().into(),
             AutoAugment::default().into(),
             RandomChoice::new([CenterCrop::new(1)]).p([1.0]).into(),
             RandomOrder::new([CenterCrop::new(1)]).into(),

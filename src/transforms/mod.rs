@@ -10,6 +10,7 @@
 
 mod adjust_gamma;
 pub(crate) mod arguments;
+mod aug_mix;
 mod auto_augment;
 mod batch;
 mod center_crop;
@@ -61,6 +62,7 @@ mod trivial_augment_wide;
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
 pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
+pub use aug_mix::AugMix;
 pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
 pub use center_crop::CenterCrop;
@@ -161,6 +163,8 @@ pub(crate) enum Effect {
     Gather(GatherClass),
     /// Applies any operation of an augmentation policy.
     Policy,
+    /// Adds up what several chains of such operations make of the image.
+    Mixture,
     /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
     ToFloat,
 }
@@ -195,6 +199,7 @@ impl Effect {
             | Effect::Flip
             | Effect::Gather(_)
             | Effect::Policy
+            | Effect::Mixture
             | Effect::ToFloat => (None, None),
         };
         first.into_iter().chain(second)
@@ -306,6 +311,7 @@ macro_rules! transforms {
 
 transforms!(
     AdjustGamma,
+    AugMix,
     AutoAugment,
     CenterCrop,
     ColorJitter,

@@ -241,6 +241,16 @@ pub enum Op {
         /// Of warps, as in [`Op::Affine`].
         fill: Option<[f32; 3]>,
     },
+    /// Adds the image and what chains of operations make of it: `m[0] · x + Σ (weights[i] · m[1]) · chains[i](x)`, in
+    /// this order, as [`AugMix`](super::AugMix).
+    Mixture {
+        /// The shares of the image and of all chains together.
+        m: [f32; 2],
+        /// The share of each chain.
+        weights: Vec<f32>,
+        /// The operations of each chain, which begins with the image: [`Op::Policy`] alone.
+        chains: Vec<Vec<Op>>,
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -323,6 +333,7 @@ impl Op {
             Op::Autocontrast | Op::Equalize => Effect::Gather(GatherClass::Tables),
             Op::Elastic { .. } | Op::Jpeg { .. } => Effect::Gather(GatherClass::Native),
             Op::Policy { .. } => Effect::Policy,
+            Op::Mixture { .. } => Effect::Mixture,
             Op::Normalize { .. } => Effect::Normalize,
         }
     }
@@ -414,6 +425,7 @@ impl Op {
                 Err("0 to 8 bits work".to_owned())
             }
             Op::Policy { interpolation, fill, .. } => warps(interpolation, fill),
+            Op::Mixture { m, ref weights, ref chains } => check_mixture(m, weights, chains),
             Op::Sharpness { factor } if factor >= 0.0 && factor.is_finite() => Ok(()),
             Op::Sharpness { factor } => Err(format!("a factor of {factor}; 0 or more works")),
             Op::Elastic { alpha, sigma, interpolation, fill, .. } => check_elastic(alpha, sigma)
@@ -447,7 +459,8 @@ impl Op {
             | Op::Jpeg { .. }
             | Op::Autocontrast
             | Op::Equalize
-            | Op::Policy { .. } => {}
+            | Op::Policy { .. }
+            | Op::Mixture { .. } => {}
             // A single channel has neither saturation nor hue, is gray already, and has only one order of channels.
             Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } | Op::PermuteChannels { .. }
                 if channels == 1 => {}
@@ -527,11 +540,28 @@ impl fmt::Display for Op {
                 write!(f, "erase {width}x{height} at {left},{top}{noise}")
             }
             Op::Affine { angle, translate: [x, y], scale, shear: [a, b], .. } => {
-                write!(f, "affine {angle:.1}°, by {x},{y}, scale {scale:.2}, shear {a:.1}°,{b:.1}°")
+                write!(f, "affine {angle:.1} deg")?;
+                if [x, y] != [0.0; 2] {
+                    write!(f, ", by {x},{y}")?;
+                }
+                if scale != 1.0 {
+                    write!(f, ", scale {scale:.2}")?;
+                }
+                if [a, b] != [0.0; 2] {
+                    write!(f, ", shear {a:.1},{b:.1} deg")?;
+                }
+                Ok(())
             }
-            Op::Rotate { angle, .. } => write!(f, "rotate {angle:.1}°"),
-            Op::Perspective { .. } => f.write_str("perspective"),
-            Op::GaussianBlur { sigma: [sigma, _], .. } => write!(f, "blur {sigma:.2}"),
+            Op::Rotate { angle, .. } => write!(f, "rotate {angle:.1} deg"),
+            // How far each corner goes, in pixels.
+            Op::Perspective { startpoints, endpoints, .. } => {
+                f.write_str("perspective")?;
+                let mut moved = startpoints.iter().zip(&endpoints);
+                moved.try_for_each(|([x, y], [to_x, to_y])| {
+                    write!(f, " {},{}", i64::from(*to_x) - i64::from(*x), i64::from(*to_y) - i64::from(*y))
+                })
+            }
+            Op::GaussianBlur { kernel_size: [x, y], sigma: [sigma, _] } => write!(f, "blur {x}x{y}, sigma {sigma:.2}"),
             Op::Sharpness { factor } => write!(f, "sharpness {factor:.2}"),
             Op::Elastic { alpha: [x, y], sigma: [sigma, _], .. } => {
                 write!(f, "elastic {x:.1},{y:.1}, smooth {sigma:.1}")
@@ -539,10 +569,24 @@ impl fmt::Display for Op {
             Op::Jpeg { quality } => write!(f, "JPEG {quality}"),
             Op::Autocontrast => f.write_str("autocontrast"),
             Op::Equalize => f.write_str("equalize"),
-            Op::Policy { id: id @ (PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert), .. } => {
-                write!(f, "{id:?}")
+            // A sum with 0 is never -0.
+            Op::Policy { id, magnitude, .. } => match (id, magnitude + 0.0) {
+                (PolicyOp::Identity | PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert, _) => {
+                    write!(f, "{id:?}")
+                }
+                (PolicyOp::TranslateX | PolicyOp::TranslateY, m) => write!(f, "{id:?} {} pixels", m.trunc() + 0.0),
+                (PolicyOp::Rotate, m) => write!(f, "{id:?} {m:.1} deg"),
+                (PolicyOp::Posterize, m) => write!(f, "{id:?} {} bits", m.trunc()),
+                (PolicyOp::Solarize, m) => write!(f, "{id:?} {m:.2}"),
+                (_, m) => write!(f, "{id:?} {m:+.2}"),
+            },
+            Op::Mixture { m: [own, mixed], ref weights, ref chains } => {
+                write!(f, "mix {own:.2}")?;
+                weights.iter().zip(chains).try_for_each(|(weight, chain)| {
+                    let words: Vec<String> = chain.iter().map(Op::to_string).collect();
+                    write!(f, " + {:.2} {}", weight * mixed, words.join(", "))
+                })
             }
-            Op::Policy { id, magnitude, .. } => write!(f, "{id:?} {magnitude:.2}"),
             Op::Normalize { .. } => f.write_str("normalize"),
         }
     }
@@ -582,6 +626,85 @@ fn warps(interpolation: Interpolation, fill: Option<[f32; 3]>) -> Result<(), Str
     finite(&fill.unwrap_or_default())
 }
 
+/// Checks the numbers of a mixture; operations of a policy change no sizes.
+fn check_mixture(m: [f32; 2], weights: &[f32], chains: &[Vec<Op>]) -> Result<(), String> {
+    if weights.len() != chains.len() {
+        return Err(format!("{} weights for {} chains; one each works", weights.len(), chains.len()));
+    }
+    finite(&m).and(finite(weights))?;
+    chains.iter().flatten().try_for_each(|op| match op {
+        Op::Policy { .. } => op.check((1, 1)),
+        _ => Err("operations of policies work".to_owned()),
+    })
+}
+
 fn impossible_size() -> Result<(), String> {
     Err("an impossible size".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(id: PolicyOp, magnitude: f32) -> Op {
+        Op::Policy { id, magnitude, interpolation: Interpolation::Nearest, fill: None }
+    }
+
+    #[test]
+    fn each_op_is_a_short_line_in_basic_letters() {
+        let (interpolation, fill) = (Interpolation::Bilinear, None);
+        let turned = Op::Rotate { angle: -7.25, expand: false, center: None, interpolation, fill };
+        let affine = |translate, scale, shear| Op::Affine {
+            angle: 3.0,
+            translate,
+            scale,
+            shear,
+            center: None,
+            interpolation,
+            fill,
+        };
+        let startpoints = [[0, 0], [9, 0], [9, 9], [0, 9]];
+        let endpoints = [[1, 2], [8, 0], [9, 7], [0, 9]];
+        let chains = vec![vec![policy(PolicyOp::Equalize, 0.0), policy(PolicyOp::Color, -0.1)], vec![turned.clone()]];
+        for (op, text) in [
+            (policy(PolicyOp::TranslateX, -12.6), "TranslateX -12 pixels"),
+            (policy(PolicyOp::TranslateY, -0.9), "TranslateY 0 pixels"),
+            (policy(PolicyOp::ShearY, 0.09), "ShearY +0.09"),
+            (policy(PolicyOp::ShearX, -0.0), "ShearX +0.00"),
+            (policy(PolicyOp::Rotate, -9.0), "Rotate -9.0 deg"),
+            (policy(PolicyOp::Posterize, 7.0), "Posterize 7 bits"),
+            (policy(PolicyOp::Solarize, 0.7), "Solarize 0.70"),
+            (policy(PolicyOp::AutoContrast, 0.0), "AutoContrast"),
+            (turned, "rotate -7.2 deg"),
+            (affine([0.0; 2], 1.0, [0.0; 2]), "affine 3.0 deg"),
+            (affine([4.0, -1.0], 1.5, [2.0, 0.0]), "affine 3.0 deg, by 4,-1, scale 1.50, shear 2.0,0.0 deg"),
+            (Op::Perspective { startpoints, endpoints, interpolation, fill }, "perspective 1,2 -1,0 0,-2 0,0"),
+            (Op::GaussianBlur { kernel_size: [23, 23], sigma: [1.234; 2] }, "blur 23x23, sigma 1.23"),
+            (
+                Op::Mixture { m: [0.6, 0.4], weights: vec![0.75, 0.25], chains },
+                "mix 0.60 + 0.30 Equalize, Color -0.10 + 0.10 rotate -7.2 deg",
+            ),
+        ] {
+            assert_eq!(op.to_string(), text);
+            assert!(text.is_ascii(), "the sheet's font has basic Latin alone");
+        }
+    }
+
+    #[test]
+    fn a_mixture_of_other_ops_or_numbers_is_refused() {
+        let chain = || vec![policy(PolicyOp::Rotate, 3.0)];
+        let mixture = |m, weights: &[f32], chains| Op::Mixture { m, weights: weights.to_vec(), chains };
+        assert_eq!(mixture([0.5; 2], &[1.0], vec![chain()]).check((3, 4)), Ok(()));
+        for wrong in [
+            mixture([0.5; 2], &[1.0], vec![]),
+            mixture([0.5; 2], &[0.5, 0.5], vec![chain()]),
+            mixture([f32::NAN, 0.5], &[1.0], vec![chain()]),
+            mixture([0.5; 2], &[f32::INFINITY], vec![chain()]),
+            mixture([0.5; 2], &[1.0], vec![vec![Op::HorizontalFlip]]),
+            mixture([0.5; 2], &[1.0], vec![vec![policy(PolicyOp::Posterize, 9.0)]]),
+            mixture([0.5; 2], &[1.0], vec![vec![mixture([0.5; 2], &[], vec![])]]),
+        ] {
+            assert!(wrong.check((3, 4)).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Parameters that the transforms draw: their distributions, their independence, torchvision's rules.
 
+mod aug_mix;
 mod custom;
 mod distributions;
 mod independence;

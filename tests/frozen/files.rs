@@ -47,7 +47,9 @@ fn states_are_read_as_they_were() {
 #[test]
 fn parameters_are_read_as_they_were() {
     let draw = |name: &&str| {
-        let plan = Plan::compile(&recipe::named(name).unwrap().transforms, &Output::default()).unwrap();
+        let recipe = recipe::named(name).unwrap();
+        let semantics = recipe.semantics.unwrap_or_default();
+        let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &Output::default()).unwrap();
         plan.make_params(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
     };
     let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];

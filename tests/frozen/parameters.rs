@@ -20,10 +20,7 @@ fn key(number: u64) -> Key {
     }
 }
 
-fn params(transforms: &[Transform], (width, height): (u32, u32)) -> String {
-    // JPEG has no arithmetic on floats.
-    let bytes = transforms.iter().any(|transform| transform.name() == "JPEG");
-    let semantics = if bytes { Semantics::Uint8 } else { Semantics::Float };
+fn params(semantics: Semantics, transforms: &[Transform], (width, height): (u32, u32)) -> String {
     let plan = Plan::compile_as(semantics, 3, transforms, &Output::default()).unwrap();
     let draws = (0..KEYS).map(|number| plan.make_params(width, height, &key(number)).unwrap());
     bits::hash(serde_json::to_string(&draws.collect::<Vec<_>>()).unwrap())
@@ -31,14 +28,22 @@ fn params(transforms: &[Transform], (width, height): (u32, u32)) -> String {
 
 #[test]
 fn parameters_are_drawn_as_they_were() {
-    let mut lists: Vec<_> = recipe::NAMES.iter().map(|name| (*name, recipe::named(name).unwrap().transforms)).collect();
-    lists.push(("every operator", operators::recipe().transforms));
-    lists.extend(operators::added());
-    lists.extend(policies::added());
+    let built_in = |name: &&'static str| {
+        let recipe = recipe::named(name).unwrap();
+        (*name, recipe.semantics.unwrap_or_default(), recipe.transforms)
+    };
+    let mut lists: Vec<_> = recipe::NAMES.iter().map(built_in).collect();
+    lists.push(("every operator", Semantics::Float, operators::recipe().transforms));
+    // JPEG has no arithmetic on floats.
+    let semantics = |list: &[Transform]| {
+        if list.iter().any(|transform| transform.name() == "JPEG") { Semantics::Uint8 } else { Semantics::Float }
+    };
+    let added = operators::added().into_iter().chain(policies::added());
+    lists.extend(added.map(|(name, list)| (name, semantics(&list), list)));
     let mut lines = Vec::new();
-    for (name, transforms) in &lists {
+    for (name, semantics, transforms) in &lists {
         for (width, height) in SIZES {
-            lines.push((format!("{name}, {width}x{height}"), params(transforms, (width, height))));
+            lines.push((format!("{name}, {width}x{height}"), params(*semantics, transforms, (width, height))));
         }
     }
     frozen::check_lines("hashes/parameters.txt", &lines, "what draws otherwise, and a line in CHANGELOG.md");

@@ -2,7 +2,7 @@
 //! cache and the backend, replays from their parameters, and the errors of `build()`.
 
 use gpufeed::transforms::{
-    AutoAugment, ElasticTransform, Fill, GaussianBlur, GaussianNoise, Interpolation, JPEG, Normalize, Params,
+    AugMix, AutoAugment, ElasticTransform, Fill, GaussianBlur, GaussianNoise, Interpolation, JPEG, Normalize, Params,
     RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomChoice, RandomCrop, RandomEqualize,
     RandomHorizontalFlip, RandomOrder, RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, Resize,
     ToDtype, Transform, TrivialAugmentWide,
@@ -59,12 +59,21 @@ pub(super) fn lists() -> Vec<(Semantics, Vec<Transform>)> {
         RandomApply::new(0.5, [ElasticTransform::new(20.0, 2.0)]).into(),
         RandomHorizontalFlip::new(0.5).into(),
     ];
+    let mixtures = vec![
+        Resize::new(32).into(),
+        RandomCrop::new(24).into(),
+        AugMix::new().severity(7).into(),
+        RandomApply::new(0.5, [AugMix::new().mixture_width(2).chain_depth(4).alpha(0.4).all_ops(false)]).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+    ];
     vec![
         (Semantics::Float, float),
         (Semantics::Uint8, uint8),
         (Semantics::Uint8, pixels),
         (Semantics::Uint8, noisy),
         (Semantics::Float, moved),
+        (Semantics::Uint8, mixtures.clone()),
+        (Semantics::Float, mixtures),
     ]
 }
 
@@ -149,7 +158,7 @@ fn a_loader_says_what_has_no_shaders() {
         let error = place.try_build(builder(&large)).unwrap_err().to_string();
         assert!(error.contains("execute") && error.contains("GaussianBlur"), "{}: {error}", place.name);
     }
-    for (list, name) in [(3, "JPEG, ElasticTransform"), (4, "ElasticTransform")] {
+    for (list, name) in [(3, "JPEG, ElasticTransform"), (4, "ElasticTransform"), (5, "AugMix")] {
         let list = &lists()[list];
         for place in places().iter().filter(|place| place.is_shaders()) {
             let error = place.try_build(builder(list)).unwrap_err().to_string();
@@ -161,11 +170,17 @@ fn a_loader_says_what_has_no_shaders() {
 #[test]
 fn wrong_lists_are_refused_with_what_works() {
     let resize = || Transform::from(Resize::new((24, 24)));
-    let uint8: [(Vec<Transform>, &str); 4] = [
+    let uint8: [(Vec<Transform>, &str); 10] = [
         (vec![resize(), RandomApply::new(0.5, [ToDtype::new()]).into()], "ToDtype inside RandomApply"),
         (vec![RandomRotation::new(9.0).expand(true).into()], "one size"),
         (vec![resize(), RandomRotation::new(9.0).interpolation(Interpolation::Bicubic).into()], "Nearest and Bilinear"),
         (vec![resize(), RandomRotation::new((9.0, 3.0)).into()], "least <= greatest"),
+        (vec![resize(), AugMix::new().severity(0).into()], "severity: 0; 1 to 10 work"),
+        (vec![resize(), AugMix::new().severity(11).into()], "severity: 11; 1 to 10 work"),
+        (vec![resize(), AugMix::new().mixture_width(0).into()], "mixture_width: 0; 1 to 64 work"),
+        (vec![resize(), AugMix::new().chain_depth(0).into()], "chain_depth: 0; 1 to 64 work, and -1"),
+        (vec![resize(), AugMix::new().chain_depth(-2).into()], "chain_depth: -2;"),
+        (vec![resize(), AugMix::new().alpha(0.0).into()], "alpha: 0; a finite number > 0 works"),
     ];
     for (list, reason) in uint8 {
         let error = builder(&(Semantics::Uint8, list)).build(&Backend::Cpu).unwrap_err().to_string();

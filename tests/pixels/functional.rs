@@ -54,6 +54,13 @@ fn resize(arguments: &Value) -> Op {
     Op::Resize { height, width, interpolation: interpolation(arguments), antialias }
 }
 
+/// An operation of a policy.
+fn policy(a: &Value) -> Op {
+    let id = serde_json::from_value::<PolicyOp>(a["id"].clone()).unwrap();
+    let magnitude = a["magnitude"].as_f64().unwrap_or(0.0) as f32;
+    Op::Policy { id, magnitude, interpolation: interpolation(a), fill: fill(a) }
+}
+
 /// The ops of a geometric function; `None` for other functions, and for arguments that gpufeed does not take.
 fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
     let (interpolation, fill) = (interpolation(a), fill(a));
@@ -93,12 +100,14 @@ fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
             Op::GaussianBlur { kernel_size, sigma: pair(&a["sigma"]).unwrap_or(default) }
         }
         "jpeg" => Op::Jpeg { quality: u32_of(a, "quality") },
-        "policy" => Op::Policy {
-            id: serde_json::from_value::<PolicyOp>(a["id"].clone()).unwrap(),
-            magnitude: a["magnitude"].as_f64().unwrap_or(0.0) as f32,
-            interpolation,
-            fill,
-        },
+        "policy" => policy(a),
+        "mix" => {
+            let numbers = |key: &str| a[key].as_array().unwrap().iter().map(|number| number.as_f64().unwrap() as f32);
+            let (m, weights) = (numbers("m").collect::<Vec<_>>(), numbers("weights").collect());
+            let chain = |chain: &Value| chain.as_array().unwrap().iter().map(policy).collect();
+            let chains = a["chains"].as_array().unwrap().iter().map(chain).collect();
+            Op::Mixture { m: [m[0], m[1]], weights, chains }
+        }
         _ => return None,
     };
     Some(vec![op])
@@ -205,7 +214,7 @@ fn run(case: &Case, place: &Place) -> Option<Values> {
 
 /// The greatest difference of floats: bilinear warps and what follows them by 1e-4, all else by 1e-5.
 fn bar(case: &Case) -> f64 {
-    let warps = ["affine", "elastic", "rotate", "perspective", "policy", "resized_crop", "resize"];
+    let warps = ["affine", "elastic", "rotate", "perspective", "policy", "mix", "resized_crop", "resize"];
     if case.ops.iter().any(|(name, _)| warps.contains(&&name[..])) { 1e-4 } else { 1e-5 }
 }
 

@@ -8,6 +8,7 @@ mod functional;
 mod golden;
 mod jpeg;
 mod mixing;
+mod mixtures;
 mod noise;
 mod numpy;
 mod photometric;
