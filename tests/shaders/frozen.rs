@@ -10,7 +10,7 @@ use super::translate::spirv;
 use gpufeed::internals::shaders::{
     ColorFacts, PassSource, PassTarget, STEPS, SamplingFacts, Variant, cached, opcode, passes, validate,
 };
-use gpufeed::{DType, Plan, Semantics, recipe};
+use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::frozen;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -94,10 +94,6 @@ fn recipe_passes() -> Vec<(String, Variant)> {
     let mut found: Vec<(String, Variant)> = Vec::new();
     for name in recipe::NAMES {
         let recipe = recipe::named(name).unwrap();
-        // The CPU executor alone runs these.
-        if recipe.semantics == Some(Semantics::Uint8) {
-            continue;
-        }
         let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
         let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &output).unwrap();
         // Only the CPU executor has AugMix.
