@@ -32,7 +32,7 @@ use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
 use fuse::{Place, PlanStage};
-use list_checks::{depth, output_channels};
+use list_checks::{depth, output_channels, slot_count};
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
@@ -182,14 +182,15 @@ impl Plan {
                 "lists of up to 255 transforms work, with RandomApply, RandomChoice and RandomOrder nested up to 7 deep",
             ));
         }
-        let mut slots = Slots::default();
-        transforms.iter().for_each(|transform| transform.slots(&mut slots));
-        if slots.list.len() > usize::from(u16::MAX) {
+        let count = slot_count(transforms);
+        if count > u64::from(u16::MAX) {
             return Err(Error::argument(
                 "transforms",
-                format!("the list may emit {} operations; up to {} work", slots.list.len(), u16::MAX),
+                format!("the list may emit {count} operations; up to {} work", u16::MAX),
             ));
         }
+        let mut slots = Slots::default();
+        transforms.iter().for_each(|transform| transform.slots(&mut slots));
         let channels = output_channels(input_channels, &slots.list)?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
