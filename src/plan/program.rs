@@ -8,6 +8,7 @@ use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
+use crate::transforms::arguments::MAX_SIDE;
 use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
 use crate::warp::{Map, Warp};
 
@@ -72,9 +73,14 @@ impl Program {
         if width == 0 || height == 0 {
             return Err(bad(format!("an image of {width}x{height} has no pixels")));
         }
+        if width > MAX_SIDE || height > MAX_SIDE {
+            return Err(bad(format!("an image of {width}x{height}; sides of up to {MAX_SIDE} pixels work")));
+        }
         let mut stages = Vec::with_capacity(plan.stages.len());
         let mut composer = Composer::new((width, height));
         let (mut gather, mut steps) = (None, Vec::new());
+        // True if the stage under way has an op.
+        let mut begun = false;
         let mut channels = plan.input_channels;
         for (i, params_op) in ops.iter().enumerate() {
             let slot = usize::from(params_op.slot);
@@ -90,7 +96,7 @@ impl Program {
                 let is_uint8 = plan.is_uint8(slot);
                 let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
                 stages.push(StageProgram { gather: gather.take(), sampling, steps, is_uint8 });
-                composer = next;
+                (composer, begun) = (next, false);
             }
             op.check(composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
             let is_uint8 = plan.is_uint8(slot);
@@ -102,6 +108,9 @@ impl Program {
                 None => op,
             };
             if op.effect() == Effect::Gather {
+                if begun {
+                    return Err(bad(format!("op {i} ({op:?}) comes after another one of its stage")));
+                }
                 gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
@@ -114,6 +123,7 @@ impl Program {
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
+            begun = true;
         }
         while stages.len() < plan.stages.len() {
             let next = Composer::new(composer.size());

@@ -5,6 +5,7 @@ mod composition;
 mod custom;
 mod functional;
 mod golden;
+mod hostile_params;
 mod mixing;
 mod noise;
 mod numpy;

@@ -176,7 +176,8 @@ impl Found {
         let [low, middle, high] = [&bounds.low, &bounds.middle, &bounds.high].map(|picture| &picture.image.planes);
         let mut doubtful = 0;
         for i in 0..middle.len() {
-            assert!(low[i] <= middle[i] + 1e-9 && middle[i] <= high[i] + 1e-9, "bounds: {}", name());
+            let inside = low[i] <= middle[i] + 1e-9 && middle[i] <= high[i] + 1e-9;
+            assert!(inside, "{} is not in {} to {}: {}", middle[i], low[i], high[i], name());
             let difference = values.get(i).map_or(0.0, |value| (f64::from(*value) - middle[i]).abs() / gain);
             self.differing += usize::from(difference > 1e-4);
             if (high[i] - middle[i]).max(middle[i] - low[i]) > 1e-4 * gain {
