@@ -4,6 +4,7 @@
 mod composition;
 mod custom;
 mod functional;
+mod gather_regions;
 mod golden;
 mod hostile_params;
 mod mixing;
