@@ -89,7 +89,8 @@ fn op(dice: &mut Dice) -> Op {
             Op::GaussianBlur { kernel_size, sigma: [float(dice), float(dice)] }
         }
         22 => Op::Sharpness { factor: float(dice) },
-        23 => pick(dice, &[0, 1]).eq(&0).then_some(Op::Autocontrast).unwrap_or(Op::Equalize),
+        23 if dice.chance(50) => Op::Autocontrast,
+        23 => Op::Equalize,
         24 => Op::Policy {
             id: pick(
                 dice,

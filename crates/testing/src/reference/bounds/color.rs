@@ -84,7 +84,7 @@ impl Bounds {
             let by = 5.0 * width + COLOR;
             let value = exact.at(c, y, x);
             let [mut a, mut b] = [value - by, value + by];
-            if greatest > 1.0 || greatest < 0.0 {
+            if !(0.0..=1.0).contains(&greatest) {
                 [a, b] = [least.min(0.0), greatest.max(1.0)];
             }
             if is_float { [a, b] } else { [a, b].map(|value| to_byte(value.clamp(0.0, 1.0))) }
