@@ -33,7 +33,7 @@ use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transfo
 use crops::Crops;
 use fuse::Place;
 pub(crate) use fuse::PlanStage;
-use list_checks::{depth, output_channels};
+use list_checks::{depth, output_channels, slot_count};
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
@@ -183,14 +183,15 @@ impl Plan {
                 "lists of up to 255 transforms work, with RandomApply, RandomChoice and RandomOrder nested up to 7 deep",
             ));
         }
-        let mut slots = Slots::default();
-        transforms.iter().for_each(|transform| transform.slots(&mut slots));
-        if slots.list.len() > usize::from(u16::MAX) {
+        let count = slot_count(transforms);
+        if count > u64::from(u16::MAX) {
             return Err(Error::argument(
                 "transforms",
-                format!("the list may emit {} operations; up to {} work", slots.list.len(), u16::MAX),
+                format!("the list may emit {count} operations; up to {} work", u16::MAX),
             ));
         }
+        let mut slots = Slots::default();
+        transforms.iter().for_each(|transform| transform.slots(&mut slots));
         let channels = output_channels(input_channels, &slots.list)?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;

@@ -9,6 +9,7 @@ use crate::color::{Step, opcode};
 use crate::elastic::Elastic;
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
+use crate::transforms::arguments::MAX_SIDE;
 use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
 use crate::warp::{Map, Warp};
 
@@ -98,9 +99,14 @@ impl Program {
         if width == 0 || height == 0 {
             return Err(bad(format!("an image of {width}x{height} has no pixels")));
         }
+        if width > MAX_SIDE || height > MAX_SIDE {
+            return Err(bad(format!("an image of {width}x{height}; sides of up to {MAX_SIDE} pixels work")));
+        }
         let mut stages = Vec::with_capacity(plan.stages.len());
         let mut composer = Composer::new((width, height));
         let (mut gather, mut mixture, mut steps) = (None, None, Vec::new());
+        // True if the stage under way has an op.
+        let mut begun = false;
         let mut channels = plan.input_channels;
         for (i, params_op) in ops.iter().enumerate() {
             let slot = usize::from(params_op.slot);
@@ -117,12 +123,15 @@ impl Program {
                 let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
                 let (gather, mixture) = (gather.take(), mixture.take());
                 stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8 });
-                composer = next;
+                (composer, begun) = (next, false);
             }
             op.check(composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
             let is_uint8 = plan.is_uint8(slot);
             let resolved = resolve(op, is_uint8);
             let op = resolved.as_ref().unwrap_or(op);
+            if begun && matches!(op.effect(), Effect::Gather(_) | Effect::Mixture) {
+                return Err(bad(format!("op {i} ({op:?}) comes after another one of its stage")));
+            }
             if let Op::Mixture { m, weights, chains } = op {
                 let image = (composer.size(), channels);
                 mixture = Some(Box::new(Mixture::new((*m, weights, chains), image, is_uint8).map_err(bad)?));
@@ -139,6 +148,7 @@ impl Program {
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
+            begun = true;
         }
         while stages.len() < plan.stages.len() {
             let next = Composer::new(composer.size());

@@ -260,6 +260,9 @@ pub enum Op {
     },
 }
 
+/// The most pixels of an image that an op makes: 16 GiB of four floats.
+const MAX_PIXELS: u64 = 1 << 30;
+
 impl Op {
     /// Appends the colour steps of an op on 8-bit numbers: those of torchvision's arithmetic on `uint8`.
     pub(crate) fn color_steps_u8(&self, statistic: u16, channels: u32, steps: &mut Vec<Step>) {
@@ -364,6 +367,7 @@ impl Op {
         let inside =
             |offset: u32, len: u32, side: u32| len > 0 && offset.checked_add(len).is_some_and(|end| end <= side);
         let side = |side: u64| side > 0 && side <= u64::from(MAX_SIDE);
+        let fits = |w: u64, h: u64| side(w) && side(h) && w * h <= MAX_PIXELS;
         let sum = |a: u32, b: u32, c: u32| u64::from(a) + u64::from(b) + u64::from(c);
         match *self {
             Op::Crop { top, left, height, width } | Op::Erase { top, left, height, width, .. }
@@ -404,7 +408,7 @@ impl Op {
                 let [x, y] = center.unwrap_or_default();
                 finite_f64(&[angle, x, y]).and(warps(interpolation, fill))?;
                 let (w, h) = self.size_after((w, h));
-                if side(w.into()) && side(h.into()) { Ok(()) } else { impossible_size() }
+                if fits(w.into(), h.into()) { Ok(()) } else { impossible_size() }
             }
             Op::Perspective { interpolation, fill, .. } => warps(interpolation, fill),
             Op::GaussianBlur { kernel_size, sigma } => {

@@ -176,7 +176,11 @@ impl Found {
         let [low, middle, high] = [&bounds.low, &bounds.middle, &bounds.high].map(|picture| &picture.image.planes);
         let mut doubtful = 0;
         for i in 0..middle.len() {
-            assert!(low[i] <= middle[i] + 1e-9 && middle[i] <= high[i] + 1e-9, "bounds: {}", name());
+            let inside = low[i] <= middle[i] + 1e-9 && middle[i] <= high[i] + 1e-9;
+            if !inside && self.failures.len() < 40 {
+                let (low, high) = (low[i], high[i]);
+                self.failures.push(format!("the reference's {} is not in {low} to {high}: {}", middle[i], name()));
+            }
             let difference = values.get(i).map_or(0.0, |value| (f64::from(*value) - middle[i]).abs() / gain);
             self.differing += usize::from(difference > 1e-4);
             if (high[i] - middle[i]).max(middle[i] - low[i]) > 1e-4 * gain {
@@ -201,7 +205,7 @@ impl Found {
         let shown = failures.iter().take(12).map(String::as_str).collect::<Vec<_>>().join("\n  ");
         assert!(failures.is_empty(), "{title}: {} of {images} images:\n  {shown}", failures.len());
         // Shears by tenths make ties in whole rows.
-        assert!(20 * doubtful < values && 150 * differing < values, "{title}: too many are doubtful, or differ");
+        assert!(8 * doubtful < values && 150 * differing < values, "{title}: too many are doubtful, or differ");
     }
 }
 

@@ -41,7 +41,9 @@ pub(super) fn read(picture: &Picture, c: usize, (sx, sy): (f64, f64), filter: Fi
         Filter::Nearest => vec![(sx.round_ties_even() as i64, sy.round_ties_even() as i64, 1.0)],
         Filter::Bilinear => bilinear(sx, sy),
     };
-    let taps: Vec<Tap> = taps.into_iter().filter(|&(x, y, _)| inside(x, y)).collect();
+    // A place on the horizon of a perspective is nowhere.
+    let somewhere = sx.is_finite() && sy.is_finite();
+    let taps: Vec<Tap> = taps.into_iter().filter(|&(x, y, _)| somewhere && inside(x, y)).collect();
     // A tap outside the image adds 0 (zeros padding), so the value is attenuated by the mask.
     let value: f64 = taps.iter().map(|&(x, y, weight)| weight * picture.at(c, y as usize, x as usize)).sum();
     let mask: f64 = taps.iter().map(|&(_, _, weight)| weight).sum();

@@ -64,8 +64,8 @@ impl Bounds {
         bounds.widened(ROUNDING * (1.0 + ratio))
     }
 
-    /// A hue is a piecewise linear function of the channels, whose slopes grow with the factor. Where the greatest channel
-    /// is no colour, the result jumps.
+    /// A hue is a piecewise linear function of the channels: its slopes add up to at most 5. Where the greatest channel is
+    /// no colour, the result jumps.
     pub(super) fn hue(&self, factor: f64) -> Bounds {
         let middle = adjust_hue(&self.middle, factor);
         if self.middle.shape().0 == 1 {
@@ -81,10 +81,10 @@ impl Bounds {
             let (least, greatest) =
                 (low.into_iter().fold(f64::MAX, f64::min), high.into_iter().fold(f64::MIN, f64::max));
             let width = low.into_iter().zip(high).map(|(low, high)| high - low).fold(0.0, f64::max);
-            let by = (3.0 + 12.0 * factor.abs()) * width + COLOR;
+            let by = 5.0 * width + COLOR;
             let value = exact.at(c, y, x);
             let [mut a, mut b] = [value - by, value + by];
-            if greatest > 1.0 || greatest < 0.0 {
+            if !(0.0..=1.0).contains(&greatest) {
                 [a, b] = [least.min(0.0), greatest.max(1.0)];
             }
             if is_float { [a, b] } else { [a, b].map(|value| to_byte(value.clamp(0.0, 1.0))) }

@@ -37,7 +37,13 @@ impl Bounds {
             if greatest_low - least_high <= if is_float { 1e-3 } else { 0.0 } {
                 return [0.0, bound];
             }
-            let by = if is_float { ROUNDING / (greatest_low - least_high) } else { 0.0 };
+            // The quotient of bytes is rounded before it is cut, which does not rise or fall with the range.
+            let certain = least_low == least_high && greatest_low == greatest_high;
+            let by = match is_float {
+                true => ROUNDING / (greatest_low - least_high),
+                false if certain => 0.0,
+                false => 1e-3,
+            };
             let low = stretched(a, (least_high.min(a), greatest_high));
             let high = stretched(b, (least_low, greatest_low.max(b)));
             [cut(low - by), cut(high + by)]
