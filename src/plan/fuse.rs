@@ -68,7 +68,6 @@ impl PlanStage {
             // A shader would compute the operator anew for each pixel that a filter reads.
             Effect::Resize { .. } if self.gathers => return false,
             Effect::Pad { .. } if self.blurs => return false,
-            _ if needs_mean(effect) && self.uint8_statistics.is_some_and(|uint8| uint8 != is_uint8) => return false,
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
             // The mean is that of the whole image: pixels that a later crop removes count in it. Other colour steps are
             // pointwise and commute with a crop.
@@ -145,7 +144,9 @@ pub(crate) fn divide(
     (stages, places)
 }
 
-/// Distributes `slots` over stages; `begins` tells which slots must open one.
+/// Distributes `slots` over stages; `begins` tells which slots must open one. So does the first one on floats if means
+/// come later and the stage has statistics of 8-bit numbers: within a transform none may open a stage, as its ops come
+/// in any order.
 fn distribute(slots: &[Slot], first_float_slot: usize, begins: impl Fn(usize) -> bool) -> (Vec<PlanStage>, Vec<Place>) {
     let mut stages = vec![PlanStage::default()];
     let places = slots
@@ -154,7 +155,10 @@ fn distribute(slots: &[Slot], first_float_slot: usize, begins: impl Fn(usize) ->
         .map(|(number, slot)| {
             let mut current = stages.len() - 1;
             let is_uint8 = number < first_float_slot;
-            if begins(number) || !stages[current].absorb(slot.effect, is_uint8) {
+            let other_statistics = number == first_float_slot
+                && stages[current].uint8_statistics == Some(true)
+                && slots[number..].iter().any(|slot| needs_mean(slot.effect));
+            if begins(number) || other_statistics || !stages[current].absorb(slot.effect, is_uint8) {
                 stages.push(PlanStage::default());
                 current += 1;
                 let fresh = stages[current].absorb(slot.effect, is_uint8);

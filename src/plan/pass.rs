@@ -243,7 +243,10 @@ impl Plan {
         };
         let (stage, known, kernel, statistic) = match pass {
             Pass::Pack => return Variant::Pack(self.output.dtype),
-            Pass::Tables { stage } => return Variant::Tables(source(stage), self.kernel_facts(stage, Kernel::Point)),
+            Pass::Tables { stage } => {
+                let facts = self.kernel_facts(stage, Kernel::Point);
+                return Variant::Tables(source(stage), facts, self.stages()[stage].steps);
+            }
             Pass::Statistic { stage, statistic, kernel } => (stage, statistic, kernel, true),
             Pass::Stage { stage, kernel } => (stage, u32::from(self.stages()[stage].statistics), kernel, false),
         };
@@ -298,8 +301,8 @@ pub enum Variant {
     Sample(SamplingFacts, ColorFacts),
     /// The same by another kernel.
     Kernel(KernelFacts, SamplingFacts, ColorFacts),
-    /// The tables of autocontrast and equalize.
-    Tables(PassSource, KernelFacts),
+    /// The tables of autocontrast and equalize, in a stage with this most of colour steps.
+    Tables(PassSource, KernelFacts, u32),
     /// The conversion from f32 to this type.
     Pack(DType),
     /// The mixing of a batch.

@@ -29,7 +29,7 @@ impl Variant {
         match self {
             Variant::Sample(frame, colors) => sampling_pass(None, frame, colors),
             Variant::Kernel(kernel, frame, colors) => sampling_pass(Some(kernel), frame, colors),
-            Variant::Tables(source, kernel) => tables_pass(*source, kernel),
+            Variant::Tables(source, kernel, steps) => tables_pass(*source, kernel, *steps),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
             Variant::Mix => shader!("batch/mix").to_owned(),
             Variant::Pack(_) => [shader!("store/packed_f16"), shader!("store/packed")].join("\n"),
@@ -82,8 +82,9 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
     text
 }
 
-/// The text of the pass that makes tables.
-fn tables_pass(source_type: PassSource, kernel: &KernelFacts) -> String {
+/// The text of the pass that makes tables. It runs no colour step, but images hold as many as in the stage's other
+/// passes.
+fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> String {
     let frame = SamplingFacts {
         source: source_type,
         target: PassTarget::Statistic,
@@ -92,7 +93,7 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts) -> String {
         known_statistics: 0,
         filters: [false; 5],
     };
-    let mut text = constants(Some(kernel), &frame, 0);
+    let mut text = constants(Some(kernel), &frame, steps);
     text.push_str(&prelude(Some(kernel)));
     text.push_str(source(source_type));
     let mut files = vec![shader!("reduce/none")];

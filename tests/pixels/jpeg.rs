@@ -1,6 +1,6 @@
 //! `JPEG` makes the reference's bytes of any image, whatever part of it is read.
 
-use gpufeed::transforms::{JPEG, Key, Op, RandomApply, Transform};
+use gpufeed::transforms::{ElasticTransform, JPEG, Key, Op, RandomApply, Transform};
 use gpufeed::{DType, Layout, Output, Plan, Semantics};
 use gpufeed_testing::adapters::places;
 use gpufeed_testing::dice::Dice;
@@ -100,9 +100,8 @@ fn floats_have_no_jpeg() {
     }
     let error = Plan::fixed(3, &[Op::Jpeg { quality: 50 }], &BYTES).unwrap_err().to_string();
     assert!(error.contains("JPEG needs 8-bit numbers"), "{error}");
-    // Parameters of another plan: the op stands in the slot of a blur.
-    let blur = Op::GaussianBlur { kernel_size: [3; 2], sigma: [1.0; 2] };
-    let plan = Plan::fixed(3, &[blur], &BYTES).unwrap();
+    // Parameters of another plan: the op stands in the slot of an operator that only the CPU executor has, too.
+    let plan = Plan::compile(&[ElasticTransform::default().into()], &BYTES).unwrap();
     let mut params = plan.make_params(9, 9, &Key::default()).unwrap();
     for (quality, reason) in [(50, "8-bit numbers"), (0, "1 to 100 work"), (101, "1 to 100 work")] {
         params.ops[0].op = Op::Jpeg { quality };

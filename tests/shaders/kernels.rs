@@ -52,7 +52,8 @@ pub(super) fn variants() -> Vec<Variant> {
             let weights = if kernel == Kernel::Blur { 12 } else { 0 };
             let facts = KernelFacts { kernel, is_uint8, statistics_are_uint8, weights };
             if kernel == Kernel::Point {
-                variants.extend([PassSource::Bytes, PassSource::Floats].map(|source| Variant::Tables(source, facts)));
+                variants
+                    .extend([PassSource::Bytes, PassSource::Floats].map(|source| Variant::Tables(source, facts, 3)));
             }
             for (colors, statistics) in colors(statistics_are_uint8) {
                 // Eight-bit numbers are read from bytes.

@@ -218,7 +218,7 @@ fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), Str
         Variant::Kernel(facts, _, colors) if facts.kernel != Kernel::SampleUint8 => {
             with_operator(colors.steps, facts.weights)
         }
-        Variant::Tables(_, facts) => with_operator(0, facts.weights),
+        Variant::Tables(_, facts, steps) => with_operator(*steps, facts.weights),
         Variant::Sample(_, colors) | Variant::Kernel(_, _, colors) => structs(colors.steps)
             .into_iter()
             .map(|(name, bytes, in_array)| (name, (bytes as u32, in_array.then_some(bytes as u32))))
