@@ -29,7 +29,7 @@ impl Ramp {
     #[inline(always)]
     fn of(self, k: u8) -> u8 {
         let d = u16::from(k).saturating_sub(self.low);
-        let share = (u32::from(d) * u32::from(self.fraction) >> 16) as u16;
+        let share = ((u32::from(d) * u32::from(self.fraction)) >> 16) as u16;
         (d * self.whole + share).min(255) as u8
     }
 }

@@ -64,7 +64,8 @@ impl ResampleU8 {
         self.first_row = first;
         // The taps of the widest output do not reach beyond the row: pixels of weight 0 follow it.
         let taps = self.x.taps;
-        (self.begins.clear(), self.weights.clear());
+        self.begins.clear();
+        self.weights.clear();
         for i in 0..x.len {
             match x.grid(i, sampling.grid_border).map(|grid| grid as usize) {
                 Some(grid) => {

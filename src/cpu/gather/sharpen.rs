@@ -70,7 +70,7 @@ fn blend(rows: [&[u8]; 3], share: f32, out: &mut [u8]) {
         let pixel = u16::from(row[i + 4]);
         let sum = three(above) + three(row) + three(below) + 4 * pixel;
         // The nearest number to a thirteenth: sums are at most 13 · 255, for which this factor is exact, and 13 is odd.
-        let mean = (u32::from(sum + 6) * 5042 >> 16) as u16;
+        let mean = ((u32::from(sum + 6) * 5042) >> 16) as u16;
         let (x, difference) = (pixel as i16, mean as i16 - pixel as i16);
         // Both the product and the sum are exact in f64; a fused multiply-add rounds as f64 does on its way to f32.
         let value = if target_cfg_f!(target_feature = "fma") {
