@@ -1,6 +1,7 @@
 // What every pass shares: the structs (twins of Rust's `Axis`, `Step`, `Image`; a test compares the layouts), the bindings,
 // and the mapping from outputs to source pixels of `src/plan/sampling.rs`. `MAX_STEPS` and the other constants in capitals
-// are put in front by `src/plan/wgsl.rs`.
+// are put in front by `src/plan/wgsl.rs`, which also makes `statistics` u32 where they are of 8-bit numbers, and adds
+// `gather` to `Image`.
 
 struct Axis {
     len: i32,
@@ -44,8 +45,10 @@ struct Image {
     target_offset: u32,
     steps_len: u32,
     number: u32,
-    padding_0: u32,
-    padding_1: u32,
+    // Where the weights of a resize on 8-bit numbers begin in `statistics`; 0 without one.
+    weights_x: u32,
+    weights_y: u32,
+    // An operator of `gather/` has its numbers here.
     steps: array<Step, MAX_STEPS>,
 }
 

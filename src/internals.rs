@@ -13,20 +13,47 @@ pub mod regular_file {
     pub use crate::regular_file::{open, read, read_to_string};
 }
 
+/// Arithmetic of operators on given random numbers, for the tests against torchvision's results: no seed gives these.
+pub mod given {
+    pub use crate::cpu::gather::elastic::{given_bytes as elastic_bytes, given_floats as elastic_floats};
+
+    /// Returns the displacements of `ElasticTransform`, along x and along y in pixels.
+    pub fn elastic_field(size: (u32, u32), alpha: [f64; 2], sigma: [f64; 2], key: [u32; 2]) -> [Vec<f32>; 2] {
+        let elastic = crate::elastic::Elastic { alpha, sigma, key, nearest: false, fill: None };
+        crate::cpu::gather::elastic::whole_field(&elastic, size)
+    }
+
+    /// Adds noise made of `normals` to values in \[0, 1\].
+    pub fn gaussian_noise(values: &mut [f32], normals: &[f32], mean: f64, sigma: f64, clip: bool) {
+        use crate::color::gaussian_noise::noisy;
+        let values = values.iter_mut().zip(normals);
+        values.for_each(|(value, &normal)| *value = noisy(*value, normal, mean as f32, sigma as f32, clip));
+    }
+
+    /// Adds noise made of `normals` to whole numbers.
+    pub fn gaussian_noise_u8(bytes: &mut [u8], normals: &[f32], mean: f64, sigma: f64) {
+        use crate::color::gaussian_noise_u8::noisy_u8;
+        let [mean, sigma] = [mean, sigma].map(|share| (255.0 * share) as f32);
+        let noisy = |byte: u8, normal: f32| noisy_u8(f32::from(byte), normal, mean, sigma) as u8;
+        bytes.iter_mut().zip(normals).for_each(|(byte, &normal)| *byte = noisy(*byte, normal));
+    }
+}
+
 /// The shaders of all possible plans, for the tests that check all of them.
 pub mod shaders {
     use crate::color::Step;
-    pub use crate::color::{ColorStep, STEPS};
+    pub use crate::color::{ColorStep, STEPS, UINT8_STEPS};
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
     use crate::plan::pass::Pass;
-    pub use crate::plan::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
+    pub use crate::plan::pass::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
     use crate::plan::sampling::Axis;
-    use crate::plan::shader_layout::Image;
+    use crate::plan::shader_layout::{GatherNumbers, Image};
     use crate::plan::split::{CacheMemory, CacheSplit, Executor};
     pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
         pub const CONTRAST: u32 = crate::color::opcode::CONTRAST;
+        pub const CONTRAST_U8: u32 = crate::color::opcode::CONTRAST_U8;
         pub const HUE: u32 = crate::color::opcode::HUE;
     }
 
@@ -47,5 +74,12 @@ pub mod shaders {
     /// arrays.
     pub fn structs(steps: u32) -> [(&'static str, usize, bool); 3] {
         [("Axis", size_of::<Axis>(), false), ("Step", size_of::<Step>(), true), ("Image", Image::bytes(steps), true)]
+    }
+
+    /// Returns the structs of a stage that may begin with an operator, with room for `weights` weights of a blur.
+    pub fn structs_with_operator(steps: u32, weights: u32) -> [(&'static str, usize, bool); 4] {
+        let [axis, step, _] = structs(steps);
+        let image = Image::bytes_with_gather(steps, weights);
+        [axis, step, ("Gather", size_of::<GatherNumbers>(), false), ("Image", image, true)]
     }
 }

@@ -92,6 +92,7 @@ mod color;
 mod cpu;
 pub mod dataset;
 pub mod decode;
+mod elastic;
 mod error;
 mod geometry;
 mod gpu;
@@ -131,3 +132,8 @@ pub use wgpu;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Runs the guide's programs as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/augmentation.md")]
+struct Guide;

@@ -25,6 +25,9 @@ pub(crate) enum Map {
     Perspective([f64; 8]),
 }
 
+/// Pixels: more than the error of f32 in an image of 300 pixels.
+const BEFORE_TIES: f64 = 1.0 / 32768.0;
+
 impl Map {
     /// The position in the source of the pixel (x, y).
     #[inline(always)]
@@ -36,6 +39,16 @@ impl Map {
                 let z = g * x + h * y + 1.0;
                 ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5)
             }
+        }
+    }
+
+    /// The map whose positions lie a little before these, for the nearest pixel. Some magnitudes of policies lead whole
+    /// rows exactly between two pixels; there torch takes the one or the other by the last bit of an f32. With this map the
+    /// executors, of which one computes in f64 and the other in f32, take the same.
+    pub(crate) fn without_ties(self) -> Map {
+        match self {
+            Map::Affine([a, b, c, d, e, f]) => Map::Affine([a, b, c - BEFORE_TIES, d, e, f - BEFORE_TIES]),
+            Map::Perspective(coefficients) => Map::Perspective(coefficients),
         }
     }
 

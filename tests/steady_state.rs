@@ -7,10 +7,12 @@
 
 #![expect(clippy::print_stdout, reason = "the measured numbers are worth a look")]
 
-use gpufeed::transforms::{BatchTransform, ColorJitter, CutMix, MixUp, Normalize, RandomResizedCrop};
+use gpufeed::transforms::{
+    BatchTransform, ColorJitter, CutMix, GaussianBlur, MixUp, Normalize, RandAugment, RandomErasing, RandomResizedCrop,
+};
 use gpufeed::{
     Backend, Batch, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, ImageFolder, InMemory, Label, PixelFormat,
-    Result, Sample, wgpu::Backend as Api,
+    Result, Sample, Semantics, wgpu::Backend as Api,
 };
 use gpufeed_testing::counting::{self, LARGE, made_so_far, peak_of};
 use gpufeed_testing::pipeline::{Place, encoded, picture, places};
@@ -76,6 +78,19 @@ fn mixed(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
     builder(data).batch_transform(BatchTransform::choice([MixUp::new(0.8).into(), CutMix::new(1.0).into()]))
 }
 
+/// A recipe with a policy in 8-bit numbers: its warps, blurs and statistics have intermediates.
+fn rand_augment(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
+    policy(data).semantics(Semantics::Uint8)
+}
+
+/// The same in floats, on the whole image: intermediates have the source's size.
+fn policy(data: Arc<dyn Dataset>) -> DataLoaderBuilder {
+    let builder = DataLoader::builder(data).transform(RandAugment::new(3, 9)).transform(GaussianBlur::new(5));
+    let builder = builder.transform(RandomResizedCrop::new(64)).transform(RandAugment::default());
+    let builder = builder.transform(Normalize::IMAGENET).transform(RandomErasing::new(0.1));
+    builder.batch_size(8).workers(WORKERS).slot_bytes(16 << 20).shuffle(true)
+}
+
 fn epochs(loader: &DataLoader, epochs: std::ops::Range<u64>) {
     // Each epoch is a run of its own, with threads of its own.
     epochs.for_each(|epoch| loader.epoch(epoch).unwrap().for_each(|batch| drop(batch.unwrap())));
@@ -96,17 +111,24 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
         // the threshold here; the png crate two windows and three row buffers, because it reads the header twice.
         let rgb = pixels(PixelFormat::Rgb8, 3);
         type Builder = fn(Arc<dyn Dataset>) -> DataLoaderBuilder;
-        let cases: [(_, _, _, Builder); 6] = [
+        let cases: [(_, _, _, Builder); 8] = [
             ("RGB pixels", Arc::clone(&rgb), 0, builder),
             ("RGB pixels, mixed", Arc::clone(&rgb), 0, mixed),
-            ("RGB pixels, two stages", rgb, 0, two_stages),
+            ("RGB pixels, two stages", Arc::clone(&rgb), 0, two_stages),
+            ("RGB pixels, RandAugment", Arc::clone(&rgb), 0, policy),
+            ("RGB pixels, RandAugment in 8 bits", rgb, 0, rand_augment),
             ("float pixels", pixels(PixelFormat::F32 { channels: 3 }, 12), 0, builder),
             ("JPEG files", jpeg, 0, builder),
             ("PNG files", png, 5, builder),
         ];
         for place in places() {
             for (what, data, of_decoder, builder) in &cases {
-                let loader = place.build(builder(Arc::clone(data)));
+                let built = place.try_build(builder(Arc::clone(data)));
+                // Policies may have no shaders.
+                let Ok(loader) = built else {
+                    assert!(what.contains("RandAugment") && place.is_shaders(), "{}, {what}: {built:?}", place.name);
+                    continue;
+                };
                 epochs(&loader, 0..1);
                 let (large, before) = (made_so_far(), buffers(place));
                 epochs(&loader, 1..6);

@@ -24,7 +24,8 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     let again = recipe::to_toml(recipe.clone()).expect("what was read can be written");
     assert_eq!(recipe::from_toml(&again).expect("what was written"), recipe, "{again}");
     for channels in [1, 3] {
-        let plan = Plan::compile_for(channels, &recipe.transforms, &recipe.output.unwrap_or_default());
+        let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
+        let plan = Plan::compile_as(semantics, channels, &recipe.transforms, &output);
         let Ok(plan) = plan else { continue };
         for (width, height) in [(1, 1), (64, 48)] {
             let _ = plan.make_params(width, height, &Key { sample: 7, ..Key::default() });

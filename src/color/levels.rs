@@ -2,7 +2,7 @@
 //! `Semantics::Uint8` reads k by rounding, computes as torchvision does on `uint8`, and writes the new k in this form.
 
 /// From this number on floats have no fraction.
-const INTEGERS: f32 = 8_388_608.0;
+pub(super) const INTEGERS: f32 = 8_388_608.0;
 
 /// The number k of a plane's value.
 #[inline(always)]

@@ -12,6 +12,8 @@ mod contrast;
 mod contrast_u8;
 mod divide;
 mod erase;
+pub(crate) mod gaussian_noise;
+pub(crate) mod gaussian_noise_u8;
 mod grayscale;
 mod grayscale_u8;
 mod hue;
@@ -33,6 +35,7 @@ mod subtract;
 
 use bytemuck::{Pod, Zeroable};
 pub(crate) use luma::luma;
+pub(crate) use noise::philox;
 
 /// One row of the table of colour steps.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ pub struct ColorStep {
     pub opcode: u32,
     /// The name of its WGSL function and of its two files.
     pub name: &'static str,
-    /// The text of its file in `shaders/color/`; empty for a step that only the CPU executor has.
+    /// The text of its file in `shaders/color/`.
     pub wgsl: &'static str,
     /// The native code, with the operations of the WGSL function in the same order.
     pub(crate) native: NativeFn,
@@ -76,10 +79,11 @@ pub(crate) struct Step {
     /// The step's number from the module [`opcode`].
     pub(crate) opcode: u32,
     /// The step's integer parameters. Contrast has the index of its statistic within the stage, 0, and 1 if the image
-    /// has one channel; most other steps have 0 in place of the index. Noise has its random key in the first two; erase
-    /// has the bits of the colour's three floats.
+    /// has one channel; most other steps have 0 in place of the index. Noise and gaussian noise have their random key in
+    /// the first two; erase has the bits of the colour's three floats.
     pub(crate) integers: [u32; 3],
-    /// The step's float parameters. Erase and noise have the left, top, right and bottom edge of their rectangle.
+    /// The step's float parameters. Erase and noise have the left, top, right and bottom edge of their rectangle,
+    /// gaussian noise its mean, its standard deviation and 1 if it clips.
     pub(crate) value: [f32; 4],
 }
 
@@ -101,17 +105,17 @@ pub(crate) type NativeFn = fn(&Step, Row, &mut [f32]);
 macro_rules! color_steps {
     (
         {$($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+}
-        {$($NATIVE:ident = $native_opcode:literal, $native:ident: [$($native_fact:ident),*];)+}
+        {$($UINT8:ident = $uint8_opcode:literal, $uint8:ident: [$($uint8_fact:ident),*];)+}
     ) => {
         /// The opcodes of the steps.
         pub(crate) mod opcode {
             $(pub(crate) const $OPCODE: u32 = $opcode;)+
-            $(pub(crate) const $NATIVE: u32 = $native_opcode;)+
+            $(pub(crate) const $UINT8: u32 = $uint8_opcode;)+
             /// The first opcode of users' own steps; their slot's number is added.
             pub(crate) const CUSTOM: u32 = 1000;
         }
 
-        /// Every step, in the order of the opcodes.
+        /// Every step on floats, in the order of the opcodes.
         pub static STEPS: &[ColorStep] = &[$(ColorStep {
             opcode: $opcode,
             name: stringify!($step),
@@ -120,13 +124,13 @@ macro_rules! color_steps {
             facts: Facts { $($fact: true,)* ..Facts::NONE },
         }),+];
 
-        /// Every step that only the CPU executor has, in the order of the opcodes.
-        static NATIVE_STEPS: &[ColorStep] = &[$(ColorStep {
-            opcode: $native_opcode,
-            name: stringify!($native),
-            wgsl: "",
-            native: $native::$native,
-            facts: Facts { $($native_fact: true,)* ..Facts::NONE },
+        /// Every step on 8-bit numbers, in the order of the opcodes.
+        pub static UINT8_STEPS: &[ColorStep] = &[$(ColorStep {
+            opcode: $uint8_opcode,
+            name: stringify!($uint8),
+            wgsl: include_str!(concat!("../../shaders/color/", stringify!($uint8), ".wgsl")),
+            native: $uint8::$uint8,
+            facts: Facts { $($uint8_fact: true,)* ..Facts::NONE },
         }),+];
     };
 }
@@ -149,8 +153,9 @@ color_steps! {
     ERASE = 12,             erase:             [placed, leaves_range];
     NOISE = 13,             noise:             [placed, leaves_range, slow];
     ADJUST_GAMMA = 14,      adjust_gamma:      [per_channel, slow];
+    GAUSSIAN_NOISE = 15,    gaussian_noise:    [placed, leaves_range, slow];
 }
-// Steps without a shader, for 8-bit numbers (`levels.rs`): only the CPU executor has them.
+// Steps on 8-bit numbers (`levels.rs`): named as the step on floats, with `_u8`.
 {
     BRIGHTNESS_U8 = 501,    brightness_u8:     [per_channel, keeps_levels];
     CONTRAST_U8 = 502,      contrast_u8:       [per_channel, keeps_levels, needs_mean];
@@ -161,11 +166,12 @@ color_steps! {
     SOLARIZE_U8 = 507,      solarize_u8:       [per_channel, keeps_levels];
     POSTERIZE_U8 = 508,     posterize_u8:      [per_channel, keeps_levels];
     ADJUST_GAMMA_U8 = 509,  adjust_gamma_u8:   [per_channel, keeps_levels, slow];
+    GAUSSIAN_NOISE_U8 = 510, gaussian_noise_u8: [placed, keeps_levels, slow];
 }
 }
 
-/// The first opcode of the steps without a shader.
-const FIRST_NATIVE: u32 = 501;
+/// The first opcode of the steps on 8-bit numbers.
+const FIRST_UINT8: u32 = 501;
 
 impl Facts {
     const NONE: Facts = Facts {
@@ -188,15 +194,22 @@ impl Facts {
 impl ColorStep {
     /// The row of `opcode`; `None` for a user's own step.
     pub(crate) fn of(opcode: u32) -> Option<&'static ColorStep> {
-        let (steps, first) = if opcode < FIRST_NATIVE { (STEPS, 1) } else { (NATIVE_STEPS, FIRST_NATIVE) };
+        let (steps, first) = if opcode < FIRST_UINT8 { (STEPS, 1) } else { (UINT8_STEPS, FIRST_UINT8) };
         steps.get((opcode as usize).wrapping_sub(first as usize))
+    }
+
+    /// The opcode of the same step on 8-bit numbers; the opcode itself for steps that only move or overwrite numbers.
+    pub(crate) fn on_uint8(opcode: u32) -> u32 {
+        let twin =
+            |step: &ColorStep| UINT8_STEPS.iter().find(|other| other.name.strip_suffix("_u8") == Some(step.name));
+        ColorStep::of(opcode).and_then(twin).map_or(opcode, |twin| twin.opcode)
     }
 }
 
 impl Step {
     /// True if the step computes on 8-bit numbers alone.
     pub(crate) fn is_uint8(&self) -> bool {
-        (FIRST_NATIVE..opcode::CUSTOM).contains(&self.opcode)
+        (FIRST_UINT8..opcode::CUSTOM).contains(&self.opcode)
     }
 
     pub(crate) fn facts(&self) -> Facts {
@@ -234,7 +247,7 @@ mod tests {
             assert_eq!(step.opcode, number, "{}", step.name);
             assert_eq!(ColorStep::of(number).unwrap().name, step.name);
         }
-        for (number, step) in (FIRST_NATIVE..).zip(NATIVE_STEPS) {
+        for (number, step) in (FIRST_UINT8..).zip(UINT8_STEPS) {
             assert_eq!((step.opcode, ColorStep::of(number).unwrap().name), (number, step.name));
         }
         assert!([0, STEPS.len() as u32 + 1, opcode::CUSTOM].iter().all(|&other| ColorStep::of(other).is_none()));

@@ -7,7 +7,7 @@ use multiversion::multiversion;
 
 /// Philox4x32-10: four numbers from a counter of four and a key of two.
 #[inline(always)]
-fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+pub(crate) fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let [a, b, c, d] = counter;
         let first = u64::from(a) * 0xd251_1f53;
@@ -61,12 +61,18 @@ fn normal(bits: u32) -> f32 {
     quantile * t * std::f32::consts::SQRT_2
 }
 
+/// The normal numbers of a pixel's three channels.
+#[inline(always)]
+pub(super) fn normals([x, y]: [u32; 2], key: [u32; 2]) -> [f32; 3] {
+    let [r, g, b, _] = philox([x, y, 0, 0], key);
+    [normal(r), normal(g), normal(b)]
+}
+
 /// Fills row `row` of the rectangle, all three channels.
 #[multiversion(targets("x86_64+avx2"))]
 fn fill(key: [u32; 2], row: u32, red: &mut [f32], green: &mut [f32], blue: &mut [f32]) {
     for (x, ((red, green), blue)) in (0..).zip(red.iter_mut().zip(green).zip(blue)) {
-        let [r, g, b, _] = philox([x, row, 0, 0], key);
-        (*red, *green, *blue) = (normal(r), normal(g), normal(b));
+        [*red, *green, *blue] = normals([x, row], key);
     }
 }
 

@@ -7,9 +7,10 @@
 
 mod bytes;
 mod color;
-mod gather;
+pub(crate) mod gather;
 pub(crate) mod measure;
 pub(crate) mod mix;
+mod mixture;
 pub(crate) mod prefix;
 mod resample;
 mod resample_u8;
@@ -22,8 +23,9 @@ use crate::geometry::Rect;
 use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::sampling::Sampling;
-use crate::plan::{DType, Layout, Plan};
+use crate::plan::{DType, Layout, Plan, Semantics};
 use gather::GatherScratch;
+use mixture::MixtureScratch;
 use resample::Table;
 use resample_u8::ResampleU8;
 use stage::{TOGETHER, begin_stage, by_rows, bytes_to, floats_to, run_stage, sample_stage};
@@ -36,6 +38,8 @@ pub(crate) struct CpuScratch {
     y: Table,
     u8: ResampleU8,
     gather: GatherScratch,
+    /// Of images that are mixtures; such an image needs the memory of another one inside.
+    mixture: Option<Box<MixtureScratch>>,
     /// One source row, filtered vertically.
     filtered: Vec<f32>,
     /// Output rows, each with its three planes: a few rows, or the whole image if a mean is needed.
@@ -55,10 +59,25 @@ pub(crate) struct CpuScratch {
 impl CpuScratch {
     /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &CpuScratch) {
-        let CpuScratch { x, y, u8, gather, filtered, rows, means, intermediate, intermediate_u8, gathered, wide } =
-            self;
+        let CpuScratch {
+            x,
+            y,
+            u8,
+            gather,
+            mixture,
+            filtered,
+            rows,
+            means,
+            intermediate,
+            intermediate_u8,
+            gathered,
+            wide,
+        } = self;
         u8.reserve_like(&other.u8);
         gather.reserve_like(&other.gather);
+        if let Some(other) = &other.mixture {
+            mixture.get_or_insert_default().reserve_like(other);
+        }
         x.reserve_like(&other.x);
         y.reserve_like(&other.y);
         for (vec, other) in [(filtered, &other.filtered), (rows, &other.rows), (means, &other.means)] {
@@ -73,6 +92,26 @@ impl CpuScratch {
         wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
     }
 
+    /// Makes room for every operator that may begin a stage, whether or not this image has one: so the first epoch
+    /// makes the room that others need.
+    fn reserve(&mut self, plan: &Plan, program: &Program, region: Rect) {
+        let pixels = |(width, height): (u32, u32)| width as usize * height as usize;
+        let before = |stage: &StageProgram| stage.gather.as_ref().map_or(0, |gather| pixels(gather.size()));
+        let sizes = program.stages.iter().map(|stage| pixels(stage.sampling.size()).max(before(stage)));
+        let decoded = program.stages[0].gather.as_ref().map_or(0, |_| pixels((region.width, region.height)));
+        let most = sizes.max().unwrap_or(0).max(decoded);
+        let is_uint8 = plan.semantics() == Semantics::Uint8;
+        self.gather.reserve(is_uint8, most);
+        // A policy's contrast may need the whole image.
+        self.rows.reserve_exact((3 * most).saturating_sub(self.rows.len()));
+        if is_uint8 {
+            let bytes = self.intermediate_u8.iter_mut().chain([&mut self.gathered]);
+            bytes.for_each(|vec| vec.reserve_exact(most.saturating_sub(vec.len())));
+        } else {
+            self.intermediate.iter_mut().for_each(|vec| vec.reserve_exact((4 * most).saturating_sub(vec.len())));
+        }
+    }
+
     /// Allocated bytes.
     fn bytes(&self) -> usize {
         let floats = [&self.filtered, &self.rows, &self.means, &self.intermediate[0], &self.intermediate[1]];
@@ -83,6 +122,7 @@ impl CpuScratch {
             + self.y.bytes()
             + self.u8.bytes()
             + self.gather.bytes()
+            + self.mixture.as_ref().map_or(0, |mixture| mixture.bytes())
             + self.wide.capacity()
     }
 }
@@ -100,7 +140,7 @@ pub(crate) fn run(
 ) {
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
-        && stage.gather.is_none()
+        && stage.is_only_sampled()
         && let Some(unscaled) = Unscaled::new(&stage.sampling.relative_to(region), pixels)
     {
         if stage.steps.is_empty() && (output.dtype, channels) == (DType::U8, 3) && !unscaled.is_gray() {
@@ -173,6 +213,9 @@ fn run_stages(
     scratch: &mut CpuScratch,
     sink: &mut dyn Sink,
 ) {
+    if (program.stages.len() > 1 || program.stages[0].gather.is_some()) && plan.has_gathers() {
+        scratch.reserve(plan, program, region);
+    }
     // Operators that an image skips leave stages that only pass it on.
     let runs = |i: &usize| *i == 0 || !program.stages[*i].is_unchanged();
     let last = (0..program.stages.len()).rev().find(runs).unwrap_or(0);
@@ -181,7 +224,7 @@ fn run_stages(
     let pixels = match pixels {
         // The tables read colours, so gray pixels are widened.
         PixelsRef::Bytes { data, stride, size: 1 }
-            if program.stages[0].gather.is_none()
+            if program.stages[0].is_only_sampled()
                 && Unscaled::new(&program.stages[0].sampling.relative_to(region), pixels).is_none() =>
         {
             let width = region.width as usize;

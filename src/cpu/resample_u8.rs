@@ -48,6 +48,11 @@ impl ResampleU8 {
         self.x.bytes() + self.y.bytes() + 4 * words + 2 * self.weights.capacity()
     }
 
+    /// Makes room for the rows of a crop as high as the whole source, in outputs of this width.
+    pub(super) fn reserve(&mut self, width: usize, source_height: usize) {
+        self.across.reserve_exact((4 * width * source_height).saturating_sub(self.across.len()));
+    }
+
     /// Computes the weights, and resizes the rows across that outputs read. `whole` is the size of the whole resize;
     /// the source has no border.
     pub(super) fn begin(&mut self, sampling: &Sampling, whole: [u32; 2], source: PixelsRef<'_>) {

@@ -2,6 +2,7 @@
 //! colour steps as RGBA8; what is left of its steps runs on planes of floats.
 
 use super::gather;
+use super::mixture;
 use super::resample;
 use super::unscaled::Unscaled;
 use super::{CpuScratch, Sink, bytes, color, store};
@@ -41,6 +42,11 @@ pub(super) fn run_stage(
         let gathered = gather::floats(gather, source, region, window, &mut buffers);
         sample_stage(plan, plain, gathered, window, scratch, sink);
         scratch.gather = buffers;
+    } else if let Some(mixture) = &stage.mixture {
+        let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
+        let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers);
+        sample_stage(plan, plain, mixed, window, scratch, sink);
+        scratch.mixture = Some(buffers);
     } else {
         sample_stage(plan, plain, source, region, scratch, sink);
     }
@@ -67,6 +73,14 @@ pub(super) fn begin_stage(
             sample_bytes(plan, &stage.sampling, pixels, window, scratch, out);
             scratch.gathered = gathered;
         }
+        None if stage.mixture.is_some() => {
+            let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
+            if let Some(mixture) = &stage.mixture {
+                let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers);
+                sample_bytes(plan, &stage.sampling, mixed, window, scratch, out);
+            }
+            scratch.mixture = Some(buffers);
+        }
         None => sample_bytes(plan, &stage.sampling, source, region, scratch, out),
     }
     bytes::steps(plan, &stage.steps[..stage.byte_steps()], out);
@@ -85,6 +99,7 @@ fn sample_bytes(
     let (width, height) = (local.x.len as usize, local.y.len as usize);
     if let Some(whole) = local.resized_u8 {
         out.resize(width * height, [255; 4]);
+        scratch.u8.reserve(width, sampling.y.source_len as usize);
         scratch.u8.begin(&local, whole, source);
         out.chunks_exact_mut(width).enumerate().for_each(|(i, row)| scratch.u8.row(&local, i, row));
     } else if let Some(unscaled) = Unscaled::new(&local, source) {

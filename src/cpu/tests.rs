@@ -199,6 +199,7 @@ fn every_step() -> Vec<Step> {
         erase(Erased::Color([-1.3, 0.65, 2.1])),
         erase(Erased::Noise { key: [1, 2] }),
         Op::AdjustGamma { gamma: 0.6, gain: 1.2 },
+        Op::GaussianNoise { mean: 0.2, sigma: 0.7, clip: false, key: [3, 4] },
     ];
     let plan = Plan::fixed(3, &ops, &Output::default()).unwrap();
     let params = plan.make_params(64, 8, &Key::default()).unwrap();

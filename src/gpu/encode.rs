@@ -4,13 +4,12 @@ use super::ALIGNMENT;
 use super::cache_pages::{Page, PageRange};
 use super::kernels::Kernels;
 use super::target::Target;
-use super::workspace::Workspace;
+use super::workspace::{TABLE_WORDS, Weights, Workspace};
 use crate::error::{ErrorKind, Result};
 use crate::plan::DType;
-use crate::plan::cpu_fallback::intermediate_bytes;
 use crate::plan::pass::Pass;
-use crate::plan::program::Program;
-use crate::plan::shader_layout::{Image, PixelsAt};
+use crate::plan::program::{Program, StageProgram};
+use crate::plan::shader_layout::{Image, PixelsAt, write_weights};
 use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
 use std::num::NonZero;
 use std::ops::Range;
@@ -104,7 +103,7 @@ impl Encoder<'_> {
         let mut intermediate = 0;
         for (before, item) in items.iter().enumerate() {
             let image = float_bytes(self.kernels, item.program);
-            intermediate += intermediate_bytes(item.program);
+            intermediate += intermediate_bytes(self.kernels, item.program);
             let output = (item.index as u64 + 1) * image - begin;
             if intermediate <= capacity && output <= limit && self.workspace.has_room(before + 1) {
                 continue;
@@ -133,17 +132,19 @@ impl Encoder<'_> {
         let mut params = 0..0;
         let mut written_stage = None;
         for (number, (pass, pipeline)) in kernels.passes.iter().enumerate() {
-            let (stage, is_statistic) = match *pass {
-                Pass::Statistic { stage, .. } => (stage, true),
-                Pass::Stage { stage } => (stage, false),
-                Pass::Pack => continue,
-            };
-            if stage < self.first_stage {
+            let Some(stage) = pass.stage().filter(|&stage| stage >= self.first_stage) else { continue };
+            let is_statistic = !matches!(pass, Pass::Stage { .. });
+            let groups = workgroups(items, pass);
+            // Where images take different kernels, a kernel may have none.
+            if groups[2] == 0 {
                 continue;
             }
-            if written_stage != Some(stage) {
+            if written_stage != Some(stage) || kernels.plan().stages()[stage].gathers {
                 let stages = (stage, self.first_stage);
-                params = self.workspace.write_params(|bytes| write_stage(kernels, items, stages, begin, bytes))?;
+                let write = |bytes: &mut Vec<u8>, weights: &mut Weights| {
+                    write_stage(kernels, items, (stages, pass), begin, (bytes, weights))
+                };
+                params = self.workspace.write_params(write)?;
                 written_stage = Some(stage);
             }
             let workspace = &*self.workspace;
@@ -155,7 +156,7 @@ impl Encoder<'_> {
             };
             let params = bind(workspace.params(), params.clone());
             let group = bind_group(kernels, [whole(read), params, whole(workspace.statistics()), write]);
-            let [x, y, z] = workgroups(items, stage, is_statistic);
+            let [x, y, z] = groups;
             // Each pass is a compute pass of its own: timestamps are taken at the beginning and the end of compute
             // passes.
             let timestamp_writes = self.workspace.timing.pass(number);
@@ -217,16 +218,28 @@ pub(super) fn pack(
     }
 }
 
-/// Appends the parameters of `stage` for every item.
+/// Bytes of the largest intermediate of an image.
+fn intermediate_bytes(kernels: &Kernels, program: &Program) -> u64 {
+    let stages = program.stages[..program.stages.len() - 1].iter().enumerate();
+    let bytes = stages.map(|(i, stage)| {
+        let (width, height) = stage.sampling.size();
+        let pixel = if kernels.plan().stores_bytes(i) { 4 } else { 16 };
+        pixel * u64::from(width) * u64::from(height)
+    });
+    bytes.max().unwrap_or(0)
+}
+
+/// Appends the parameters of a stage for every item that takes part in the pass, and the weights of its resizes.
 pub(super) fn write_stage(
     kernels: &Kernels,
     items: &[Item<'_>],
-    (stage, first_stage): (usize, usize),
+    ((stage, first_stage), pass): ((usize, usize), &Pass),
     begin: u64,
-    bytes: &mut Vec<u8>,
+    (bytes, weights): (&mut Vec<u8>, &mut Weights),
 ) {
     let stages = kernels.plan().stages();
-    let (is_last, max_steps) = (stage + 1 == stages.len(), stages[stage].steps);
+    let (is_last, facts) = (stage + 1 == stages.len(), &stages[stage]);
+    let blur_weights = kernels.plan().blur_weights(stage);
     // Intermediates are stored one after the other, in the order of the items.
     let (mut read_at, mut write_at) = (0, 0);
     for (number, item) in (0..).zip(items) {
@@ -236,19 +249,29 @@ pub(super) fn write_stage(
             item.pixels
         } else {
             let (width, height) = item.program.stages[stage - 1].sampling.size();
-            let pixels = PixelsAt { offset: read_at, stride: width, float: true };
+            let pixels = PixelsAt { offset: read_at, stride: width, float: !kernels.plan().stores_bytes(stage - 1) };
             read_at += width * height;
             pixels
         };
         let image = float_bytes(kernels, item.program);
         let target = if is_last { ((item.index as u64 * image - begin) / 4) as u32 } else { write_at };
         write_at += width * height;
+        if !pass.takes(program) {
+            continue;
+        }
         let mut image = Image::new(program, pixels, target, number);
         if stage == 0 && pixels.float {
             // In the first stage the strip kernel reads only bytes.
             image.strip = 0;
         }
-        image.write(&program.steps, max_steps, bytes);
+        if facts.gathers {
+            let table = weights.tables + TABLE_WORDS * number;
+            let gather = (program.gather.as_ref(), table);
+            image.write_with_gather(gather, (&program.steps, facts.steps, blur_weights), bytes);
+        } else {
+            image.weights = write_weights(&program.sampling, &mut weights.scratch, weights.first, &mut weights.words);
+            image.write(&program.steps, facts.steps, bytes);
+        }
     }
 }
 
@@ -271,12 +294,18 @@ pub(super) fn pack_workgroups(words: u64) -> [u32; 3] {
     [across as u32, groups.div_ceil(across) as u32, 1]
 }
 
-/// The dispatch of a stage or of one of its statistics.
-pub(super) fn workgroups(items: &[Item<'_>], stage: usize, is_statistic: bool) -> [u32; 3] {
-    let largest = |side: fn((u32, u32)) -> u32| {
-        items.iter().map(|item| side(item.program.stages[stage].sampling.size())).max().unwrap_or(1)
-    };
-    let (x, y) = (largest(|(w, _)| w).div_ceil(GROUP.0), largest(|(_, h)| h).div_ceil(GROUP.1 * ROWS));
-    let (x, y) = if is_statistic { (PARTIALS, 1) } else { (x, y) };
-    [x, y, items.len() as u32]
+/// The dispatch of a pass of a stage: its third number is that of the images that take part.
+pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
+    let programs = || items.iter().filter_map(|item| item.program.stages.get(pass.stage()?));
+    let taking = || programs().filter(|program| pass.takes(program));
+    let largest = |side: fn(&StageProgram) -> u32| taking().map(side).max().unwrap_or(1);
+    let images = taking().count() as u32;
+    match pass {
+        Pass::Tables { .. } => [1, 1, images],
+        Pass::Statistic { .. } => [PARTIALS, 1, images],
+        Pass::Stage { .. } | Pass::Pack => {
+            let (x, y) = (largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1));
+            [x.div_ceil(GROUP.0), y.div_ceil(GROUP.1 * ROWS), images]
+        }
+    }
 }

@@ -7,6 +7,7 @@ use super::staging::{SLOTS, Staging};
 use super::submission::{Completion, Part, Resources};
 use super::target::Target;
 use super::timing::Times;
+use super::workspace::Weights;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{Error, Result};
 use crate::plan::pass::Pass;
@@ -47,8 +48,8 @@ impl Rig {
     /// # Errors
     /// Those of building a loader; `ErrorKind::Argument` for a plan of several stages.
     pub fn new(gpu: &Gpu, plan: &Plan, params: &[Params]) -> Result<Rig> {
-        if plan.stages().len() != 1 {
-            return Err(Error::argument("plan", "a rig needs a plan of one stage"));
+        if plan.stages().len() != 1 || plan.stages()[0].gathers || plan.resizes_uint8() {
+            return Err(Error::argument("plan", "a rig needs a plan of one stage that resamples in floats"));
         }
         let (mut programs, mut sources, mut regions) = (Vec::new(), Vec::new(), Vec::new());
         let mut end = 0;
@@ -86,16 +87,17 @@ impl Rig {
     /// The dispatches of the batch, in order.
     pub fn dispatches(&self) -> Vec<Dispatch> {
         let (plan, items) = (self.kernels.plan(), items(&self.programs, &self.sources));
-        let mut params = Vec::new();
-        write_stage(&self.kernels, &items, (0, 0), 0, &mut params);
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
             let (name, groups) = match pass {
-                Pass::Statistic { .. } => ("Statistic", workgroups(&items, 0, true)),
-                Pass::Stage { .. } => ("Stage", workgroups(&items, 0, false)),
+                Pass::Tables { .. } => ("Tables", workgroups(&items, pass)),
+                Pass::Statistic { .. } => ("Statistic", workgroups(&items, pass)),
+                Pass::Stage { .. } => ("Stage", workgroups(&items, pass)),
                 Pass::Pack => ("Pack", pack_workgroups(words)),
             };
-            Dispatch { name, wgsl: plan.shader(*pass), params: params.clone(), groups }
+            let mut params = Vec::new();
+            write_stage(&self.kernels, &items, ((0, 0), pass), 0, (&mut params, &mut Weights::default()));
+            Dispatch { name, wgsl: plan.shader(*pass), params, groups }
         };
         plan.pass_list().iter().map(dispatch).collect()
     }

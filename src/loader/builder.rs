@@ -193,7 +193,7 @@ impl DataLoaderBuilder {
     }
 
     /// The arithmetic of the operators: floats by default; [`Semantics::Uint8`] computes as torchvision does on 8-bit
-    /// images, on the CPU executor.
+    /// images.
     pub fn semantics(self, semantics: Semantics) -> Self {
         DataLoaderBuilder { semantics, ..self }
     }

@@ -55,10 +55,11 @@ impl Batch {
     }
 }
 
-/// The rows of labels with a class, a partner's class and the share of the first; every partner is also an image.
+/// The rows of labels with a class, a partner's class and the share of the first.
 pub fn soft_labels(mixed: &[(u32, u32, f64)], num_classes: usize) -> Result<Vec<f32>> {
-    if let Some((class, ..)) = mixed.iter().find(|(class, ..)| *class as usize >= num_classes) {
-        let reason = format!("{num_classes}, but a sample has class {class}; {} or more work", u64::from(*class) + 1);
+    let mut classes = mixed.iter().flat_map(|&(own, partner, _)| [own, partner]);
+    if let Some(class) = classes.find(|class| *class as usize >= num_classes) {
+        let reason = format!("{num_classes}, but a sample has class {class}; {} or more work", u64::from(class) + 1);
         return Err(Error::argument("num_classes", reason));
     }
     let mut rows = vec![0.0; mixed.len() * num_classes];

@@ -3,6 +3,7 @@
 //! The limits are constants: they depend neither on the adapter nor on a setting. So an image runs on the same executor
 //! whatever the size of the staging slots, and batches have the same bits.
 
+use super::gather::{Gather, GatherKind};
 use super::program::{Program, StageProgram};
 use super::sampling::{Axis, Filter, Sampling};
 use super::wgsl::{GROUP, PARTIALS, ROWS};
@@ -23,8 +24,35 @@ pub(crate) fn needs_cpu(program: &Program, region_bytes: u64, float: bool) -> bo
     let mut stages = program.stages.iter().enumerate();
     region_bytes > REGION_BYTES
         || intermediate_bytes(program) > INTERMEDIATE_BYTES
+        || program.stages.iter().map(weight_words).sum::<u64>() > WEIGHT_WORDS
+        || program.stages.iter().any(exceeds_integers)
         || stages
             .any(|(i, stage)| iterations(stage, stage.sampling.uses_strip_kernel() && !(i == 0 && float)) > ITERATIONS)
+}
+
+/// The most weights, in words, that the resizes of an image on 8-bit numbers may have: those to 224 × 224 pixels from 16
+/// times as many a side.
+pub(crate) const WEIGHT_WORDS: u64 = 16 << 10;
+/// The most pixels whose 8-bit numbers have a sum of 32 bits.
+const SUMMED_PIXELS: u64 = 1 << 24;
+/// The greatest factor of a blend that the shaders compute in integers.
+const GREATEST_FACTOR: f32 = 1e6;
+
+/// True if 8-bit numbers exceed the integers of the shaders.
+fn exceeds_integers(stage: &StageProgram) -> bool {
+    let (width, height) = stage.sampling.size();
+    let large = u64::from(width) * u64::from(height) > SUMMED_PIXELS;
+    let blends = stage.steps.iter().filter(|step| step.facts().keeps_levels);
+    blends.into_iter().any(|step| {
+        step.value[..2].iter().any(|factor| factor.abs() > GREATEST_FACTOR) || step.facts().needs_mean && large
+    })
+}
+
+/// The most words of the weights of a stage's resize on 8-bit numbers.
+fn weight_words(stage: &StageProgram) -> u64 {
+    let Sampling { x, y, filter, resized_u8, .. } = &stage.sampling;
+    let axis = |axis: &Axis| 2 + axis.len as u64 * (2 + taps(axis, *filter));
+    if resized_u8.is_some() { axis(x) + axis(y) } else { 0 }
 }
 
 /// Bytes of a region as the GPU reads it: four floats a pixel, or RGBA8.
@@ -55,6 +83,9 @@ fn taps(axis: &Axis, filter: Filter) -> u64 {
 /// Loop iterations of the busiest thread of a stage's passes, by the strip kernel or the direct one.
 fn iterations(stage: &StageProgram, strip: bool) -> u64 {
     let Sampling { x, y, filter, .. } = &stage.sampling;
+    if let Some(gather) = &stage.gather {
+        return gathering(gather, stage);
+    }
     let (across, down) = (taps(x, *filter), taps(y, *filter));
     let rows = u64::from(ROWS);
     let column = if strip {
@@ -73,6 +104,27 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
     (column + rows * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
 }
 
+/// Loop iterations of the busiest thread of a stage that begins with an operator.
+fn gathering(gather: &Gather, stage: &StageProgram) -> u64 {
+    let rows = u64::from(ROWS);
+    let pixels = u64::from(gather.source.0) * u64::from(gather.source.1);
+    let column = match gather.kind {
+        GatherKind::Blur { kernel_size: [x, y], .. } => (rows + u64::from(y)) * (u64::from(x) + rows + 2) + 2 * rows,
+        GatherKind::Autocontrast | GatherKind::Equalize => {
+            pixels.div_ceil((GROUP.0 * GROUP.1).into()) * 4 + 3 * 257 + 2 * rows
+        }
+        GatherKind::Sharpen { .. } => rows * 13,
+        GatherKind::Warp(_) => 2 * rows,
+        // No shader has them.
+        GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => ITERATIONS,
+    };
+    let (width, height) = stage.sampling.size();
+    let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
+    let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
+    let steps = stage.steps.len() as u64;
+    (column + rows * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +138,7 @@ mod tests {
     fn reduces_floats_on_cpu(from: u32, to: u32, filter: Filter, float: bool) -> bool {
         let mut composer = Composer::new((from, from));
         composer.resize((to, to), filter);
-        let stage = StageProgram { gather: None, sampling: composer.finish(), steps: Vec::new(), is_uint8: false };
+        let stage = StageProgram { sampling: composer.finish(), ..StageProgram::unchanged((1, 1)) };
         needs_cpu(&Program { stages: vec![stage] }, 0, float)
     }
 

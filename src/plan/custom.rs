@@ -58,7 +58,7 @@ pub(super) fn function(opcode: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::pass::Pass;
+    use crate::plan::pass::{Kernel, Pass};
     use crate::plan::wgsl::validate;
     use crate::plan::{Layout, Output, Plan};
     use crate::transforms::{
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_text_stands_once_in_a_pass_and_every_slot_has_its_function() {
         let plan = Plan::compile(&[tint(), tint(), Resize::new((8, 8)).into(), tint()], &Output::default()).unwrap();
-        let texts = [0, 1].map(|stage| plan.shader(Pass::Stage { stage }));
+        let texts = [0, 1].map(|stage| plan.shader(Pass::Stage { stage, kernel: Kernel::Sample }));
         texts.iter().for_each(|text| assert_eq!(text.matches("_tint(color: vec3<f32>").count(), 1, "{text}"));
         assert!(texts[0].contains("case 1000u:") && texts[0].contains("case 1001u:") && !texts[0].contains("1003u"));
         assert!(texts[1].contains("case 1003u:") && !texts[1].contains("1001u"));

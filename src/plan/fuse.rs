@@ -5,7 +5,7 @@
 //! one through an f32 intermediate. [`PlanStage::absorb`] has the rules.
 
 use crate::color::Facts;
-use crate::transforms::{Effect, PaddingMode, Slot};
+use crate::transforms::{Effect, GatherClass, PaddingMode, Slot};
 
 /// The stage of an op slot, and the op's position in that stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,12 @@ pub(crate) struct PlanStage {
     placed: bool,
     /// True if an op has joined that may change the image.
     begun: bool,
+    /// True if the stage may begin with an operator of `gather.rs`.
+    pub(crate) gathers: bool,
+    /// True if such an operator may be a blur, whose shader computes rows of neighbours.
+    blurs: bool,
+    /// Whether the statistics are of 8-bit numbers, if there are any: the shaders keep both kinds in one buffer.
+    pub(crate) uint8_statistics: Option<bool>,
     /// The border at the current level, and whether a crop came after it.
     border: Option<((PaddingMode, [f32; 3]), bool)>,
 }
@@ -47,10 +53,22 @@ impl PlanStage {
         match effect {
             Effect::Never | Effect::ToFloat => return true,
             // It reads the whole result of the ops before it.
-            Effect::Gather | Effect::Policy if self.begun => return false,
-            Effect::Gather => {}
+            Effect::Gather(_) | Effect::Policy | Effect::Mixture if self.begun => return false,
+            Effect::Mixture => self.gathers = true,
+            Effect::Gather(class) => {
+                self.gathers = true;
+                self.blurs = matches!(class, GatherClass::Blur(_));
+                self.uint8_statistics = Some(is_uint8);
+            }
             // It may be a colour step that needs the image's mean.
-            Effect::Policy => (self.steps, self.statistics) = (1, 1),
+            Effect::Policy => {
+                (self.gathers, self.steps, self.statistics) = (true, 1, 1);
+                self.uint8_statistics = Some(is_uint8);
+            }
+            // A shader would compute the operator anew for each pixel that a filter reads.
+            Effect::Resize { .. } if self.gathers => return false,
+            Effect::Pad { .. } if self.blurs => return false,
+            _ if needs_mean(effect) && self.uint8_statistics.is_some_and(|uint8| uint8 != is_uint8) => return false,
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
             // The mean is that of the whole image: pixels that a later crop removes count in it. Other colour steps are
             // pointwise and commute with a crop.
@@ -81,12 +99,19 @@ impl PlanStage {
             Effect::Resize { .. } => {
                 self.resized = true;
                 self.border = None;
+                // Its weights stand beside the statistics.
+                if is_uint8 {
+                    self.uint8_statistics = Some(true);
+                }
             }
             Effect::Flip => {}
             Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
                 for facts in effect.opcodes().map(Facts::of) {
                     self.steps += 1;
                     self.statistics += u16::from(facts.needs_mean);
+                    if facts.needs_mean {
+                        self.uint8_statistics = Some(is_uint8);
+                    }
                     self.placed |= facts.placed;
                 }
             }
@@ -94,6 +119,10 @@ impl PlanStage {
         self.begun = true;
         true
     }
+}
+
+fn needs_mean(effect: Effect) -> bool {
+    effect.opcodes().any(|opcode| Facts::of(opcode).needs_mean)
 }
 
 /// Distributes `slots` over stages. Ops before `first_float_slot` get 8-bit numbers.

@@ -13,6 +13,23 @@ pub(super) fn depth(transforms: &[Transform]) -> usize {
     1 + nested.max().unwrap_or(0)
 }
 
+/// The number of op slots of a list: each position of a random order has those of all its transforms, so that a few
+/// nested orders have more than memory.
+pub(super) fn slot_count(transforms: &[Transform]) -> u64 {
+    let of = |transform: &Transform| match transform.nested() {
+        [] => {
+            let mut slots = Slots::default();
+            transform.slots(&mut slots);
+            slots.list.len() as u64
+        }
+        nested if matches!(transform, Transform::RandomOrder(_)) => {
+            slot_count(nested).saturating_mul(nested.len() as u64)
+        }
+        nested => slot_count(nested),
+    };
+    transforms.iter().map(of).fold(0, u64::saturating_add)
+}
+
 /// The channels of the output; an error if they depend on chance.
 pub(super) fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
     let mut channels = input;
@@ -56,5 +73,5 @@ impl Plan {
 }
 
 fn changes_size(effect: Effect) -> bool {
-    matches!(effect, Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Gather)
+    matches!(effect, Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Gather(_))
 }

@@ -29,10 +29,11 @@ use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
-use crate::transforms::{Effect, Key, Op, Params, Slot, Slots, Transform, random_paths};
+use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
-use fuse::{Place, PlanStage};
-use list_checks::{depth, output_channels};
+use fuse::Place;
+pub(crate) use fuse::PlanStage;
+use list_checks::{depth, output_channels, slot_count};
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
@@ -182,17 +183,19 @@ impl Plan {
                 "lists of up to 255 transforms work, with RandomApply, RandomChoice and RandomOrder nested up to 7 deep",
             ));
         }
-        let mut slots = Slots::default();
-        transforms.iter().for_each(|transform| transform.slots(&mut slots));
-        if slots.list.len() > usize::from(u16::MAX) {
+        let count = slot_count(transforms);
+        if count > u64::from(u16::MAX) {
             return Err(Error::argument(
                 "transforms",
-                format!("the list may emit {} operations; up to {} work", slots.list.len(), u16::MAX),
+                format!("the list may emit {count} operations; up to {} work", u16::MAX),
             ));
         }
+        let mut slots = Slots::default();
+        transforms.iter().for_each(|transform| transform.slots(&mut slots));
         let channels = output_channels(input_channels, &slots.list)?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
+        semantics::check_floats(&slots.list, first_float_slot)?;
         let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
         let first_slots = first_slots(transforms);
         for (transform, &slot) in transforms.iter().zip(&first_slots) {
@@ -251,10 +254,12 @@ impl Plan {
             return Err(Error::argument("ops", "Op::Grayscale works with 1 or 3 channels"));
         }
         let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
-        let slot = |op: &Op| Slot { transform: "fixed", effect: op.effect(), optional: false, custom: None };
+        let name = |op: &Op| if matches!(op, Op::Jpeg { .. }) { JPEG_NAME } else { "fixed" };
+        let slot = |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
         plan.first_float_slot = semantics::first_float_slot(semantics, &plan.slots)?;
+        semantics::check_floats(&plan.slots, plan.first_float_slot)?;
         (plan.stages, plan.places) = fuse::fuse(&plan.slots, plan.first_float_slot);
         plan.fixed = ops.to_vec();
         plan.check_u8()?;
@@ -336,11 +341,11 @@ impl Plan {
         Program::compose(self, params)
     }
 
-    /// The number of dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another
-    /// type.
+    /// The most dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another type. A
+    /// stage that begins with a warp, a blur, sharpness or a policy has several kernels, and those that no image of the
+    /// chunk takes are left out.
     pub fn passes(&self) -> usize {
-        let statistics: usize = self.stages.iter().map(|stage| usize::from(stage.statistics)).sum();
-        self.stages.len() + statistics + usize::from(self.output.dtype != DType::F32)
+        self.pass_list().len()
     }
 
     /// Width and height of every output, if the list of transforms fixes them.
@@ -370,6 +375,11 @@ impl Plan {
     /// Bytes of one image of the output.
     pub(crate) fn image_bytes(&self, (width, height): (u32, u32)) -> usize {
         width as usize * height as usize * self.channels as usize * self.output.dtype.bytes()
+    }
+
+    /// True if an image may have an operator that begins a stage.
+    pub(crate) fn has_gathers(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot.effect, Effect::Gather(_) | Effect::Policy))
     }
 
     pub(crate) fn stages(&self) -> &[PlanStage] {

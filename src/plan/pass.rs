@@ -1,17 +1,22 @@
 //! The passes of a plan, and the facts that determine the text of each.
 
+use super::fuse::Place;
+use super::gather::{Gather, GatherKind};
+use super::program::StageProgram;
 use super::sampling::Filter;
 use super::{DType, Layout, Plan};
-use crate::color::opcode;
-use crate::transforms::Effect;
+use crate::color::{ColorStep, opcode};
+use crate::transforms::{Effect, GatherClass, Slot};
 
 /// One dispatch of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Pass {
-    /// The partial sums of a stage's statistic.
-    Statistic { stage: usize, statistic: u32 },
-    /// A stage: sample, colour, store.
-    Stage { stage: usize },
+    /// The tables of the images that begin a stage with autocontrast or equalize.
+    Tables { stage: usize },
+    /// The partial sums of a stage's statistic, of the images that this kernel samples.
+    Statistic { stage: usize, statistic: u32, kernel: Kernel },
+    /// A stage: sample, colour, store; of the images that this kernel samples.
+    Stage { stage: usize, kernel: Kernel },
     /// The whole batch from f32 to its type.
     Pack,
 }
@@ -19,9 +24,75 @@ pub(crate) enum Pass {
 impl std::fmt::Display for Pass {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Pass::Statistic { stage, statistic } => write!(f, "stage {stage}, mean {statistic}"),
-            Pass::Stage { stage } => write!(f, "stage {stage}"),
+            Pass::Tables { stage } => write!(f, "stage {stage}, tables"),
+            Pass::Statistic { stage, statistic, kernel } => write!(f, "stage {stage}{kernel}, mean {statistic}"),
+            Pass::Stage { stage, kernel } => write!(f, "stage {stage}{kernel}"),
             Pass::Pack => f.write_str("pack"),
+        }
+    }
+}
+
+/// How a stage gets its pixels. A stage that may begin with an operator of `gather.rs` has several kernels, and each
+/// image takes one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// Resamples in floats.
+    Sample,
+    /// Resizes 8-bit numbers.
+    SampleUint8,
+    /// No operator, or one that reads a table of the image.
+    Point,
+    /// A warp.
+    Warp,
+    /// The eight neighbours.
+    Sharpen,
+    /// A blur.
+    Blur,
+}
+
+impl std::fmt::Display for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kernel::Sample | Kernel::SampleUint8 => "",
+            Kernel::Point => ", point",
+            Kernel::Warp => ", warp",
+            Kernel::Sharpen => ", sharpen",
+            Kernel::Blur => ", blur",
+        })
+    }
+}
+
+impl Kernel {
+    /// True if it samples this stage of an image.
+    pub(crate) fn takes(self, program: &StageProgram) -> bool {
+        let kind = program.gather.as_ref().map(|gather: &Gather| &gather.kind);
+        match self {
+            Kernel::Sample | Kernel::SampleUint8 => true,
+            Kernel::Point => matches!(kind, None | Some(GatherKind::Autocontrast | GatherKind::Equalize)),
+            Kernel::Warp => matches!(kind, Some(GatherKind::Warp(_))),
+            Kernel::Sharpen => matches!(kind, Some(GatherKind::Sharpen { .. })),
+            Kernel::Blur => matches!(kind, Some(GatherKind::Blur { .. })),
+        }
+    }
+}
+
+impl Pass {
+    /// The pass's stage; `None` for the conversion of the batch.
+    pub(crate) fn stage(&self) -> Option<usize> {
+        match *self {
+            Pass::Tables { stage } | Pass::Statistic { stage, .. } | Pass::Stage { stage, .. } => Some(stage),
+            Pass::Pack => None,
+        }
+    }
+
+    /// True if this stage of an image takes part in the pass.
+    pub(crate) fn takes(&self, program: &StageProgram) -> bool {
+        match self {
+            Pass::Tables { .. } => program.gather.as_ref().is_some_and(Gather::has_tables),
+            Pass::Statistic { kernel: kernel @ (Kernel::Sample | Kernel::SampleUint8), .. }
+            | Pass::Stage { kernel, .. } => kernel.takes(program),
+            Pass::Statistic { kernel, .. } => program.needs_mean() && kernel.takes(program),
+            Pass::Pack => true,
         }
     }
 }
@@ -59,8 +130,17 @@ impl Plan {
     pub(crate) fn pass_list(&self) -> Vec<Pass> {
         let mut passes = Vec::new();
         for (stage, facts) in self.stages().iter().enumerate() {
-            passes.extend((0..u32::from(facts.statistics)).map(|statistic| Pass::Statistic { stage, statistic }));
-            passes.push(Pass::Stage { stage });
+            let kernels = self.kernels(stage);
+            if self.has_tables(stage) {
+                passes.push(Pass::Tables { stage });
+            }
+            // A policy's contrast begins the stage, in place of another operator.
+            let of_policy = usize::from(self.effects(stage).any(|effect| effect == Effect::Policy));
+            for statistic in 0..u32::from(facts.statistics) {
+                let with_mean = if of_policy == 1 && statistic == 0 { &kernels[..1] } else { &kernels };
+                passes.extend(with_mean.iter().map(|&kernel| Pass::Statistic { stage, statistic, kernel }));
+            }
+            passes.extend(kernels.into_iter().map(|kernel| Pass::Stage { stage, kernel }));
         }
         if self.output.dtype != DType::F32 {
             passes.push(Pass::Pack);
@@ -68,11 +148,72 @@ impl Plan {
         passes
     }
 
+    /// The slots of `stage`, with their numbers.
+    fn slots_of(&self, stage: usize) -> impl Iterator<Item = (usize, &Slot)> {
+        let placed = self.slots.iter().enumerate().zip(&self.places);
+        placed.filter(move |(_, place)| usize::from(place.stage) == stage).map(|(slot, _)| slot)
+    }
+
+    fn effects(&self, stage: usize) -> impl Iterator<Item = Effect> {
+        self.slots_of(stage).map(|(_, slot)| slot.effect)
+    }
+
+    /// True if an op of `stage` computes on 8-bit numbers.
+    fn computes_uint8(&self, stage: usize) -> bool {
+        self.slots_of(stage).any(|(number, _)| self.is_uint8(number))
+    }
+
+    /// True if the result of `stage` is stored in bytes, as a later stage computes on 8-bit numbers.
+    pub(crate) fn stores_bytes(&self, stage: usize) -> bool {
+        let later = |(_, place): &(usize, &Place)| place.stage != Place::NO_STAGE && usize::from(place.stage) > stage;
+        self.places.iter().enumerate().filter(later).any(|(number, _)| self.is_uint8(number))
+    }
+
+    /// True if an image may begin `stage` with autocontrast or equalize.
+    pub(crate) fn has_tables(&self, stage: usize) -> bool {
+        self.effects(stage).any(|effect| matches!(effect, Effect::Policy | Effect::Gather(GatherClass::Tables)))
+    }
+
+    /// True if an image may have a resize on 8-bit numbers.
+    pub(crate) fn resizes_uint8(&self) -> bool {
+        self.slots.iter().enumerate().any(|(i, slot)| self.is_uint8(i) && matches!(slot.effect, Effect::Resize { .. }))
+    }
+
+    /// The most weights of a blur that begins `stage`.
+    pub(crate) fn blur_weights(&self, stage: usize) -> u32 {
+        let weights = |effect| match effect {
+            Effect::Gather(GatherClass::Blur([columns, rows])) => columns + rows,
+            _ => 0,
+        };
+        self.effects(stage).map(weights).max().unwrap_or(0).next_multiple_of(4)
+    }
+
+    /// The kernels of `stage`; the one for images without an operator comes first.
+    fn kernels(&self, stage: usize) -> Vec<Kernel> {
+        if !self.stages()[stage].gathers {
+            return vec![if self.computes_uint8(stage) { Kernel::SampleUint8 } else { Kernel::Sample }];
+        }
+        let mut kernels = vec![Kernel::Point];
+        for effect in self.effects(stage) {
+            match effect {
+                Effect::Policy => kernels.extend([Kernel::Warp, Kernel::Sharpen]),
+                Effect::Gather(GatherClass::Warp) => kernels.push(Kernel::Warp),
+                Effect::Gather(GatherClass::Sharpen) => kernels.push(Kernel::Sharpen),
+                Effect::Gather(GatherClass::Blur(_)) => kernels.push(Kernel::Blur),
+                _ => {}
+            }
+        }
+        kernels
+    }
+
     /// The opcodes that any image may have in `stage`.
     fn opcodes(&self, stage: usize) -> Vec<u32> {
         let mut found = Vec::new();
-        for (slot, _) in self.slots.iter().zip(&self.places).filter(|(_, place)| usize::from(place.stage) == stage) {
-            found.extend(slot.effect.opcodes().filter(|&opcode| opcode != opcode::CUSTOM));
+        for (number, slot) in self.slots_of(stage) {
+            let of_policy: &[u32] = if slot.effect == Effect::Policy { &POLICY } else { &[] };
+            let opcodes = slot.effect.opcodes().chain(of_policy.iter().copied());
+            let in_arithmetic = |opcode| if self.is_uint8(number) { ColorStep::on_uint8(opcode) } else { opcode };
+            found.extend(opcodes.filter(|&opcode| opcode != opcode::CUSTOM).map(in_arithmetic));
         }
         found.extend(self.custom_opcodes(stage));
         found.sort_unstable();
@@ -82,34 +223,37 @@ impl Plan {
 
     /// The filters that images of `stage` may need, in the order of `wgsl::FILTERS`.
     fn filters(&self, stage: usize) -> [bool; 5] {
-        let effects = || {
-            let of_stage =
-                self.slots.iter().zip(&self.places).filter(move |(_, place)| usize::from(place.stage) == stage);
-            of_stage.map(|(slot, _)| slot.effect)
-        };
         let has = |filter: Filter| {
-            effects().any(|effect| match effect {
-                Effect::Resize { interpolation, antialias } => Filter::new(interpolation, antialias) == filter,
+            self.slots_of(stage).any(|(number, slot)| match slot.effect {
+                Effect::Resize { interpolation, antialias } => {
+                    !self.is_uint8(number) && Filter::new(interpolation, antialias) == filter
+                }
                 _ => false,
             })
         };
-        let borders = effects().any(|effect| matches!(effect, Effect::Pad { .. }));
+        let borders = self.effects(stage).any(|effect| matches!(effect, Effect::Pad { .. }));
         [borders, has(Filter::Linear), has(Filter::Cubic), has(Filter::LinearAntialias), has(Filter::CubicAntialias)]
     }
 
     /// The facts that determine the text of a pass.
     pub(crate) fn variant(&self, pass: Pass) -> Variant {
-        let (stage, known, statistic) = match pass {
+        let source = |stage| {
+            let is_bytes = stage == 0 || self.stores_bytes(stage - 1);
+            if is_bytes { PassSource::Bytes } else { PassSource::Floats }
+        };
+        let (stage, known, kernel, statistic) = match pass {
             Pass::Pack => return Variant::Pack(self.output.dtype),
-            Pass::Statistic { stage, statistic } => (stage, statistic, true),
-            Pass::Stage { stage } => (stage, u32::from(self.stages()[stage].statistics), false),
+            Pass::Tables { stage } => return Variant::Tables(source(stage), self.kernel_facts(stage, Kernel::Point)),
+            Pass::Statistic { stage, statistic, kernel } => (stage, statistic, kernel, true),
+            Pass::Stage { stage, kernel } => (stage, u32::from(self.stages()[stage].statistics), kernel, false),
         };
         let facts = &self.stages()[stage];
         let last = stage + 1 == self.stages().len();
         let frame = SamplingFacts {
-            source: if stage == 0 { PassSource::Bytes } else { PassSource::Floats },
+            source: source(stage),
             target: match (statistic, last, self.output.layout) {
                 (true, ..) => PassTarget::Statistic,
+                (false, false, _) if self.stores_bytes(stage) => PassTarget::IntermediateBytes,
                 (false, false, _) => PassTarget::Intermediate,
                 (false, true, Layout::Nchw) => PassTarget::Nchw,
                 (false, true, Layout::Nhwc) => PassTarget::Nhwc,
@@ -119,10 +263,22 @@ impl Plan {
             known_statistics: known,
             filters: self.filters(stage),
         };
-        Variant::Sample(
-            frame,
-            ColorFacts { opcodes: self.opcodes(stage), functions: self.custom_functions(stage), steps: facts.steps },
-        )
+        let opcodes = self.opcodes(stage);
+        let colors = ColorFacts { opcodes, functions: self.custom_functions(stage), steps: facts.steps };
+        match kernel {
+            Kernel::Sample => Variant::Sample(frame, colors),
+            kernel => Variant::Kernel(self.kernel_facts(stage, kernel), frame, colors),
+        }
+    }
+
+    fn kernel_facts(&self, stage: usize, kernel: Kernel) -> KernelFacts {
+        let gathers = |slot: &Slot| matches!(slot.effect, Effect::Gather(_) | Effect::Policy);
+        KernelFacts {
+            kernel,
+            is_uint8: self.slots_of(stage).any(|(number, slot)| self.is_uint8(number) && gathers(slot)),
+            statistics_are_uint8: self.stages()[stage].uint8_statistics == Some(true),
+            weights: self.blur_weights(stage),
+        }
     }
 
     /// The whole text of the shader of a pass.
@@ -131,11 +287,19 @@ impl Plan {
     }
 }
 
+/// The colour steps of a policy's operations.
+const POLICY: [u32; 6] =
+    [opcode::BRIGHTNESS, opcode::CONTRAST, opcode::SATURATION, opcode::INVERT, opcode::SOLARIZE, opcode::POSTERIZE];
+
 /// All facts that determine the text of a pass; `tests/shaders/` enumerates them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// A stage or one of its statistics.
     Sample(SamplingFacts, ColorFacts),
+    /// The same by another kernel.
+    Kernel(KernelFacts, SamplingFacts, ColorFacts),
+    /// The tables of autocontrast and equalize.
+    Tables(PassSource, KernelFacts),
     /// The conversion from f32 to this type.
     Pack(DType),
     /// The mixing of a batch.
@@ -145,6 +309,19 @@ pub enum Variant {
 impl Variant {
     /// The name of the pass that mixes batches, which is no part of a plan.
     pub(crate) const MIX: &str = "mix";
+}
+
+/// The facts about a kernel other than [`Kernel::Sample`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelFacts {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// True if the operator that begins the stage computes on 8-bit numbers.
+    pub is_uint8: bool,
+    /// True if statistics are integers, of 8-bit numbers.
+    pub statistics_are_uint8: bool,
+    /// The most weights of a blur.
+    pub weights: u32,
 }
 
 /// The source and target of a sampling pass, and the filters that it needs.
@@ -167,7 +344,7 @@ pub struct SamplingFacts {
 /// The type of a sampling pass's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PassSource {
-    /// RGBA8, in the first stage.
+    /// RGBA8, in the first stage and after one that computes on 8-bit numbers.
     Bytes,
     /// Four f32 a pixel, in later stages.
     Floats,
@@ -180,6 +357,8 @@ pub enum PassTarget {
     Statistic,
     /// Four f32 a pixel for the next stage.
     Intermediate,
+    /// RGBA8 for the next stage.
+    IntermediateBytes,
     /// The batch, channel by channel.
     Nchw,
     /// The batch, pixel by pixel.

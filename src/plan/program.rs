@@ -6,8 +6,10 @@ use super::fuse::Place;
 use super::gather::{Gather, GatherKind};
 use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
+use crate::elastic::Elastic;
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
+use crate::transforms::arguments::MAX_SIDE;
 use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
 use crate::warp::{Map, Warp};
 
@@ -16,27 +18,52 @@ use crate::warp::{Map, Warp};
 pub(crate) struct StageProgram {
     /// The operator that the stage begins with; the sampling reads its result.
     pub(crate) gather: Option<Gather>,
+    /// The mixture that the stage begins with instead.
+    pub(crate) mixture: Option<Box<Mixture>>,
     pub(crate) sampling: Sampling,
     pub(crate) steps: Vec<Step>,
     /// True if the result holds 8-bit numbers: a later stage reads them as bytes.
     pub(crate) is_uint8: bool,
 }
 
+/// What AugMix makes of an image: the sum of the parts' results, each times its weight, in this order. The first part is
+/// the image as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mixture {
+    /// Weights, and what makes an image of the same size of the image before.
+    pub(crate) parts: Vec<(f32, Program)>,
+    /// Width and height.
+    pub(crate) size: (u32, u32),
+    /// True if it computes on 8-bit numbers.
+    pub(crate) is_uint8: bool,
+}
+
 impl StageProgram {
     /// True if the stage passes its image on as it is.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.gather.is_none() && self.steps.is_empty() && self.sampling == Sampling::identity(self.sampling.size())
+        self.is_only_sampled() && self.steps.is_empty() && self.sampling == Sampling::identity(self.sampling.size())
+    }
+
+    /// True if its sampling reads the image before.
+    pub(crate) fn is_only_sampled(&self) -> bool {
+        self.gather.is_none() && self.mixture.is_none()
     }
 
     /// The region of the image before that the stage reads.
     pub(crate) fn read_region(&self) -> Rect {
         let window = self.sampling.read_region();
+        if let Some(mixture) = &self.mixture {
+            // Most of its operations need all of the image, or warp it.
+            let (width, height) = mixture.size;
+            return Rect { left: 0, top: 0, width, height };
+        }
         self.gather.as_ref().map_or(window, |gather| gather.read_region(window))
     }
 
     /// The stage that passes an image of `size` on unchanged.
     pub(super) fn unchanged(size: (u32, u32)) -> StageProgram {
-        StageProgram { gather: None, sampling: Sampling::identity(size), steps: Vec::new(), is_uint8: false }
+        let (sampling, steps) = (Sampling::identity(size), Vec::new());
+        StageProgram { gather: None, mixture: None, sampling, steps, is_uint8: false }
     }
 
     /// The rectangle of the stage's result.
@@ -54,7 +81,8 @@ impl StageProgram {
 
     /// The number of colour steps, from the first one on, whose result is 8-bit numbers if their source is.
     pub(crate) fn byte_steps(&self) -> usize {
-        self.steps.iter().take_while(|step| step.facts().keeps_levels).count()
+        // A placed step must know its row, which an image of bytes goes through without.
+        self.steps.iter().take_while(|step| step.facts().keeps_levels && !step.facts().placed).count()
     }
 
     /// Tells whether a step of this image needs a mean.
@@ -90,9 +118,14 @@ impl Program {
         if width == 0 || height == 0 {
             return Err(bad(format!("an image of {width}x{height} has no pixels")));
         }
+        if width > MAX_SIDE || height > MAX_SIDE {
+            return Err(bad(format!("an image of {width}x{height}; sides of up to {MAX_SIDE} pixels work")));
+        }
         let mut stages = Vec::with_capacity(plan.stages.len());
         let mut composer = Composer::new((width, height));
-        let (mut gather, mut steps) = (None, Vec::new());
+        let (mut gather, mut mixture, mut steps) = (None, None, Vec::new());
+        // True if the stage under way has an op.
+        let mut begun = false;
         let mut channels = plan.input_channels;
         for (i, params_op) in ops.iter().enumerate() {
             let slot = usize::from(params_op.slot);
@@ -107,19 +140,21 @@ impl Program {
                 let next = Composer::new(composer.size());
                 let is_uint8 = plan.is_uint8(slot);
                 let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
-                stages.push(StageProgram { gather: gather.take(), sampling, steps, is_uint8 });
-                composer = next;
+                let (gather, mixture) = (gather.take(), mixture.take());
+                stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8 });
+                (composer, begun) = (next, false);
             }
             op.check(composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
             let is_uint8 = plan.is_uint8(slot);
             let resolved = resolve(op, is_uint8);
-            let op = match &resolved {
-                // Its ratio is a number of f64, which the op does not hold.
-                Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => op,
-                Some(resolved) => resolved,
-                None => op,
-            };
-            if op.effect() == Effect::Gather {
+            let op = resolved.as_ref().unwrap_or(op);
+            if begun && matches!(op.effect(), Effect::Gather(_) | Effect::Mixture) {
+                return Err(bad(format!("op {i} ({op:?}) comes after another one of its stage")));
+            }
+            if let Op::Mixture { m, weights, chains } = op {
+                let image = (composer.size(), channels);
+                mixture = Some(Box::new(Mixture::new((*m, weights, chains), image, is_uint8).map_err(bad)?));
+            } else if matches!(op.effect(), Effect::Gather(_)) {
                 gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
@@ -132,19 +167,45 @@ impl Program {
             if let Op::Grayscale { channels: n } = op {
                 channels = *n;
             }
+            begun = true;
         }
         while stages.len() < plan.stages.len() {
             let next = Composer::new(composer.size());
             let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
-            stages.push(StageProgram { gather: gather.take(), sampling, steps, is_uint8: false });
+            let (gather, mixture) = (gather.take(), mixture.take());
+            stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8: false });
             composer = next;
         }
         Ok(Program { stages })
     }
 
+    /// Composes a chain of operations of policies: a stage begins with each that reads more pixels than one.
+    fn of_chain(chain: &[Op], size: (u32, u32), channels: u32, is_uint8: bool) -> Result<Program, String> {
+        let fresh = || StageProgram { is_uint8, ..StageProgram::unchanged(size) };
+        let place = Place { stage: 0, on_grid: false, statistic: 0 };
+        let (mut stages, mut stage) = (Vec::new(), fresh());
+        for op in chain {
+            let resolved = resolve(op, is_uint8);
+            let op = resolved.as_ref().unwrap_or(op);
+            let mut composer = Composer::new(size);
+            if matches!(op.effect(), Effect::Gather(_)) {
+                let before = std::mem::replace(&mut stage, fresh());
+                stages.extend((!before.is_unchanged()).then_some(before));
+                stage.gather = gather_of(op, (size, channels), is_uint8, &mut composer)?;
+                stage.sampling = composer.finish();
+            } else if is_uint8 {
+                apply_u8(op, place, channels, &mut composer, &mut stage.steps);
+            } else {
+                apply(op, 0, place, channels, &mut composer, &mut stage.steps);
+            }
+        }
+        stages.push(stage);
+        Ok(Program { stages })
+    }
+
     /// The smallest scale at which the image may be decoded without being enlarged by the first stage.
     pub(crate) fn scale(&self) -> Scale {
-        let first = self.stages.first().filter(|stage| stage.gather.is_none());
+        let first = self.stages.first().filter(|stage| stage.is_only_sampled());
         first.map_or(Scale::Full, |stage| Scale::within(stage.sampling.reduction()))
     }
 
@@ -164,7 +225,10 @@ impl Program {
     /// The program for an image of which only `region` is present.
     pub(crate) fn relative_to(mut self, region: Rect) -> Self {
         if let Some(first) = self.stages.first_mut() {
-            first.sampling = first.sampling.relative_to(region);
+            match &mut first.gather {
+                Some(gather) => gather.origin = (region.left, region.top),
+                None => first.sampling = first.sampling.relative_to(region),
+            }
         }
         self
     }
@@ -177,6 +241,26 @@ impl Program {
     /// Width and height of the result.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.stages.last().map_or((0, 0), |stage| stage.sampling.size())
+    }
+}
+
+impl Mixture {
+    /// Composes the chains for an image of a size and a number of channels.
+    ///
+    /// # Errors
+    /// The reason, if an operation of a chain cannot be.
+    fn new(
+        ([own, mixed], weights, chains): ([f32; 2], &[f32], &[Vec<Op>]),
+        (size, channels): ((u32, u32), u32),
+        is_uint8: bool,
+    ) -> Result<Mixture, String> {
+        let image = (own, Program::finished(size, 1));
+        let mut parts = Vec::with_capacity(1 + chains.len());
+        parts.push(image);
+        for (weight, chain) in weights.iter().zip(chains) {
+            parts.push((weight * mixed, Program::of_chain(chain, size, channels, is_uint8)?));
+        }
+        Ok(Mixture { parts, size, is_uint8 })
     }
 }
 
@@ -213,20 +297,24 @@ fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps
             composer.resize_u8((width, height), Filter::new(interpolation, antialias));
         }
         Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => apply(op, 0, place, channels, composer, steps),
-        _ => op.color_steps_u8(channels, steps),
+        _ => op.color_steps_u8(place.statistic, channels, steps),
     }
 }
 
-/// The op that an operation of a policy stands for.
+/// The op that an operation of a policy stands for; `None` for any other op, and for operations that are ops themselves.
 fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
     let Op::Policy { id, magnitude, interpolation, fill } = *op else { return None };
-    resolve_policy(id, magnitude, (interpolation, fill), if is_uint8 { 255.0 } else { 1.0 })
+    match resolve_policy(id, magnitude, (interpolation, fill), if is_uint8 { 255.0 } else { 1.0 }) {
+        // Its ratio is a number of f64, which the op does not hold.
+        Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => None,
+        resolved => resolved,
+    }
 }
 
 /// The operator that begins a stage; `None` if the op only mirrors the image, or leaves it as it is.
 ///
 /// # Errors
-/// The reason, if the op's points have no perspective.
+/// The reason, if the op's points have no perspective, or it has no arithmetic on floats and gets them.
 fn gather_of(
     op: &Op,
     (source, channels): ((u32, u32), u32),
@@ -237,10 +325,13 @@ fn gather_of(
         let [x, y] = center.unwrap_or([f64::from(source.0) * 0.5, f64::from(source.1) * 0.5]);
         [x - f64::from(source.0) * 0.5, y - f64::from(source.1) * 0.5]
     };
+    // Times 255 the quotient is the number again, whose half is rounded to even; a product with 1/255 is not.
+    let in_floats = |number: f32| if is_uint8 { number / 255.0 } else { number };
     let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
-        let in_floats = |number: f32| if is_uint8 { number * (1.0 / 255.0) } else { number };
+        let nearest = interpolation == Interpolation::Nearest;
         let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
-        GatherKind::Warp(Warp { map, size, nearest: interpolation == Interpolation::Nearest, fill })
+        let map = if nearest { map.without_ties() } else { map };
+        GatherKind::Warp(Warp { map, size, nearest, fill })
     };
     let kind = match *op {
         Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
@@ -274,8 +365,14 @@ fn gather_of(
         }
         Op::GaussianBlur { kernel_size, sigma } => GatherKind::Blur { kernel_size, sigma },
         Op::Sharpness { factor } => GatherKind::Sharpen { ratio: factor },
+        Op::Elastic { alpha, sigma, key, interpolation, fill } => {
+            let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
+            GatherKind::Elastic(Elastic { alpha, sigma, key, nearest: interpolation == Interpolation::Nearest, fill })
+        }
+        Op::Jpeg { .. } if !is_uint8 => return Err("it needs 8-bit numbers, but gets floats".to_owned()),
+        Op::Jpeg { quality } => GatherKind::Jpeg { quality },
         Op::Autocontrast => GatherKind::Autocontrast,
         _ => GatherKind::Equalize,
     };
-    Ok(Some(Gather { kind, source, is_uint8 }))
+    Ok(Some(Gather { kind, source, origin: (0, 0), is_uint8 }))
 }

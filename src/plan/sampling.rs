@@ -251,6 +251,7 @@ impl Sampling {
     /// True if the strip kernel can run it: bilinear, antialiased, downscaling in y, no border.
     pub(crate) fn uses_strip_kernel(&self) -> bool {
         self.filter == Filter::LinearAntialias
+            && self.resized_u8.is_none()
             && self.y.scale >= 1.0
             && self.source_border.is_none()
             && self.grid_border.is_none()

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::error::{Error, Result};
-use crate::transforms::{Effect, Slot};
+use crate::transforms::{Effect, GatherClass, JPEG_NAME, Slot};
 use serde::{Deserialize, Serialize};
 
 /// The arithmetic in which operators compute.
@@ -24,9 +24,12 @@ pub enum Semantics {
     /// Whole numbers from 0 to 255, as torchvision computes on `uint8` tensors: a resize rounds after each axis, and
     /// each colour operation truncates. `fill`, `threshold` and erased values are in 0 to 255.
     ///
-    /// Plans with these semantics run on the CPU executor; on a GPU backend the finished batches are copied to it.
+    /// Hue and gamma are computed in floats: on a GPU a number may be one off where the float is close to a whole number.
     Uint8,
 }
+
+/// The most weights of a blur in a shader: those of kernels of 255 pixels a side.
+const MOST_WEIGHTS: u32 = 512;
 
 /// The first slot whose op gets floats.
 ///
@@ -57,6 +60,19 @@ pub(super) fn first_float_slot(semantics: Semantics, slots: &[Slot]) -> Result<u
     }
 }
 
+/// Checks that operators which have no arithmetic on floats get 8-bit numbers.
+///
+/// # Errors
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a `JPEG` that gets floats.
+pub(super) fn check_floats(slots: &[Slot], first_float_slot: usize) -> Result<()> {
+    if !slots[first_float_slot..].iter().any(|slot| slot.transform == JPEG_NAME) {
+        return Ok(());
+    }
+    let reason =
+        "JPEG needs 8-bit numbers, but gets floats; use Semantics::Uint8, and put it before ToDtype and Normalize";
+    Err(Error::argument("transforms", reason))
+}
+
 impl Plan {
     /// The arithmetic of its operators.
     pub fn semantics(&self) -> Semantics {
@@ -70,8 +86,13 @@ impl Plan {
 
     /// The parts of the plan that only the CPU executor has; empty if the shaders have all of it.
     pub(crate) fn without_shaders(&self) -> Vec<&'static str> {
-        let mut found: Vec<_> = if self.semantics == Semantics::Uint8 { vec!["Semantics::Uint8"] } else { Vec::new() };
-        for slot in self.slots.iter().filter(|slot| matches!(slot.effect, Effect::Gather | Effect::Policy)) {
+        let mut found = Vec::new();
+        let is_native = |effect| match effect {
+            Effect::Gather(GatherClass::Native) | Effect::Mixture => true,
+            Effect::Gather(GatherClass::Blur(sides)) => sides.iter().sum::<u32>() > MOST_WEIGHTS,
+            _ => false,
+        };
+        for slot in self.slots.iter().filter(|slot| is_native(slot.effect)) {
             if !found.contains(&slot.transform) {
                 found.push(slot.transform);
             }

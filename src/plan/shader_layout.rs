@@ -1,9 +1,12 @@
 //! A stage's program in the layout that the shaders read: plain old data. A test compares the layout with naga's.
 
+use super::gather::{Gather, GatherKind, blur_weights};
 use super::program::StageProgram;
-use super::sampling::{Axis, Border};
+use super::resize_u8::WeightsU8;
+use super::sampling::{Axis, Border, Sampling};
 use crate::color::Step;
 use crate::transforms::PaddingMode;
+use crate::warp::Map;
 use bytemuck::{Pod, Zeroable};
 
 /// The location and the type of an image's pixels in a buffer.
@@ -39,7 +42,25 @@ pub(crate) struct Image {
     pub(crate) steps_len: u32,
     /// The image's number in the chunk, which locates its statistics.
     pub(crate) number: u32,
-    pub(crate) padding: [u32; 2],
+    /// Where the weights of a resize on 8-bit numbers begin, across and down, in words of the statistics; 0 without one.
+    pub(crate) weights: [u32; 2],
+}
+
+/// The numbers of an operator that begins a stage; the layout is that of `Gather` in `shaders/gather/gather.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub(crate) struct GatherNumbers {
+    pub(crate) kind: u32,
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+    pub(crate) left: i32,
+    pub(crate) top: i32,
+    pub(crate) nearest: u32,
+    pub(crate) filled: u32,
+    pub(crate) table: u32,
+    pub(crate) first: [f32; 4],
+    pub(crate) second: [f32; 4],
+    pub(crate) fill: [f32; 4],
 }
 
 /// The numbers of `BORDER_*` in `shaders/prelude.wgsl`.
@@ -76,8 +97,37 @@ impl Image {
             target_offset: target,
             steps_len: program.steps.len() as u32,
             number,
-            padding: [0; 2],
+            weights: [0; 2],
         }
+    }
+
+    /// Bytes of an image of a stage that may begin with an operator, with room for `weights` weights of a blur.
+    pub(crate) fn bytes_with_gather(steps: u32, weights: u32) -> usize {
+        Image::bytes(steps) + size_of::<GatherNumbers>() + 4 * weights.max(4) as usize
+    }
+
+    /// Appends the image, its operator with `weights` weights, and its steps, padded to `max_steps`. `table` is where
+    /// its tables begin in the statistics.
+    pub(crate) fn write_with_gather(
+        &self,
+        (gather, table): (Option<&Gather>, u32),
+        (steps, max_steps, weights): (&[Step], u32, u32),
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(bytemuck::bytes_of(self));
+        let mut numbers = gather.map(GatherNumbers::new).unwrap_or_default();
+        numbers.table = table;
+        out.extend_from_slice(bytemuck::bytes_of(&numbers));
+        let end = out.len() + 4 * weights.max(4) as usize;
+        if let Some(Gather { kind: GatherKind::Blur { kernel_size, sigma }, .. }) = gather {
+            for (&size, &sigma) in kernel_size.iter().zip(sigma) {
+                out.extend_from_slice(bytemuck::cast_slice(&blur_weights(size, sigma)));
+            }
+        }
+        out.resize(end, 0);
+        let end = out.len() + size_of::<Step>() * max_steps.max(1) as usize;
+        out.extend_from_slice(bytemuck::cast_slice(steps));
+        out.resize(end, 0);
     }
 
     /// Bytes of an image with room for `steps` steps: WGSL arrays have at least one element.
@@ -92,4 +142,83 @@ impl Image {
         out.extend_from_slice(bytemuck::cast_slice(steps));
         out.resize(end, 0);
     }
+}
+
+impl GatherNumbers {
+    fn new(gather: &Gather) -> GatherNumbers {
+        let (mut numbers, mut warped) = ([0.0; 8], (false, None));
+        let kind = match &gather.kind {
+            GatherKind::Warp(warp) => {
+                warped = (warp.nearest, warp.fill);
+                match warp.map {
+                    Map::Affine(entries) => {
+                        numbers[..6].copy_from_slice(&entries);
+                        1
+                    }
+                    Map::Perspective(coefficients) => {
+                        numbers = coefficients;
+                        2
+                    }
+                }
+            }
+            GatherKind::Blur { kernel_size, .. } => {
+                numbers[..2].copy_from_slice(&kernel_size.map(f64::from));
+                3
+            }
+            GatherKind::Sharpen { ratio } => {
+                numbers[0] = 1.0 - ratio;
+                4
+            }
+            GatherKind::Autocontrast => 5,
+            GatherKind::Equalize => 6,
+            // Only the CPU executor has them.
+            GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => 0,
+        };
+        let [a, b, c, d, e, f, g, h] = numbers.map(|number| number as f32);
+        let (nearest, fill) = warped;
+        let scale = if gather.is_uint8 { 255.0 } else { 1.0 };
+        // A colour of 8-bit numbers that nothing blends is one of them.
+        let in_units =
+            |value: f32| if nearest && gather.is_uint8 { (value * scale).round_ties_even() } else { value * scale };
+        let [red, green, blue] = fill.unwrap_or_default().map(in_units);
+        GatherNumbers {
+            kind,
+            width: gather.source.0 as i32,
+            height: gather.source.1 as i32,
+            left: gather.origin.0 as i32,
+            top: gather.origin.1 as i32,
+            nearest: nearest.into(),
+            filled: fill.is_some().into(),
+            table: 0,
+            first: [a, b, c, d],
+            second: [e, f, g, h],
+            fill: [red, green, blue, 1.0],
+        }
+    }
+}
+
+/// Appends the weights of a resize on 8-bit numbers in the layout that `shaders/sample/resize_u8.wgsl` reads. `words`
+/// begins at word `first` of the statistics; the result says where each axis begins.
+pub(crate) fn write_weights(
+    sampling: &Sampling,
+    scratch: &mut WeightsU8,
+    first: u32,
+    words: &mut Vec<u32>,
+) -> [u32; 2] {
+    let Some(whole) = sampling.resized_u8 else { return [0; 2] };
+    [(&sampling.x, whole[0]), (&sampling.y, whole[1])].map(|(axis, outputs)| {
+        let begin = first + words.len() as u32;
+        scratch.build(axis.view_len as u32, outputs, sampling.filter);
+        words.extend([scratch.taps as u32, scratch.bits]);
+        for i in 0..axis.len {
+            match axis.grid(i, sampling.grid_border) {
+                Some(grid) => {
+                    words.push(scratch.first[grid as usize]);
+                    words.extend(scratch.of(grid as usize).iter().map(|&weight| i32::from(weight) as u32));
+                }
+                None => words.extend(std::iter::repeat_n(u32::MAX, 1 + scratch.taps)),
+            }
+        }
+        begin
+    })
 }

@@ -213,7 +213,7 @@ fn keeps_levels(effect: Effect) -> bool {
         }
         Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
         Effect::Pad { .. } => true,
-        Effect::Gather | Effect::Policy => false,
+        Effect::Gather(_) | Effect::Policy | Effect::Mixture => false,
         Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
             effect.opcodes().all(|opcode| Facts::of(opcode).keeps_levels)
         }
@@ -258,7 +258,7 @@ impl Program {
     pub(super) fn with_crop_before(mut self, stage: usize) -> Program {
         let (before, after) = self.stages.split_at_mut(stage);
         if let (Some(last), Some(first)) = (before.last_mut(), after.first_mut())
-            && first.gather.is_none()
+            && first.is_only_sampled()
         {
             let read = first.sampling.read_region();
             last.sampling = last.sampling.cropped(read);

@@ -2,9 +2,9 @@
 //!
 //! The text of a pass depends only on the plan, not on an image; naga validates it before wgpu sees it.
 
-use super::pass::{ColorFacts, PassSource, PassTarget, SamplingFacts, Variant};
+use super::pass::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, custom};
-use crate::color::{Facts, STEPS, opcode};
+use crate::color::{ColorStep, Facts, STEPS, UINT8_STEPS, opcode};
 use crate::error::{ErrorKind, Result};
 
 /// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
@@ -27,7 +27,9 @@ impl Variant {
     /// Returns the whole text of the shader.
     pub fn text(&self) -> String {
         match self {
-            Variant::Sample(frame, colors) => sampling_pass(frame, colors),
+            Variant::Sample(frame, colors) => sampling_pass(None, frame, colors),
+            Variant::Kernel(kernel, frame, colors) => sampling_pass(Some(kernel), frame, colors),
+            Variant::Tables(source, kernel) => tables_pass(*source, kernel),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
             Variant::Mix => shader!("batch/mix").to_owned(),
             Variant::Pack(_) => [shader!("store/packed_f16"), shader!("store/packed")].join("\n"),
@@ -37,7 +39,77 @@ impl Variant {
 
 /// The text of a sampling pass: constants, the files before the colour steps, the colour steps, and the files after
 /// them.
-fn sampling_pass(frame: &SamplingFacts, colors: &ColorFacts) -> String {
+fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &ColorFacts) -> String {
+    let mut text = constants(kernel, frame, colors.steps);
+    text.push_str(&prelude(kernel));
+    text.push_str(source(frame.source));
+    if matches!(kernel, None | Some(KernelFacts { kernel: Kernel::Sample, .. })) {
+        text.push_str(match frame.source {
+            PassSource::Bytes => shader!("source/bytes_row"),
+            PassSource::Floats => shader!("source/floats_row"),
+        });
+    }
+    let sums_uint8 = kernel.is_some_and(|facts| facts.statistics_are_uint8);
+    let mut files = Vec::new();
+    if computes_uint8(kernel, &colors.opcodes) {
+        files.push(shader!("color/levels"));
+    }
+    files.push(match (frame.statistics, sums_uint8) {
+        (0, _) => shader!("reduce/none"),
+        (_, false) => shader!("reduce/means"),
+        (_, true) => shader!("reduce/means_u8"),
+    });
+    files.push(shader!("color/luma"));
+    // The files of placed steps call the function in `color/rectangle`.
+    if colors.opcodes.iter().any(|&opcode| Facts::of(opcode).placed) {
+        files.push(shader!("color/rectangle"));
+    }
+    files.extend(STEPS.iter().filter(|step| is_needed(step, &colors.opcodes)).map(|step| step.wgsl));
+    files.extend(UINT8_STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
+    text.push_str(&files.join("\n"));
+    text.push_str(&colors.functions);
+    text.push_str(&color_calls(&colors.opcodes, colors.steps));
+    let mut files = kernel_files(kernel);
+    match frame.target {
+        PassTarget::Statistic if sums_uint8 => files.push(shader!("reduce/mean_u8")),
+        PassTarget::Statistic => files.push(shader!("reduce/mean")),
+        PassTarget::Intermediate => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
+        PassTarget::IntermediateBytes => files.extend([shader!("store/intermediate_u8"), shader!("store/stage")]),
+        PassTarget::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
+        PassTarget::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
+    }
+    text.push_str(&files.join("\n"));
+    text
+}
+
+/// The text of the pass that makes tables.
+fn tables_pass(source_type: PassSource, kernel: &KernelFacts) -> String {
+    let frame = SamplingFacts {
+        source: source_type,
+        target: PassTarget::Statistic,
+        channels: 3,
+        statistics: 0,
+        known_statistics: 0,
+        filters: [false; 5],
+    };
+    let mut text = constants(Some(kernel), &frame, 0);
+    text.push_str(&prelude(Some(kernel)));
+    text.push_str(source(source_type));
+    let mut files = vec![shader!("reduce/none")];
+    if kernel.is_uint8 {
+        files.push(shader!("color/levels"));
+    }
+    files.extend([GATHER, shader!("gather/table_numbers"), shader!("gather/tables")]);
+    files.push(if kernel.is_uint8 { shader!("gather/tables_u8") } else { shader!("gather/tables_float") });
+    text.push_str(&files.join("\n"));
+    text.push_str(&color_calls(&[], 0));
+    text
+}
+
+/// The numbers of the image's operator, which a thread reads once.
+const GATHER: &str = "var<private> gather: Gather;\n";
+
+fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) -> String {
     let mut text = String::new();
     let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
     constant("GROUP_X", GROUP.0);
@@ -45,7 +117,7 @@ fn sampling_pass(frame: &SamplingFacts, colors: &ColorFacts) -> String {
     constant("GROUP_SIZE", GROUP.0 * GROUP.1);
     constant("ROWS", ROWS);
     constant("PARTIALS", PARTIALS);
-    constant("MAX_STEPS", colors.steps.max(1));
+    constant("MAX_STEPS", steps.max(1));
     constant("CHANNELS", frame.channels);
     constant("CONTRAST", opcode::CONTRAST);
     constant("STATISTICS", frame.statistics.max(1));
@@ -53,32 +125,81 @@ fn sampling_pass(frame: &SamplingFacts, colors: &ColorFacts) -> String {
     for (name, value) in FILTERS.iter().zip(frame.filters) {
         text.push_str(&format!("const {name}: bool = {value};\n"));
     }
-    let mut files = vec![
-        shader!("prelude"),
-        match frame.source {
-            PassSource::Bytes => shader!("source/bytes"),
-            PassSource::Floats => shader!("source/floats"),
-        },
-        if frame.statistics > 0 { shader!("reduce/means") } else { shader!("reduce/none") },
-        shader!("color/luma"),
-    ];
-    // The files of placed steps call the function in `color/rectangle`.
-    if colors.opcodes.iter().any(|&opcode| Facts::of(opcode).placed) {
-        files.push(shader!("color/rectangle"));
+    if let Some(facts) = kernel {
+        text.push_str(&format!("const CONTRAST_U8: u32 = {}u;\n", opcode::CONTRAST_U8));
+        text.push_str(&format!("const UINT8: bool = {};\n", facts.is_uint8));
+        text.push_str(&format!("const WEIGHTS: u32 = {}u;\n", facts.weights.max(4)));
     }
-    files.extend(STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
-    text.push_str(&files.join("\n"));
-    text.push_str(&colors.functions);
-    text.push_str(&color_calls(&colors.opcodes, colors.steps));
-    let mut files = vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE];
-    match frame.target {
-        PassTarget::Statistic => files.push(shader!("reduce/mean")),
-        PassTarget::Intermediate => files.extend([shader!("store/intermediate"), shader!("store/stage")]),
-        PassTarget::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
-        PassTarget::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
-    }
-    text.push_str(&files.join("\n"));
     text
+}
+
+/// The prelude. In a stage that may begin with an operator, each image holds the operator's numbers; statistics of 8-bit
+/// numbers are integers. The text of the other stages is that of the file: an alias or a field would change their code.
+fn prelude(kernel: Option<&KernelFacts>) -> String {
+    let Some(facts) = kernel else { return shader!("prelude").to_owned() };
+    let mut text = shader!("prelude").to_owned();
+    if facts.statistics_are_uint8 {
+        text = text.replace("statistics: array<f32>;", "statistics: array<u32>;");
+    }
+    if matches!(facts.kernel, Kernel::Sample | Kernel::SampleUint8) {
+        return text;
+    }
+    let steps = "    steps: array<Step, MAX_STEPS>,\n";
+    let numbers = format!("    gather: Gather,\n    weights: array<f32, WEIGHTS>,\n{steps}");
+    [shader!("gather/gather"), &text.replace(steps, &numbers)].join("\n")
+}
+
+fn source(source: PassSource) -> &'static str {
+    match source {
+        PassSource::Bytes => shader!("source/bytes"),
+        PassSource::Floats => shader!("source/floats"),
+    }
+}
+
+fn computes_uint8(kernel: Option<&KernelFacts>, opcodes: &[u32]) -> bool {
+    let of_kernel = |facts: &KernelFacts| facts.kernel == Kernel::SampleUint8 || facts.is_uint8;
+    kernel.is_some_and(of_kernel) || opcodes.iter().any(|&opcode| UINT8_STEPS.iter().any(|step| step.opcode == opcode))
+}
+
+/// True if a shader with these opcodes holds the function of a step on floats: of a step of its own, or one that such a
+/// step calls.
+fn is_needed(step: &ColorStep, opcodes: &[u32]) -> bool {
+    let callers: &[u32] = match step.opcode {
+        opcode::HUE => &[opcode::HUE_U8],
+        opcode::ADJUST_GAMMA => &[opcode::ADJUST_GAMMA_U8],
+        opcode::NOISE => &[opcode::GAUSSIAN_NOISE, opcode::GAUSSIAN_NOISE_U8],
+        _ => &[],
+    };
+    opcodes.contains(&step.opcode) || callers.iter().any(|caller| opcodes.contains(caller))
+}
+
+/// The files of the function `sample`.
+fn kernel_files(kernel: Option<&KernelFacts>) -> Vec<&'static str> {
+    let Some(facts) = kernel else { return vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE] };
+    let sharpened = if facts.is_uint8 { shader!("gather/sharpened_u8") } else { shader!("gather/sharpened") };
+    match facts.kernel {
+        Kernel::Sample => vec![shader!("sample/direct"), shader!("sample/strip"), SAMPLE],
+        Kernel::SampleUint8 if facts.statistics_are_uint8 => {
+            vec![shader!("sample/direct"), shader!("sample/resize_u8")]
+        }
+        Kernel::SampleUint8 => vec![shader!("sample/direct"), DIRECT],
+        Kernel::Point => {
+            vec![GATHER, shader!("gather/table_numbers"), shader!("gather/point"), shader!("sample/gathered")]
+        }
+        Kernel::Warp => {
+            vec![GATHER, shader!("gather/pixel_before"), shader!("gather/warp"), shader!("sample/gathered")]
+        }
+        Kernel::Sharpen => {
+            vec![
+                GATHER,
+                shader!("gather/pixel_before"),
+                sharpened,
+                shader!("gather/sharpen"),
+                shader!("sample/gathered"),
+            ]
+        }
+        Kernel::Blur => vec![GATHER, shader!("gather/pixel_before"), shader!("gather/blur")],
+    }
 }
 
 /// The kernel depends on the image, so all threads of a workgroup take the same branch.
@@ -92,6 +213,13 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 }
 ";
 
+/// Stages on 8-bit numbers resize nothing in floats.
+const DIRECT: &str = "
+fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+    direct(image, x, first_y, end_y);
+}
+";
+
 /// Up to this number of steps are loaded into registers and called one after the other; more are looped over in the
 /// buffer.
 pub const UNROLLED_STEPS: u32 = 8;
@@ -102,7 +230,7 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut cases = String::new();
     let customs = opcodes.iter().filter(|&&opcode| opcode >= opcode::CUSTOM);
     let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
-    let built_in = STEPS.iter().filter(|step| opcodes.contains(&step.opcode));
+    let built_in = STEPS.iter().chain(UINT8_STEPS).filter(|step| opcodes.contains(&step.opcode));
     for (opcode, name) in built_in.map(|step| (step.opcode, step.name.to_owned())).chain(customs) {
         let place = if Facts::of(opcode).placed { ", x, y" } else { "" };
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step{place});\n        }}\n");
@@ -163,7 +291,7 @@ mod tests {
     use crate::color::Step;
     use crate::plan::pass::Pass;
     use crate::plan::sampling::Axis;
-    use crate::plan::shader_layout::Image;
+    use crate::plan::shader_layout::{GatherNumbers, Image};
     use crate::plan::{Layout, Output, Plan};
     use crate::transforms::*;
     use std::mem::offset_of;
@@ -194,7 +322,7 @@ mod tests {
     #[test]
     fn rust_and_wgsl_lay_structs_out_alike() {
         let plan = Plan::compile(&train(), &Output::default()).unwrap();
-        let (module, _) = validate(&plan.shader(Pass::Stage { stage: 0 })).unwrap();
+        let (module, _) = validate(&plan.shader(Pass::Stage { stage: 0, kernel: Kernel::Sample })).unwrap();
         let unpadded = |name: &str| -> Vec<_> {
             members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
         };
@@ -207,11 +335,65 @@ mod tests {
         assert_eq!(unpadded("Step"), step);
         let mut image = offsets!(Image: x, y, source_fill, grid_fill, source_border, grid_border, filter_mode, strip,
             source_offset, source_stride, source_float, target_offset, steps_len, number);
+        let weights = offset_of!(Image, weights) as u32;
+        image.extend([("weights_x".to_owned(), weights), ("weights_y".to_owned(), weights + 4)]);
         image.push(("steps".to_owned(), size_of::<Image>() as u32));
         assert_eq!(unpadded("Image"), image);
         // A struct with a moved field must fail, which shows that the test notices such a field.
         image[1].1 += 4;
         assert_ne!(unpadded("Image"), image);
+    }
+
+    #[test]
+    fn an_operators_numbers_are_laid_out_alike() {
+        let list = [GaussianBlur::new(9).into(), Grayscale::new(3).into()];
+        let plan = Plan::compile(&list, &Output::default()).unwrap();
+        let (module, _) = validate(&plan.shader(Pass::Stage { stage: 0, kernel: Kernel::Blur })).unwrap();
+        let numbers =
+            offsets!(GatherNumbers: kind, width, height, left, top, nearest, filled, table, first, second, fill);
+        assert_eq!(members(&module, "Gather"), numbers);
+        let image = members(&module, "Image");
+        let at = |name: &str| image.iter().find(|(member, _)| member == name).unwrap().1 as usize;
+        assert_eq!(
+            (at("gather"), at("weights")),
+            (size_of::<Image>(), size_of::<Image>() + size_of::<GatherNumbers>())
+        );
+        let plan_bytes = Image::bytes_with_gather(1, plan.blur_weights(0));
+        assert_eq!(at("steps") + size_of::<Step>(), plan_bytes);
+    }
+
+    #[test]
+    fn every_pass_of_policies_and_of_bytes_validates() {
+        use crate::Semantics::{Float, Uint8};
+        let resize = || Transform::from(RandomResizedCrop::new(24));
+        let lists: [Vec<Transform>; 5] = [
+            vec![resize(), RandAugment::default().into(), Normalize::IMAGENET.into()],
+            vec![resize(), GaussianBlur::new(5).into(), ColorJitter::new(0.1, 0.1, 0.1, 0.1).into()],
+            vec![RandomRotation::new(9.0).into(), Pad::new(2).into(), resize(), RandomGrayscale::new(0.2).into()],
+            vec![resize(), RandomAdjustSharpness::new(2.0).into(), RandomSolarize::new(0.5).into()],
+            vec![
+                resize(),
+                RandomEqualize::default().into(),
+                RandomPosterize::new(3).into(),
+                AdjustGamma::new(2.0).into(),
+            ],
+        ];
+        let mut seen = std::collections::BTreeSet::new();
+        for (list, semantics) in lists.iter().flat_map(|list| [(list, Float), (list, Uint8)]) {
+            for (channels, dtype) in [(1, DType::F32), (3, DType::F16)] {
+                let plan = Plan::compile_as(semantics, channels, list, &Output { dtype, ..Output::default() }).unwrap();
+                for pass in plan.pass_list() {
+                    let text = plan.shader(pass);
+                    validate(&text).unwrap_or_else(|error| panic!("{pass:?}: {error}\n{text}"));
+                    seen.insert(pass.to_string());
+                }
+            }
+        }
+        for kernel in
+            ["stage 1, warp", "stage 1, sharpen", "stage 1, blur", "stage 1, tables", "stage 1, point, mean 0"]
+        {
+            assert!(seen.contains(kernel), "{kernel}: {seen:?}");
+        }
     }
 
     #[test]
@@ -244,7 +426,7 @@ mod tests {
     fn a_shader_holds_the_steps_that_its_plan_can_emit() {
         let held = |list: &[Transform]| -> Vec<&str> {
             let plan = Plan::compile(list, &Output::default()).unwrap();
-            let text = plan.shader(Pass::Stage { stage: 0 });
+            let text = plan.shader(Pass::Stage { stage: 0, kernel: Kernel::Sample });
             let called = |name: &&str| text.contains(&format!("return {name}(value, step"));
             STEPS.iter().map(|step| step.name).filter(called).collect()
         };

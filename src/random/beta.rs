@@ -19,7 +19,7 @@ pub(crate) fn symmetric_beta(alpha: f64, numbers: &mut Numbers) -> f64 {
 }
 
 /// A number uniform in (0, 1), both excluded.
-fn open_unit(numbers: &mut Numbers) -> f64 {
+pub(super) fn open_unit(numbers: &mut Numbers) -> f64 {
     loop {
         let unit = numbers.unit();
         if unit > 0.0 {

@@ -3,6 +3,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod beta;
+pub(crate) mod gamma;
 pub(crate) mod key;
 pub(crate) mod lanes;
 
@@ -86,6 +87,11 @@ impl Numbers {
     /// Returns a whole number uniform in 0 to `bound` - 1, without bias; 0 for `bound` 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         below(bound, || self.next())
+    }
+
+    /// Returns a key for a generator that makes a number for each pixel.
+    pub(crate) fn key(&mut self) -> [u32; 2] {
+        [(); 2].map(|()| self.below(1 << 32) as u32)
     }
 
     /// Returns 0 to N - 1 in an order of which all are equally likely, by Fisher and Yates' shuffle.

@@ -3,8 +3,9 @@
 use super::{Recipe, from_toml};
 use crate::error::{Error, Result};
 use crate::transforms::{
-    CenterCrop, ColorJitter, Grayscale, Normalize, RandomApply, RandomCrop, RandomGrayscale, RandomHorizontalFlip,
-    RandomResizedCrop, RandomVerticalFlip, Resize, Transform,
+    AugMix, CenterCrop, ColorJitter, ErasingValue, GaussianBlur, Grayscale, Interpolation, Normalize, RandAugment,
+    RandomApply, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop,
+    RandomVerticalFlip, Resize, Transform, TrivialAugmentWide,
 };
 
 /// Returns the training recipe of torchvision's ImageNet models: RandomResizedCrop(224), flip, Normalize.
@@ -148,8 +149,112 @@ pub fn two_views() -> Vec<Transform> {
     ]
 }
 
+/// Returns the list of `imagenet-randaugment`: [`imagenet_train`] with RandAugment(2, 9), and RandomErasing(0.1) at the
+/// end. The recipe has [`Semantics::Uint8`](crate::Semantics::Uint8), as torchvision's references train.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::imagenet_randaugment().len(), 5);
+/// assert_eq!(gpufeed::recipe::named("imagenet-randaugment")?.semantics, Some(gpufeed::Semantics::Uint8));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub fn imagenet_randaugment() -> Vec<Transform> {
+    with_policy(RandAugment::new(2, 9))
+}
+
+/// Returns the list of `imagenet-trivialaugment`: [`imagenet_randaugment`] with TrivialAugmentWide instead.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::imagenet_trivialaugment().len(), 5);
+/// ```
+pub fn imagenet_trivialaugment() -> Vec<Transform> {
+    with_policy(TrivialAugmentWide::new())
+}
+
+fn with_policy(policy: impl Into<Transform>) -> Vec<Transform> {
+    vec![
+        RandomResizedCrop::new(224).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+        policy.into(),
+        Normalize::IMAGENET.into(),
+        RandomErasing::new(0.1).into(),
+    ]
+}
+
+/// Returns the list of `imagenet-augmix`: [`imagenet_train`] with AugMix, for
+/// [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::imagenet_augmix().len(), 4);
+/// ```
+pub fn imagenet_augmix() -> Vec<Transform> {
+    vec![
+        RandomResizedCrop::new(224).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+        AugMix::new().into(),
+        Normalize::IMAGENET.into(),
+    ]
+}
+
+/// Returns the list of `simclr`: crops, flip, ColorJitter(0.8, 0.8, 0.8, 0.2) for four images of five,
+/// RandomGrayscale(0.2), GaussianBlur(23) for every other one, for [`Semantics::Uint8`](crate::Semantics::Uint8). The
+/// recipe has two views of each sample.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::simclr().len(), 5);
+/// assert_eq!(gpufeed::recipe::named("simclr")?.views, 2);
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub fn simclr() -> Vec<Transform> {
+    vec![
+        RandomResizedCrop::new(224).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+        RandomApply::new(0.8, [ColorJitter::new(0.8, 0.8, 0.8, 0.2)]).into(),
+        RandomGrayscale::new(0.2).into(),
+        RandomApply::new(0.5, [GaussianBlur::new(23)]).into(),
+    ]
+}
+
+/// Returns the list of `dino-global`: that of DINO's first global view, for [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// DINO's second global view is blurred with p = 0.1, and then has `RandomSolarize::new(128.0).p(0.2)`. All views of a
+/// loader have one list, so a second loader makes it. DINO blurs by Pillow, with a radius of 0.1 to 2; here that is the
+/// standard deviation of a kernel of 23 pixels.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::dino_global().len(), 6);
+/// ```
+pub fn dino_global() -> Vec<Transform> {
+    vec![
+        RandomResizedCrop::new(224).scale(0.4, 1.0).interpolation(Interpolation::Bicubic).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+        RandomApply::new(0.8, [ColorJitter::new(0.4, 0.4, 0.2, 0.1)]).into(),
+        RandomGrayscale::new(0.2).into(),
+        GaussianBlur::new(23).into(),
+        Normalize::IMAGENET.into(),
+    ]
+}
+
+/// Returns the list of `deit`: bicubic crops, flip, RandAugment(2, 9), Normalize, RandomErasing(0.25) by noise, for
+/// [`Semantics::Uint8`](crate::Semantics::Uint8). The recipe mixes half of the batches by MixUp(0.8), and half by
+/// CutMix(1). DeiT's own RandAugment, timm's, has random magnitudes; this one is torchvision's.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::deit().len(), 5);
+/// assert!(gpufeed::recipe::named("deit")?.batch_transform.is_some());
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub fn deit() -> Vec<Transform> {
+    vec![
+        RandomResizedCrop::new(224).interpolation(Interpolation::Bicubic).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+        RandAugment::new(2, 9).into(),
+        Normalize::IMAGENET.into(),
+        RandomErasing::new(0.25).value(ErasingValue::Random).into(),
+    ]
+}
+
 /// The text of each recipe's file.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 17] = [
     ("imagenet-train", include_str!("imagenet-train.toml")),
     ("imagenet-train-jitter", include_str!("imagenet-train-jitter.toml")),
     ("imagenet-eval", include_str!("imagenet-eval.toml")),
@@ -161,11 +266,17 @@ const FILES: [(&str, &str); 11] = [
     ("cifar-train", include_str!("cifar-train.toml")),
     ("mnist-train", include_str!("mnist-train.toml")),
     ("two-views", include_str!("two-views.toml")),
+    ("imagenet-randaugment", include_str!("imagenet-randaugment.toml")),
+    ("imagenet-trivialaugment", include_str!("imagenet-trivialaugment.toml")),
+    ("imagenet-augmix", include_str!("imagenet-augmix.toml")),
+    ("simclr", include_str!("simclr.toml")),
+    ("dino-global", include_str!("dino-global.toml")),
+    ("deit", include_str!("deit.toml")),
 ];
 
 /// Names of the built-in recipes, for [`named`].
-pub const NAMES: [&str; 11] = {
-    let mut names = [""; 11];
+pub const NAMES: [&str; 17] = {
+    let mut names = [""; 17];
     let mut i = 0;
     while i < FILES.len() {
         names[i] = FILES[i].0;

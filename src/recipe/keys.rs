@@ -20,18 +20,23 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
         ),
         (
-            "AutoAugment" | "RandAugment" | "RandomAffine" | "RandomPerspective" | "RandomRotation"
-            | "TrivialAugmentWide",
+            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
+            | "RandomRotation" | "TrivialAugmentWide",
             "interpolation",
         ) => "Nearest and Bilinear work".to_owned(),
         (
-            "AutoAugment" | "RandAugment" | "RandomAffine" | "RandomPerspective" | "RandomRotation"
-            | "TrivialAugmentWide",
+            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
+            | "RandomRotation" | "TrivialAugmentWide",
             "fill",
         ) => "a number, three of them, or \"None\" works".to_owned(),
         (_, "degrees" | "shear" | "shear_y") => {
             "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
         }
+        (_, "severity") => "1 to 10 work".to_owned(),
+        (_, "mixture_width") => "1 to 64 work".to_owned(),
+        (_, "chain_depth") => "1 to 64 work, and -1 for 1 to 3 at random".to_owned(),
+        ("ElasticTransform", "alpha") => "a number or [x, y], each -1,000,000 to 1,000,000, works".to_owned(),
+        (_, "alpha") => "a finite number > 0 works".to_owned(),
         (_, "num_ops") => "0 to 16 work".to_owned(),
         (_, "magnitude") => "0 to one less than num_magnitude_bins work".to_owned(),
         (_, "num_magnitude_bins") => "2 to 65536 work".to_owned(),
@@ -40,14 +45,22 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "translate") => "two shares in [0, 1] work".to_owned(),
         (_, "distortion_scale") => "0 to 1 work".to_owned(),
         (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work".to_owned(),
+        ("ElasticTransform", "sigma") => {
+            "a number or [x, y], each more than 0 and up to 100,000, works, or 0 for both axes".to_owned()
+        }
+        ("GaussianNoise", "mean") => "-1,000,000 to 1,000,000 work".to_owned(),
+        ("GaussianNoise", "sigma") => "0 to 1,000,000 work".to_owned(),
         (_, "sigma") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        (_, "quality") => "1 to 100 or [least, greatest] with 1 <= least <= greatest <= 100 works".to_owned(),
         (_, "sharpness_factor") => "a finite number >= 0 works".to_owned(),
         ("ToDtype", "dtype") => "F32 works".to_owned(),
         ("ToDtype", "scale") => "true works: floats are in [0, 1]".to_owned(),
         ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "antialias" | "pad_if_needed" | "expand" | "vertical_flip") => "true and false work".to_owned(),
+        (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => {
+            "true and false work".to_owned()
+        }
         ("RandomChoice", "p") => "a weight >= 0 for each transform works".to_owned(),
         ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
@@ -92,22 +105,25 @@ pub(super) fn works_for_batches(key: &str) -> Option<String> {
 mod tests {
     use super::{works, works_for_batches};
     use crate::transforms::{
-        AdjustGamma, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CutMix, FiveCrop, GaussianBlur, Grayscale,
-        MixUp, Normalize, Pad, RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast,
-        RandomChannelPermutation, RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale,
-        RandomHorizontalFlip, RandomInvert, RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize,
-        RandomResize, RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip,
-        RandomZoomOut, Resize, ScaleJitter, TenCrop, ToDtype, Transform, TrivialAugmentWide,
+        AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, FiveCrop,
+        GaussianBlur, GaussianNoise, Grayscale, JPEG, MixUp, Normalize, Pad, RandAugment, RandomAdjustSharpness,
+        RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice, RandomCrop,
+        RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder,
+        RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomRotation,
+        RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, ToDtype,
+        Transform, TrivialAugmentWide,
     };
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 38] = [
+        let all: [Transform; 42] = [
             AdjustGamma::new(2.2).into(),
             CenterCrop::new(1).into(),
             ColorJitter::default().into(),
+            ElasticTransform::default().into(),
             FiveCrop::new(1).into(),
             Grayscale::default().into(),
+            JPEG::new(50).into(),
             Normalize::IMAGENET.into(),
             Pad::new(1).into(),
             RandomApply::new(0.5, [CenterCrop::new(1)]).into(),
@@ -127,6 +143,7 @@ mod tests {
             RandomZoomOut::default().into(),
             Resize::new(1).max_size(2).into(),
             GaussianBlur::new(3).into(),
+            GaussianNoise::default().into(),
             RandomAdjustSharpness::new(2.0).into(),
             RandomAffine::new(1.0).translate(0.1, 0.1).scale(0.5, 1.5).shear(1.0).shear_y(1.0).center(1.0, 1.0).into(),
             RandomAutocontrast::default().into(),
@@ -134,6 +151,7 @@ mod tests {
             RandomPerspective::default().into(),
             RandomRotation::new(1.0).center(1.0, 1.0).into(),
             ToDtype::new().into(),
+            AugMix::default().into(),
             AutoAugment::default().into(),
             RandomChoice::new([CenterCrop::new(1)]).p([1.0]).into(),
             RandomOrder::new([CenterCrop::new(1)]).into(),

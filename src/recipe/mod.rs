@@ -5,8 +5,9 @@ mod keys;
 mod read;
 
 pub use built_in::{
-    NAMES, augment_only, cifar_train, decode_only, imagenet_eval, imagenet_train, imagenet_train_jitter, mnist_train,
-    named, resize_crop, resize_crop_256, resize_jitter_gray, two_views,
+    NAMES, augment_only, cifar_train, decode_only, deit, dino_global, imagenet_augmix, imagenet_eval,
+    imagenet_randaugment, imagenet_train, imagenet_train_jitter, imagenet_trivialaugment, mnist_train, named,
+    resize_crop, resize_crop_256, resize_jitter_gray, simclr, two_views,
 };
 
 use crate::error::{Error, Result};

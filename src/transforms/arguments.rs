@@ -233,6 +233,19 @@ pub(crate) fn check_warp(interpolation: Interpolation, fill: Fill) -> Result<()>
     check_fill(fill.color().unwrap_or_default())
 }
 
+/// Checks the numbers of `ElasticTransform` and of its op; errors are a key and a reason.
+pub(crate) fn check_elastic(alpha: [f64; 2], sigma: [f64; 2]) -> Result<(), (&'static str, String)> {
+    if alpha.iter().any(|alpha| !(-1e6..=1e6).contains(alpha)) {
+        return Err(("alpha", format!("{alpha:?}; -1,000,000 to 1,000,000 work")));
+    }
+    // More would be wider than any image. torchvision refuses to blur with one of them alone.
+    let positive = sigma.iter().all(|sigma| *sigma > 0.0 && *sigma <= 1e5);
+    if positive || sigma == [0.0; 2] {
+        return Ok(());
+    }
+    Err(("sigma", format!("{sigma:?}; more than 0 to 100,000 work, or 0 for both axes")))
+}
+
 /// An operation of a policy.
 ///
 /// ```

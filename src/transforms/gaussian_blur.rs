@@ -1,7 +1,7 @@
 use super::arguments::MAX_SIDE;
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Operator, Slots};
+use super::{Effect, GatherClass, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl Operator for GaussianBlur {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather);
+        slots.push(Self::NAME, Effect::Gather(GatherClass::Blur(self.kernel_size)));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

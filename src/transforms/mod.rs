@@ -10,14 +10,18 @@
 
 mod adjust_gamma;
 pub(crate) mod arguments;
+mod aug_mix;
 mod auto_augment;
 mod batch;
 mod center_crop;
 mod color_jitter;
 mod custom_color;
+mod elastic_transform;
 mod five_crop;
 mod gaussian_blur;
+mod gaussian_noise;
 mod grayscale;
+mod jpeg;
 pub(crate) mod mix;
 mod normalize;
 mod op;
@@ -58,14 +62,18 @@ mod trivial_augment_wide;
 pub use crate::random::key::Key;
 pub use adjust_gamma::AdjustGamma;
 pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
+pub use aug_mix::AugMix;
 pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
 pub use custom_color::CustomColor;
+pub use elastic_transform::ElasticTransform;
 pub use five_crop::FiveCrop;
 pub use gaussian_blur::GaussianBlur;
+pub use gaussian_noise::GaussianNoise;
 pub use grayscale::Grayscale;
+pub use jpeg::{JPEG, Quality};
 pub use mix::Mix;
 pub use normalize::Normalize;
 pub use op::Op;
@@ -152,11 +160,28 @@ pub(crate) enum Effect {
     /// Subtracts and divides.
     Normalize,
     /// Computes each pixel from several ones: an operator of `plan/gather.rs`.
-    Gather,
+    Gather(GatherClass),
     /// Applies any operation of an augmentation policy.
     Policy,
+    /// Adds up what several chains of such operations make of the image.
+    Mixture,
     /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
     ToFloat,
+}
+
+/// The operators of [`Effect::Gather`] by what their shaders need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum GatherClass {
+    /// Each pixel shows another place.
+    Warp,
+    /// A mean of neighbours with a kernel of these sides.
+    Blur([u32; 2]),
+    /// The eight neighbours.
+    Sharpen,
+    /// A table for each channel, made of all its pixels.
+    Tables,
+    /// An operator that only the CPU executor has.
+    Native,
 }
 
 impl Effect {
@@ -172,8 +197,9 @@ impl Effect {
             | Effect::Pad { .. }
             | Effect::Resize { .. }
             | Effect::Flip
-            | Effect::Gather
+            | Effect::Gather(_)
             | Effect::Policy
+            | Effect::Mixture
             | Effect::ToFloat => (None, None),
         };
         first.into_iter().chain(second)
@@ -214,6 +240,9 @@ impl Slots {
         self.size = size;
     }
 }
+
+/// The name of the operator that has no arithmetic on floats.
+pub(crate) const JPEG_NAME: &str = JPEG::NAME;
 
 macro_rules! transforms {
     ($($name:ident),+ $(,)?) => {
@@ -282,13 +311,17 @@ macro_rules! transforms {
 
 transforms!(
     AdjustGamma,
+    AugMix,
     AutoAugment,
     CenterCrop,
     ColorJitter,
     CustomColor,
+    ElasticTransform,
     GaussianBlur,
+    GaussianNoise,
     FiveCrop,
     Grayscale,
+    JPEG,
     Normalize,
     Pad,
     RandomApply,

@@ -1,9 +1,9 @@
 //! The concrete operations that transforms emit, with all their numbers. Whatever else must be known of an op stands
 //! here too: its effect on a plan, the check of its numbers, its colour steps and its words.
 
-use super::Effect;
 use super::arguments::MAX_SIDE;
-use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
+use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp, check_elastic};
+use super::{Effect, GatherClass};
 use crate::color::{Facts, Step, opcode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -118,6 +118,20 @@ pub enum Op {
         /// The parameters from its closure; finite.
         parameters: [f32; 4],
     },
+    /// Adds a normal number to every value: `x + (mean + sigma · n)`, clamped to \[0, 1\] if `clip`. 8-bit numbers get
+    /// `trunc(255 mean + n · 255 sigma)`, and always are clamped.
+    ///
+    /// The standard normal numbers n are those of [`Erased::Noise`] under this key, in a rectangle that is the image.
+    GaussianNoise {
+        /// The mean of the noise, as a share of the whole range; -1,000,000 to 1,000,000.
+        mean: f64,
+        /// Its standard deviation, as a share of the whole range; 0 to 1,000,000.
+        sigma: f64,
+        /// True if results are clamped.
+        clip: bool,
+        /// The generator's key.
+        key: [u32; 2],
+    },
     /// Overwrites a rectangle inside the image.
     Erase {
         /// First row.
@@ -172,6 +186,29 @@ pub enum Op {
         /// As in [`Op::Affine`].
         fill: Option<[f32; 3]>,
     },
+    /// Moves each pixel by a smooth random displacement: torchvision's `ElasticTransform`.
+    ///
+    /// The displacement along x is a blur of numbers uniform in \[-1, 1), times half of `alpha[0]`, in pixels: pixel (x, y)
+    /// shows the image at (x + dx, y + dy). The blur is a Gaussian of `sigma[0]` across and `sigma[1]` down with a square
+    /// kernel of int(8 `sigma[0]` + 1) pixels a side, or one more if that is even; numbers are reflected at the image's
+    /// edges. That along y has numbers of its own, half of `alpha[1]`, and a kernel by `sigma[1]`. With 0 and 0 nothing is
+    /// blurred.
+    ///
+    /// The numbers are those of Philox4x32-10 ([`Erased::Noise`]) under `key`, with the counter (x / 2 rounded down, y, 0,
+    /// 0): the first two of an even column, the last two of an odd one, along x and along y. The upper 24 bits k of each
+    /// stand for k / 2^23 - 1.
+    Elastic {
+        /// Sizes along x and along y; no pixel moves by more than half of them.
+        alpha: [f64; 2],
+        /// Standard deviations across and down, in pixels: both > 0, or both 0.
+        sigma: [f64; 2],
+        /// The generator's key.
+        key: [u32; 2],
+        /// `Nearest` or `Bilinear`.
+        interpolation: Interpolation,
+        /// As in [`Op::Affine`].
+        fill: Option<[f32; 3]>,
+    },
     /// Blurs with a Gaussian kernel; the image is reflected at its edges.
     GaussianBlur {
         /// Columns and rows of the kernel, odd.
@@ -183,6 +220,11 @@ pub enum Op {
     Sharpness {
         /// >= 0: 0 smooths, 1 changes nothing, 2 sharpens.
         factor: f64,
+    },
+    /// Encodes and decodes as libjpeg-turbo does, in 4:2:0. It works on 8-bit numbers alone.
+    Jpeg {
+        /// 1 to 100.
+        quality: u32,
     },
     /// Stretches each channel to the whole range.
     Autocontrast,
@@ -199,6 +241,16 @@ pub enum Op {
         /// Of warps, as in [`Op::Affine`].
         fill: Option<[f32; 3]>,
     },
+    /// Adds the image and what chains of operations make of it: `m[0] · x + Σ (weights[i] · m[1]) · chains[i](x)`, in
+    /// this order, as [`AugMix`](super::AugMix).
+    Mixture {
+        /// The shares of the image and of all chains together.
+        m: [f32; 2],
+        /// The share of each chain.
+        weights: Vec<f32>,
+        /// The operations of each chain, which begins with the image: [`Op::Policy`] alone.
+        chains: Vec<Vec<Op>>,
+    },
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -208,12 +260,16 @@ pub enum Op {
     },
 }
 
+/// The most pixels of an image that an op makes: 16 GiB of four floats.
+const MAX_PIXELS: u64 = 1 << 30;
+
 impl Op {
     /// Appends the colour steps of an op on 8-bit numbers: those of torchvision's arithmetic on `uint8`.
-    pub(crate) fn color_steps_u8(&self, channels: u32, steps: &mut Vec<Step>) {
+    pub(crate) fn color_steps_u8(&self, statistic: u16, channels: u32, steps: &mut Vec<Step>) {
         let gray = u32::from(channels == 1);
         let mut step = |opcode: u32, [a, b]: [f32; 2]| {
-            steps.push(Step { opcode, integers: [0, 0, gray], value: [a, b, 0.0, 0.0] });
+            let statistic = if Facts::of(opcode).needs_mean { statistic.into() } else { 0 };
+            steps.push(Step { opcode, integers: [statistic, 0, gray], value: [a, b, 0.0, 0.0] });
         };
         let ratios = |ratio: f32| [ratio, one_minus(ratio)];
         let of_policy = |magnitude: f32| {
@@ -241,6 +297,10 @@ impl Op {
                 let size = (1u32 << (8 - bits)) as f32;
                 step(opcode::POSTERIZE_U8, [size, 1.0 / size]);
             }
+            Op::GaussianNoise { mean, sigma, key: [first, second], .. } => {
+                let value = [(255.0 * mean) as f32, (255.0 * sigma) as f32, 1.0, 0.0];
+                steps.push(Step { opcode: opcode::GAUSSIAN_NOISE_U8, integers: [first, second, gray], value });
+            }
             Op::Erase { top, left, height, width, value: Erased::Color(color) } => {
                 let value = Erased::Color(fill_u8(color));
                 Op::Erase { top, left, height, width, value }.color_steps(0, 0, channels, steps);
@@ -266,17 +326,17 @@ impl Op {
             Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
             Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
             Op::Custom { .. } => Effect::Custom,
+            Op::GaussianNoise { .. } => Effect::Color(opcode::GAUSSIAN_NOISE),
             Op::Erase { value: Erased::Color(_), .. } => Effect::Color(opcode::ERASE),
             Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Color(opcode::NOISE),
             Op::Grayscale { channels } => Effect::Channels(channels),
-            Op::Affine { .. }
-            | Op::Rotate { .. }
-            | Op::Perspective { .. }
-            | Op::GaussianBlur { .. }
-            | Op::Sharpness { .. }
-            | Op::Autocontrast
-            | Op::Equalize => Effect::Gather,
+            Op::Affine { .. } | Op::Rotate { .. } | Op::Perspective { .. } => Effect::Gather(GatherClass::Warp),
+            Op::GaussianBlur { kernel_size, .. } => Effect::Gather(GatherClass::Blur(kernel_size)),
+            Op::Sharpness { .. } => Effect::Gather(GatherClass::Sharpen),
+            Op::Autocontrast | Op::Equalize => Effect::Gather(GatherClass::Tables),
+            Op::Elastic { .. } | Op::Jpeg { .. } => Effect::Gather(GatherClass::Native),
             Op::Policy { .. } => Effect::Policy,
+            Op::Mixture { .. } => Effect::Mixture,
             Op::Normalize { .. } => Effect::Normalize,
         }
     }
@@ -307,6 +367,7 @@ impl Op {
         let inside =
             |offset: u32, len: u32, side: u32| len > 0 && offset.checked_add(len).is_some_and(|end| end <= side);
         let side = |side: u64| side > 0 && side <= u64::from(MAX_SIDE);
+        let fits = |w: u64, h: u64| side(w) && side(h) && w * h <= MAX_PIXELS;
         let sum = |a: u32, b: u32, c: u32| u64::from(a) + u64::from(b) + u64::from(c);
         match *self {
             Op::Crop { top, left, height, width } | Op::Erase { top, left, height, width, .. }
@@ -329,6 +390,12 @@ impl Op {
                 Err("the permutation needs each of 0, 1 and 2".to_owned())
             }
             Op::Custom { parameters } => finite(&parameters),
+            Op::GaussianNoise { mean, .. } if !(-1e6..=1e6).contains(&mean) => {
+                Err(format!("a mean of {mean}; -1,000,000 to 1,000,000 work"))
+            }
+            Op::GaussianNoise { sigma, .. } if !(0.0..=1e6).contains(&sigma) => {
+                Err(format!("a sigma of {sigma}; 0 to 1,000,000 work"))
+            }
             Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
                 let [x, y] = center.unwrap_or_default();
                 let numbers = [angle, translate[0], translate[1], shear[0], shear[1], x, y];
@@ -341,7 +408,7 @@ impl Op {
                 let [x, y] = center.unwrap_or_default();
                 finite_f64(&[angle, x, y]).and(warps(interpolation, fill))?;
                 let (w, h) = self.size_after((w, h));
-                if side(w.into()) && side(h.into()) { Ok(()) } else { impossible_size() }
+                if fits(w.into(), h.into()) { Ok(()) } else { impossible_size() }
             }
             Op::Perspective { interpolation, fill, .. } => warps(interpolation, fill),
             Op::GaussianBlur { kernel_size, sigma } => {
@@ -362,8 +429,15 @@ impl Op {
                 Err("0 to 8 bits work".to_owned())
             }
             Op::Policy { interpolation, fill, .. } => warps(interpolation, fill),
+            Op::Mixture { m, ref weights, ref chains } => check_mixture(m, weights, chains),
             Op::Sharpness { factor } if factor >= 0.0 && factor.is_finite() => Ok(()),
             Op::Sharpness { factor } => Err(format!("a factor of {factor}; 0 or more works")),
+            Op::Elastic { alpha, sigma, interpolation, fill, .. } => check_elastic(alpha, sigma)
+                .map_err(|(key, reason)| format!("{key}: {reason}"))
+                .and(warps(interpolation, fill)),
+            Op::Jpeg { quality } if !(1..=100).contains(&quality) => {
+                Err(format!("a quality of {quality}; 1 to 100 work"))
+            }
             Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
             Op::Erase { value: Erased::Color(color), .. } => finite(&color),
             _ => Ok(()),
@@ -385,9 +459,12 @@ impl Op {
             | Op::Perspective { .. }
             | Op::GaussianBlur { .. }
             | Op::Sharpness { .. }
+            | Op::Elastic { .. }
+            | Op::Jpeg { .. }
             | Op::Autocontrast
             | Op::Equalize
-            | Op::Policy { .. } => {}
+            | Op::Policy { .. }
+            | Op::Mixture { .. } => {}
             // A single channel has neither saturation nor hue, is gray already, and has only one order of channels.
             Op::Saturation { .. } | Op::Hue { .. } | Op::Grayscale { .. } | Op::PermuteChannels { .. }
                 if channels == 1 => {}
@@ -411,6 +488,10 @@ impl Op {
             Op::Custom { parameters: value } => {
                 let opcode = opcode::CUSTOM + u32::from(slot);
                 steps.push(Step { opcode, integers: [0, 0, gray], value });
+            }
+            Op::GaussianNoise { mean, sigma, clip, key: [first, second] } => {
+                let value = [mean as f32, sigma as f32, f32::from(clip), 0.0];
+                steps.push(Step { opcode: opcode::GAUSSIAN_NOISE, integers: [first, second, gray], value });
             }
             Op::Erase { top, left, height, width, value } => {
                 let (opcode, integers) = match value {
@@ -456,23 +537,60 @@ impl fmt::Display for Op {
                 write!(f, "channels {}", names.concat())
             }
             Op::Custom { parameters } => write!(f, "custom {parameters:?}"),
+            Op::GaussianNoise { mean: 0.0, sigma, .. } => write!(f, "noise {sigma:.2}"),
+            Op::GaussianNoise { mean, sigma, .. } => write!(f, "noise {sigma:.2}, mean {mean:.2}"),
             Op::Erase { top, left, height, width, value } => {
                 let noise = if matches!(value, Erased::Noise { .. }) { " (noise)" } else { "" };
                 write!(f, "erase {width}x{height} at {left},{top}{noise}")
             }
             Op::Affine { angle, translate: [x, y], scale, shear: [a, b], .. } => {
-                write!(f, "affine {angle:.1}°, by {x},{y}, scale {scale:.2}, shear {a:.1}°,{b:.1}°")
+                write!(f, "affine {angle:.1} deg")?;
+                if [x, y] != [0.0; 2] {
+                    write!(f, ", by {x},{y}")?;
+                }
+                if scale != 1.0 {
+                    write!(f, ", scale {scale:.2}")?;
+                }
+                if [a, b] != [0.0; 2] {
+                    write!(f, ", shear {a:.1},{b:.1} deg")?;
+                }
+                Ok(())
             }
-            Op::Rotate { angle, .. } => write!(f, "rotate {angle:.1}°"),
-            Op::Perspective { .. } => f.write_str("perspective"),
-            Op::GaussianBlur { sigma: [sigma, _], .. } => write!(f, "blur {sigma:.2}"),
+            Op::Rotate { angle, .. } => write!(f, "rotate {angle:.1} deg"),
+            // How far each corner goes, in pixels.
+            Op::Perspective { startpoints, endpoints, .. } => {
+                f.write_str("perspective")?;
+                let mut moved = startpoints.iter().zip(&endpoints);
+                moved.try_for_each(|([x, y], [to_x, to_y])| {
+                    write!(f, " {},{}", i64::from(*to_x) - i64::from(*x), i64::from(*to_y) - i64::from(*y))
+                })
+            }
+            Op::GaussianBlur { kernel_size: [x, y], sigma: [sigma, _] } => write!(f, "blur {x}x{y}, sigma {sigma:.2}"),
             Op::Sharpness { factor } => write!(f, "sharpness {factor:.2}"),
+            Op::Elastic { alpha: [x, y], sigma: [sigma, _], .. } => {
+                write!(f, "elastic {x:.1},{y:.1}, smooth {sigma:.1}")
+            }
+            Op::Jpeg { quality } => write!(f, "JPEG {quality}"),
             Op::Autocontrast => f.write_str("autocontrast"),
             Op::Equalize => f.write_str("equalize"),
-            Op::Policy { id: id @ (PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert), .. } => {
-                write!(f, "{id:?}")
+            // A sum with 0 is never -0.
+            Op::Policy { id, magnitude, .. } => match (id, magnitude + 0.0) {
+                (PolicyOp::Identity | PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert, _) => {
+                    write!(f, "{id:?}")
+                }
+                (PolicyOp::TranslateX | PolicyOp::TranslateY, m) => write!(f, "{id:?} {} pixels", m.trunc() + 0.0),
+                (PolicyOp::Rotate, m) => write!(f, "{id:?} {m:.1} deg"),
+                (PolicyOp::Posterize, m) => write!(f, "{id:?} {} bits", m.trunc()),
+                (PolicyOp::Solarize, m) => write!(f, "{id:?} {m:.2}"),
+                (_, m) => write!(f, "{id:?} {m:+.2}"),
+            },
+            Op::Mixture { m: [own, mixed], ref weights, ref chains } => {
+                write!(f, "mix {own:.2}")?;
+                weights.iter().zip(chains).try_for_each(|(weight, chain)| {
+                    let words: Vec<String> = chain.iter().map(Op::to_string).collect();
+                    write!(f, " + {:.2} {}", weight * mixed, words.join(", "))
+                })
             }
-            Op::Policy { id, magnitude, .. } => write!(f, "{id:?} {magnitude:.2}"),
             Op::Normalize { .. } => f.write_str("normalize"),
         }
     }
@@ -512,6 +630,85 @@ fn warps(interpolation: Interpolation, fill: Option<[f32; 3]>) -> Result<(), Str
     finite(&fill.unwrap_or_default())
 }
 
+/// Checks the numbers of a mixture; operations of a policy change no sizes.
+fn check_mixture(m: [f32; 2], weights: &[f32], chains: &[Vec<Op>]) -> Result<(), String> {
+    if weights.len() != chains.len() {
+        return Err(format!("{} weights for {} chains; one each works", weights.len(), chains.len()));
+    }
+    finite(&m).and(finite(weights))?;
+    chains.iter().flatten().try_for_each(|op| match op {
+        Op::Policy { .. } => op.check((1, 1)),
+        _ => Err("operations of policies work".to_owned()),
+    })
+}
+
 fn impossible_size() -> Result<(), String> {
     Err("an impossible size".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(id: PolicyOp, magnitude: f32) -> Op {
+        Op::Policy { id, magnitude, interpolation: Interpolation::Nearest, fill: None }
+    }
+
+    #[test]
+    fn each_op_is_a_short_line_in_basic_letters() {
+        let (interpolation, fill) = (Interpolation::Bilinear, None);
+        let turned = Op::Rotate { angle: -7.25, expand: false, center: None, interpolation, fill };
+        let affine = |translate, scale, shear| Op::Affine {
+            angle: 3.0,
+            translate,
+            scale,
+            shear,
+            center: None,
+            interpolation,
+            fill,
+        };
+        let startpoints = [[0, 0], [9, 0], [9, 9], [0, 9]];
+        let endpoints = [[1, 2], [8, 0], [9, 7], [0, 9]];
+        let chains = vec![vec![policy(PolicyOp::Equalize, 0.0), policy(PolicyOp::Color, -0.1)], vec![turned.clone()]];
+        for (op, text) in [
+            (policy(PolicyOp::TranslateX, -12.6), "TranslateX -12 pixels"),
+            (policy(PolicyOp::TranslateY, -0.9), "TranslateY 0 pixels"),
+            (policy(PolicyOp::ShearY, 0.09), "ShearY +0.09"),
+            (policy(PolicyOp::ShearX, -0.0), "ShearX +0.00"),
+            (policy(PolicyOp::Rotate, -9.0), "Rotate -9.0 deg"),
+            (policy(PolicyOp::Posterize, 7.0), "Posterize 7 bits"),
+            (policy(PolicyOp::Solarize, 0.7), "Solarize 0.70"),
+            (policy(PolicyOp::AutoContrast, 0.0), "AutoContrast"),
+            (turned, "rotate -7.2 deg"),
+            (affine([0.0; 2], 1.0, [0.0; 2]), "affine 3.0 deg"),
+            (affine([4.0, -1.0], 1.5, [2.0, 0.0]), "affine 3.0 deg, by 4,-1, scale 1.50, shear 2.0,0.0 deg"),
+            (Op::Perspective { startpoints, endpoints, interpolation, fill }, "perspective 1,2 -1,0 0,-2 0,0"),
+            (Op::GaussianBlur { kernel_size: [23, 23], sigma: [1.234; 2] }, "blur 23x23, sigma 1.23"),
+            (
+                Op::Mixture { m: [0.6, 0.4], weights: vec![0.75, 0.25], chains },
+                "mix 0.60 + 0.30 Equalize, Color -0.10 + 0.10 rotate -7.2 deg",
+            ),
+        ] {
+            assert_eq!(op.to_string(), text);
+            assert!(text.is_ascii(), "the sheet's font has basic Latin alone");
+        }
+    }
+
+    #[test]
+    fn a_mixture_of_other_ops_or_numbers_is_refused() {
+        let chain = || vec![policy(PolicyOp::Rotate, 3.0)];
+        let mixture = |m, weights: &[f32], chains| Op::Mixture { m, weights: weights.to_vec(), chains };
+        assert_eq!(mixture([0.5; 2], &[1.0], vec![chain()]).check((3, 4)), Ok(()));
+        for wrong in [
+            mixture([0.5; 2], &[1.0], vec![]),
+            mixture([0.5; 2], &[0.5, 0.5], vec![chain()]),
+            mixture([f32::NAN, 0.5], &[1.0], vec![chain()]),
+            mixture([0.5; 2], &[f32::INFINITY], vec![chain()]),
+            mixture([0.5; 2], &[1.0], vec![vec![Op::HorizontalFlip]]),
+            mixture([0.5; 2], &[1.0], vec![vec![policy(PolicyOp::Posterize, 9.0)]]),
+            mixture([0.5; 2], &[1.0], vec![vec![mixture([0.5; 2], &[], vec![])]]),
+        ] {
+            assert!(wrong.check((3, 4)).is_err(), "{wrong:?}");
+        }
+    }
 }

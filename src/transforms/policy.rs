@@ -29,6 +29,23 @@ pub(super) const OPERATIONS: [PolicyOp; 14] = [
     Equalize,
 ];
 
+/// The operations of AugMix, of which `all_ops` leaves out none and its absence the last four.
+pub(super) const MIXED_OPERATIONS: [PolicyOp; 13] = [
+    ShearX,
+    ShearY,
+    TranslateX,
+    TranslateY,
+    Rotate,
+    Posterize,
+    Solarize,
+    AutoContrast,
+    Equalize,
+    Brightness,
+    Color,
+    Contrast,
+    Sharpness,
+];
+
 /// The greatest magnitudes of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
@@ -55,6 +72,10 @@ impl Space {
     /// Of TrivialAugmentWide.
     pub(super) const TRIVIAL_AUGMENT_WIDE: Space =
         Space { shear: 0.99, translate: Translate::Pixels(32.0), rotate: 135.0, factor: 0.99, bits: (8.0, 6.0) };
+
+    /// Of AugMix.
+    pub(super) const AUG_MIX: Space =
+        Space { shear: 0.3, translate: Translate::Share(1.0 / 3.0), rotate: 30.0, factor: 0.9, bits: (4.0, 4.0) };
 
     /// The magnitude of an operation at bin `bin` of `bins`, for an image of (width, height); `None` for operations
     /// without one. True if its sign is random.

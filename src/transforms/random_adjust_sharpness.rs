@@ -1,7 +1,7 @@
 use super::arguments::check_probability;
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Operator, Slots};
+use super::{Effect, GatherClass, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ impl Operator for RandomAdjustSharpness {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather);
+        slots.push(Self::NAME, Effect::Gather(GatherClass::Sharpen));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

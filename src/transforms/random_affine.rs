@@ -1,7 +1,7 @@
 use super::arguments::{Degrees, Fill, check_warp};
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Interpolation, Operator, Slots};
+use super::{Effect, GatherClass, Interpolation, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +117,7 @@ impl Operator for RandomAffine {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather);
+        slots.push(Self::NAME, Effect::Gather(GatherClass::Warp));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

@@ -1,7 +1,7 @@
 use super::arguments::check_probability;
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Operator, Slots};
+use super::{Effect, GatherClass, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Operator for RandomAutocontrast {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather);
+        slots.push(Self::NAME, Effect::Gather(GatherClass::Tables));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

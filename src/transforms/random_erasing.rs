@@ -164,7 +164,7 @@ impl Operator for RandomErasing {
         let value = match self.value {
             ErasingValue::All(value) => Erased::Color([value; 3]),
             ErasingValue::Channels(values) => Erased::Color(values),
-            ErasingValue::Random => Erased::Noise { key: [(); 2].map(|()| numbers.below(1 << 32) as u32) },
+            ErasingValue::Random => Erased::Noise { key: numbers.key() },
         };
         context.emit(0, Op::Erase { top, left, height, width, value })
     }

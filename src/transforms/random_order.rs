@@ -49,11 +49,13 @@ impl Operator for RandomOrder {
         slots.optional = true;
         let mut certain = true;
         // Any transform may be at each position.
-        for _ in 0..self.transforms.len() {
+        for position in 0..self.transforms.len() {
+            // The transforms at the positions before may have changed the size.
+            let size = before.filter(|_| position == 0 || certain);
             for transform in &self.transforms {
-                slots.size = before;
+                slots.size = size;
                 transform.slots(slots);
-                certain &= slots.size == before;
+                certain &= slots.size == size;
             }
         }
         (slots.optional, slots.size) = (optional, before.filter(|_| certain));

@@ -1,11 +1,13 @@
 use super::arguments::{Fill, check_probability, check_warp};
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Interpolation, Operator, Slots};
+use super::{Effect, GatherClass, Interpolation, Operator, Slots};
 use crate::error::{Error, Result};
+use crate::warp::Map;
 use serde::{Deserialize, Serialize};
 
-/// Moves the corners of the image to random points, with probability `p`: torchvision's `RandomPerspective`.
+/// Moves the corners of the image to random points, with probability `p`: torchvision's `RandomPerspective`. Where
+/// three of these points lie on a line, as in images of a few pixels, the image stays as it is.
 ///
 /// ```
 /// use gpufeed::transforms::RandomPerspective;
@@ -66,7 +68,7 @@ impl Operator for RandomPerspective {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather);
+        slots.push(Self::NAME, Effect::Gather(GatherClass::Warp));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
@@ -87,8 +89,9 @@ impl Operator for RandomPerspective {
         let endpoints = [point(false, false), point(true, false), point(true, true), point(false, true)];
         let (right, bottom) = (width - 1, height - 1);
         let startpoints = [[0, 0], [right, 0], [right, bottom], [0, bottom]];
-        // A side of one pixel has no corners to move.
-        if right == 0 || bottom == 0 {
+        // A side of one pixel has no corners to move, and in a small image three of them may meet on a line: no map
+        // leads there.
+        if Map::perspective(startpoints, endpoints).is_none() {
             return Ok(());
         }
         let RandomPerspective { interpolation, fill, .. } = *self;

@@ -1,7 +1,7 @@
 use super::arguments::{Degrees, Fill, check_warp};
 use super::op::Op;
 use super::params::{Context, Numbers};
-use super::{Effect, Interpolation, Operator, Slots};
+use super::{Effect, GatherClass, Interpolation, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,7 @@ impl Operator for RandomRotation {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather);
+        slots.push(Self::NAME, Effect::Gather(GatherClass::Warp));
         if self.expand {
             slots.set_size(None);
         }

@@ -1,11 +1,14 @@
 //! Parameters that the transforms draw: their distributions, their independence, torchvision's rules.
 
+mod aug_mix;
 mod custom;
 mod distributions;
 mod independence;
 mod mixing;
 mod parameters;
+mod policies;
 mod quantiles;
 mod random_sizes;
 mod statistics;
 mod tables;
+mod warps;

@@ -4,12 +4,13 @@
 //! Thresholds of chi² are those of p = 0.001; keys are fixed, so a test either always passes or never.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, Erased, ErasingValue, FiveCrop, Grayscale, Interpolation, Key, Normalize, Op,
-    Pad, PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ElasticTransform, Erased, ErasingValue, FiveCrop, GaussianNoise, Grayscale,
+    Interpolation, JPEG, Key, Normalize, Op, Pad, PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop,
+    RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize,
+    RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize,
+    ScaleJitter, TenCrop, Transform,
 };
-use gpufeed::{Output, Plan};
+use gpufeed::{Output, Plan, Semantics};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,8 +36,11 @@ fn every_transform() -> Vec<Transform> {
         AdjustGamma::new(0.5).gain(1.25).into(),
         CenterCrop::new((30, 40)).into(),
         ColorJitter::new(0.4, (0.5, 1.75), 0.0, (-0.1, 0.2)).into(),
+        ElasticTransform::new(40.0, 4.0).alpha(30.0, 20.5).sigma(3.0, 2.5).fill(0.5).into(),
         FiveCrop::new((35, 45)).into(),
+        GaussianNoise::new(0.25).mean(-0.5).clip(false).into(),
         Grayscale::new(3).into(),
+        JPEG::new((25, 75)).into(),
         Normalize::IMAGENET.into(),
         Pad::new([1, 2, 3, 4]).fill([0.25, 0.5, 0.75]).padding_mode(PaddingMode::Symmetric).into(),
         RandomApply::new(0.3, [Transform::from(flip.clone()), RandomApply::new(0.4, [Resize::new(9)]).into()]).into(),
@@ -71,7 +75,7 @@ fn every_transform() -> Vec<Transform> {
 /// Returns one of each transform that may come anywhere in a list.
 fn transforms_for_anywhere() -> Vec<Transform> {
     let mut transforms = every_transform();
-    transforms.retain(|transform| !["FiveCrop", "Grayscale", "TenCrop"].contains(&transform.name()));
+    transforms.retain(|transform| !["FiveCrop", "Grayscale", "JPEG", "TenCrop"].contains(&transform.name()));
     transforms
 }
 
@@ -89,7 +93,7 @@ fn json_and_toml_hold_every_transform() {
     let toml = toml::to_string(&file).expect("transforms are data");
     assert_eq!(toml::from_str::<File>(&toml).expect("its own TOML"), file, "{toml}");
     let names: std::collections::BTreeSet<_> = file.transforms.iter().map(Transform::name).collect();
-    assert_eq!(names.len(), 25, "every transform is in the list: {names:?}");
+    assert_eq!(names.len(), 28, "every transform is in the list: {names:?}");
 }
 
 #[test]
@@ -118,6 +122,10 @@ fn wrong_text_is_rejected() {
         r#"{"type":"RandomZoomOut","side_range":2.0}"#,
         r#"{"type":"RandomPhotometricDistort","hue":0.1}"#,
         r#"{"type":"FiveCrop"}"#,
+        r#"{"type":"GaussianNoise","clip":0}"#,
+        r#"{"type":"JPEG"}"#,
+        r#"{"type":"JPEG","quality":50.5}"#,
+        r#"{"type":"ElasticTransform","alpha":[1,2,3]}"#,
         r#"{"type":"TenCrop","size":8,"vertical_flip":"yes"}"#,
         r#"{"type":"RandomErasing","value":"noise"}"#,
         r#"{"type":"RandomErasing","value":[1,2]}"#,
@@ -158,6 +166,11 @@ fn wrong_text_is_rejected() {
         AdjustGamma::new(f32::INFINITY).into(),
         AdjustGamma::new(f32::NAN).into(),
         AdjustGamma::new(1.0).gain(f32::NAN).into(),
+        GaussianNoise::new(-0.1).into(),
+        GaussianNoise::new(f64::NAN).into(),
+        GaussianNoise::new(0.1).mean(f64::INFINITY).into(),
+        ElasticTransform::new(50.0, -5.0).into(),
+        ElasticTransform::new(f64::NAN, 5.0).into(),
         RandomPosterize::new(9).into(),
         RandomPosterize::new(4).p(f64::NAN).into(),
     ] {
@@ -181,6 +194,19 @@ fn the_same_key_draws_the_same() {
     ] {
         assert_ne!(draw(&plan, key), draw(&plan, other), "{other:?}");
     }
+}
+
+#[test]
+fn qualities_are_those_of_the_range_alike() {
+    let plan = Plan::compile_as(Semantics::Uint8, 3, &[JPEG::new((20, 30)).into()], &Output::default()).unwrap();
+    let mut counts = [0u32; 11];
+    for sample in 0..11_000 {
+        let params = plan.make_params(64, 48, &Key { seed: 5, sample, ..Key::default() }).unwrap();
+        let Op::Jpeg { quality } = params.ops[0].op else { panic!("{params:?}") };
+        counts[quality as usize - 20] += 1;
+    }
+    // 10 degrees of freedom.
+    assert!(chi2(&counts, 1000.0) < 29.6, "{counts:?}");
 }
 
 #[test]

@@ -7,13 +7,14 @@ use gpufeed::transforms::{
 };
 use gpufeed::{Output, Plan};
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-const DRAWS: u64 = 20_000;
+pub(crate) const DRAWS: u64 = 20_000;
 
 /// The significance level: a p-value below it counts as a difference.
-const SIGNIFICANCE: f64 = 1e-4;
+pub(crate) const SIGNIFICANCE: f64 = 1e-4;
 
 #[derive(Deserialize)]
 struct Table {
@@ -23,16 +24,27 @@ struct Table {
 }
 
 #[derive(Deserialize)]
-struct Case {
+pub(crate) struct Case {
     cls: String,
-    height: u32,
-    width: u32,
-    values: BTreeMap<String, Values>,
+    args: Value,
+    pub(crate) height: u32,
+    pub(crate) width: u32,
+    #[serde(default)]
+    values: Numbers,
+    /// The magnitudes of each operation of a policy.
+    #[serde(default)]
+    pub(crate) magnitudes: Numbers,
+    /// How often a policy applied these operations, joined by `+`.
+    #[serde(default)]
+    pub(crate) ops: BTreeMap<String, u64>,
 }
+
+/// What torchvision drew, by its names.
+type Numbers = BTreeMap<String, Values>;
 
 /// The values that torchvision drew of one number.
 #[derive(Deserialize)]
-struct Values {
+pub(crate) struct Values {
     /// How many draws had the number.
     n: u64,
     quantiles: Vec<f64>,
@@ -46,42 +58,49 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 /// The numbers that a transform drew, by torchvision's names for them.
-type Drawn = BTreeMap<&'static str, Vec<f64>>;
+pub(crate) type Drawn = BTreeMap<String, Vec<f64>>;
+
+/// The parameters of 20,000 images of the case's size.
+pub(crate) fn params(transform: Transform, case: &Case) -> Vec<Params> {
+    let plan = Plan::compile(&[transform], &Output::default()).unwrap();
+    let key = |sample| Key { seed: 31, sample, ..Key::default() };
+    (0..DRAWS).map(|sample| plan.make_params(case.width, case.height, &key(sample)).unwrap()).collect()
+}
 
 fn draw(transform: Transform, case: &Case, numbers: impl Fn(&Params) -> Vec<(&'static str, f64)>) -> Drawn {
-    let plan = Plan::compile(&[transform], &Output::default()).unwrap();
     let mut drawn = Drawn::new();
-    for sample in 0..DRAWS {
-        let key = Key { seed: 31, sample, ..Key::default() };
-        for (name, number) in numbers(&plan.make_params(case.width, case.height, &key).unwrap()) {
-            drawn.entry(name).or_default().push(number);
+    for params in params(transform, case) {
+        for (name, number) in numbers(&params) {
+            drawn.entry(name.to_owned()).or_default().push(number);
         }
     }
-    drawn.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
     drawn
 }
 
 /// Returns the least p-value of all comparisons, with the name of its number.
-fn least(case: &Case, drawn: &Drawn) -> (f64, String) {
+pub(crate) fn least(values: &Numbers, mut drawn: Drawn) -> (f64, String) {
+    drawn.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
     let mut least = (1.0, String::new());
     let mut compared = |name: String, probability: f64| {
         if probability < least.0 {
             least = (probability, name);
         }
     };
-    for (name, theirs) in &case.values {
+    for (name, theirs) in values {
         // The ops show the place of a contrast only where there is one.
         if name == "contrast_before" {
             continue;
         }
-        let ours = &drawn[name.as_str()];
+        let Some(ours) = drawn.get(name) else { return (0.0, format!("{name}, never drawn")) };
         let (n, m) = (ours.len() as f64, theirs.n as f64);
         // A share p of torchvision's values is at most its quantile, and a share 1 - p at least: ours differ by as much
         // as they lack on either side.
         let mut distance = 0f64;
         for (p, quantile) in TABLE.quantiles.iter().zip(&theirs.quantiles) {
-            let below = ours.partition_point(|value| value < quantile) as f64 / n;
-            let up_to = ours.partition_point(|value| value <= quantile) as f64 / n;
+            // Both may round the last digit of a number that comes often.
+            let margin = 1e-6 * quantile.abs();
+            let below = ours.partition_point(|value| *value < quantile - margin) as f64 / n;
+            let up_to = ours.partition_point(|value| *value <= quantile + margin) as f64 / n;
             distance = distance.max(p - up_to).max(below - p);
         }
         compared(format!("{name}, Kolmogorov-Smirnov"), of_distance(distance, n, m));
@@ -89,7 +108,8 @@ fn least(case: &Case, drawn: &Drawn) -> (f64, String) {
             same_distribution(&[ours.len() as u64, DRAWS - ours.len() as u64], &[theirs.n, 20_000 - theirs.n]);
         compared(format!("{name}, drawn or not"), drawn_or_not);
         if !theirs.counts.is_empty() {
-            let count = |value| ours.iter().filter(|&&ours| ours == value).count() as u64;
+            let equal = |ours: f64, value: f64| (ours - value).abs() <= 1e-6 * value.abs();
+            let count = |value| ours.iter().filter(|&&ours| equal(ours, value)).count() as u64;
             let counted: Vec<u64> = theirs.counts.iter().map(|&(value, _)| count(value)).collect();
             let others = ours.len() as u64 - counted.iter().sum::<u64>();
             let ours: Vec<u64> = counted.into_iter().chain([others]).collect();
@@ -100,22 +120,28 @@ fn least(case: &Case, drawn: &Drawn) -> (f64, String) {
     least
 }
 
-fn case(cls: &str) -> &'static Case {
+pub(crate) fn case(cls: &str) -> &'static Case {
     TABLE.draws.iter().find(|case| case.cls == cls).unwrap_or_else(|| panic!("no case {cls}"))
 }
 
+/// The case of a class with these arguments.
+pub(crate) fn case_with(cls: &str, args: &Value) -> &'static Case {
+    let wanted = |case: &&Case| case.cls == cls && case.args == *args;
+    TABLE.draws.iter().find(wanted).unwrap_or_else(|| panic!("no case {cls} {args}"))
+}
+
 /// Compares the draws of `right` with torchvision's, and those of each of `wrong`, which must differ.
-fn compare(
+pub(crate) fn compare(
     cls: &str,
     right: impl Into<Transform>,
     wrong: Vec<Transform>,
     numbers: impl Fn(&Params) -> Vec<(&'static str, f64)> + Copy,
 ) {
     let case = case(cls);
-    let (probability, name) = least(case, &draw(right.into(), case, numbers));
+    let (probability, name) = least(&case.values, draw(right.into(), case, numbers));
     assert!(probability > SIGNIFICANCE, "{cls}: {probability:.1e} ({name})");
     for wrong in wrong {
-        let (probability, _) = least(case, &draw(wrong.clone(), case, numbers));
+        let (probability, _) = least(&case.values, draw(wrong.clone(), case, numbers));
         assert!(probability < SIGNIFICANCE, "{wrong:?} passes with {probability:.1e}");
     }
 }
@@ -125,7 +151,7 @@ fn size(params: &Params) -> Vec<(&'static str, f64)> {
     vec![("height", height.into()), ("width", width.into())]
 }
 
-fn ops(params: &Params) -> Vec<Op> {
+pub(crate) fn ops(params: &Params) -> Vec<Op> {
     params.ops.iter().map(|op| op.op.clone()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Files that users keep: recipes, states of runs and parameters, as they are written today. Later versions may write
 //! others, but must read these with the same meaning.
 
-use crate::operators;
+use crate::{operators, policies};
 use gpufeed::decode::Scale;
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Output, Plan, Recipe, State, recipe};
@@ -15,9 +15,10 @@ fn recipes_are_read_as_they_were() {
     let mut recipes: Vec<(String, Recipe)> =
         recipe::NAMES.iter().map(|name| (format!("files/recipes/{name}.toml"), recipe::named(name).unwrap())).collect();
     recipes.push(("files/recipes/every-operator.toml".to_owned(), operators::recipe()));
-    let added = operators::added().into_iter();
+    let added = operators::added().into_iter().chain(policies::added());
     recipes.extend(added.map(|(name, list)| (format!("files/recipes/{name}.toml"), Recipe::from(list))));
     recipes.push(("files/recipes/mixing.toml".to_owned(), operators::mixing()));
+    recipes.push(("files/recipes/uint8.toml".to_owned(), policies::uint8()));
     let written: Vec<String> = recipes.iter().map(|(_, recipe)| recipe.to_toml().unwrap()).collect();
     let names: Vec<_> = recipes.iter().zip(&written).map(|((name, _), text)| (name.as_str(), text.as_str())).collect();
     for ((name, expected), text) in recipes.iter().zip(files(&names)) {
@@ -46,12 +47,16 @@ fn states_are_read_as_they_were() {
 #[test]
 fn parameters_are_read_as_they_were() {
     let draw = |name: &&str| {
-        let plan = Plan::compile(&recipe::named(name).unwrap().transforms, &Output::default()).unwrap();
+        let recipe = recipe::named(name).unwrap();
+        let semantics = recipe.semantics.unwrap_or_default();
+        let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &Output::default()).unwrap();
         plan.make_params(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
     };
     let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];
     params.extend(recipe::NAMES.iter().map(draw));
+    params.push(operators::later_params());
     params.extend(operators::mixed_params());
+    params.push(policies::added_params());
     reads("files/drawn.json", &params);
 }
 

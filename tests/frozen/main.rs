@@ -10,3 +10,4 @@ mod batches;
 mod files;
 mod operators;
 mod parameters;
+mod policies;

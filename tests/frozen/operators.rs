@@ -4,11 +4,11 @@
 //! new, so no frozen one changes.
 
 use gpufeed::transforms::{
-    AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, Erased, ErasingValue, FiveCrop, Grayscale, Identity,
-    Interpolation, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner, RandomApply,
-    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
-    RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize,
-    RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
+    AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, Erased, ErasingValue, FiveCrop,
+    GaussianNoise, Grayscale, Identity, Interpolation, JPEG, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode,
+    Params, ParamsOp, Partner, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 
@@ -102,6 +102,23 @@ pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
             "five-crop",
             vec![RandomResizedCrop::new(90).into(), FiveCrop::new((70, 80)).into(), Normalize::IMAGENET.into()],
         ),
+        (
+            "gaussian-noise",
+            vec![GaussianNoise::default().into(), GaussianNoise::new(0.25).mean(-0.5).clip(false).into()],
+        ),
+        (
+            "elastic-transform",
+            vec![
+                ElasticTransform::default().into(),
+                ElasticTransform::new(40.0, 4.0)
+                    .alpha(30.0, 20.5)
+                    .sigma(3.0, 2.5)
+                    .interpolation(Interpolation::Nearest)
+                    .fill([0.1, 0.2, 0.3])
+                    .into(),
+            ],
+        ),
+        ("jpeg", vec![JPEG::new(50).into(), JPEG::new((25, 75)).into()]),
         ("ten-crop", vec![TenCrop::new(200).into()]),
         ("ten-crop-vertical", vec![TenCrop::new((200, 190)).vertical_flip(true).into()]),
     ]
@@ -137,6 +154,29 @@ pub(crate) fn added_params() -> Params {
     numbered(vec![Op::AdjustGamma { gamma: 2.2, gain: 1.0 }, Op::AdjustGamma { gamma: 0.45, gain: 1.25 }])
 }
 
+/// The ops of the operators that were added after those.
+pub(crate) fn later_params() -> Params {
+    numbered(vec![
+        Op::GaussianNoise { mean: 0.0, sigma: 0.1, clip: true, key: [1, u32::MAX] },
+        Op::GaussianNoise { mean: -0.5, sigma: 0.25, clip: false, key: [0, 2] },
+        Op::Jpeg { quality: 75 },
+        Op::Elastic {
+            alpha: [50.0, 20.5],
+            sigma: [5.0, 2.5],
+            key: [u32::MAX, 7],
+            interpolation: Interpolation::Bilinear,
+            fill: Some([0.0; 3]),
+        },
+        Op::Elastic {
+            alpha: [-1.0, 0.0],
+            sigma: [0.0; 2],
+            key: [1, 2],
+            interpolation: Interpolation::Nearest,
+            fill: None,
+        },
+    ])
+}
+
 /// The ops of the first frozen version; they need not fit together.
 pub(crate) fn params() -> Params {
     let fill = [0.1, 0.2, 0.3];
@@ -169,7 +209,7 @@ pub(crate) fn params() -> Params {
     numbered(ops)
 }
 
-fn numbered(ops: Vec<Op>) -> Params {
+pub(crate) fn numbered(ops: Vec<Op>) -> Params {
     let ops = (0..).zip(ops).map(|(slot, op)| ParamsOp { slot, op });
     Params { width: 500, height: 375, ops: ops.collect(), ..Params::default() }
 }

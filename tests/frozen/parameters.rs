@@ -1,8 +1,8 @@
 //! The parameters that the built-in recipes draw, for images of three sizes.
 
-use crate::operators;
+use crate::{operators, policies};
 use gpufeed::transforms::{Key, Transform};
-use gpufeed::{Output, Plan, recipe};
+use gpufeed::{Output, Plan, Semantics, recipe};
 use gpufeed_testing::{bits, frozen};
 
 /// Sizes of the images in pixels; none has a side below 224, which `augment-only` needs.
@@ -20,21 +20,30 @@ fn key(number: u64) -> Key {
     }
 }
 
-fn params(transforms: &[Transform], (width, height): (u32, u32)) -> String {
-    let plan = Plan::compile(transforms, &Output::default()).unwrap();
+fn params(semantics: Semantics, transforms: &[Transform], (width, height): (u32, u32)) -> String {
+    let plan = Plan::compile_as(semantics, 3, transforms, &Output::default()).unwrap();
     let draws = (0..KEYS).map(|number| plan.make_params(width, height, &key(number)).unwrap());
     bits::hash(serde_json::to_string(&draws.collect::<Vec<_>>()).unwrap())
 }
 
 #[test]
 fn parameters_are_drawn_as_they_were() {
-    let mut lists: Vec<_> = recipe::NAMES.iter().map(|name| (*name, recipe::named(name).unwrap().transforms)).collect();
-    lists.push(("every operator", operators::recipe().transforms));
-    lists.extend(operators::added());
+    let built_in = |name: &&'static str| {
+        let recipe = recipe::named(name).unwrap();
+        (*name, recipe.semantics.unwrap_or_default(), recipe.transforms)
+    };
+    let mut lists: Vec<_> = recipe::NAMES.iter().map(built_in).collect();
+    lists.push(("every operator", Semantics::Float, operators::recipe().transforms));
+    // JPEG has no arithmetic on floats.
+    let semantics = |list: &[Transform]| {
+        if list.iter().any(|transform| transform.name() == "JPEG") { Semantics::Uint8 } else { Semantics::Float }
+    };
+    let added = operators::added().into_iter().chain(policies::added());
+    lists.extend(added.map(|(name, list)| (name, semantics(&list), list)));
     let mut lines = Vec::new();
-    for (name, transforms) in &lists {
+    for (name, semantics, transforms) in &lists {
         for (width, height) in SIZES {
-            lines.push((format!("{name}, {width}x{height}"), params(transforms, (width, height))));
+            lines.push((format!("{name}, {width}x{height}"), params(*semantics, transforms, (width, height))));
         }
     }
     frozen::check_lines("hashes/parameters.txt", &lines, "what draws otherwise, and a line in CHANGELOG.md");

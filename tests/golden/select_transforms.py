@@ -8,7 +8,7 @@ Rewrites transforms.json, transforms.bin and transforms_tables.json beside this 
 Takes, for each operator and each semantics, SIX cases where there are as many, and one of each variant (interpolation,
 antialias, with a fill or without, channels, quality): those with the fewest bytes first, if possible at most two of one
 image and at most two of images below 100 values. Operators in floats that cases.json has are left out. A policy's
-operations count one by one, in floats TWO of each, as they call the others. Of a large output only some rows are kept
+operations count one by one. Of a large output only some rows are kept
 (`rows` is their distance).
 """
 import json
@@ -17,7 +17,7 @@ import os
 import sys
 from collections import Counter
 
-SIX, TWO = 6, 2
+SIX = 6
 BYTES = {"f32": 4, "u8": 1}
 # Bytes of an output that are kept.
 MOST = 2500
@@ -69,8 +69,7 @@ def selected(cases):
         image = "tiny" if values(case) < 100 else case["input"]
         found = set(operators(case))
         for operator, variant in found:
-            enough = TWO if operator[1] == "f32" and any(name == "policy" for name, _ in case["ops"]) else SIX
-            wanted |= counts[operator] < enough and images[operator, image] < limit
+            wanted |= counts[operator] < SIX and images[operator, image] < limit
             wanted |= variants[variant] < 1 and image != "tiny"
         if wanted and i not in taken:
             taken.add(i)

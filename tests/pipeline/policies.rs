@@ -2,10 +2,10 @@
 //! cache and the backend, replays from their parameters, and the errors of `build()`.
 
 use gpufeed::transforms::{
-    AutoAugment, Fill, GaussianBlur, Interpolation, Normalize, Params, RandAugment, RandomAdjustSharpness,
-    RandomAffine, RandomApply, RandomChoice, RandomCrop, RandomEqualize, RandomHorizontalFlip, RandomOrder,
-    RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, Resize, ToDtype, Transform,
-    TrivialAugmentWide,
+    AugMix, AutoAugment, ElasticTransform, Fill, GaussianBlur, GaussianNoise, Interpolation, JPEG, Normalize, Params,
+    RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomChoice, RandomCrop, RandomEqualize,
+    RandomHorizontalFlip, RandomOrder, RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, Resize,
+    ToDtype, Transform, TrivialAugmentWide,
 };
 use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, InMemory, Semantics, recipe};
 use gpufeed_testing::pipeline::{assert_same, places, seen, small_files, within};
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 static FILES: LazyLock<InMemory> = LazyLock::new(|| small_files(24));
 
 /// Lists whose first transform is fixed, so that a cache divides them, each with the semantics to run it in.
-fn lists() -> Vec<(Semantics, Vec<Transform>)> {
+pub(super) fn lists() -> Vec<(Semantics, Vec<Transform>)> {
     let choice: [Transform; 3] =
         [RandAugment::default().into(), TrivialAugmentWide::new().into(), AutoAugment::default().into()];
     let order: [Transform; 4] = [
@@ -45,10 +45,39 @@ fn lists() -> Vec<(Semantics, Vec<Transform>)> {
     ];
     let pixels =
         vec![RandomHorizontalFlip::new(0.5).into(), RandAugment::new(3, 20).into(), Resize::new((24, 24)).into()];
-    vec![(Semantics::Float, float), (Semantics::Uint8, uint8), (Semantics::Uint8, pixels)]
+    let neighbors: [Transform; 3] = [
+        JPEG::new((20, 80)).into(),
+        GaussianNoise::new(0.1).into(),
+        ElasticTransform::new(30.0, 3.0).fill([9.0, 99.0, 200.0]).into(),
+    ];
+    let noisy = vec![Resize::new((24, 24)).into(), RandomOrder::new(neighbors).into()];
+    let moved = vec![
+        Resize::new(30).into(),
+        RandomCrop::new(24).into(),
+        ElasticTransform::default().interpolation(Interpolation::Nearest).into(),
+        GaussianNoise::new(0.2).mean(-0.1).clip(false).into(),
+        RandomApply::new(0.5, [ElasticTransform::new(20.0, 2.0)]).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+    ];
+    let mixtures = vec![
+        Resize::new(32).into(),
+        RandomCrop::new(24).into(),
+        AugMix::new().severity(7).into(),
+        RandomApply::new(0.5, [AugMix::new().mixture_width(2).chain_depth(4).alpha(0.4).all_ops(false)]).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+    ];
+    vec![
+        (Semantics::Float, float),
+        (Semantics::Uint8, uint8),
+        (Semantics::Uint8, pixels),
+        (Semantics::Uint8, noisy),
+        (Semantics::Float, moved),
+        (Semantics::Uint8, mixtures.clone()),
+        (Semantics::Float, mixtures),
+    ]
 }
 
-fn builder((semantics, list): &(Semantics, Vec<Transform>)) -> DataLoaderBuilder {
+pub(super) fn builder((semantics, list): &(Semantics, Vec<Transform>)) -> DataLoaderBuilder {
     let builder = DataLoader::builder(FILES.clone()).recipe(list).semantics(*semantics);
     builder.batch_size(8).shuffle(true).seed(11).workers(2)
 }
@@ -124,15 +153,16 @@ fn bytes_stay_bytes() {
 
 #[test]
 fn a_loader_says_what_has_no_shaders() {
-    let lists = lists();
+    let large = (Semantics::Float, vec![Resize::new((24, 24)).into(), GaussianBlur::new(301).into()]);
     for place in places().iter().filter(|place| place.is_shaders()) {
-        for (list, names) in lists.iter().zip([
-            "RandAugment, TrivialAugmentWide, AutoAugment, RandomAdjustSharpness, RandomEqualize, GaussianBlur",
-            "Semantics::Uint8, RandAugment",
-            "Semantics::Uint8, RandAugment",
-        ]) {
+        let error = place.try_build(builder(&large)).unwrap_err().to_string();
+        assert!(error.contains("execute") && error.contains("GaussianBlur"), "{}: {error}", place.name);
+    }
+    for (list, name) in [(3, "JPEG, ElasticTransform"), (4, "ElasticTransform"), (5, "AugMix")] {
+        let list = &lists()[list];
+        for place in places().iter().filter(|place| place.is_shaders()) {
             let error = place.try_build(builder(list)).unwrap_err().to_string();
-            assert!(error.contains("execute") && error.contains(names), "{}: {error}", place.name);
+            assert!(error.contains("execute") && error.contains(name), "{}: {error}", place.name);
         }
     }
 }
@@ -140,11 +170,17 @@ fn a_loader_says_what_has_no_shaders() {
 #[test]
 fn wrong_lists_are_refused_with_what_works() {
     let resize = || Transform::from(Resize::new((24, 24)));
-    let uint8: [(Vec<Transform>, &str); 4] = [
+    let uint8: [(Vec<Transform>, &str); 10] = [
         (vec![resize(), RandomApply::new(0.5, [ToDtype::new()]).into()], "ToDtype inside RandomApply"),
         (vec![RandomRotation::new(9.0).expand(true).into()], "one size"),
         (vec![resize(), RandomRotation::new(9.0).interpolation(Interpolation::Bicubic).into()], "Nearest and Bilinear"),
         (vec![resize(), RandomRotation::new((9.0, 3.0)).into()], "least <= greatest"),
+        (vec![resize(), AugMix::new().severity(0).into()], "severity: 0; 1 to 10 work"),
+        (vec![resize(), AugMix::new().severity(11).into()], "severity: 11; 1 to 10 work"),
+        (vec![resize(), AugMix::new().mixture_width(0).into()], "mixture_width: 0; 1 to 64 work"),
+        (vec![resize(), AugMix::new().chain_depth(0).into()], "chain_depth: 0; 1 to 64 work, and -1"),
+        (vec![resize(), AugMix::new().chain_depth(-2).into()], "chain_depth: -2;"),
+        (vec![resize(), AugMix::new().alpha(0.0).into()], "alpha: 0; a finite number > 0 works"),
     ];
     for (list, reason) in uint8 {
         let error = builder(&(Semantics::Uint8, list)).build(&Backend::Cpu).unwrap_err().to_string();
@@ -157,6 +193,18 @@ fn wrong_lists_are_refused_with_what_works() {
     for (text, reason) in [
         ("type = \"RandAugment\"\nmagnitude = 31", "line 3, RandAugment: magnitude: 31; 0 to 30 work with 31 bins"),
         ("type = \"GaussianBlur\"\nkernel_size = 4", "line 3, GaussianBlur: kernel_size: 4; odd numbers"),
+        ("type = \"JPEG\"\nquality = 0", "line 3, JPEG: quality: (0, 0); 1 to 100"),
+        ("type = \"JPEG\"\nquality = [50, 101]", "line 3, JPEG: quality: (50, 101); 1 to 100"),
+        ("type = \"JPEG\"\nquality = \"best\"", "line 3"),
+        ("type = \"GaussianNoise\"\nsigma = -1", "line 3, GaussianNoise: sigma: -1; 0 to 1,000,000 work"),
+        ("type = \"GaussianNoise\"\nmean = nan", "line 3, GaussianNoise: mean: NaN"),
+        ("type = \"GaussianNoise\"\nclip = 1", "line 3"),
+        ("type = \"ElasticTransform\"\nalpha = inf", "line 3, ElasticTransform: alpha"),
+        ("type = \"ElasticTransform\"\nsigma = [5, 0]", "line 3, ElasticTransform: sigma: [5.0, 0.0]; more than 0"),
+        (
+            "type = \"ElasticTransform\"\nalpha = 9\ninterpolation = \"Bicubic\"",
+            "line 4, ElasticTransform: interpolation: Bicubic; Nearest and Bilinear work",
+        ),
         ("type = \"RandomAffine\"\ndegrees = 3\nscale = [0, 1]", "line 4, RandomAffine: scale"),
         ("type = \"RandomPerspective\"\ndistortion_scale = 2", "line 3, RandomPerspective: distortion_scale: 2"),
         ("type = \"RandomChoice\"\np = [1]\ntransforms = []", "RandomChoice: transforms: 0 of them"),

@@ -3,18 +3,20 @@
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, FiveCrop, Grayscale, Interpolation, Normalize, Pad,
-    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
+    AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, ErasingValue, FiveCrop,
+    GaussianNoise, Grayscale, Interpolation, JPEG, MixUp, Normalize, Pad, PaddingMode, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize, RandomSolarize,
+    RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
 };
-use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan};
+use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan, Semantics};
 use gpufeed_testing::lists::{self, Dice};
 use gpufeed_testing::pipeline::small_files;
+use gpufeed_testing::sequences::sequence;
 
 #[test]
 fn built_in_files_are_the_functions() {
-    let functions: [(&str, Vec<Transform>); 11] = [
+    let functions: [(&str, Vec<Transform>); 17] = [
         ("imagenet-train", recipe::imagenet_train()),
         ("imagenet-train-jitter", recipe::imagenet_train_jitter()),
         ("imagenet-eval", recipe::imagenet_eval()),
@@ -26,6 +28,12 @@ fn built_in_files_are_the_functions() {
         ("cifar-train", recipe::cifar_train()),
         ("mnist-train", recipe::mnist_train()),
         ("two-views", recipe::two_views()),
+        ("imagenet-randaugment", recipe::imagenet_randaugment()),
+        ("imagenet-trivialaugment", recipe::imagenet_trivialaugment()),
+        ("imagenet-augmix", recipe::imagenet_augmix()),
+        ("simclr", recipe::simclr()),
+        ("dino-global", recipe::dino_global()),
+        ("deit", recipe::deit()),
     ];
     assert_eq!(functions.each_ref().map(|(name, _)| *name), recipe::NAMES);
     for (name, transforms) in functions {
@@ -33,12 +41,18 @@ fn built_in_files_are_the_functions() {
         assert_eq!(built_in.name, name);
         assert!(built_in.description.len() > 20, "{name}");
         assert_eq!(built_in.transforms, transforms, "{name}");
-        assert_eq!(built_in.views, if name == "two-views" { 2 } else { 1 });
+        assert_eq!(built_in.views, if ["two-views", "simclr"].contains(&name) { 2 } else { 1 });
+        let uint8 =
+            ["imagenet-randaugment", "imagenet-trivialaugment", "imagenet-augmix", "simclr", "dino-global", "deit"];
+        assert_eq!(built_in.semantics, uint8.contains(&name).then_some(Semantics::Uint8), "{name}");
+        let mixed = BatchTransform::choice([MixUp::new(0.8).into(), CutMix::new(1.0).into()]).p([0.5, 0.5]);
+        assert_eq!(built_in.batch_transform, (name == "deit").then(|| mixed.into()), "{name}");
         let decodes = name == "decode-only";
         let (layout, dtype) = if decodes { (Layout::Nhwc, DType::U8) } else { (Layout::Nchw, DType::F32) };
         assert_eq!(built_in.output, Some(Output { layout, dtype }), "{name}");
         // Every recipe makes batches of one size from any image that it is for.
-        let plan = Plan::compile(&built_in.transforms, &built_in.output.unwrap()).unwrap();
+        let semantics = built_in.semantics.unwrap_or_default();
+        let plan = Plan::compile_as(semantics, 3, &built_in.transforms, &built_in.output.unwrap()).unwrap();
         assert!(plan.output_size().is_some(), "{name}");
         assert_eq!(plan.channels(), if name == "mnist-train" { 1 } else { 3 });
         assert_eq!(recipe::load(name).unwrap(), built_in);
@@ -88,6 +102,10 @@ fn every_operator() -> Vec<Transform> {
         AdjustGamma::new(0.45).gain(1.25).into(),
         RandomErasing::new(0.55).scale(0.1, 0.2).ratio(0.5, 2.0).value([0.1, 0.9, 0.5]).into(),
         RandomErasing::new(0.65).value(ErasingValue::Random).into(),
+        GaussianNoise::new(0.35).mean(0.05).clip(false).into(),
+        JPEG::new((20, 70)).into(),
+        JPEG::new(55).into(),
+        ElasticTransform::new(40.0, 4.0).alpha(30.0, 20.5).sigma(3.0, 2.5).fill(0.5).into(),
         CenterCrop::new((20, 22)).into(),
         FiveCrop::new((18, 19)).into(),
         TenCrop::new(17).into(),
@@ -122,6 +140,13 @@ fn every_operator_there_and_back() {
     let mut dice = Dice(11);
     for _ in 0..200 {
         let list: Recipe = lists::list(&mut dice, true).into();
+        assert_eq!(through_toml(&list), list);
+    }
+    // Lists with policies, choices, orders and warps, in both semantics.
+    for _ in 0..200 {
+        let semantics = if dice.chance(50) { Semantics::Uint8 } else { Semantics::Float };
+        let list: Recipe = sequence(&mut dice, semantics).transforms.into();
+        let list = Recipe { semantics: Some(semantics), ..list };
         assert_eq!(through_toml(&list), list);
     }
 }

@@ -3,15 +3,22 @@
 
 mod composition;
 mod custom;
+mod elastic;
 mod functional;
+mod gather_regions;
 mod golden;
+mod hostile_params;
+mod jpeg;
 mod mixing;
+mod mixtures;
 mod noise;
 mod numpy;
 mod photometric;
 mod quirks;
 mod run_into;
+mod sequences;
 mod shared_golden;
+mod small_and_half;
 mod source_region;
 mod stores;
 mod transforms;

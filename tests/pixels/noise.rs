@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
 use gpufeed::transforms::{Erased, Key, Op};
-use gpufeed::{Output, Plan};
+use gpufeed::{Output, Plan, Semantics};
 use gpufeed_testing::adapters::{Place, places};
 use gpufeed_testing::images::Source;
 use gpufeed_testing::{procedural, reference};
@@ -57,6 +57,59 @@ fn every_backend_has_the_documented_numbers() {
                 println!("{}: {key:?}, {channels} channels: {worst:.1e} of the bar", place.name);
             }
         }
+    }
+}
+
+fn gaussian(mean: f64, sigma: f64, clip: bool, key: [u32; 2]) -> Op {
+    Op::GaussianNoise { mean, sigma, clip, key }
+}
+
+#[test]
+fn every_backend_adds_the_documented_numbers() {
+    for (channels, (mean, sigma, clip)) in [1, 3]
+        .into_iter()
+        .flat_map(|channels| [(0.0, 0.1, true), (-0.3, 1.5, false), (0.4, 0.0, true)].map(|noise| (channels, noise)))
+    {
+        let source = source(83, 61, channels);
+        // A crop, so that the noise knows its place; a stage of its own, as it follows noise.
+        let crop = Op::Crop { top: 3, left: 4, height: 50, width: 70 };
+        let ops = |key: [u32; 2], sigma: f64| {
+            [crop.clone(), noise(2, 1, 20, 30, [7, 8]), gaussian(mean, sigma, clip, key), Op::HorizontalFlip]
+        };
+        let expected = reference::run(&source.floats(), &ops([3, 4], sigma)).image.planes;
+        for place in places() {
+            let worst = |ops: &[Op]| worst(&expected, &run(place, &source, ops));
+            assert!(worst(&ops([3, 4], sigma)) < 1.0, "{}: {channels} channels, {mean}, {sigma}", place.name);
+            // The twins: another number is noticed.
+            assert!(sigma == 0.0 || worst(&ops([3, 5], sigma)) > 1.0, "{}", place.name);
+            assert!(worst(&ops([3, 4], sigma + 1e-3)) > 1.0, "{}", place.name);
+        }
+    }
+}
+
+#[test]
+fn noise_on_bytes_is_truncated() {
+    for (channels, mean, sigma) in [(1, 0.0, 0.1), (3, 0.0, 0.1), (3, -0.1, 0.7), (3, 0.3, 0.0), (3, 0.0, 90.0)] {
+        let (source, key) = (source(83, 61, channels), [9, 1]);
+        let normals = reference::erase::normals(key, (channels as usize, 61, 83));
+        let picture = source.picture(reference::Semantics::Uint8);
+        let expected = reference::neighborhood::gaussian_noise(&picture, mean, sigma, true, &normals).image.planes;
+        let plan = Plan::fixed_as(Semantics::Uint8, channels, &[gaussian(mean, sigma, false, key)], &Output::default());
+        let plan = plan.expect("the op compiles");
+        let params = plan.make_params(83, 61, &Key::default()).expect("the op fits the image");
+        let values = places()[0].prepare(&plan).floats(&source, &params);
+        let (mut near, mut changed) = (0, 0);
+        for (i, (value, expected)) in values.iter().zip(&expected).enumerate() {
+            let difference = (f64::from(*value) * 255.0 - expected).abs();
+            // Where the noise is nearly a whole number, the last bits of the normal numbers decide.
+            let noise = 255.0 * mean + normals[i] * 255.0 * sigma;
+            let sure = (noise - noise.round()).abs() > 1e-4 * sigma.max(0.1) * 255.0;
+            assert!(difference < if sure { 0.01 } else { 1.01 }, "{i}: {difference}, noise {noise}");
+            near += usize::from(!sure);
+            changed += usize::from((*expected - picture.image.planes[i]).abs() > 0.5);
+        }
+        assert!(20 * near < values.len() || sigma > 1.0, "{near} of {}", values.len());
+        assert!(2 * changed > values.len(), "{changed} of {}", values.len());
     }
 }
 

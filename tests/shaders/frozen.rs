@@ -45,6 +45,7 @@ fn group(variant: &Variant) -> String {
         Variant::Mix => return "mixing".to_owned(),
         Variant::Sample(_, colors) if !colors.functions.is_empty() => return "users' colour steps".to_owned(),
         Variant::Sample(frame, colors) => (frame, colors),
+        Variant::Kernel(..) | Variant::Tables(..) => unreachable!("`super::variants` has none"),
     };
     if is_usual(frame) { color_group(colors) } else { frame_group(frame, colors) }
 }
@@ -93,7 +94,12 @@ fn recipe_passes() -> Vec<(String, Variant)> {
     let mut found: Vec<(String, Variant)> = Vec::new();
     for name in recipe::NAMES {
         let recipe = recipe::named(name).unwrap();
-        let plan = Plan::compile(&recipe.transforms, &recipe.output.unwrap_or_default()).unwrap();
+        let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
+        let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &output).unwrap();
+        // Only the CPU executor has AugMix.
+        if name == "imagenet-augmix" {
+            continue;
+        }
         let (plain, cached) = (passes(&plan), passes(&cached(&plan)));
         let other = cached != plain;
         found.extend(plain.into_iter().map(|(pass, variant)| (format!("{name}, {pass}"), variant)));

@@ -15,17 +15,20 @@
 //! many steps there are, because no step's function uses another step's. With GPUFEED_FULL=1, as in
 //! `scripts/nightly.sh`, a run checks all sets.
 //!
+//! `kernels.rs` has the kernels of policies, warps and 8-bit numbers.
+//!
 //! Three statistics stand for any number above one, and nine steps for any above eight: such shaders differ only in an
 //! array's length and in a loop's end.
 
 #![expect(clippy::print_stdout, reason = "tests print what they counted")]
 
 mod frozen;
+mod kernels;
 mod translate;
 
 use gpufeed::internals::shaders::{
-    ColorFacts, FILTERS, MIX_BYTES, PassSource, PassTarget, STEPS, SamplingFacts, UNROLLED_STEPS, Variant, opcode,
-    passes, structs, validate,
+    ColorFacts, FILTERS, Kernel, MIX_BYTES, PassSource, PassTarget, STEPS, SamplingFacts, UINT8_STEPS, UNROLLED_STEPS,
+    Variant, opcode, passes, structs, structs_with_operator, validate,
 };
 use gpufeed::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform};
 use gpufeed::{DType, Layout, Output, Plan};
@@ -201,12 +204,22 @@ fn stored(module: &naga::Module) -> BTreeMap<&str, (u32, Option<u32>)> {
     found
 }
 
+/// The structs of a stage that may begin with an operator.
+fn with_operator(steps: u32, weights: u32) -> BTreeMap<&'static str, (u32, Option<u32>)> {
+    let structs = structs_with_operator(steps, weights).into_iter();
+    structs.map(|(name, bytes, in_array)| (name, (bytes as u32, in_array.then_some(bytes as u32)))).collect()
+}
+
 /// Checks that buffers hold the structs that Rust writes and no other, in Rust's sizes; `wgsl.rs` tests their fields.
 fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
     let expected: BTreeMap<_, _> = match variant {
         Variant::Pack(_) => BTreeMap::new(),
         Variant::Mix => BTreeMap::from([("Mix", (MIX_BYTES as u32, None))]),
-        Variant::Sample(_, colors) => structs(colors.steps)
+        Variant::Kernel(facts, _, colors) if facts.kernel != Kernel::SampleUint8 => {
+            with_operator(colors.steps, facts.weights)
+        }
+        Variant::Tables(_, facts) => with_operator(0, facts.weights),
+        Variant::Sample(_, colors) | Variant::Kernel(_, _, colors) => structs(colors.steps)
             .into_iter()
             .map(|(name, bytes, in_array)| (name, (bytes as u32, in_array.then_some(bytes as u32))))
             .collect(),
@@ -232,6 +245,7 @@ fn other_sizes_are_noticed() {
 fn every_variant_validates_and_translates_to_what_it_was() {
     let frozen = frozen::variants();
     let mut variants = variants(&opcodes(), all_are_seen());
+    variants.extend(kernels::variants());
     let known: HashSet<Variant> = variants.iter().cloned().collect();
     variants.extend(frozen.iter().filter(|(_, variant)| !known.contains(variant)).map(|(_, variant)| variant.clone()));
     let results = on_all(&variants, |variant| -> Result<u64, String> {
@@ -259,7 +273,7 @@ fn every_variant_validates_and_translates_to_what_it_was() {
 
 #[test]
 fn color_steps_have_neither_barriers_nor_workgroup_memory() {
-    for step in STEPS {
+    for step in STEPS.iter().chain(UINT8_STEPS) {
         let holds = |word: &str| step.wgsl.to_lowercase().contains(word);
         assert!(!holds("barrier") && !holds("workgroup"), "{}: see the module", step.name);
     }
@@ -286,7 +300,8 @@ fn translators_refuse() {
 fn every_variant_has_a_file() {
     let own = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("GPUFEED_SHADERS").map_or(own.path().to_owned(), std::path::PathBuf::from);
-    let variants = variants(&opcodes(), all_are_seen());
+    let mut variants = variants(&opcodes(), all_are_seen());
+    variants.extend(kernels::variants());
     for (number, variant) in variants.iter().enumerate() {
         let text = format!("// {variant:?}\n{}", variant.text());
         std::fs::write(folder.join(format!("{number:05}.wgsl")), text).unwrap();
@@ -313,6 +328,7 @@ fn outside(plan: &Plan, frames: &HashSet<SamplingFacts>, parts: &HashSet<ColorFa
     let stands = |variant: &Variant| match variant {
         Variant::Pack(dtype) => *dtype != DType::F32,
         Variant::Mix => true,
+        Variant::Kernel(..) | Variant::Tables(..) => false,
         Variant::Sample(frame, colors) => {
             // The set of steps must be enumerated with some number of steps, and the number with some set.
             let all = ColorFacts { opcodes: opcodes(), functions: String::new(), steps: colors.steps };

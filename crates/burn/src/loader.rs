@@ -3,7 +3,8 @@
 use crate::BatchExt;
 use burn::data::dataloader::{self, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
-use burn::tensor::{Device, Int, Tensor, s};
+use burn::tensor::{Device, Int, Tensor, TensorData, s};
+use gpufeed::internals::soft_labels;
 use gpufeed::{Batch, DataLoader, Epochs, Error, Result, State};
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```no_run
 /// # fn show(batch: gpufeed_burn::ImageBatch) {
 /// println!("{:?} {:?}", batch.images.dims(), batch.classes.dims());
+/// println!("{}", batch.soft_labels(1000).unwrap());
 /// # }
 /// ```
 #[derive(Clone, Debug)]
@@ -30,6 +32,16 @@ pub struct ImageBatch {
 }
 
 impl ImageBatch {
+    /// Returns the labels as a tensor of shape `[images, num_classes]` beside the images, as
+    /// [`BatchExt::soft_label_tensor`] does: those of a batch that was mixed, one-hot rows of one that was not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](gpufeed::ErrorKind::Argument) if a class, or a partner's, is not below `num_classes`.
+    pub fn soft_labels(&self, num_classes: usize) -> Result<Tensor<2>> {
+        let rows = soft_labels(&self.mixed, num_classes)?;
+        Ok(Tensor::from_data(TensorData::new(rows, [self.mixed.len(), num_classes]), &self.images.device()))
+    }
+
     fn new(batch: &Batch, rows: Range<usize>, device: &Device) -> Result<ImageBatch> {
         let (mut images, mut classes) = (batch.to_tensor(device)?, batch.class_tensor(device)?);
         if rows != (0..batch.len()) {

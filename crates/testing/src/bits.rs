@@ -1,7 +1,9 @@
 //! Hashes of the batches of every built-in recipe. `tests/frozen/` stores the hashes of the CPU backend;
 //! `scripts/same-bits.sh` compares the hashes of two builds on every adapter.
 
-use gpufeed::{Backend, Batch, Cache, DataLoader, Execute, InMemory, Label, OnError, PixelFormat, Result, recipe};
+use gpufeed::{
+    Backend, Batch, Cache, DataLoader, Execute, InMemory, Label, OnError, PixelFormat, Result, Semantics, recipe,
+};
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -101,7 +103,11 @@ impl Case {
     pub fn bits(&self, backend: &Backend, execute: Execute) -> Result<Bits> {
         let recipe = recipe::named(self.recipe)?;
         // `augment-only` alone crops without padding and without a resize before it, so it needs larger images.
-        let data = if self.recipe == "augment-only" { &LARGE } else { &MIXED };
+        let data = match recipe.semantics {
+            _ if self.recipe == "augment-only" => &LARGE,
+            Some(Semantics::Uint8) => &BYTES,
+            _ => &MIXED,
+        };
         let loader = DataLoader::builder(InMemory::clone(data))
             .recipe(recipe)
             .views(self.views)
@@ -142,14 +148,20 @@ pub fn hash(text: impl AsRef<[u8]>) -> String {
 }
 
 /// A data set of three small JPEGs and three larger images.
-static MIXED: LazyLock<InMemory> = LazyLock::new(|| {
+static MIXED: LazyLock<InMemory> = LazyLock::new(|| small_and(3..SAMPLES));
+
+/// The same without images of floats, which `Semantics::Uint8` refuses.
+static BYTES: LazyLock<InMemory> = LazyLock::new(|| small_and([3, 4, 6]));
+
+/// The JPEGs and drawn images.
+fn small_and(drawn: impl IntoIterator<Item = u32>) -> InMemory {
     let mut data = InMemory::new();
     for (number, jpeg) in (0..).zip(jpegs()) {
         data.push_encoded(jpeg, Label::Class(number)).expect("all have three channels");
     }
-    (3..SAMPLES).for_each(|number| push_drawn(&mut data, number));
+    drawn.into_iter().for_each(|number| push_drawn(&mut data, number));
     data
-});
+}
 
 /// A data set of images that are larger than 224 pixels on each side.
 static LARGE: LazyLock<InMemory> = LazyLock::new(|| {

@@ -36,6 +36,8 @@ pub mod quirks;
 #[cfg(feature = "gpufeed")]
 pub mod reference;
 #[cfg(feature = "gpufeed")]
+pub mod sequences;
+#[cfg(feature = "gpufeed")]
 pub mod vectors;
 #[cfg(feature = "gpufeed")]
 pub mod watch;

@@ -2,10 +2,10 @@
 //! 90 pixels a side.
 
 use gpufeed::transforms::{
-    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, Grayscale, Interpolation, Normalize, Pad, PaddingMode,
-    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomShortestSize,
-    RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
+    AdjustGamma, CenterCrop, ColorJitter, ErasingValue, GaussianNoise, Grayscale, Interpolation, Normalize, Pad,
+    PaddingMode, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 
 pub use super::dice::Dice;
@@ -15,20 +15,20 @@ impl Dice {
         self.between(1, 100) <= percent
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.between(0, of.len() as u32 - 1) as usize]
     }
 
     /// Returns a random multiple of 0.01, from `low` to `high` hundredths.
-    fn hundredths(&mut self, low: u32, high: u32) -> f64 {
+    pub(crate) fn hundredths(&mut self, low: u32, high: u32) -> f64 {
         f64::from(self.between(low, high)) / 100.0
     }
 
-    fn mode(&mut self) -> PaddingMode {
+    pub(crate) fn mode(&mut self) -> PaddingMode {
         self.pick(&[PaddingMode::Constant, PaddingMode::Edge, PaddingMode::Reflect, PaddingMode::Symmetric])
     }
 
-    fn interpolation(&mut self) -> Interpolation {
+    pub(crate) fn interpolation(&mut self) -> Interpolation {
         use Interpolation::{Bicubic, Bilinear, Nearest, NearestExact};
         self.pick(&[Bilinear, Bilinear, Bicubic, Nearest, NearestExact])
     }
@@ -39,7 +39,7 @@ impl Dice {
     }
 
     /// Returns the width of a border: mostly a few pixels, at times more than the image has.
-    fn border(&mut self) -> u32 {
+    pub(crate) fn border(&mut self) -> u32 {
         if self.chance(20) { self.between(0, 40) } else { self.between(0, 5) }
     }
 }
@@ -51,7 +51,7 @@ pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 24) {
+        return match dice.between(0, 25) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -78,6 +78,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             22 => random_size(dice),
             23 => RandomZoomOut::new(0.7).side_range(1.0, dice.pick(&[1.3, 2.0])).fill(dice.fill()).into(),
             24 => RandomPhotometricDistort::new(0.6).brightness(0.5, 1.3).hue(-0.2, 0.2).into(),
+            25 => GaussianNoise::new(dice.pick(&[0.05, 0.3])).mean(0.1).clip(dice.chance(70)).into(),
             _ => continue,
         };
     }

@@ -48,7 +48,10 @@ pub fn recipes() -> Vec<Seed> {
         [[transform]]\ntype = \"RandomSolarize\"\nthreshold = 0.5\n[[transform]]\ntype = \"RandomPosterize\"\nbits = 4\n\
         [[transform]]\ntype = \"RandomChannelPermutation\"\n\
         [[transform]]\ntype = \"RandomPhotometricDistort\"\nbrightness = [0.8, 1.2]\nhue = [-0.1, 0.1]\np = 0.4\n\
-        [[transform]]\ntype = \"AdjustGamma\"\ngamma = 2.2\ngain = 1.1\n";
+        [[transform]]\ntype = \"AdjustGamma\"\ngamma = 2.2\ngain = 1.1\n\
+        [[transform]]\ntype = \"GaussianNoise\"\nmean = 0.1\nsigma = 0.2\nclip = false\n\
+        [[transform]]\ntype = \"JPEG\"\nquality = [25, 75]\n\
+        [[transform]]\ntype = \"ElasticTransform\"\nalpha = 40\nsigma = [5, 4]\nfill = \"None\"\n";
     let ends = "[[transform]]\ntype = \"RandomErasing\"\nscale = [0.02, 0.33]\nratio = [0.3, 3.3]\nvalue = \"random\"\n\
         [[transform]]\ntype = \"Normalize\"\nmean = [0.5, 0.5, 0.5]\nstd = [0.2, 0.2, 0.2]\n\
         [[transform]]\ntype = \"Grayscale\"\nnum_output_channels = 1\n";
@@ -61,6 +64,19 @@ pub fn recipes() -> Vec<Seed> {
         [[batch_transform.transforms]]\ntype = \"MixUp\"\nalpha = 0.8\n\
         [[batch_transform.transforms]]\ntype = \"CutMix\"\npartner = \"Reversed\"\n\
         [[batch_transform.transforms]]\ntype = \"Identity\"\n";
+    let warps = "[[transform]]\ntype = \"RandomRotation\"\ndegrees = 30\nexpand = true\ncenter = [1.5, 2]\n\
+        [[transform]]\ntype = \"RandomAffine\"\ndegrees = [-5, 5]\ntranslate = [0.1, 0.2]\nscale = [0.8, 1.2]\nshear = 3\n\
+        shear_y = [1, 2]\nfill = \"None\"\n\
+        [[transform]]\ntype = \"RandomPerspective\"\ndistortion_scale = 0.4\ninterpolation = \"Nearest\"\nfill = 0.5\n";
+    let neighbors = "[[transform]]\ntype = \"GaussianBlur\"\nkernel_size = [3, 5]\nsigma = [0.1, 2]\n\
+        [[transform]]\ntype = \"RandomAdjustSharpness\"\nsharpness_factor = 2\n\
+        [[transform]]\ntype = \"RandomAutocontrast\"\n[[transform]]\ntype = \"RandomEqualize\"\np = 0.3\n";
+    let policies = "[[transform]]\ntype = \"RandAugment\"\nnum_ops = 3\nmagnitude = 12\nnum_magnitude_bins = 20\n\
+        [[transform]]\ntype = \"TrivialAugmentWide\"\n[[transform]]\ntype = \"AutoAugment\"\npolicy = \"Svhn\"\n\
+        [[transform]]\ntype = \"RandomChoice\"\np = [1, 0.5]\n\
+        [[transform.transforms]]\ntype = \"RandomOrder\"\n\
+        [[transform.transforms.transforms]]\ntype = \"RandomInvert\"\n\
+        [[transform.transforms]]\ntype = \"RandomEqualize\"\n[[transform]]\ntype = \"ToDtype\"\n";
     let head = "name = \"mine\" # optional\ndescription = '''\nwhat\n'''\nviews = 2\n[output]\nlayout = \"Nhwc\"\ndtype = \"U8\"\n";
     [
         ("crop", [head, crop, flips].concat()),
@@ -70,6 +86,8 @@ pub fn recipes() -> Vec<Seed> {
         ("crops", [resize, crops].concat()),
         ("ten-crops", [flips, ten_crops].concat()),
         ("nested", [nested, flips].concat()),
+        ("warps", [warps, resize].concat()),
+        ("policies", ["semantics = \"Uint8\"\n", neighbors, policies, ends].concat()),
         ("mixing", [flips, mixing].concat()),
         ("inline", ["name = \"x\"\n", inline].concat()),
     ]

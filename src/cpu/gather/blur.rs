@@ -3,15 +3,8 @@
 
 use super::Part;
 use crate::geometry::Rect;
+use crate::plan::gather::blur_weights;
 use multiversion::multiversion;
-
-/// The weights of a kernel of `size` pixels: `exp(-i² / (2 sigma²))`, normalised.
-fn weights(size: u32, sigma: f64) -> Vec<f32> {
-    let half = (f64::from(size) - 1.0) / 2.0;
-    let at = |i: u32| libm::exp(-(f64::from(i) - half).powi(2) / (2.0 * sigma * sigma));
-    let sum: f64 = (0..size).map(at).sum();
-    (0..size).map(|i| (at(i) / sum) as f32).collect()
-}
 
 /// The number of weights at either end that are below `least`.
 fn negligible(weights: &[f32], least: f32) -> usize {
@@ -19,7 +12,7 @@ fn negligible(weights: &[f32], least: f32) -> usize {
 }
 
 /// The pixel that coordinate `i` shows of `len`: reflected about the edge pixels, which are not repeated.
-fn reflect(i: i64, len: u32) -> u32 {
+pub(super) fn reflect(i: i64, len: u32) -> u32 {
     let period = (2 * (i64::from(len) - 1)).max(1);
     let i = i.rem_euclid(period);
     if i < i64::from(len) { i as u32 } else { (period - i) as u32 }
@@ -95,7 +88,7 @@ fn run<const N: usize, T: Copy>(
     (across, row): (&mut Vec<f32>, &mut Vec<f32>),
     mut write: impl FnMut(&[f32]),
 ) {
-    let [x, y] = [0, 1].map(|axis| weights(kernel_size[axis], sigma[axis]));
+    let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
     let [x, y] =
         [&x, &y].map(|weights| &weights[negligible(weights, least)..weights.len() - negligible(weights, least)]);
     let len = N * window.width as usize;

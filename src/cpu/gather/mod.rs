@@ -2,7 +2,9 @@
 
 mod autocontrast;
 mod blur;
+pub(crate) mod elastic;
 mod equalize;
+mod jpeg;
 mod sharpen;
 mod warp;
 
@@ -10,6 +12,8 @@ use super::bytes;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::gather::{Gather, GatherKind};
+use elastic::ElasticScratch;
+use jpeg::JpegScratch;
 use std::ops::Range;
 
 /// A part of an image: its pixels, the number of pixels from one row to the next, and the part's rectangle.
@@ -60,12 +64,30 @@ pub(super) struct GatherScratch {
     across: Vec<f32>,
     /// A row with its reflections.
     row: Vec<f32>,
+    jpeg: JpegScratch,
+    elastic: ElasticScratch,
 }
 
 impl GatherScratch {
+    /// Makes room for an image of `pixels`, in bytes or in floats.
+    pub(super) fn reserve(&mut self, is_uint8: bool, pixels: usize) {
+        if is_uint8 {
+            self.bytes.reserve_exact(pixels.saturating_sub(self.bytes.len()));
+        } else {
+            for vec in [&mut self.floats, &mut self.result] {
+                vec.reserve_exact(pixels.saturating_sub(vec.len()));
+            }
+        }
+    }
+
+    /// Makes room for `floats` floats of rows that are blurred across.
+    fn reserve_across(&mut self, floats: usize) {
+        self.across.reserve_exact(floats.saturating_sub(self.across.len()));
+    }
+
     /// Makes room for as much as `other` has room for.
     pub(super) fn reserve_like(&mut self, other: &GatherScratch) {
-        let GatherScratch { bytes, floats, result, across, row } = self;
+        let GatherScratch { bytes, floats, result, across, row, jpeg, elastic } = self;
         bytes.reserve_exact(other.bytes.capacity().saturating_sub(bytes.len()));
         for (vec, other) in [(floats, &other.floats), (result, &other.result)] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
@@ -73,12 +95,16 @@ impl GatherScratch {
         for (vec, other) in [(across, &other.across), (row, &other.row)] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
         }
+        jpeg.reserve_like(&other.jpeg);
+        elastic.reserve_like(&other.elastic);
     }
 
     /// Allocated bytes.
     pub(super) fn bytes(&self) -> usize {
         let pixels = 4 * (self.floats.capacity() + self.result.capacity());
         4 * (self.bytes.capacity() + pixels + self.across.capacity() + self.row.capacity())
+            + self.jpeg.bytes()
+            + self.elastic.bytes()
     }
 }
 
@@ -92,7 +118,10 @@ pub(super) fn bytes(
     scratch: &mut GatherScratch,
     out: &mut Vec<[u8; 4]>,
 ) {
-    let GatherScratch { bytes, across, row, .. } = scratch;
+    if matches!(gather.kind, GatherKind::Blur { .. }) {
+        scratch.reserve_across(3 * gather.source.0 as usize * gather.source.1 as usize);
+    }
+    let GatherScratch { bytes, across, row, jpeg, elastic, .. } = scratch;
     let part = match source {
         PixelsRef::Bytes { data, stride, size: 4 } if stride % 4 == 0 => {
             Part { pixels: data.as_chunks().0, stride: stride / 4, rect: region }
@@ -108,6 +137,14 @@ pub(super) fn bytes(
             blur::bytes((*kernel_size, *sigma), part, gather.source, window, (across, row), out);
         }
         GatherKind::Sharpen { ratio } => sharpen::bytes(*ratio, part, gather.source, window, out),
+        GatherKind::Elastic(field) => {
+            out.clear();
+            elastic::bytes(field, part, gather.source, window, (elastic, out));
+        }
+        GatherKind::Jpeg { quality } => {
+            out.clear();
+            jpeg::run(*quality, part, gather.source, window, jpeg, out);
+        }
         GatherKind::Autocontrast => autocontrast::bytes(part, window, out),
         GatherKind::Equalize => equalize::bytes(part, window, out),
     }
@@ -121,7 +158,10 @@ pub(super) fn floats<'a>(
     window: Rect,
     scratch: &'a mut GatherScratch,
 ) -> PixelsRef<'a> {
-    let GatherScratch { floats, result, across, row, .. } = scratch;
+    if matches!(gather.kind, GatherKind::Blur { .. }) {
+        scratch.reserve_across(4 * gather.source.0 as usize * gather.source.1 as usize);
+    }
+    let GatherScratch { floats, result, across, row, elastic, .. } = scratch;
     read_floats(source, region, floats);
     let part = Part { pixels: &*floats, stride: region.width as usize, rect: region };
     result.clear();
@@ -131,6 +171,8 @@ pub(super) fn floats<'a>(
             blur::floats((*kernel_size, *sigma), part, gather.source, window, (across, row), result);
         }
         GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result),
+        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result)),
+        GatherKind::Jpeg { .. } => unreachable!("a plan gives it 8-bit numbers"),
         GatherKind::Autocontrast => autocontrast::floats(part, window, result),
         GatherKind::Equalize => equalize::floats(part, window, result),
     }

@@ -92,6 +92,8 @@ pub(super) fn floats(ratio: f64, part: Part<'_, f32>, size: (u32, u32), window: 
         |value| value,
         |pixel, sum| {
             out.push(match sum {
+                // A cubic resize may leave values outside [0, 1], which only larger images are clamped to.
+                None if size.0 <= 2 || size.1 <= 2 => pixel,
                 None => pixel.map(|value| value.clamp(0.0, 1.0)),
                 Some(sum) => std::array::from_fn(|c| (pixel[c] + share * (sum[c] / 13.0 - pixel[c])).clamp(0.0, 1.0)),
             });

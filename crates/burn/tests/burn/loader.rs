@@ -3,7 +3,7 @@
 use crate::places::{Place, places};
 use burn::data::dataloader::DataLoader as _;
 use burn::data::dataloader::split::split_dataloader;
-use gpufeed::transforms::{RandomCrop, RandomHorizontalFlip};
+use gpufeed::transforms::{MixUp, RandomCrop, RandomHorizontalFlip};
 use gpufeed::{DataLoader, DataLoaderBuilder, InMemory, Label, LastBatch, OnError, PixelFormat};
 use gpufeed_burn::{BurnLoader, ImageBatch};
 use std::sync::Arc;
@@ -50,6 +50,34 @@ fn images(items: Items) -> Items {
         (0..ids.len()).map(image).collect::<Vec<_>>()
     };
     items.into_iter().flat_map(of_batch).collect()
+}
+
+/// The soft labels of an item are those of the loader's batch, also where a slice has cut off an image's partner.
+#[test]
+fn mixed_batches_have_soft_labels() {
+    for place in places() {
+        let mixed = || builder(10).batch_transform(MixUp::new(1.0));
+        let batches = place.build(mixed()).epoch(0).unwrap().map(Result::unwrap);
+        let expected: Vec<f32> = batches.flat_map(|batch| batch.soft_labels(10).unwrap()).collect();
+        assert!(expected.iter().any(|share| *share > 0.0 && *share < 1.0));
+        let rows = |loader: &dyn burn::data::dataloader::DataLoader<ImageBatch>| -> Vec<f32> {
+            let of = |batch: ImageBatch| {
+                let labels = batch.soft_labels(10).unwrap();
+                assert_eq!(labels.dims(), [batch.ids.len(), 10]);
+                labels.into_data().iter::<f32>().collect::<Vec<_>>()
+            };
+            loader.iter().flat_map(|batch| of(batch.unwrap())).collect()
+        };
+        assert_eq!(rows(&burn_loader(place, mixed())), expected, "{}", place.name);
+        let sliced = burn_loader(place, mixed()).slice(1, 6);
+        assert_eq!(rows(&*sliced), expected[10..60], "{}", place.name);
+        let too_few = burn_loader(place, mixed())
+            .slice(1, 6)
+            .iter()
+            .map(|batch| batch.unwrap().soft_labels(5))
+            .collect::<Vec<_>>();
+        assert!(too_few.iter().any(Result::is_err), "{}", place.name);
+    }
 }
 
 #[test]

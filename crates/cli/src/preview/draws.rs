@@ -54,6 +54,8 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn new(source: Arc<NamedDataset>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
         let single = Arc::new(SingleSample::new(Arc::clone(&source.data)));
+        // Batches of one sample would mix it with itself.
+        let recipe = Recipe { batch_transform: None, ..recipe.clone() };
         let loader = DataLoader::builder(Arc::clone(&single))
             .recipe(recipe)
             .seed(seed)
@@ -143,8 +145,12 @@ impl Rows {
 /// The images that a batch has of each sample: its views, times the crops of each.
 pub(super) fn outputs(source: &NamedDataset, recipe: &Recipe) -> u64 {
     // The loader reports the error of a list that does not compile.
-    let plan = Plan::compile_for(source.data.channels(), &recipe.transforms, &recipe.output.unwrap_or_default());
-    recipe.views as u64 * plan.map_or(1, |plan| plan.crops()) as u64
+    recipe.views as u64 * plan(source, recipe).map_or(1, |plan| plan.crops()) as u64
+}
+
+fn plan(source: &NamedDataset, recipe: &Recipe) -> Result<Plan> {
+    let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
+    Plan::compile_as(semantics, source.data.channels(), &recipe.transforms, &output)
 }
 
 /// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` is their number; batches have
@@ -156,11 +162,8 @@ pub(super) fn check_memory(
     keep_bytes: bool,
 ) -> std::result::Result<(), String> {
     let output = recipe.output.unwrap_or_default();
-    let plan = match Plan::compile_for(source.data.channels(), &recipe.transforms, &output) {
-        Ok(plan) => plan,
-        // The loader will report this error.
-        Err(_) => return Ok(()),
-    };
+    // The loader will report an error.
+    let Ok(plan) = plan(source, recipe) else { return Ok(()) };
     let (width, height) = plan.output_size().unwrap_or_default();
     let area = u64::from(width) * u64::from(height);
     let values = area * u64::from(plan.channels());

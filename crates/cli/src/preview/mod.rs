@@ -28,7 +28,8 @@ use std::sync::Arc;
 /// Writes a contact sheet: each original beside what a recipe makes of it.
 ///
 /// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
-/// that were drawn. Normalize is undone, so that there is something to see; nothing else is.
+/// that were drawn. Normalize is undone, so that there is something to see; nothing else is. A transform of batches (MixUp, CutMix) is
+/// left out.
 #[derive(clap::Args)]
 pub(crate) struct PreviewArguments {
     /// A data set in any format; of one that comes in two parts, that to train on

@@ -11,7 +11,7 @@ const LARGEST: u32 = 320;
 /// Smaller pictures are enlarged by a whole factor, up to this side.
 pub(super) const ENLARGED: u32 = 160;
 /// The most bytes of a picture: once by itself, and twice with its text on the sheet, which is encoded.
-pub(super) const MOST_BYTES: u64 = 3 * (LARGEST * LARGEST + 2 * (LARGEST + GAP) * (LARGEST + 8 * LINE)) as u64;
+pub(super) const MOST_BYTES: u64 = 3 * (LARGEST * LARGEST + 2 * (LARGEST + GAP) * (LARGEST + 14 * LINE)) as u64;
 
 /// Reduces a draw to the sheet's size.
 pub(super) fn reduce(picture: RgbImage) -> RgbImage {

@@ -137,6 +137,9 @@ fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], let
     if all().flat_map(|draw| &draw.params.ops).any(|op| matches!(op.op, Op::Normalize { .. })) {
         facts += "; Normalize is undone to look at them";
     }
+    if recipe.batch_transform.is_some() {
+        facts += "; what mixes the images of a batch is left out";
+    }
     let lines = |text: &str, color| text::wrap(text, letters).into_iter().map(move |line| (line, color));
     lines(&title, INK).chain(lines(&facts, PALE)).collect()
 }
@@ -171,7 +174,9 @@ fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec
             _ => false,
         };
         for op in draw.params.ops.iter().filter(|op| !in_head(&op.op)) {
-            under.extend(lines(&op.op.to_string(), cell, PALE));
+            let words = op.op.to_string();
+            // Each chain of a mixture has a line of its own.
+            under.extend(words.split_inclusive(" + ").flat_map(|part| lines(part, cell, PALE)));
         }
         cells.push(Cell { picture: Some(draw.picture.clone()), lines: under });
     }

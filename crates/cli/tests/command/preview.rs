@@ -245,3 +245,24 @@ fn every_data_set_can_be_shown() {
     assert_eq!((&report["samples"][2]["class"], &report["samples"][2]["width"]), (&"7".into(), &28.into()));
     assert!(digits.join("digits.png").exists());
 }
+
+#[test]
+fn recipes_in_bytes_show_what_was_drawn() {
+    let root = folder();
+    for (recipe, views, kind) in [
+        ("imagenet-randaugment", 1, "Policy"),
+        ("imagenet-augmix", 1, "Mixture"),
+        ("simclr", 2, "GaussianBlur"),
+        ("deit", 1, "Policy"),
+    ] {
+        let arguments = ["--recipe", recipe, "--json", "--out", "s.png", "--samples", "2", "--draws", "6"];
+        let report = json(&preview(root.path(), &arguments));
+        let draws = report["samples"][1]["draws"].as_array().unwrap();
+        assert_eq!(draws.len(), 6 * views, "{recipe}");
+        let ops: Vec<ParamsOp> =
+            draws.iter().flat_map(|draw| serde_json::from_value::<Vec<_>>(draw["ops"].clone()).unwrap()).collect();
+        let found = ops.iter().find(|op| format!("{:?}", op.op).starts_with(kind));
+        let words = found.unwrap_or_else(|| panic!("{recipe}: no {kind} in {ops:?}")).op.to_string();
+        assert!(words.is_ascii() && words.len() < 400, "{words}");
+    }
+}

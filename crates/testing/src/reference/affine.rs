@@ -55,12 +55,21 @@ fn by_matrix(
     fill: Fill<'_>,
 ) -> Picture {
     let (_, rows, columns) = picture.shape();
+    sample(picture, (height, width), filter, fill, places(matrix, (rows, columns), (height, width)))
+}
+
+/// Returns the function from a pixel of an output of this (height, width) to its place in the source.
+pub(super) fn places(
+    matrix: [[f64; 3]; 2],
+    (rows, columns): (usize, usize),
+    (height, width): (usize, usize),
+) -> impl Fn(f64, f64) -> (f64, f64) {
     let middle = |size: usize| (size as f64 - 1.0) / 2.0;
-    sample(picture, (height, width), filter, fill, |x, y| {
+    move |x, y| {
         let (u, v) = (x - middle(width), y - middle(height));
         let [sx, sy] = matrix.map(|[a, b, c]| a * u + b * v + c);
         (sx + middle(columns), sy + middle(rows))
-    })
+    }
 }
 
 /// The arguments of torchvision's `rotate`: degrees counter-clockwise, whether the output holds the whole turned image,
@@ -73,7 +82,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    fn map(&self) -> Affine {
+    pub(super) fn map(&self) -> Affine {
         Affine { angle: -self.angle, center: self.center, ..Affine::identity() }
     }
 
@@ -83,6 +92,14 @@ impl Rotation {
             return (height, width);
         }
         expanded(self.map().inverse_matrix((height, width)), (height, width))
+    }
+
+    /// Returns the number of quarter turns, if the rotation moves whole pixels.
+    pub(super) fn quarter_turns(&self, (height, width): (usize, usize)) -> Option<u32> {
+        let angle = self.angle.rem_euclid(360.0);
+        let quarter = angle == 90.0 || angle == 270.0;
+        let whole = angle == 0.0 || angle == 180.0 || quarter && (self.expand || height == width);
+        (self.center.is_none() && whole).then_some((angle / 90.0) as u32)
     }
 }
 
@@ -104,11 +121,8 @@ fn expanded(matrix: [[f64; 3]; 2], (height, width): (usize, usize)) -> (usize, u
 /// Turns the image. Quarter turns about the centre move whole pixels, where the sides fit.
 pub fn rotate(picture: &Picture, rotation: &Rotation, filter: Filter, fill: Fill<'_>) -> Picture {
     let (_, height, width) = picture.shape();
-    let angle = rotation.angle.rem_euclid(360.0);
-    let quarter = angle == 90.0 || angle == 270.0;
-    let whole = angle == 0.0 || angle == 180.0 || quarter && (rotation.expand || height == width);
-    if rotation.center.is_none() && whole {
-        return quarter_turns(picture, (angle / 90.0) as u32);
+    if let Some(times) = rotation.quarter_turns((height, width)) {
+        return quarter_turns(picture, times);
     }
     let matrix = rotation.map().inverse_matrix((height, width));
     by_matrix(picture, matrix, rotation.size((height, width)), filter, fill)

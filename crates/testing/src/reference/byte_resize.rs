@@ -13,12 +13,30 @@ pub fn resize(picture: &Picture, size: (usize, usize), interpolation: Interpolat
     if picture.semantics == Semantics::Float || nearest {
         return picture.with_image(resample::resize(&picture.image, size, interpolation, antialias));
     }
-    let (height, width) = size;
-    let (channels, rows, columns) = picture.shape();
+    let [resized, _] = resize_bound([picture, picture], size, interpolation, antialias);
+    resized
+}
+
+/// Resizes two pictures of bytes by a filter that is not nearest, as [`resample::resize_bound`] does.
+pub(super) fn resize_bound(
+    pictures: [&Picture; 2],
+    (height, width): (usize, usize),
+    interpolation: Interpolation,
+    antialias: bool,
+) -> [Picture; 2] {
+    let (channels, rows, columns) = pictures[0].shape();
     let across = Axis::new(columns, width, interpolation, antialias);
-    let wide = picture.build((channels, rows, width), |c, y, x| across.value(x, |from| picture.at(c, y, from)));
+    let wide = [0, 1].map(|bound| {
+        pictures[0].build((channels, rows, width), |c, y, x| {
+            across.value(x, |from, negative| pictures[if negative { 1 - bound } else { bound }].at(c, y, from))
+        })
+    });
     let down = Axis::new(rows, height, interpolation, antialias);
-    wide.build((channels, height, width), |c, y, x| down.value(y, |from| wide.at(c, from, x)))
+    [0, 1].map(|bound| {
+        pictures[0].build((channels, height, width), |c, y, x| {
+            down.value(y, |from, negative| wide[if negative { 1 - bound } else { bound }].at(c, from, x))
+        })
+    })
 }
 
 /// The taps of each output pixel with weights of 16 bits, which are multiples of 2^-precision.
@@ -50,9 +68,10 @@ impl Axis {
         Axis { precision, taps: taps.collect() }
     }
 
-    /// Returns the byte of output pixel `i`: the weighted sum, rounded half up and clamped.
-    fn value(&self, i: usize, byte: impl Fn(usize) -> f64) -> f64 {
-        let sum: i64 = self.taps[i].iter().map(|(&from, weight)| weight * byte(from) as i64).sum();
+    /// Returns the byte of output pixel `i`: the weighted sum, rounded half up and clamped. `byte` is told whether the
+    /// weight is negative.
+    fn value(&self, i: usize, byte: impl Fn(usize, bool) -> f64) -> f64 {
+        let sum: i64 = self.taps[i].iter().map(|(&from, &weight)| weight * byte(from, weight < 0) as i64).sum();
         let half = (1i64 << self.precision) / 2;
         ((sum + half) >> self.precision).clamp(0, 255) as f64
     }

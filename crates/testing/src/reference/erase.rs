@@ -10,17 +10,24 @@ pub(super) fn erase(image: &Image, [top, left, height, width]: [u32; 4], value: 
     Image::build(image.shape(), |c, y, x| match value {
         _ if !rows.contains(&y) || !columns.contains(&x) => image.at(c, y, x),
         Erased::Color(color) => color[c].into(),
-        Erased::Noise { key } => {
-            let counter = [(x - columns.start) as u64, (y - rows.start) as u64, 0, 0];
-            let k = philox(counter, key.map(u64::from))[c] >> 9;
-            quantile((k as f64 + 0.5) / f64::from(1 << 23))
-        }
+        Erased::Noise { key } => normal(key, c, y - rows.start, x - columns.start),
     })
+}
+
+/// The standard normal number of channel `c` at row `y`, column `x`.
+fn normal(key: [u32; 2], c: usize, y: usize, x: usize) -> f64 {
+    let k = philox([x as u64, y as u64, 0, 0], key.map(u64::from))[c] >> 9;
+    quantile((k as f64 + 0.5) / f64::from(1 << 23))
+}
+
+/// The standard normal numbers of an image of channels, rows and columns, plane by plane.
+pub fn normals(key: [u32; 2], shape: (usize, usize, usize)) -> Vec<f64> {
+    Image::build(shape, |c, y, x| normal(key, c, y, x)).planes
 }
 
 /// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011, section 4.3): each round multiplies the even words, swaps,
 /// and mixes in the key.
-fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
+pub(super) fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     const WORD: u64 = 1 << 32;
     (0..10).fold(counter, |[a, b, c, d], round| {
         let bumped = |key: u64, constant: u64| (key + round * constant) % WORD;

@@ -9,11 +9,13 @@
 
 mod color;
 mod dct;
-mod erase;
 mod resample;
 
 pub mod affine;
+pub mod bounds;
 pub mod byte_resize;
+pub mod elastic;
+pub mod erase;
 pub mod jpeg;
 pub mod magnitudes;
 pub mod moved;
@@ -162,6 +164,11 @@ fn apply(image: &Image, op: &Op) -> Image {
         Op::Saturation { factor } => color::saturation(image, factor.into()),
         Op::Hue { factor } => color::hue(image, factor.into()),
         Op::Grayscale { channels } => color::grayscale(image, channels as usize),
+        Op::GaussianNoise { mean, sigma, clip, key } => {
+            let normals = erase::normals(key, image.shape());
+            let picture = Picture { image: image.clone(), semantics: Semantics::Float };
+            neighborhood::gaussian_noise(&picture, mean, sigma, clip, &normals).image
+        }
         Op::Erase { top, left, height, width, value } => erase::erase(image, [top, left, height, width], value),
         Op::Invert => color::invert(image),
         Op::Solarize { threshold } => color::solarize(image, threshold),

@@ -37,7 +37,7 @@ pub fn blur_kernel(size: usize, sigma: f64) -> Vec<f64> {
 
 /// Returns the pixel that coordinate `i` of a side of `length` pixels shows. The border is a mirror that does not
 /// repeat the edge; where the image is smaller than the border, it is mirrored again.
-fn reflected(mut i: i64, length: i64) -> usize {
+pub(super) fn reflected(mut i: i64, length: i64) -> usize {
     while !(0..length).contains(&i) {
         i = match i {
             _ if length == 1 => 0,

@@ -38,12 +38,14 @@ fn solve(mut equations: Vec<[f64; 9]>) -> [f64; 8] {
 /// takes the centre of a pixel at ½ (`_perspective_grid` in torchvision's `functional/_geometry.py`).
 pub fn perspective(picture: &Picture, coefficients: [f64; 8], filter: Filter, fill: Fill<'_>) -> Picture {
     let (_, height, width) = picture.shape();
-    let [a, b, c, d, e, f, g, h] = coefficients;
-    sample(picture, (height, width), filter, fill, |x, y| {
-        let (x, y) = (x + 0.5, y + 0.5);
-        let z = g * x + h * y + 1.0;
-        ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5)
-    })
+    sample(picture, (height, width), filter, fill, |x, y| place(coefficients, x, y))
+}
+
+/// Returns the place in the source of an output pixel.
+pub(super) fn place([a, b, c, d, e, f, g, h]: [f64; 8], x: f64, y: f64) -> (f64, f64) {
+    let (x, y) = (x + 0.5, y + 0.5);
+    let z = g * x + h * y + 1.0;
+    ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::picture::{Picture, Semantics, to_byte};
 
 /// The gray level of a pixel of three bytes: 0.2989 R + 0.587 G + 0.114 B, cut to a whole number
 /// (`_rgb_to_grayscale_image`). torch rounds each multiply-add once.
-fn gray_byte(picture: &Picture, y: usize, x: usize) -> f64 {
+pub(super) fn gray_byte(picture: &Picture, y: usize, x: usize) -> f64 {
     if picture.shape().0 == 1 {
         return picture.at(0, y, x);
     }
@@ -15,7 +15,7 @@ fn gray_byte(picture: &Picture, y: usize, x: usize) -> f64 {
 }
 
 /// x · ratio + other · (1 - ratio) for bytes (`_blend`). The second product and the sum are rounded once, together.
-fn blended(value: f64, other: f64, ratio: f64) -> f64 {
+pub(super) fn blended(value: f64, other: f64, ratio: f64) -> f64 {
     f64::from((other as f32).mul_add((1.0 - ratio) as f32, value as f32 * ratio as f32))
 }
 

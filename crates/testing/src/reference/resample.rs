@@ -10,18 +10,40 @@ pub(super) fn resize(
     interpolation: Interpolation,
     antialias: bool,
 ) -> Image {
-    if (height, width) == (image.height, image.width) {
-        return image.clone();
+    resize_bound([image, image], (height, width), interpolation, antialias)[0].clone()
+}
+
+/// Resizes two images; negative weights multiply the pixels of the other one. So a lower and an upper bound of an image
+/// become those of the result.
+pub(super) fn resize_bound(
+    images: [&Image; 2],
+    (height, width): (usize, usize),
+    interpolation: Interpolation,
+    antialias: bool,
+) -> [Image; 2] {
+    let (channels, rows, columns) = images[0].shape();
+    if (height, width) == (rows, columns) {
+        return images.map(Image::clone);
     }
     let taps = |input: usize, output: usize| -> Vec<Vec<(usize, f64)>> {
         (0..output).map(|i| taps(i, input, output, interpolation, antialias)).collect()
     };
-    let (across, down) = (taps(image.width, width), taps(image.height, height));
-    let rows = Image::build((image.channels, image.height, width), |c, y, x| {
-        across[x].iter().map(|&(from, weight)| weight * image.at(c, y, from)).sum()
+    let (across, down) = (taps(columns, width), taps(rows, height));
+    let sum = |taps: &[(usize, f64)], value: &dyn Fn(bool, usize) -> f64| {
+        taps.iter().map(|&(from, weight)| weight * value(weight < 0.0, from)).sum()
+    };
+    let of = |images: [&Image; 2], bound: usize, negative: bool, at: (usize, usize, usize)| {
+        images[if negative { 1 - bound } else { bound }].at(at.0, at.1, at.2)
+    };
+    let wide = [0, 1].map(|bound| {
+        Image::build((channels, rows, width), |c, y, x| {
+            sum(&across[x], &|negative, from| of(images, bound, negative, (c, y, from)))
+        })
     });
-    Image::build((image.channels, height, width), |c, y, x| {
-        down[y].iter().map(|&(from, weight)| weight * rows.at(c, from, x)).sum()
+    [0, 1].map(|bound| {
+        Image::build((channels, height, width), |c, y, x| {
+            sum(&down[y], &|negative, from| of([&wide[0], &wide[1]], bound, negative, (c, from, x)))
+        })
     })
 }
 

@@ -26,25 +26,33 @@ pub fn sample(
     fill: Fill<'_>,
     source: impl Fn(f64, f64) -> (f64, f64),
 ) -> Picture {
-    let (channels, rows, columns) = picture.shape();
-    let inside = |x: i64, y: i64| (0..columns as i64).contains(&x) && (0..rows as i64).contains(&y);
+    let (channels, ..) = picture.shape();
     picture.rounded((channels, height, width), |c, y, x| {
         let (sx, sy) = source(x as f64, y as f64);
-        let taps = match filter {
-            Filter::Nearest => vec![(sx.round_ties_even() as i64, sy.round_ties_even() as i64, 1.0)],
-            Filter::Bilinear => bilinear(sx, sy),
-        };
-        let taps: Vec<Tap> = taps.into_iter().filter(|&(x, y, _)| inside(x, y)).collect();
-        // A tap outside the image adds 0 (zeros padding), so the value is attenuated by the mask.
-        let value: f64 = taps.iter().map(|&(x, y, weight)| weight * picture.at(c, y as usize, x as usize)).sum();
-        let mask: f64 = taps.iter().map(|&(_, _, weight)| weight).sum();
-        let Some(fill) = fill.map(|fill| channel(fill, c)) else { return value };
-        match filter {
-            Filter::Nearest if mask < 0.5 => fill,
-            Filter::Nearest => value,
-            Filter::Bilinear => (value - fill) * mask + fill,
-        }
+        read(picture, c, (sx, sy), filter, fill)
     })
+}
+
+/// Returns the value of channel `c` at a place of the source, before it is rounded.
+pub(super) fn read(picture: &Picture, c: usize, (sx, sy): (f64, f64), filter: Filter, fill: Fill<'_>) -> f64 {
+    let (_, rows, columns) = picture.shape();
+    let inside = |x: i64, y: i64| (0..columns as i64).contains(&x) && (0..rows as i64).contains(&y);
+    let taps = match filter {
+        Filter::Nearest => vec![(sx.round_ties_even() as i64, sy.round_ties_even() as i64, 1.0)],
+        Filter::Bilinear => bilinear(sx, sy),
+    };
+    // A place on the horizon of a perspective is nowhere.
+    let somewhere = sx.is_finite() && sy.is_finite();
+    let taps: Vec<Tap> = taps.into_iter().filter(|&(x, y, _)| somewhere && inside(x, y)).collect();
+    // A tap outside the image adds 0 (zeros padding), so the value is attenuated by the mask.
+    let value: f64 = taps.iter().map(|&(x, y, weight)| weight * picture.at(c, y as usize, x as usize)).sum();
+    let mask: f64 = taps.iter().map(|&(_, _, weight)| weight).sum();
+    let Some(fill) = fill.map(|fill| channel(fill, c)) else { return value };
+    match filter {
+        Filter::Nearest if mask < 0.5 => fill,
+        Filter::Nearest => value,
+        Filter::Bilinear => (value - fill) * mask + fill,
+    }
 }
 
 /// Returns the four pixels about a point, weighted by the distance along each axis.

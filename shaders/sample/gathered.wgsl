@@ -1,0 +1,15 @@
+// A stage that begins with an operator of `gather/`: its results, cropped, mirrored and bordered.
+
+fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+    gather = images[image].gather;
+    let border = images[image].source_border;
+    let source_x = source_index(axis_x, grid_index(axis_x, x, BORDER_EDGE), border);
+    for (var y = first_y; y < end_y; y++) {
+        let source_y = source_index(axis_y, grid_index(axis_y, y, BORDER_EDGE), border);
+        var value = images[image].source_fill;
+        if source_x != OUTSIDE && source_y != OUTSIDE {
+            value = gathered(image, source_x, source_y);
+        }
+        emit(image, x, y, value);
+    }
+}
