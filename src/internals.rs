@@ -2,7 +2,7 @@
 //! tests, and the fuzz targets. They may change at any time.
 
 pub use crate::atomic_file::{folder_of, replace};
-pub use crate::cpu::measure::Native;
+pub use crate::cpu::measure::{Native, mix};
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, attached, run_checked};
 pub use crate::loader::mixed::soft_labels;

@@ -74,7 +74,17 @@ STEADY = "queues stay full between epochs; no copy into torch's tensors"
 ON_GPU = "batches stay on the GPU"
 
 RIVALS = (
-    Rival("torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFG", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}),
+    Rival(
+        "torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFGHIKL", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}
+    ),
+    Rival(
+        "torchvision v2, PIL",
+        "DataLoader, Pillow's images",
+        *TORCHVISION,
+        "HIKL",
+        "Pillow's arithmetic",
+        arguments=("--variant", "PIL"),
+    ),
     Rival(
         "torch, whole batch",
         "threads",

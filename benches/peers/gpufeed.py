@@ -51,6 +51,12 @@ def pixels(recipe, data, template):
     return "procedural" if recipe.source in ("resident", "small") and not bench else data
 
 
+def name_of(recipe):
+    """The name of a built-in recipe, or the path of a file."""
+    path = os.path.join(cells.HERE, "recipes", f"{recipe.name}.toml")
+    return shlex.quote(path) if recipe.file else recipe.name
+
+
 def rows(letters, ways, template, data, workers, batch, seconds):
     """gpufeed's cells. `template`: a command line with the places of `PLACES`; None: what has been built."""
     template, built = template or program(), []
@@ -60,14 +66,14 @@ def rows(letters, ways, template, data, workers, batch, seconds):
             name, variant, bench, pipeline = WAYS[way]
             values = {
                 "recipe": letter,
-                "name": recipe.name,
+                "name": name_of(recipe),
                 "workers": workers,
                 "batch": size,
                 "data": shlex.quote(pixels(recipe, data, template)),
                 "seconds": seconds,
                 "backend": pipeline if template and "{pipeline}" in template else bench,
                 # benches/pipeline.rs has lists of its own under these letters; it knows the others by name.
-                "pipeline": letter if letter in "ABCDE" else recipe.name,
+                "pipeline": letter if letter in "ABCDE" else name_of(recipe),
             }
             missing, command = None, ()
             if template is None:

@@ -1,4 +1,4 @@
-"""What the recipes A to G are: every rival builds its own operators from these fields.
+"""What the recipes A to L are: every rival builds its own operators from these fields.
 
 Lengths are pixels; jitter strengths are torchvision's (brightness, contrast, saturation, hue); p is a probability.
 """
@@ -29,6 +29,21 @@ class Recipe:
     jitter: Tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     jitter_p: float = 1.0
     gray: float = 0.0
+    # RandAugment(2, 9) or TrivialAugmentWide, with the library's defaults.
+    policy: Optional[str] = None
+    # The crop is resized by a cubic filter.
+    cubic: bool = False
+    # GaussianBlur of 23 pixels, sigma 0.1 to 2, with p = 0.5.
+    blur: bool = False
+    # RandomErasing's probability; by noise instead of zeros.
+    erasing: float = 0.0
+    noise: bool = False
+    # MixUp 0.8 or CutMix 1.0, by half, on the batch.
+    mix: bool = False
+    # Views of each sample, side by side in the batch; each counts as an image.
+    views: int = 1
+    # True if `recipes/<name>.toml` has gpufeed's list, which is none of the built-in ones.
+    file: bool = False
     # Mean and standard deviation of Normalize; None: the output is in [0, 1].
     normalize: Optional[Tuple[Tuple[float, ...], Tuple[float, ...]]] = None
 
@@ -36,6 +51,9 @@ class Recipe:
         """The least and the greatest value that an output may hold."""
         if self.normalize is None:
             return 0.0, 1.0
+        if self.noise:
+            # Normal numbers; a batch has fewer than 10^9 of them.
+            return -6.5, 6.5
         mean, std = self.normalize
         return min(-m / s for m, s in zip(mean, std)), max((1 - m) / s for m, s in zip(mean, std))
 
@@ -60,6 +78,55 @@ ALL = {
         Recipe("E", "augment-only", "resident", 224, crop=True, jitter=(0.2, 0.2, 0.0, 0.0)),
         Recipe("F", "decode-only", "bytes", None, horizontal=0.0),
         Recipe("G", "cifar-train", "small", 32, batch=512, padding=4, crop=True, normalize=CIFAR),
+        Recipe(
+            "H",
+            "randaugment-224",
+            "files",
+            224,
+            random_resized=True,
+            policy="RandAugment",
+            normalize=IMAGENET,
+            erasing=0.1,
+            file=True,
+        ),
+        Recipe(
+            "I",
+            "trivialaugment-224",
+            "files",
+            224,
+            random_resized=True,
+            policy="TrivialAugmentWide",
+            normalize=IMAGENET,
+            erasing=0.1,
+            file=True,
+        ),
+        Recipe(
+            "K",
+            "simclr-224",
+            "files",
+            224,
+            random_resized=True,
+            jitter=(0.8, 0.8, 0.8, 0.2),
+            jitter_p=0.8,
+            gray=0.2,
+            blur=True,
+            views=2,
+            file=True,
+        ),
+        Recipe(
+            "L",
+            "deit-224",
+            "files",
+            224,
+            random_resized=True,
+            cubic=True,
+            policy="RandAugment",
+            normalize=IMAGENET,
+            erasing=0.25,
+            noise=True,
+            mix=True,
+            file=True,
+        ),
     )
 }
 

@@ -47,7 +47,7 @@ def described(letter):
         recipe.source
     ]
     if recipe.random_resized:
-        steps.append(f"RandomResizedCrop({recipe.side})")
+        steps.append(f"RandomResizedCrop({recipe.side}{', bicubic' if recipe.cubic else ''})")
     if recipe.resize:
         steps.append(f"Resize({recipe.resize}, {recipe.resize})")
     if recipe.crop:
@@ -61,8 +61,18 @@ def described(letter):
         steps.append(f"ColorJitter({strengths})" + (f" with p = {recipe.jitter_p:g}" if recipe.jitter_p < 1 else ""))
     if recipe.gray:
         steps.append(f"RandomGrayscale({recipe.gray:g})")
+    if recipe.blur:
+        steps.append("GaussianBlur(23) with p = 0.5")
+    if recipe.policy:
+        steps.append(recipe.policy)
     if recipe.normalize:
         steps.append("Normalize")
+    if recipe.erasing:
+        steps.append(f"RandomErasing({recipe.erasing:g}{', noise' if recipe.noise else ''})")
+    if recipe.mix:
+        steps.append("MixUp(0.8) or CutMix(1.0)")
+    if recipe.views > 1:
+        steps[1:] = [f"{recipe.views} views of " + steps[1], *steps[2:]]
     steps.append("f32 NCHW" if recipe.side else "RGB, 8 bits")
     return f"{recipe.name}: " + ", ".join(steps)
 

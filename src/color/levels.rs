@@ -23,6 +23,13 @@ pub(super) fn floor(number: f32) -> f32 {
     super::select(nearest > number, nearest - 1.0, nearest)
 }
 
+/// A number from 0 to 2^22, rounded down, as an integer; a NaN becomes some number.
+#[inline(always)]
+pub(crate) fn floor_bits(number: f32) -> u32 {
+    let nearest = number + INTEGERS;
+    nearest.to_bits() - INTEGERS.to_bits() - u32::from(nearest - INTEGERS > number)
+}
+
 /// The number k of a float in \[0, 1\]: `trunc(x · 255.999)`, torchvision's `ToDtype(torch.uint8, scale=True)`.
 #[inline(always)]
 pub(super) fn level_of_float(value: f32) -> f32 {
@@ -39,6 +46,12 @@ pub(crate) fn gray_level(r: f32, g: f32, b: f32) -> f32 {
     let green_and_blue = g * 1000.0 + b;
     let one_less = (green_and_blue == 9228.0) | (green_and_blue == 13146.0) | (green_and_blue == 47199.0);
     super::select((r == 250.0) & one_less, gray - 1.0, gray)
+}
+
+/// [`blend`] where a fused multiply-add is an instruction: it rounds once, to f32, what is exact in f64.
+#[inline(always)]
+pub(super) fn blend_fused(level: f32, ratio: f32, (other, other_ratio): (f32, f32)) -> f32 {
+    floor(other.mul_add(other_ratio, level * ratio).clamp(0.0, 255.0))
 }
 
 /// torchvision's `_blend` of a number with another one, `x · ratio + other · (1 - ratio)`, truncated. torch rounds the

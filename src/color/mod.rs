@@ -207,6 +207,11 @@ impl ColorStep {
 }
 
 impl Step {
+    /// True if the step computes on 8-bit numbers alone.
+    pub(crate) fn is_uint8(&self) -> bool {
+        (FIRST_UINT8..opcode::CUSTOM).contains(&self.opcode)
+    }
+
     pub(crate) fn facts(&self) -> Facts {
         Facts::of(self.opcode)
     }

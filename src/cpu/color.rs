@@ -25,7 +25,8 @@ pub(super) fn steps(plan: &Plan, steps: &[Step], means: &[f32], y: usize, channe
     }
 }
 
-fn step(plan: &Plan, step: &Step, row: Row, planes: &mut [f32]) {
+/// Runs one step on rows of planes.
+pub(super) fn step(plan: &Plan, step: &Step, row: Row, planes: &mut [f32]) {
     match (ColorStep::of(step.opcode), plan.custom(step.opcode)) {
         (Some(built_in), _) => (built_in.native)(step, row, planes),
         (None, Some(custom)) => custom.run(step.value, step.integers[2] == 1, planes),

@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
+use crate::plan::mixing::Mixing;
 use crate::plan::program::Program;
-use crate::transforms::Params;
+use crate::transforms::{BatchParams, Params};
 
 /// Images with their programs, their regions of `pixel` bytes a pixel, and memory for their results.
 #[derive(Debug)]
@@ -55,6 +56,13 @@ impl Native {
         (self.pixels.len() + self.out.len() + self.scratch.bytes()) as u64
     }
 
+    /// Shows a picture instead of noise: `byte` of each byte's number. Statistics take longer on numbers that repeat.
+    #[must_use]
+    pub fn picture(mut self, byte: impl Fn(usize) -> u8) -> Native {
+        self.pixels.iter_mut().enumerate().for_each(|(i, pixel)| *pixel = byte(i));
+        self
+    }
+
     /// Augments every image; returns one byte of the results.
     pub fn run(&mut self) -> u8 {
         let Native { plan, images, pixel, pixels, out, scratch } = self;
@@ -66,6 +74,14 @@ impl Native {
             rest = after;
         }
         out.last().copied().unwrap_or(0)
+    }
+}
+
+/// Mixes a batch of `samples` images of the plan in place.
+pub fn mix(plan: &Plan, params: &BatchParams, samples: usize, batch: &mut [u8]) {
+    let size = plan.output_size().unwrap_or((0, 0));
+    if let Some(mixing) = Mixing::new(params, plan, size, (samples, 1)) {
+        super::mix::mix(&mixing, plan.output().dtype, batch);
     }
 }
 

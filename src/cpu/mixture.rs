@@ -47,7 +47,7 @@ pub(super) fn run<'a>(
     sums.clear();
     sums.resize(3 * pixels, 0.0);
     for (weight, program) in &mixture.parts {
-        run_stages(plan, program, source, region, chain, |y, planes| {
+        run_stages(plan, program, source, region, chain, &mut |y: usize, planes: &[f32]| {
             let count = planes.len() / 3;
             for (sums, plane) in sums.chunks_exact_mut(pixels).zip(planes.chunks_exact(count)) {
                 let sums = &mut sums[width * y..][..count];

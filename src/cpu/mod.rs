@@ -5,6 +5,7 @@
 //! rows, `color` runs the steps on them (with the native code of `../color/`) while they are in the first-level cache,
 //! and `store` writes them in the output's layout and type.
 
+mod bytes;
 mod color;
 pub(crate) mod gather;
 pub(crate) mod measure;
@@ -13,6 +14,7 @@ mod mixture;
 pub(crate) mod prefix;
 mod resample;
 mod resample_u8;
+mod stage;
 mod store;
 mod unscaled;
 
@@ -20,11 +22,13 @@ use crate::color::Step;
 use crate::geometry::Rect;
 use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
+use crate::plan::sampling::Sampling;
 use crate::plan::{DType, Layout, Plan, Semantics};
 use gather::GatherScratch;
 use mixture::MixtureScratch;
 use resample::Table;
 use resample_u8::ResampleU8;
+use stage::{TOGETHER, begin_stage, by_rows, bytes_to, floats_to, run_stage, sample_stage};
 use unscaled::Unscaled;
 
 /// A worker's memory for this executor; it grows to the largest image and is reused.
@@ -45,7 +49,9 @@ pub(crate) struct CpuScratch {
     /// The intermediates between stages, four floats a pixel.
     intermediate: [Vec<f32>; 2],
     /// The intermediates of 8-bit numbers, RGBA8.
-    intermediate_u8: [Vec<u8>; 2],
+    intermediate_u8: [Vec<[u8; 4]>; 2],
+    /// The result of an operator that begins a stage, before the stage's sampling.
+    gathered: Vec<[u8; 4]>,
     /// Gray pixels as RGBA8.
     wide: Vec<u8>,
 }
@@ -53,7 +59,20 @@ pub(crate) struct CpuScratch {
 impl CpuScratch {
     /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &CpuScratch) {
-        let CpuScratch { x, y, u8, gather, mixture, filtered, rows, means, intermediate, intermediate_u8, wide } = self;
+        let CpuScratch {
+            x,
+            y,
+            u8,
+            gather,
+            mixture,
+            filtered,
+            rows,
+            means,
+            intermediate,
+            intermediate_u8,
+            gathered,
+            wide,
+        } = self;
         u8.reserve_like(&other.u8);
         gather.reserve_like(&other.gather);
         if let Some(other) = &other.mixture {
@@ -69,6 +88,7 @@ impl CpuScratch {
         intermediate.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
         let largest = intermediate_u8.iter().chain(&other.intermediate_u8).map(Vec::capacity).max().unwrap_or(0);
         intermediate_u8.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
+        gathered.reserve_exact(other.gathered.capacity().saturating_sub(gathered.len()));
         wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
     }
 
@@ -85,7 +105,8 @@ impl CpuScratch {
         // A policy's contrast may need the whole image.
         self.rows.reserve_exact((3 * most).saturating_sub(self.rows.len()));
         if is_uint8 {
-            self.intermediate_u8.iter_mut().for_each(|vec| vec.reserve_exact((4 * most).saturating_sub(vec.len())));
+            let bytes = self.intermediate_u8.iter_mut().chain([&mut self.gathered]);
+            bytes.for_each(|vec| vec.reserve_exact(most.saturating_sub(vec.len())));
         } else {
             self.intermediate.iter_mut().for_each(|vec| vec.reserve_exact((4 * most).saturating_sub(vec.len())));
         }
@@ -95,9 +116,8 @@ impl CpuScratch {
     fn bytes(&self) -> usize {
         let floats = [&self.filtered, &self.rows, &self.means, &self.intermediate[0], &self.intermediate[1]];
         let floats: usize = floats.into_iter().map(Vec::capacity).sum();
-        let bytes: usize = self.intermediate_u8.iter().map(Vec::capacity).sum();
-        4 * floats
-            + bytes
+        let words: usize = self.intermediate_u8.iter().chain([&self.gathered]).map(Vec::capacity).sum();
+        4 * (floats + words)
             + self.x.bytes()
             + self.y.bytes()
             + self.u8.bytes()
@@ -136,7 +156,34 @@ pub(crate) fn run(
         }
     }
     let mut writer = store::Writer::new(output, channels, program.size(), out);
-    run_stages(plan, program, pixels, region, scratch, |y, planes| writer.rows(y, planes));
+    run_stages(plan, program, pixels, region, scratch, &mut writer);
+}
+
+/// Takes the result of a program.
+trait Sink {
+    /// Takes rows from `y` on: all their reds, all greens, all blues.
+    fn rows(&mut self, y: usize, planes: &[f32]);
+
+    /// Takes the whole image as RGBA8, with the steps that are left, if it can; returns whether it has.
+    fn pixels(&mut self, _: &[[u8; 4]], _: &[Step]) -> bool {
+        false
+    }
+}
+
+impl Sink for store::Writer<'_> {
+    fn rows(&mut self, y: usize, planes: &[f32]) {
+        store::Writer::rows(self, y, planes);
+    }
+
+    fn pixels(&mut self, pixels: &[[u8; 4]], steps: &[Step]) -> bool {
+        store::Writer::pixels(self, pixels, steps)
+    }
+}
+
+impl<F: FnMut(usize, &[f32])> Sink for F {
+    fn rows(&mut self, y: usize, planes: &[f32]) {
+        self(y, planes);
+    }
 }
 
 /// Runs a program as [`run`] does, to four f32 a pixel: the form in which the GPU reads an image that the CPU has
@@ -153,7 +200,7 @@ pub(crate) fn run_to_floats(
     let width = width as usize;
     out.clear();
     out.resize(4 * width * height as usize, 1.0);
-    run_stages(plan, program, pixels, region, scratch, |y, planes| {
+    run_stages(plan, program, pixels, region, scratch, &mut |y: usize, planes: &[f32]| {
         store::interleave(planes, &mut out[4 * width * y..][..4 * planes.len() / 3])
     });
 }
@@ -164,7 +211,7 @@ fn run_stages(
     pixels: PixelsRef<'_>,
     region: Rect,
     scratch: &mut CpuScratch,
-    mut sink: impl FnMut(usize, &[f32]),
+    sink: &mut dyn Sink,
 ) {
     if (program.stages.len() > 1 || program.stages[0].gather.is_some()) && plan.has_gathers() {
         scratch.reserve(plan, program, region);
@@ -199,24 +246,34 @@ fn run_stages(
         let stride = 4 * before.0 as usize;
         let source = match previous.map(|before: usize| program.stages[before].is_uint8) {
             None => pixels,
-            Some(true) => PixelsRef::Bytes { data: ready_u8, stride, size: 4 },
+            Some(true) => PixelsRef::Bytes { data: ready_u8.as_flattened(), stride, size: 4 },
             Some(false) => PixelsRef::Floats { data: ready, stride },
         };
         let region = if i == 0 { region } else { Rect { left: 0, top: 0, width: before.0, height: before.1 } };
-        if i == last {
-            run_stage(plan, stage, source, region, scratch, &mut sink);
+        if stage.begins_in_bytes() {
+            let steps = &stage.steps[stage.byte_steps()..];
+            begin_stage(plan, stage, source, region, scratch, next_u8);
+            let result = PixelsRef::Bytes { data: next_u8.as_flattened(), stride: 4 * width, size: 4 };
+            let (sampling, whole) = (Sampling::identity(stage.sampling.size()), stage.whole());
+            if i == last {
+                if !sink.pixels(next_u8, steps) {
+                    sample_stage(plan, (&sampling, steps), result, whole, scratch, sink);
+                }
+            } else if !stage.is_uint8 {
+                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut floats_to(next, (width, height)));
+            } else if !steps.is_empty() {
+                let mut rest = std::mem::take(&mut scratch.gathered);
+                let mut sink = bytes_to(&mut rest, (width, height));
+                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut sink);
+                drop(sink);
+                scratch.gathered = std::mem::replace(next_u8, rest);
+            }
+        } else if i == last {
+            run_stage(plan, stage, source, region, scratch, sink);
         } else if stage.is_uint8 {
-            next_u8.clear();
-            next_u8.resize(4 * width * height, 255);
-            run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
-                store::interleave_u8(planes, &mut next_u8[4 * width * y..][..4 * planes.len() / 3])
-            });
+            run_stage(plan, stage, source, region, scratch, &mut bytes_to(next_u8, (width, height)));
         } else {
-            next.clear();
-            next.resize(4 * width * height, 1.0);
-            run_stage(plan, stage, source, region, scratch, &mut |y, planes| {
-                store::interleave(planes, &mut next[4 * width * y..][..4 * planes.len() / 3])
-            });
+            run_stage(plan, stage, source, region, scratch, &mut floats_to(next, (width, height)));
         }
         previous = Some(i);
         buffers.swap(0, 1);
@@ -225,103 +282,6 @@ fn run_stages(
     scratch.intermediate = buffers;
     scratch.intermediate_u8 = buffers_u8;
     scratch.wide = wide;
-}
-
-fn run_stage(
-    plan: &Plan,
-    stage: &StageProgram,
-    source: PixelsRef<'_>,
-    region: Rect,
-    scratch: &mut CpuScratch,
-    sink: &mut dyn FnMut(usize, &[f32]),
-) {
-    if let Some(gather) = &stage.gather {
-        let (window, mut buffers) = (stage.sampling.read_region(), std::mem::take(&mut scratch.gather));
-        let gathered = gather::run(gather, source, region, window, &mut buffers);
-        sample_stage(plan, stage, gathered, window, scratch, sink);
-        scratch.gather = buffers;
-    } else if let Some(mixture) = &stage.mixture {
-        let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
-        let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers);
-        sample_stage(plan, stage, mixed, window, scratch, sink);
-        scratch.mixture = Some(buffers);
-    } else {
-        sample_stage(plan, stage, source, region, scratch, sink);
-    }
-}
-
-/// Runs the sampling of a stage on the pixels of `region`, and its colour steps.
-fn sample_stage(
-    plan: &Plan,
-    stage: &StageProgram,
-    source: PixelsRef<'_>,
-    region: Rect,
-    scratch: &mut CpuScratch,
-    sink: &mut dyn FnMut(usize, &[f32]),
-) {
-    let sampling = stage.sampling.relative_to(region);
-    let (width, height) = sampling.size();
-    let (width, height) = (width as usize, height as usize);
-    let CpuScratch { x, y, u8, filtered, rows, means, .. } = scratch;
-    let unscaled = Unscaled::new(&sampling, source);
-    match sampling.resized_u8 {
-        Some(whole) => {
-            u8.reserve(width, stage.sampling.y.source_len as usize);
-            u8.begin(&sampling, whole, source);
-        }
-        None if unscaled.is_none() => {
-            x.build(&sampling.x, &sampling);
-            y.build(&sampling.y, &sampling);
-        }
-        None => {}
-    }
-    let steps = &stage.steps;
-    means.clear();
-    means.resize(steps.len(), 0.0);
-    let whole_image = stage.needs_mean() && !(unscaled.is_some() && cheap_to_repeat(steps));
-    let row_len = 3 * width;
-    // The number of rows to process at once: all of a small image, unless a step depends on the row or sums rows up.
-    let together = match &unscaled {
-        Some(_) if steps.iter().all(|step| !by_rows(step)) => (TOGETHER / row_len.max(1)).clamp(1, height.max(1)),
-        _ => 1,
-    };
-    rows.resize(row_len * if whole_image { height } else { together }, 0.0);
-    // Stored rows have been through the steps before this one; other rows are computed again in every pass.
-    let mut done = None;
-    let mut pass = |until: usize, means: &[f32], work: &mut dyn FnMut(usize, &[f32])| {
-        for i in (0..height).step_by(together) {
-            let planes = if whole_image {
-                &mut rows[row_len * i..][..row_len]
-            } else {
-                &mut rows[..row_len * together.min(height - i)]
-            };
-            if done.is_none() {
-                match &unscaled {
-                    Some(unscaled) => unscaled.rows(i, planes),
-                    None if sampling.resized_u8.is_some() => u8.row(&sampling, i, planes),
-                    None => resample::row(&sampling, x, y, i, source, filtered, planes),
-                }
-            }
-            let due = done.unwrap_or(0)..until;
-            color::steps(plan, &steps[due.clone()], &means[due], i, 3, planes);
-            work(i, planes);
-        }
-        done = whole_image.then_some(until);
-    };
-    for (i, step) in steps.iter().enumerate().filter(|(_, step)| step.facts().needs_mean) {
-        // The sum of rows is f64: the mean of a large image needs its last bits. Its order is always the same.
-        let mut sum = 0.0f64;
-        let (one_channel, is_uint8) = (step.integers[2] == 1, step.facts().keeps_levels);
-        pass(i, means, &mut |_, planes| {
-            sum += if is_uint8 {
-                color::gray_sum_u8(planes, one_channel)
-            } else {
-                f64::from(color::gray_sum(planes, one_channel))
-            }
-        });
-        means[i] = (sum / (width * height) as f64) as f32;
-    }
-    pass(steps.len(), means, sink);
 }
 
 /// The output itself as planes, if a small image can be processed there: this saves a copy.
@@ -343,23 +303,6 @@ fn in_place<'a>(
         return None;
     }
     bytemuck::try_cast_slice_mut(out).ok()
-}
-
-/// The most floats of the rows that are processed at once: 16 KiB, half of a first-level cache.
-const TOGETHER: usize = 4 << 10;
-
-/// Tells whether a step must see one row at a time, because it depends on the row's position or sums it up.
-fn by_rows(step: &Step) -> bool {
-    step.facts().placed || step.facts().needs_mean
-}
-
-/// Tells whether a stage without a resize should compute its rows again after its only mean, including the steps before
-/// it: that stays in the first-level cache, where an image of rows does not. Repeating a slow step would take longer
-/// than storing the rows.
-fn cheap_to_repeat(steps: &[Step]) -> bool {
-    let mut with_mean = (0..steps.len()).filter(|&i| steps[i].facts().needs_mean);
-    let first = with_mean.next().unwrap_or(0);
-    with_mean.next().is_none() && steps[..first].iter().all(|step| !step.facts().slow)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Turns source rows into output rows as `resample` does, in torchvision's arithmetic on 8-bit numbers: integer sums
 //! of 16-bit weights, first across, then down, rounded to 8 bits after each.
 
+use super::bytes::widen_row;
 use crate::pixels::PixelsRef;
 use crate::plan::resize_u8::WeightsU8;
 use crate::plan::sampling::{Axis, Sampling};
@@ -13,12 +14,18 @@ pub(super) struct ResampleU8 {
     x: WeightsU8,
     y: WeightsU8,
     /// RGBA8 rows of the output's width, one for each row of the view from `first_row` on.
-    across: Vec<u8>,
+    across: Vec<[u8; 4]>,
     first_row: usize,
     /// A source row as RGBA8.
-    row: Vec<u8>,
-    /// The sums of an output row.
-    sums: Vec<i32>,
+    row: Vec<[u8; 4]>,
+    /// Four source rows, the pixels of a column side by side: they share a weight.
+    four: Vec<[[u8; 4]; ROWS]>,
+    /// The same rows, resized across.
+    resized: Vec<[[u8; 4]; ROWS]>,
+    /// Where each output begins in `row`; outside the grid at 0.
+    begins: Vec<u32>,
+    /// The weights of each output; 0 outside the grid.
+    weights: Vec<i16>,
 }
 
 impl ResampleU8 {
@@ -28,12 +35,17 @@ impl ResampleU8 {
         self.y.reserve_like(&other.y);
         self.across.reserve_exact(other.across.capacity().saturating_sub(self.across.len()));
         self.row.reserve_exact(other.row.capacity().saturating_sub(self.row.len()));
-        self.sums.reserve_exact(other.sums.capacity().saturating_sub(self.sums.len()));
+        self.four.reserve_exact(other.four.capacity().saturating_sub(self.four.len()));
+        self.resized.reserve_exact(other.resized.capacity().saturating_sub(self.resized.len()));
+        self.begins.reserve_exact(other.begins.capacity().saturating_sub(self.begins.len()));
+        self.weights.reserve_exact(other.weights.capacity().saturating_sub(self.weights.len()));
     }
 
     /// Allocated bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.x.bytes() + self.y.bytes() + self.across.capacity() + self.row.capacity() + 4 * self.sums.capacity()
+        let fours = ROWS * (self.four.capacity() + self.resized.capacity());
+        let words = self.across.capacity() + self.row.capacity() + self.begins.capacity() + fours;
+        self.x.bytes() + self.y.bytes() + 4 * words + 2 * self.weights.capacity()
     }
 
     /// Makes room for the rows of a crop as high as the whole source, in outputs of this width.
@@ -55,47 +67,60 @@ impl ResampleU8 {
         };
         let (columns, Range { start: first, end }) = (read(x, &self.x), read(y, &self.y));
         self.first_row = first;
-        let stride = 4 * x.len as usize;
-        self.across.clear();
-        self.across.resize(stride * (end - first), 0);
-        for (row, out) in (first..end).zip(self.across.chunks_exact_mut(stride)) {
-            let index = y.source(row as i32, None).unwrap_or(0) as usize;
-            read_row(source, index, (x, &columns), &mut self.row);
-            for (i, out) in (0..x.len).zip(out.as_chunks_mut::<4>().0) {
-                let Some(grid) = x.grid(i, sampling.grid_border) else { continue };
-                let first = self.x.first[grid as usize] as usize - columns.start;
-                *out = weighted(&self.row, first, self.x.of(grid as usize), self.x.bits);
+        // The taps of the widest output do not reach beyond the row: pixels of weight 0 follow it.
+        let taps = self.x.taps;
+        self.begins.clear();
+        self.weights.clear();
+        for i in 0..x.len {
+            match x.grid(i, sampling.grid_border).map(|grid| grid as usize) {
+                Some(grid) => {
+                    self.begins.push(self.x.first[grid] - columns.start as u32);
+                    self.weights.extend_from_slice(self.x.of(grid));
+                }
+                None => {
+                    self.begins.push(0);
+                    self.weights.extend(std::iter::repeat_n(0, taps));
+                }
+            }
+        }
+        let width = x.len as usize;
+        self.across.resize(width * (end - first), [0; 4]);
+        self.four.clear();
+        self.four.resize(columns.len() + taps, [[0; 4]; ROWS]);
+        self.resized.resize(width, [[0; 4]; ROWS]);
+        for (row, out) in (first..end).step_by(ROWS).zip(self.across.chunks_mut(ROWS * width)) {
+            for (i, row) in (row..end.min(row + ROWS)).enumerate() {
+                let index = y.source(row as i32, None).unwrap_or(0) as usize;
+                read_row(source, index, (x, &columns), &mut self.row);
+                self.four.iter_mut().zip(&self.row).for_each(|(four, pixel)| four[i] = *pixel);
+            }
+            across(&self.four, &self.begins, (&self.weights, taps), self.x.bits, &mut self.resized);
+            for (i, out) in out.chunks_exact_mut(width).enumerate() {
+                out.iter_mut().zip(&self.resized).for_each(|(out, resized)| *out = resized[i]);
             }
         }
     }
 
-    /// Writes output row `i` to `planes`: all reds, all greens, all blues.
-    pub(super) fn row(&mut self, sampling: &Sampling, i: usize, planes: &mut [f32]) {
-        let width = sampling.x.len as usize;
-        let fill = sampling.grid_border.map_or([0.0; 3], |border| border.fill);
-        let Some(grid) = sampling.y.grid(i as i32, sampling.grid_border) else {
-            planes.chunks_exact_mut(width).zip(fill).for_each(|(plane, fill)| plane.fill(fill));
-            return;
-        };
+    /// Writes output row `i` as RGBA8.
+    pub(super) fn row(&self, sampling: &Sampling, i: usize, out: &mut [[u8; 4]]) {
+        let width = out.len();
+        // Colours of a border have whole levels.
+        let fill = sampling.grid_border.map_or([0.0; 3], |border| border.fill).map(|value| (value * 255.0 + 0.5) as u8);
+        let fill = [fill[0], fill[1], fill[2], 255];
+        let Some(grid) = sampling.y.grid(i as i32, sampling.grid_border) else { return out.fill(fill) };
         let first = self.y.first[grid as usize] as usize - self.first_row;
-        self.sums.clear();
-        self.sums.resize(4 * width, 1 << self.y.bits >> 1);
-        let rows = self.across[4 * width * first..].chunks_exact(4 * width);
-        for (row, &weight) in rows.zip(self.y.of(grid as usize)) {
-            add_row(row, weight.into(), &mut self.sums);
-        }
-        split(&self.sums, self.y.bits, planes);
+        let count = (self.y.end[grid as usize] - self.y.first[grid as usize]) as usize;
+        let rows = self.across[width * first..][..width * count].as_flattened();
+        down(rows, &self.y.of(grid as usize)[..count], self.y.bits, out.as_flattened_mut());
         if sampling.grid_border.is_some() {
             let outside = (0..sampling.x.len).filter(|&i| sampling.x.grid(i, sampling.grid_border).is_none());
-            for i in outside {
-                planes.chunks_exact_mut(width).zip(fill).for_each(|(plane, fill)| plane[i as usize] = fill);
-            }
+            outside.for_each(|i| out[i as usize] = fill);
         }
     }
 }
 
 /// Reads columns of the view from a source row as RGBA8, in the view's order.
-fn read_row(source: PixelsRef<'_>, index: usize, (axis, columns): (&Axis, &Range<usize>), out: &mut Vec<u8>) {
+fn read_row(source: PixelsRef<'_>, index: usize, (axis, columns): (&Axis, &Range<usize>), out: &mut Vec<[u8; 4]>) {
     out.clear();
     if columns.is_empty() {
         return;
@@ -104,46 +129,106 @@ fn read_row(source: PixelsRef<'_>, index: usize, (axis, columns): (&Axis, &Range
     let (left, right) = (ends[0].min(ends[1]), ends[0].max(ends[1]) + 1);
     match source {
         PixelsRef::Bytes { data, stride, size: 4 } => {
-            out.extend_from_slice(&data[index * stride..][4 * left..4 * right])
+            out.extend_from_slice(data[index * stride..][4 * left..4 * right].as_chunks().0);
         }
-        PixelsRef::Bytes { data, stride, size } => {
-            let row = &data[index * stride..][size * left..size * right];
-            out.extend(row.chunks_exact(size).flat_map(|pixel| [pixel[0], pixel[size / 2], pixel[size - 1], 255]));
+        PixelsRef::Bytes { data, stride, size: 3 } => {
+            out.resize(right - left, [0; 4]);
+            widen_row(data[index * stride..][3 * left..3 * right].as_chunks().0, out);
+        }
+        PixelsRef::Bytes { data, stride, .. } => {
+            out.extend(data[index * stride..][left..right].iter().map(|&gray| [gray, gray, gray, 255]));
         }
         PixelsRef::Floats { data, stride } => {
-            let row = &data[index * stride..][4 * left..4 * right];
-            out.extend(row.iter().map(|value| (value * 255.0).round_ties_even() as u8));
+            let row = data[index * stride..][4 * left..4 * right].as_chunks::<4>().0;
+            out.extend(row.iter().map(|pixel| pixel.map(|value| (value * 255.0).round_ties_even() as u8)));
         }
     }
     if axis.view_mirror == 1 {
-        out.as_chunks_mut::<4>().0.reverse();
+        out.reverse();
+    }
+}
+
+/// Rows that are resized across together.
+const ROWS: usize = 4;
+
+/// Writes the weighted sums of pixels of four rows; each output has as many weights, `taps`.
+#[multiversion(targets("x86_64+avx2"))]
+fn across(
+    rows: &[[[u8; 4]; ROWS]],
+    begins: &[u32],
+    (weights, taps): (&[i16], usize),
+    bits: u32,
+    out: &mut [[[u8; 4]; ROWS]],
+) {
+    match taps {
+        1 => across_taps::<1>(rows, begins, weights, bits, out),
+        2 => across_taps::<2>(rows, begins, weights, bits, out),
+        3 => across_taps::<3>(rows, begins, weights, bits, out),
+        4 => across_taps::<4>(rows, begins, weights, bits, out),
+        5 => across_taps::<5>(rows, begins, weights, bits, out),
+        6 => across_taps::<6>(rows, begins, weights, bits, out),
+        7 => across_taps::<7>(rows, begins, weights, bits, out),
+        8 => across_taps::<8>(rows, begins, weights, bits, out),
+        _ => {
+            for ((out, &begin), weights) in out.iter_mut().zip(begins).zip(weights.chunks_exact(taps)) {
+                *out = weighted(&rows[begin as usize..][..taps], weights, bits);
+            }
+        }
+    }
+}
+
+/// Sums taps whose number the compiler knows.
+#[inline(always)]
+fn across_taps<const N: usize>(
+    rows: &[[[u8; 4]; ROWS]],
+    begins: &[u32],
+    weights: &[i16],
+    bits: u32,
+    out: &mut [[[u8; 4]; ROWS]],
+) {
+    for ((out, &begin), weights) in out.iter_mut().zip(begins).zip(weights.as_chunks::<N>().0) {
+        if let Some(pixels) = rows[begin as usize..].first_chunk::<N>() {
+            *out = weighted(pixels, weights, bits);
+        }
     }
 }
 
 #[inline(always)]
-fn weighted(row: &[u8], first: usize, weights: &[i16], bits: u32) -> [u8; 4] {
-    let mut sums = [1i32 << bits >> 1; 4];
-    for (pixel, &weight) in row[4 * first..].as_chunks::<4>().0.iter().zip(weights) {
-        for c in 0..4 {
-            sums[c] += i32::from(weight) * i32::from(pixel[c]);
+fn weighted(pixels: &[[[u8; 4]; ROWS]], weights: &[i16], bits: u32) -> [[u8; 4]; ROWS] {
+    let mut sums = [1i32 << bits >> 1; 4 * ROWS];
+    for (pixels, &weight) in pixels.iter().zip(weights) {
+        let bytes = pixels.as_flattened();
+        for i in 0..4 * ROWS {
+            sums[i] += i32::from(weight) * i32::from(bytes[i]);
         }
     }
-    sums.map(|sum| (sum >> bits).clamp(0, 255) as u8)
+    let mut out = [[0; 4]; ROWS];
+    out.as_flattened_mut().iter_mut().zip(sums).for_each(|(out, sum)| *out = (sum >> bits).clamp(0, 255) as u8);
+    out
 }
 
-#[multiversion(targets("x86_64+avx2"))]
-fn add_row(row: &[u8], weight: i32, sums: &mut [i32]) {
-    sums.iter_mut().zip(row).for_each(|(sum, &byte)| *sum += weight * i32::from(byte));
-}
+/// Bytes whose sums stay in registers: eight vectors of eight.
+const BLOCK: usize = 64;
 
-/// Rounds the sums to 8 bits, and writes them to planes as floats.
+/// Writes the weighted sums of rows, which lie one after the other.
 #[multiversion(targets("x86_64+avx2"))]
-fn split(sums: &[i32], bits: u32, planes: &mut [f32]) {
-    let width = planes.len() / 3;
-    let (red, rest) = planes.split_at_mut(width);
-    let (green, blue) = rest.split_at_mut(width);
-    let level = |sum: i32| (sum >> bits).clamp(0, 255) as f32 * (1.0 / 255.0);
-    for (i, sums) in sums.as_chunks::<4>().0.iter().enumerate().take(width) {
-        (red[i], green[i], blue[i]) = (level(sums[0]), level(sums[1]), level(sums[2]));
+fn down(rows: &[u8], weights: &[i16], bits: u32, out: &mut [u8]) {
+    let width = out.len();
+    let byte = |sum: i32| (sum >> bits).clamp(0, 255) as u8;
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let at = BLOCK * blocks.len();
+    for (i, out) in blocks.iter_mut().enumerate() {
+        let mut sums = [1i32 << bits >> 1; BLOCK];
+        for (row, &weight) in rows.chunks_exact(width).zip(weights) {
+            if let Some(bytes) = row[BLOCK * i..].first_chunk::<BLOCK>() {
+                (0..BLOCK).for_each(|j| sums[j] += i32::from(weight) * i32::from(bytes[j]));
+            }
+        }
+        (0..BLOCK).for_each(|j| out[j] = byte(sums[j]));
+    }
+    for (j, out) in rest.iter_mut().enumerate() {
+        let sum: i32 =
+            rows.chunks_exact(width).zip(weights).map(|(row, &w)| i32::from(w) * i32::from(row[at + j])).sum();
+        *out = byte(sum + (1 << bits >> 1));
     }
 }

@@ -1,9 +1,10 @@
 //! Writes rows of planes in the output's layout and type.
 
+use super::bytes;
+use crate::color::{Step, opcode};
 use crate::plan::{DType, Layout, Output};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-use multiversion::multiversion;
 
 /// Writes one image, a few rows at a time.
 pub(super) struct Writer<'a> {
@@ -47,6 +48,43 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Writes the whole image from RGBA8 if there is a shorter way than by rows: to bytes without further steps, or to
+    /// planes of f32 with at most a Normalize. Returns whether it has.
+    pub(super) fn pixels(&mut self, pixels: &[[u8; 4]], steps: &[Step]) -> bool {
+        let Writer { output, channels, width, height, .. } = *self;
+        let plane = (width * height).max(1);
+        match (output.dtype, output.layout) {
+            (DType::U8, Layout::Nhwc) if channels == 3 && steps.is_empty() => {
+                let out = self.out.as_chunks_mut::<3>().0;
+                out.iter_mut().zip(pixels).for_each(|(out, &[r, g, b, _])| *out = [r, g, b]);
+            }
+            (DType::U8, _) if steps.is_empty() => {
+                let planes = self.out.chunks_exact_mut(plane).take(channels);
+                planes.enumerate().for_each(|(c, plane)| bytes::channel(pixels, c, plane));
+            }
+            (DType::F32, Layout::Nchw) => {
+                let normalize = match steps {
+                    [] => None,
+                    [mean, deviation] if (mean.opcode, deviation.opcode) == (opcode::SUBTRACT, opcode::DIVIDE) => {
+                        Some((mean.value, deviation.value))
+                    }
+                    _ => return false,
+                };
+                let Ok(out) = bytemuck::try_cast_slice_mut::<u8, f32>(self.out) else { return false };
+                // A few pixels at a time: all channels read them from the first-level cache.
+                const PIXELS: usize = 2048;
+                for (i, pixels) in pixels.chunks(PIXELS).enumerate() {
+                    for (c, plane) in out.chunks_exact_mut(plane).take(channels).enumerate() {
+                        let plane = &mut plane[i * PIXELS..][..pixels.len()];
+                        bytes::channel_to_floats(pixels, c, normalize.map(|(m, d)| (m[c], d[c])), plane);
+                    }
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// Converts `values` and writes them from element `first` on.
     fn write(&mut self, first: usize, values: &[f32]) {
         let size = self.output.dtype.bytes();
@@ -79,17 +117,5 @@ pub(super) fn interleave(planes: &[f32], out: &mut [f32]) {
         for (c, value) in pixel[..3].iter_mut().enumerate() {
             *value = planes[c * width + i];
         }
-    }
-}
-
-/// Interleaves planes to RGBA8, rounded to the nearest byte; the fourth is not written.
-#[multiversion(targets("x86_64+avx2"))]
-pub(super) fn interleave_u8(planes: &[f32], out: &mut [u8]) {
-    let width = planes.len() / 3;
-    let (red, rest) = planes.split_at(width);
-    let (green, blue) = rest.split_at(width);
-    let level = |value: f32| (value * 255.0 + 0.5) as u8;
-    for (((pixel, r), g), b) in out.as_chunks_mut::<4>().0.iter_mut().zip(red).zip(green).zip(blue) {
-        *pixel = [level(*r), level(*g), level(*b), 255];
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The results are those of `resample`, bit for bit: one tap of weight 1.
 
+use super::bytes::widen_row;
 use super::store::byte;
 use crate::pixels::PixelsRef;
 use crate::plan::Layout;
@@ -158,6 +159,26 @@ impl<'a> Unscaled<'a> {
         for (columns, fill) in self.surroundings(i).into_iter().filter(|(columns, _)| !columns.is_empty()) {
             for (plane, fill) in planes.iter_mut().zip(fill) {
                 plane[columns.clone()].fill(fill);
+            }
+        }
+    }
+
+    /// Writes the whole output as RGBA8, colours of borders rounded to nearest.
+    pub(super) fn pixels(&self, out: &mut [[u8; 4]]) {
+        for (i, out) in out.chunks_exact_mut(self.x.len.max(1)).enumerate() {
+            for (columns, fill) in self.surroundings(i) {
+                let [r, g, b] = fill.map(|value| (value * 255.0 + 0.5) as u8);
+                out[columns].fill([r, g, b, 255]);
+            }
+            let Some(pixels) = self.source(i) else { continue };
+            let out = &mut out[self.x.inner.clone()];
+            match self.size {
+                1 => out.iter_mut().zip(pixels).for_each(|(out, &gray)| *out = [gray, gray, gray, 255]),
+                3 => widen_row(pixels.as_chunks().0, out),
+                _ => out.copy_from_slice(pixels.as_chunks().0),
+            }
+            if self.x.mirror {
+                out.reverse();
             }
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct PlanStage {
     pub(crate) gathers: bool,
     /// True if such an operator may be a blur, whose shader computes rows of neighbours.
     blurs: bool,
+    /// True if an op has joined that gets 8-bit numbers.
+    begun_in_uint8: bool,
     /// Whether the statistics are of 8-bit numbers, if there are any: the shaders keep both kinds in one buffer.
     pub(crate) uint8_statistics: Option<bool>,
     /// The border at the current level, and whether a crop came after it.
@@ -54,7 +56,7 @@ impl PlanStage {
             Effect::Never | Effect::ToFloat => return true,
             // It reads the whole result of the ops before it.
             Effect::Gather(_) | Effect::Policy | Effect::Mixture if self.begun => return false,
-            Effect::Mixture => {}
+            Effect::Mixture => self.gathers = true,
             Effect::Gather(class) => {
                 self.gathers = true;
                 self.blurs = matches!(class, GatherClass::Blur(_));
@@ -68,6 +70,12 @@ impl PlanStage {
             // A shader would compute the operator anew for each pixel that a filter reads.
             Effect::Resize { .. } if self.gathers => return false,
             Effect::Pad { .. } if self.blurs => return false,
+            // The pixels may still be bytes, which hold only two colours of floats exactly.
+            Effect::Pad { mode: PaddingMode::Constant, fill }
+                if self.begun_in_uint8 && !is_uint8 && fill.iter().any(|value| ![0.0, 1.0].contains(value)) =>
+            {
+                return false;
+            }
             Effect::Crop | Effect::Pad { .. } | Effect::Flip if self.placed => return false,
             // The mean is that of the whole image: pixels that a later crop removes count in it. Other colour steps are
             // pointwise and commute with a crop.
@@ -116,6 +124,7 @@ impl PlanStage {
             }
         }
         self.begun = true;
+        self.begun_in_uint8 |= is_uint8;
         true
     }
 }
@@ -223,6 +232,20 @@ mod tests {
         ]);
         assert_eq!(fused.len(), 1);
         assert_eq!((fused[0].steps, fused[0].statistics), (7, 1));
+    }
+
+    #[test]
+    fn a_colour_that_bytes_do_not_hold_opens_a_stage() {
+        let stages = |fill: f32, first_float_slot: usize| {
+            let mut slots = Slots::default();
+            let list: [Transform; 2] =
+                [RandomHorizontalFlip::default().into(), Pad::new(1).fill([0.0, fill, 1.0]).into()];
+            list.iter().for_each(|transform| transform.slots(&mut slots));
+            fuse(&slots.list, first_float_slot).0.len()
+        };
+        assert_eq!((stages(0.9, 1), stages(1.0, 1)), (2, 1));
+        // A colour of 8-bit numbers, and no bytes at all.
+        assert_eq!((stages(90.0, 2), stages(0.9, 0)), (1, 1));
     }
 
     #[test]

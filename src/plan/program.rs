@@ -66,6 +66,25 @@ impl StageProgram {
         StageProgram { gather: None, mixture: None, sampling, steps, is_uint8: false }
     }
 
+    /// The rectangle of the stage's result.
+    pub(crate) fn whole(&self) -> Rect {
+        let (width, height) = self.sampling.size();
+        Rect { left: 0, top: 0, width, height }
+    }
+
+    /// True if what the stage begins with computes on 8-bit numbers.
+    pub(crate) fn begins_in_bytes(&self) -> bool {
+        self.gather.as_ref().is_some_and(|gather| gather.is_uint8)
+            || self.sampling.resized_u8.is_some()
+            || self.steps.iter().any(Step::is_uint8)
+    }
+
+    /// The number of colour steps, from the first one on, whose result is 8-bit numbers if their source is.
+    pub(crate) fn byte_steps(&self) -> usize {
+        // A placed step must know its row, which an image of bytes goes through without.
+        self.steps.iter().take_while(|step| step.facts().keeps_levels && !step.facts().placed).count()
+    }
+
     /// Tells whether a step of this image needs a mean.
     pub(crate) fn needs_mean(&self) -> bool {
         self.steps.iter().any(|step| step.facts().needs_mean)

@@ -82,14 +82,16 @@ impl WeightsU8 {
         let WeightsU8 { first, end: ends, taps, weights, bits, exact } = self;
         first.clear();
         ends.clear();
-        let ranges = |i| range(len, outputs, filter, i);
-        *taps = (0..outputs).map(|i| (ranges(i).1 - ranges(i).0 + 1) as usize).max().unwrap_or(1);
+        for i in 0..outputs {
+            let (begin, end) = range(len, outputs, filter, i);
+            first.push(begin as u32);
+            ends.push(end as u32 + 1);
+        }
+        *taps = first.iter().zip(&*ends).map(|(first, end)| (end - first) as usize).max().unwrap_or(1);
         exact.clear();
         exact.resize(*taps * outputs as usize, 0.0);
         for (i, row) in (0..outputs).zip(exact.chunks_exact_mut(*taps)) {
-            let (begin, end) = ranges(i);
-            first.push(begin as u32);
-            ends.push(end as u32 + 1);
+            let (begin, end) = (first[i as usize] as i32, ends[i as usize] as i32 - 1);
             if len == outputs {
                 row[0] = 1.0;
                 continue;

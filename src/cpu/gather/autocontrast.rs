@@ -2,20 +2,46 @@
 //! stays.
 
 use super::Part;
+use super::bytes::Table;
 use crate::geometry::Rect;
+use multiversion::multiversion;
 
 /// In 8-bit numbers. Division and truncation are those of f32; a channel's result is a table of 256 numbers.
 pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
-    let tables: [[u8; 256]; 3] = std::array::from_fn(|c| {
-        let values = || part.pixels.iter().map(|pixel| pixel[c]);
-        let (low, high) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
-        let scale = f32::from(high - low) * (1.0 / 255.0);
-        std::array::from_fn(|k| {
-            let k = k as u8;
-            if low == high { k } else { (f32::from(k.saturating_sub(low)) / scale).clamp(0.0, 255.0) as u8 }
-        })
-    });
-    each(part, window, |[r, g, b, _]| [tables[0][r as usize], tables[1][g as usize], tables[2][b as usize], 255], out);
+    let (mut low, mut high) = ([255; BLOCK], [0; BLOCK]);
+    part.rows().for_each(|row| extremes(row.as_flattened(), &mut low, &mut high));
+    let channel = |c: usize| {
+        let low = low.iter().skip(c).step_by(4).min().copied().unwrap_or(0);
+        let high = high.iter().skip(c).step_by(4).max().copied().unwrap_or(0);
+        let scale = f32::from(high.saturating_sub(low)) * (1.0 / 255.0);
+        let slope = if low == high { 1.0 } else { 255.0 / f64::from(high - low) };
+        let number =
+            |k: u8| if low == high { k } else { (f32::from(k.saturating_sub(low)) / scale).clamp(0.0, 255.0) as u8 };
+        Table::ramp(if low == high { 0 } else { low }, slope, number)
+    };
+    let tables = [channel(0), channel(1), channel(2)];
+    out.clear();
+    part.rows_of(window).for_each(|row| out.extend_from_slice(row));
+    Table::look_up(tables.each_ref(), out);
+}
+
+/// Bytes of a block, of four channels.
+const BLOCK: usize = 64;
+
+/// Keeps the least and the greatest byte at each place of a block.
+#[multiversion(targets("x86_64+avx2"))]
+fn extremes(row: &[u8], low: &mut [u8; BLOCK], high: &mut [u8; BLOCK]) {
+    let (blocks, rest) = row.as_chunks::<BLOCK>();
+    let (mut least, mut greatest) = (*low, *high);
+    for block in blocks {
+        for i in 0..BLOCK {
+            (least[i], greatest[i]) = (least[i].min(block[i]), greatest[i].max(block[i]));
+        }
+    }
+    for (i, &byte) in rest.iter().enumerate() {
+        (least[i], greatest[i]) = (least[i].min(byte), greatest[i].max(byte));
+    }
+    (*low, *high) = (least, greatest);
 }
 
 /// In floats: `(x - low) / (high - low)`, clamped.
@@ -27,12 +53,6 @@ pub(super) fn floats(part: Part<'_, f32>, window: Rect, out: &mut Vec<[f32; 4]>)
     let stretch = |value: f32, (low, high): (f32, f32)| {
         if low == high { value } else { (value - low) / (high - low) }.clamp(0.0, 1.0)
     };
-    each(part, window, |[r, g, b, a]| [stretch(r, ranges[0]), stretch(g, ranges[1]), stretch(b, ranges[2]), a], out);
-}
-
-/// Writes `window` of the image, each pixel changed by `change`.
-pub(super) fn each<T: Copy>(part: Part<'_, T>, window: Rect, change: impl Fn([T; 4]) -> [T; 4], out: &mut Vec<[T; 4]>) {
-    let skipped = ((window.left - part.rect.left) as usize, (window.top - part.rect.top) as usize);
-    let rows = part.pixels.chunks_exact(part.rect.width as usize).skip(skipped.1).take(window.height as usize);
-    rows.for_each(|row| out.extend(row[skipped.0..][..window.width as usize].iter().map(|&pixel| change(pixel))));
+    let change = |&[r, g, b, a]: &[f32; 4]| [stretch(r, ranges[0]), stretch(g, ranges[1]), stretch(b, ranges[2]), a];
+    part.rows_of(window).for_each(|row| out.extend(row.iter().map(change)));
 }

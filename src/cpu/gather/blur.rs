@@ -6,6 +6,11 @@ use crate::geometry::Rect;
 use crate::plan::gather::blur_weights;
 use multiversion::multiversion;
 
+/// The number of weights at either end that are below `least`.
+fn negligible(weights: &[f32], least: f32) -> usize {
+    weights.iter().take_while(|&&weight| weight < least).count().min(weights.len() / 2)
+}
+
 /// The pixel that coordinate `i` shows of `len`: reflected about the edge pixels, which are not repeated.
 pub(super) fn reflect(i: i64, len: u32) -> u32 {
     let period = (2 * (i64::from(len) - 1)).max(1);
@@ -13,43 +18,145 @@ pub(super) fn reflect(i: i64, len: u32) -> u32 {
     if i < i64::from(len) { i as u32 } else { (period - i) as u32 }
 }
 
-/// Writes `window` of the blurred image of `size`, of which `part` is present.
-pub(super) fn run(
-    (kernel_size, sigma): ([u32; 2], [f64; 2]),
+/// Writes `window` of the blurred image of `size` in floats, of which `part` is present.
+pub(super) fn floats(
+    kernel: ([u32; 2], [f64; 2]),
     part: Part<'_, f32>,
-    (width, height): (u32, u32),
+    size: (u32, u32),
     window: Rect,
-    (across, out): (&mut Vec<[f32; 4]>, &mut Vec<[f32; 4]>),
+    (across, row): (&mut Vec<f32>, &mut Vec<f32>),
+    out: &mut Vec<[f32; 4]>,
 ) {
-    let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
-    let columns = window.width as usize;
-    // A row of the part with its reflections, then blurred.
-    let mut row = Vec::with_capacity(columns + x.len());
-    across.clear();
-    across.resize(part.rect.height as usize * columns, [0.0; 4]);
-    for (i, out) in across.chunks_exact_mut(columns.max(1)).enumerate() {
-        let y = part.rect.top + i as u32;
-        let first = i64::from(window.left) - (x.len() / 2) as i64;
-        row.clear();
-        row.extend((first..).take(columns + x.len() - 1).map(|i| part.at(reflect(i, width), y)));
-        for (k, &weight) in x.iter().enumerate() {
-            add(&row[k..][..columns], weight, out);
-        }
-    }
     out.clear();
-    out.resize(columns * window.height as usize, [0.0; 4]);
-    for (i, out) in out.chunks_exact_mut(columns.max(1)).enumerate() {
-        let first = i64::from(window.top) + i as i64 - (y.len() / 2) as i64;
-        for (i, &weight) in (first..).zip(&y) {
-            let from = (reflect(i, height) - part.rect.top) as usize * columns;
-            add(&across[from..][..columns], weight, out);
-        }
-    }
+    out.resize(window.width as usize * window.height as usize, [0.0; 4]);
+    let mut rest = out.as_flattened_mut();
+    run::<4, _>(
+        (kernel, 0.0),
+        part,
+        size,
+        window,
+        |pixel| pixel,
+        (across, row),
+        |sums| {
+            let (row, after) = std::mem::take(&mut rest).split_at_mut(sums.len());
+            row.copy_from_slice(sums);
+            rest = after;
+        },
+    );
+}
+
+/// Writes `window` of the blurred image in 8-bit numbers, rounded to nearest, ties to even: sums of f32 in units of 255.
+pub(super) fn bytes(
+    kernel: ([u32; 2], [f64; 2]),
+    part: Part<'_, u8>,
+    size: (u32, u32),
+    window: Rect,
+    scratch: (&mut Vec<f32>, &mut Vec<f32>),
+    out: &mut Vec<[u8; 4]>,
+) {
+    out.clear();
+    let float = |[r, g, b, _]: [u8; 4]| [r, g, b].map(|byte| f32::from(byte) * (1.0 / 255.0));
+    // All weights below this one change no result by a millionth of a level.
+    const LEAST: f32 = 1.0 / (1u64 << 33) as f32;
+    run::<3, _>((kernel, LEAST), part, size, window, float, scratch, |sums| append(sums, out));
+}
+
+/// Appends pixels of three floats, rounded.
+fn append(sums: &[f32], out: &mut Vec<[u8; 4]>) {
+    let begin = out.len();
+    out.resize(begin + sums.len() / 3, [0; 4]);
+    round(sums, &mut out[begin..]);
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn add(row: &[[f32; 4]], weight: f32, out: &mut [[f32; 4]]) {
-    for (out, value) in out.as_flattened_mut().iter_mut().zip(row.as_flattened()) {
-        *out += weight * value;
+fn round(sums: &[f32], out: &mut [[u8; 4]]) {
+    // To add this number rounds to nearest, ties to even, and leaves the result in the lower bits.
+    const INTEGERS: f32 = 8_388_608.0;
+    let byte = |value: f32| (value.clamp(0.0, 1.0) * 255.0 + INTEGERS).to_bits() & 255;
+    for (out, &[r, g, b]) in out.iter_mut().zip(sums.as_chunks::<3>().0) {
+        *out = (byte(r) | byte(g) << 8 | byte(b) << 16 | 0xff00_0000).to_le_bytes();
+    }
+}
+
+/// Blurs pixels of `N` floats, and calls `write` for each row of `window`.
+fn run<const N: usize, T: Copy>(
+    ((kernel_size, sigma), least): (([u32; 2], [f64; 2]), f32),
+    part: Part<'_, T>,
+    (width, height): (u32, u32),
+    window: Rect,
+    read: impl Fn([T; 4]) -> [f32; N],
+    (across, row): (&mut Vec<f32>, &mut Vec<f32>),
+    mut write: impl FnMut(&[f32]),
+) {
+    let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
+    let [x, y] =
+        [&x, &y].map(|weights| &weights[negligible(weights, least)..weights.len() - negligible(weights, least)]);
+    let len = N * window.width as usize;
+    across.resize(part.rect.height as usize * len, 0.0);
+    let first = i64::from(window.left) - (x.len() / 2) as i64;
+    let end = first + (window.width as usize + x.len() - 1) as i64;
+    // The columns that need no reflection.
+    let inner = first.clamp(0, end)..end.min(i64::from(width)).max(first.clamp(0, end));
+    for (pixels, out) in part.rows().zip(across.chunks_exact_mut(len)) {
+        let reflected = |i: i64| read(pixels[(reflect(i, width) - part.rect.left) as usize]);
+        row.clear();
+        row.extend((first..inner.start).flat_map(reflected));
+        let [left, right] = [inner.start, inner.end].map(|i| (i - i64::from(part.rect.left)) as usize);
+        row.extend(pixels[left..right].iter().flat_map(|&pixel| read(pixel)));
+        row.extend((inner.end..end).flat_map(reflected));
+        sums::<N>(row, x, out);
+    }
+    row.resize(len, 0.0);
+    let mut rows: Vec<&[f32]> = Vec::with_capacity(y.len());
+    for i in 0..window.height {
+        let first = i64::from(window.top + i) - (y.len() / 2) as i64;
+        let from = |i: i64| (reflect(i, height) - part.rect.top) as usize * len;
+        rows.clear();
+        rows.extend((first..).take(y.len()).map(|i| &across[from(i)..][..len]));
+        down(&rows, y, row);
+        write(row);
+    }
+}
+
+/// Floats whose sums stay in registers: eight vectors of eight.
+const BLOCK: usize = 64;
+
+/// The weighted sums of neighbours in a row; those of one output lie `N` floats apart.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
+fn sums<const N: usize>(row: &[f32], weights: &[f32], out: &mut [f32]) {
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let at = BLOCK * blocks.len();
+    for (i, out) in blocks.iter_mut().enumerate() {
+        let mut sums = [0.0f32; BLOCK];
+        for (k, &weight) in weights.iter().enumerate() {
+            if let Some(values) = row[BLOCK * i + N * k..].first_chunk::<BLOCK>() {
+                (0..BLOCK).for_each(|j| sums[j] += weight * values[j]);
+            }
+        }
+        *out = sums;
+    }
+    rest.fill(0.0);
+    for (k, &weight) in weights.iter().enumerate() {
+        rest.iter_mut().zip(&row[at + N * k..]).for_each(|(out, value)| *out += weight * value);
+    }
+}
+
+/// The weighted sums of rows.
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
+fn down(rows: &[&[f32]], weights: &[f32], out: &mut [f32]) {
+    let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let at = BLOCK * blocks.len();
+    for (i, out) in blocks.iter_mut().enumerate() {
+        let mut sums = [0.0f32; BLOCK];
+        for (row, &weight) in rows.iter().zip(weights) {
+            if let Some(values) = row[BLOCK * i..].first_chunk::<BLOCK>() {
+                (0..BLOCK).for_each(|j| sums[j] += weight * values[j]);
+            }
+        }
+        *out = sums;
+    }
+    rest.fill(0.0);
+    for (row, &weight) in rows.iter().zip(weights) {
+        rest.iter_mut().zip(&row[at..]).for_each(|(out, value)| *out += weight * value);
     }
 }

@@ -205,7 +205,8 @@ pub fn given_bytes(
     nearest: bool,
     fill: Option<[f32; 3]>,
 ) -> Vec<[u8; 4]> {
-    let part = Part { pixels, rect: Rect { left: 0, top: 0, width: size.0, height: size.1 } };
+    let rect = Rect { left: 0, top: 0, width: size.0, height: size.1 };
+    let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
     (0..).zip(rows).for_each(|(y, (dx, dy))| byte_row((nearest, fill), part, size, (0, y), [dx, dy], &mut out));
@@ -220,7 +221,8 @@ pub fn given_floats(
     nearest: bool,
     fill: Option<[f32; 3]>,
 ) -> Vec<[f32; 4]> {
-    let part = Part { pixels, rect: Rect { left: 0, top: 0, width: size.0, height: size.1 } };
+    let rect = Rect { left: 0, top: 0, width: size.0, height: size.1 };
+    let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
     (0..).zip(rows).for_each(|(y, (dx, dy))| float_row((nearest, fill), part, size, (0, y), [dx, dy], &mut out));

@@ -8,16 +8,19 @@ mod jpeg;
 mod sharpen;
 mod warp;
 
+use super::bytes;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::gather::{Gather, GatherKind};
 use elastic::ElasticScratch;
 use jpeg::JpegScratch;
+use std::ops::Range;
 
-/// A part of an image: its pixels, and the part's rectangle.
+/// A part of an image: its pixels, the number of pixels from one row to the next, and the part's rectangle.
 #[derive(Clone, Copy, Debug)]
 struct Part<'a, T> {
     pixels: &'a [[T; 4]],
+    stride: usize,
     rect: Rect,
 }
 
@@ -25,7 +28,29 @@ impl<T: Copy> Part<'_, T> {
     /// The pixel at column `x` and row `y` of the image.
     #[inline(always)]
     fn at(&self, x: u32, y: u32) -> [T; 4] {
-        self.pixels[(y - self.rect.top) as usize * self.rect.width as usize + (x - self.rect.left) as usize]
+        self.pixels[(y - self.rect.top) as usize * self.stride + (x - self.rect.left) as usize]
+    }
+
+    /// The part's pixels in row `y` of the image.
+    fn row(&self, y: u32) -> &[[T; 4]] {
+        &self.pixels[(y - self.rect.top) as usize * self.stride..][..self.rect.width as usize]
+    }
+
+    /// The part's rows.
+    fn rows(&self) -> impl Iterator<Item = &[[T; 4]]> {
+        self.pixels.chunks(self.stride).take(self.rect.height as usize).map(|row| &row[..self.rect.width as usize])
+    }
+
+    /// The rows of a window of the part.
+    fn rows_of(&self, window: Rect) -> impl Iterator<Item = &[[T; 4]]> {
+        let (columns, skipped) = (self.columns(window), (window.top - self.rect.top) as usize);
+        self.rows().skip(skipped).take(window.height as usize).map(move |row| &row[columns.clone()])
+    }
+
+    /// The columns of a window in a row of the part.
+    fn columns(&self, window: Rect) -> Range<usize> {
+        let first = (window.left - self.rect.left) as usize;
+        first..first + window.width as usize
     }
 }
 
@@ -34,10 +59,11 @@ impl<T: Copy> Part<'_, T> {
 pub(super) struct GatherScratch {
     bytes: Vec<[u8; 4]>,
     floats: Vec<[f32; 4]>,
-    result_bytes: Vec<[u8; 4]>,
-    result_floats: Vec<[f32; 4]>,
+    result: Vec<[f32; 4]>,
     /// Rows that are blurred across.
-    across: Vec<[f32; 4]>,
+    across: Vec<f32>,
+    /// A row with its reflections.
+    row: Vec<f32>,
     jpeg: JpegScratch,
     elastic: ElasticScratch,
 }
@@ -46,44 +72,86 @@ impl GatherScratch {
     /// Makes room for an image of `pixels`, in bytes or in floats.
     pub(super) fn reserve(&mut self, is_uint8: bool, pixels: usize) {
         if is_uint8 {
-            for vec in [&mut self.bytes, &mut self.result_bytes] {
-                vec.reserve_exact(pixels.saturating_sub(vec.len()));
-            }
+            self.bytes.reserve_exact(pixels.saturating_sub(self.bytes.len()));
         } else {
-            for vec in [&mut self.floats, &mut self.result_floats] {
+            for vec in [&mut self.floats, &mut self.result] {
                 vec.reserve_exact(pixels.saturating_sub(vec.len()));
             }
         }
+    }
+
+    /// Makes room for `floats` floats of rows that are blurred across.
+    fn reserve_across(&mut self, floats: usize) {
+        self.across.reserve_exact(floats.saturating_sub(self.across.len()));
     }
 
     /// Makes room for as much as `other` has room for.
     pub(super) fn reserve_like(&mut self, other: &GatherScratch) {
-        for (vec, other) in [(&mut self.bytes, &other.bytes), (&mut self.result_bytes, &other.result_bytes)] {
+        let GatherScratch { bytes, floats, result, across, row, jpeg, elastic } = self;
+        bytes.reserve_exact(other.bytes.capacity().saturating_sub(bytes.len()));
+        for (vec, other) in [(floats, &other.floats), (result, &other.result)] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
         }
-        for (vec, other) in [
-            (&mut self.floats, &other.floats),
-            (&mut self.result_floats, &other.result_floats),
-            (&mut self.across, &other.across),
-        ] {
+        for (vec, other) in [(across, &other.across), (row, &other.row)] {
             vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
         }
-        self.jpeg.reserve_like(&other.jpeg);
-        self.elastic.reserve_like(&other.elastic);
+        jpeg.reserve_like(&other.jpeg);
+        elastic.reserve_like(&other.elastic);
     }
 
     /// Allocated bytes.
     pub(super) fn bytes(&self) -> usize {
-        let floats = self.floats.capacity() + self.result_floats.capacity() + self.across.capacity();
-        4 * (self.bytes.capacity() + self.result_bytes.capacity())
-            + 16 * floats
+        let pixels = 4 * (self.floats.capacity() + self.result.capacity());
+        4 * (self.bytes.capacity() + pixels + self.across.capacity() + self.row.capacity())
             + self.jpeg.bytes()
             + self.elastic.bytes()
     }
 }
 
-/// Runs an operator on the pixels of `region`, and returns those of `window` of its result.
-pub(super) fn run<'a>(
+/// Runs an operator on the pixels of `region` in 8-bit numbers, and writes the pixels of `window` of its result to
+/// `out`.
+pub(super) fn bytes(
+    gather: &Gather,
+    source: PixelsRef<'_>,
+    region: Rect,
+    window: Rect,
+    scratch: &mut GatherScratch,
+    out: &mut Vec<[u8; 4]>,
+) {
+    if matches!(gather.kind, GatherKind::Blur { .. }) {
+        scratch.reserve_across(3 * gather.source.0 as usize * gather.source.1 as usize);
+    }
+    let GatherScratch { bytes, across, row, jpeg, elastic, .. } = scratch;
+    let part = match source {
+        PixelsRef::Bytes { data, stride, size: 4 } if stride % 4 == 0 => {
+            Part { pixels: data.as_chunks().0, stride: stride / 4, rect: region }
+        }
+        _ => {
+            bytes::widen(source, (region.width as usize, region.height as usize), bytes);
+            Part { pixels: &*bytes, stride: region.width as usize, rect: region }
+        }
+    };
+    match &gather.kind {
+        GatherKind::Warp(warp) => warp::bytes(warp, part, gather.source, window, out),
+        GatherKind::Blur { kernel_size, sigma } => {
+            blur::bytes((*kernel_size, *sigma), part, gather.source, window, (across, row), out);
+        }
+        GatherKind::Sharpen { ratio } => sharpen::bytes(*ratio, part, gather.source, window, out),
+        GatherKind::Elastic(field) => {
+            out.clear();
+            elastic::bytes(field, part, gather.source, window, (elastic, out));
+        }
+        GatherKind::Jpeg { quality } => {
+            out.clear();
+            jpeg::run(*quality, part, gather.source, window, jpeg, out);
+        }
+        GatherKind::Autocontrast => autocontrast::bytes(part, window, out),
+        GatherKind::Equalize => equalize::bytes(part, window, out),
+    }
+}
+
+/// Runs an operator on the pixels of `region` in floats, and returns those of `window` of its result.
+pub(super) fn floats<'a>(
     gather: &Gather,
     source: PixelsRef<'_>,
     region: Rect,
@@ -91,71 +159,24 @@ pub(super) fn run<'a>(
     scratch: &'a mut GatherScratch,
 ) -> PixelsRef<'a> {
     if matches!(gather.kind, GatherKind::Blur { .. }) {
-        // A blur of bytes computes in floats.
-        let pixels = gather.source.0 as usize * gather.source.1 as usize;
-        scratch.reserve(false, pixels);
-        scratch.across.reserve_exact(pixels.saturating_sub(scratch.across.len()));
+        scratch.reserve_across(4 * gather.source.0 as usize * gather.source.1 as usize);
     }
-    let GatherScratch { bytes, floats, result_bytes, result_floats, across, jpeg, elastic } = scratch;
-    let stride = 4 * window.width as usize;
-    if gather.is_uint8 {
-        read_bytes(source, region, bytes);
-        let part = Part { pixels: bytes, rect: region };
-        result_bytes.clear();
-        match &gather.kind {
-            GatherKind::Warp(warp) => warp::bytes(warp, part, gather.source, window, result_bytes),
-            GatherKind::Blur { kernel_size, sigma } => {
-                read_floats(source, region, floats);
-                let part = Part { pixels: &*floats, rect: region };
-                blur::run((*kernel_size, *sigma), part, gather.source, window, (across, result_floats));
-                result_bytes.extend(result_floats.iter().map(|pixel| pixel.map(byte)));
-            }
-            GatherKind::Sharpen { ratio } => sharpen::bytes(*ratio, part, gather.source, window, result_bytes),
-            GatherKind::Elastic(field) => elastic::bytes(field, part, gather.source, window, (elastic, result_bytes)),
-            GatherKind::Jpeg { quality } => jpeg::run(*quality, part, gather.source, window, jpeg, result_bytes),
-            GatherKind::Autocontrast => autocontrast::bytes(part, window, result_bytes),
-            GatherKind::Equalize => equalize::bytes(part, window, result_bytes),
-        }
-        return PixelsRef::Bytes { data: result_bytes.as_flattened(), stride, size: 4 };
-    }
+    let GatherScratch { floats, result, across, row, elastic, .. } = scratch;
     read_floats(source, region, floats);
-    let part = Part { pixels: &*floats, rect: region };
-    result_floats.clear();
+    let part = Part { pixels: &*floats, stride: region.width as usize, rect: region };
+    result.clear();
     match &gather.kind {
-        GatherKind::Warp(warp) => warp::floats(warp, part, gather.source, window, result_floats),
+        GatherKind::Warp(warp) => warp::floats(warp, part, gather.source, window, result),
         GatherKind::Blur { kernel_size, sigma } => {
-            blur::run((*kernel_size, *sigma), part, gather.source, window, (across, result_floats));
+            blur::floats((*kernel_size, *sigma), part, gather.source, window, (across, row), result);
         }
-        GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result_floats),
-        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result_floats)),
+        GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result),
+        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result)),
         GatherKind::Jpeg { .. } => unreachable!("a plan gives it 8-bit numbers"),
-        GatherKind::Autocontrast => autocontrast::floats(part, window, result_floats),
-        GatherKind::Equalize => equalize::floats(part, window, result_floats),
+        GatherKind::Autocontrast => autocontrast::floats(part, window, result),
+        GatherKind::Equalize => equalize::floats(part, window, result),
     }
-    PixelsRef::Floats { data: result_floats.as_flattened(), stride }
-}
-
-/// The byte of a value in units of 1/255, ties to even.
-#[inline(always)]
-fn byte(value: f32) -> u8 {
-    (value * 255.0).round_ties_even() as u8
-}
-
-fn read_bytes(source: PixelsRef<'_>, region: Rect, out: &mut Vec<[u8; 4]>) {
-    let (width, height) = (region.width as usize, region.height as usize);
-    out.clear();
-    match source {
-        PixelsRef::Bytes { data, stride, size: 4 } => {
-            data.chunks(stride).take(height).for_each(|row| out.extend_from_slice(&row.as_chunks::<4>().0[..width]));
-        }
-        PixelsRef::Bytes { data, stride, size } => data.chunks(stride).take(height).for_each(|row| {
-            let pixels = row[..size * width].chunks_exact(size);
-            out.extend(pixels.map(|pixel| [pixel[0], pixel[size / 2], pixel[size - 1], 255]));
-        }),
-        PixelsRef::Floats { data, stride } => data.chunks(stride).take(height).for_each(|row| {
-            out.extend(row.as_chunks::<4>().0[..width].iter().map(|pixel| pixel.map(byte)));
-        }),
-    }
+    PixelsRef::Floats { data: result.as_flattened(), stride: 4 * window.width as usize }
 }
 
 fn read_floats(source: PixelsRef<'_>, region: Rect, out: &mut Vec<[f32; 4]>) {
@@ -173,3 +194,6 @@ fn read_floats(source: PixelsRef<'_>, region: Rect, out: &mut Vec<[f32; 4]>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,10 @@
 //! which the pixel itself counts five times. The outermost pixels stay, and so do images of up to two pixels a side.
 
 use super::Part;
+use crate::color::levels::floor_bits;
 use crate::geometry::Rect;
+use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
 
 /// Calls `out` for each pixel of `window`: with the pixel, and with the sum of its neighbours, itself five times,
 /// unless the pixel stays.
@@ -36,18 +39,47 @@ fn each<T: Copy>(
 
 /// In 8-bit numbers: the mean is rounded, and the blend `x + (1 - ratio) (mean - x)` is rounded once to f32, then
 /// truncated.
-pub(super) fn bytes(ratio: f64, part: Part<'_, u8>, size: (u32, u32), window: Rect, out: &mut Vec<[u8; 4]>) {
-    let share = f64::from((1.0 - ratio) as f32);
-    each(part, size, window, f32::from, |pixel, sum| {
-        out.push(sum.map_or(pixel, |sum| {
-            let blend = |c: usize| {
-                let (x, mean) = (f64::from(pixel[c]), f64::from((sum[c] / 13.0).round_ties_even()));
-                // Both the product and the sum are exact in f64.
-                ((x + share * (mean - x)) as f32).clamp(0.0, 255.0) as u8
-            };
-            [blend(0), blend(1), blend(2), 255]
-        }));
-    });
+pub(super) fn bytes(ratio: f64, part: Part<'_, u8>, (width, height): (u32, u32), window: Rect, out: &mut Vec<[u8; 4]>) {
+    let share = (1.0 - ratio) as f32;
+    // The columns that change.
+    let (first, end) = (window.left.max(1), (window.left + window.width).min(width.saturating_sub(1)));
+    let columns = part.columns(window);
+    out.clear();
+    for y in window.top..window.top + window.height {
+        let row = part.row(y);
+        let begin = out.len();
+        out.extend_from_slice(&row[columns.clone()]);
+        if width <= 2 || y == 0 || y + 1 >= height || first >= end {
+            continue;
+        }
+        let around = (first - 1 - part.rect.left) as usize..(end + 1 - part.rect.left) as usize;
+        let rows = [y - 1, y, y + 1].map(|y| part.row(y)[around.clone()].as_flattened());
+        let changed = begin + (first - window.left) as usize..begin + (end - window.left) as usize;
+        blend(rows, share, out[changed].as_flattened_mut());
+    }
+}
+
+/// Blends pixels with their neighbours in three rows, which begin one pixel before and end one after. The fourth
+/// channel is 255 and stays.
+#[multiversion(targets("x86_64+avx2+fma", "x86_64+avx2"))]
+fn blend(rows: [&[u8]; 3], share: f32, out: &mut [u8]) {
+    let n = out.len();
+    let [above, row, below] = rows.map(|row| &row[..n + 8]);
+    for i in 0..n {
+        let three = |row: &[u8]| u16::from(row[i]) + u16::from(row[i + 4]) + u16::from(row[i + 8]);
+        let pixel = u16::from(row[i + 4]);
+        let sum = three(above) + three(row) + three(below) + 4 * pixel;
+        // The nearest number to a thirteenth: sums are at most 13 · 255, for which this factor is exact, and 13 is odd.
+        let mean = ((u32::from(sum + 6) * 5042) >> 16) as u16;
+        let (x, difference) = (pixel as i16, mean as i16 - pixel as i16);
+        // Both the product and the sum are exact in f64; a fused multiply-add rounds as f64 does on its way to f32.
+        let value = if target_cfg_f!(target_feature = "fma") {
+            f32::from(difference).mul_add(share, f32::from(x))
+        } else {
+            (f64::from(x) + f64::from(share) * f64::from(difference)) as f32
+        };
+        out[i] = floor_bits(value.clamp(0.0, 255.0)) as u8;
+    }
 }
 
 /// In floats, clamped to \[0, 1\].
