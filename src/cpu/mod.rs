@@ -105,6 +105,14 @@ impl CpuScratch {
         // A policy's contrast may need the whole image.
         self.rows.reserve_exact((3 * most).saturating_sub(self.rows.len()));
         if is_uint8 {
+            // A crop of a whole result may be as high as that.
+            let height = |stage: &StageProgram| {
+                let before = stage.gather.as_ref().map_or(0, |gather| gather.size().1 as usize);
+                before.max(stage.sampling.y.source_len as usize)
+            };
+            let highest = program.stages.iter().map(height).max().unwrap_or(0);
+            let resizes = program.stages.iter().filter(|stage| stage.sampling.resized_u8.is_some());
+            resizes.for_each(|stage| self.u8.reserve(stage.sampling.x.len as usize, highest));
             let bytes = self.intermediate_u8.iter_mut().chain([&mut self.gathered]);
             bytes.for_each(|vec| vec.reserve_exact(most.saturating_sub(vec.len())));
         } else {

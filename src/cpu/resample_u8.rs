@@ -50,7 +50,7 @@ impl ResampleU8 {
 
     /// Makes room for the rows of a crop as high as the whole source, in outputs of this width.
     pub(super) fn reserve(&mut self, width: usize, source_height: usize) {
-        self.across.reserve_exact((4 * width * source_height).saturating_sub(self.across.len()));
+        self.across.reserve_exact((width * source_height).saturating_sub(self.across.len()));
     }
 
     /// Computes the weights, and resizes the rows across that outputs read. `whole` is the size of the whole resize;
