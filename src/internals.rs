@@ -46,10 +46,10 @@ pub mod shaders {
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
     use crate::plan::pass::Pass;
-    pub use crate::plan::pass::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
     use crate::plan::sampling::Axis;
     use crate::plan::shader_layout::{GatherNumbers, Image};
     use crate::plan::split::{CacheMemory, CacheSplit, Executor};
+    pub use crate::plan::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
     pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
         pub const CONTRAST: u32 = crate::color::opcode::CONTRAST;

@@ -5,7 +5,8 @@ use super::{ALIGNMENT, Gpu};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::plan::mixing::{Blend, Mixing, Region};
-use crate::plan::pass::{Pass, Variant};
+use crate::plan::pass::Pass;
+use crate::plan::variant::Variant;
 use crate::plan::wgsl;
 use crate::transforms::Partner;
 

@@ -58,7 +58,8 @@ pub(super) fn function(opcode: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::pass::{Kernel, Pass};
+    use crate::plan::pass::Pass;
+    use crate::plan::variant::Kernel;
     use crate::plan::wgsl::validate;
     use crate::plan::{Layout, Output, Plan};
     use crate::transforms::{

@@ -1,9 +1,10 @@
-//! The passes of a plan, and the facts that determine the text of each.
+//! The passes of a plan, and the variant of each.
 
 use super::fuse::Place;
 use super::gather::{Gather, GatherKind};
 use super::program::StageProgram;
 use super::sampling::Filter;
+use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, Layout, Plan};
 use crate::color::{ColorStep, opcode};
 use crate::transforms::{Effect, GatherClass, Slot};
@@ -29,36 +30,6 @@ impl std::fmt::Display for Pass {
             Pass::Stage { stage, kernel } => write!(f, "stage {stage}{kernel}"),
             Pass::Pack => f.write_str("pack"),
         }
-    }
-}
-
-/// How a stage gets its pixels. A stage that may begin with an operator of `gather.rs` has several kernels, and each
-/// image takes one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
-    /// Resamples in floats.
-    Sample,
-    /// Resizes 8-bit numbers.
-    SampleUint8,
-    /// No operator, or one that reads a table of the image.
-    Point,
-    /// A warp.
-    Warp,
-    /// The eight neighbours.
-    Sharpen,
-    /// A blur.
-    Blur,
-}
-
-impl std::fmt::Display for Kernel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Kernel::Sample | Kernel::SampleUint8 => "",
-            Kernel::Point => ", point",
-            Kernel::Warp => ", warp",
-            Kernel::Sharpen => ", sharpen",
-            Kernel::Blur => ", blur",
-        })
     }
 }
 
@@ -293,91 +264,6 @@ impl Plan {
 /// The colour steps of a policy's operations.
 const POLICY: [u32; 6] =
     [opcode::BRIGHTNESS, opcode::CONTRAST, opcode::SATURATION, opcode::INVERT, opcode::SOLARIZE, opcode::POSTERIZE];
-
-/// All facts that determine the text of a pass; `tests/shaders/` enumerates them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Variant {
-    /// A stage or one of its statistics.
-    Sample(SamplingFacts, ColorFacts),
-    /// The same by another kernel.
-    Kernel(KernelFacts, SamplingFacts, ColorFacts),
-    /// The tables of autocontrast and equalize, in a stage with this most of colour steps.
-    Tables(PassSource, KernelFacts, u32),
-    /// The conversion from f32 to this type.
-    Pack(DType),
-    /// The mixing of a batch.
-    Mix,
-}
-
-impl Variant {
-    /// The name of the pass that mixes batches, which is no part of a plan.
-    pub(crate) const MIX: &str = "mix";
-}
-
-/// The facts about a kernel other than [`Kernel::Sample`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct KernelFacts {
-    /// The kernel.
-    pub kernel: Kernel,
-    /// True if the operator that begins the stage computes on 8-bit numbers.
-    pub is_uint8: bool,
-    /// True if statistics are integers, of 8-bit numbers.
-    pub statistics_are_uint8: bool,
-    /// The most weights of a blur.
-    pub weights: u32,
-}
-
-/// The source and target of a sampling pass, and the filters that it needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SamplingFacts {
-    /// The type of the source.
-    pub source: PassSource,
-    /// The target.
-    pub target: PassTarget,
-    /// Channels of the output: 1 or 3.
-    pub channels: u32,
-    /// Statistics of the stage.
-    pub statistics: u32,
-    /// Statistics that earlier passes have computed.
-    pub known_statistics: u32,
-    /// The entries of `wgsl::FILTERS` that an image may need.
-    pub filters: [bool; 5],
-}
-
-/// The type of a sampling pass's source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PassSource {
-    /// RGBA8, in the first stage and after one that computes on 8-bit numbers.
-    Bytes,
-    /// Four f32 a pixel, in later stages.
-    Floats,
-}
-
-/// The target of a sampling pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PassTarget {
-    /// Partial sums of a statistic.
-    Statistic,
-    /// Four f32 a pixel for the next stage.
-    Intermediate,
-    /// RGBA8 for the next stage.
-    IntermediateBytes,
-    /// The batch, channel by channel.
-    Nchw,
-    /// The batch, pixel by pixel.
-    Nhwc,
-}
-
-/// The colour steps that an image may have.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ColorFacts {
-    /// The opcodes of the steps, sorted.
-    pub opcodes: Vec<u32>,
-    /// The functions of the custom steps.
-    pub functions: String,
-    /// The most steps of one image.
-    pub steps: u32,
-}
 
 #[cfg(test)]
 mod tests {

@@ -3,15 +3,13 @@
 use super::Plan;
 use super::composer::Composer;
 use super::fuse::Place;
-use super::gather::{Gather, GatherKind};
+use super::gather::{Gather, gather_of};
 use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
-use crate::elastic::Elastic;
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
 use crate::transforms::arguments::MAX_SIDE;
-use crate::transforms::{Effect, Interpolation, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
-use crate::warp::{Map, Warp};
+use crate::transforms::{Effect, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
 
 /// One stage of one image.
 #[derive(Clone, Debug, PartialEq)]
@@ -309,70 +307,4 @@ fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
         Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => None,
         resolved => resolved,
     }
-}
-
-/// The operator that begins a stage; `None` if the op only mirrors the image, or leaves it as it is.
-///
-/// # Errors
-/// The reason, if the op's points have no perspective, or it has no arithmetic on floats and gets them.
-fn gather_of(
-    op: &Op,
-    (source, channels): ((u32, u32), u32),
-    is_uint8: bool,
-    composer: &mut Composer,
-) -> Result<Option<Gather>, String> {
-    let middle = |center: Option<[f64; 2]>| {
-        let [x, y] = center.unwrap_or([f64::from(source.0) * 0.5, f64::from(source.1) * 0.5]);
-        [x - f64::from(source.0) * 0.5, y - f64::from(source.1) * 0.5]
-    };
-    // Times 255 the quotient is the number again, whose half is rounded to even; a product with 1/255 is not.
-    let in_floats = |number: f32| if is_uint8 { number / 255.0 } else { number };
-    let warp = |map: Map, size: (u32, u32), interpolation: Interpolation, fill: Option<[f32; 3]>| {
-        let nearest = interpolation == Interpolation::Nearest;
-        let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
-        let map = if nearest { map.without_ties() } else { map };
-        GatherKind::Warp(Warp { map, size, nearest, fill })
-    };
-    let kind = match *op {
-        Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
-            let map = Map::affine((source, source), angle, translate, scale, shear, middle(center));
-            warp(map, source, interpolation, fill)
-        }
-        Op::Rotate { angle, center, interpolation, fill, .. } => {
-            let size = op.size_after(source);
-            let turn = angle.rem_euclid(360.0);
-            let (width, height) = (f64::from(source.0), f64::from(source.1));
-            let quarter = center.is_none() && size == (source.1, source.0);
-            if center.is_none() && turn == 0.0 {
-                return Ok(None);
-            } else if center.is_none() && turn == 180.0 {
-                composer.flip(false, 0);
-                composer.flip(false, 1);
-                return Ok(None);
-            } else if quarter && turn == 90.0 {
-                warp(Map::Affine([0.0, -1.0, width - 1.0, 1.0, 0.0, 0.0]), size, Interpolation::Nearest, None)
-            } else if quarter && turn == 270.0 {
-                warp(Map::Affine([0.0, 1.0, 0.0, -1.0, 0.0, height - 1.0]), size, Interpolation::Nearest, None)
-            } else {
-                let map = Map::affine((source, size), -turn, [0.0; 2], 1.0, [0.0; 2], middle(center));
-                warp(map, size, interpolation, fill)
-            }
-        }
-        Op::Perspective { startpoints, endpoints, interpolation, fill } => {
-            let map = Map::perspective(startpoints, endpoints);
-            let map = map.ok_or("its points lie on a line: there is no such perspective".to_owned())?;
-            warp(map, source, interpolation, fill)
-        }
-        Op::GaussianBlur { kernel_size, sigma } => GatherKind::Blur { kernel_size, sigma },
-        Op::Sharpness { factor } => GatherKind::Sharpen { ratio: factor },
-        Op::Elastic { alpha, sigma, key, interpolation, fill } => {
-            let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
-            GatherKind::Elastic(Elastic { alpha, sigma, key, nearest: interpolation == Interpolation::Nearest, fill })
-        }
-        Op::Jpeg { .. } if !is_uint8 => return Err("it needs 8-bit numbers, but gets floats".to_owned()),
-        Op::Jpeg { quality } => GatherKind::Jpeg { quality },
-        Op::Autocontrast => GatherKind::Autocontrast,
-        _ => GatherKind::Equalize,
-    };
-    Ok(Some(Gather { kind, source, origin: (0, 0), is_uint8 }))
 }

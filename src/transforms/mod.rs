@@ -15,7 +15,9 @@ mod auto_augment;
 mod batch;
 mod center_crop;
 mod color_jitter;
+mod crop_size;
 mod custom_color;
+pub(crate) mod effect;
 mod elastic_transform;
 mod five_crop;
 mod gaussian_blur;
@@ -54,6 +56,7 @@ mod random_vertical_flip;
 mod random_zoom_out;
 mod resize;
 mod scale_jitter;
+mod slots;
 pub(crate) mod snippet;
 mod ten_crop;
 mod to_dtype;
@@ -67,7 +70,9 @@ pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
 pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
 pub use center_crop::CenterCrop;
 pub use color_jitter::{ColorJitter, Jitter};
+pub use crop_size::CropSize;
 pub use custom_color::CustomColor;
+pub(crate) use effect::{Effect, GatherClass};
 pub use elastic_transform::ElasticTransform;
 pub use five_crop::FiveCrop;
 pub use gaussian_blur::GaussianBlur;
@@ -107,13 +112,13 @@ pub use random_vertical_flip::RandomVerticalFlip;
 pub use random_zoom_out::RandomZoomOut;
 pub use resize::{Resize, ResizeTo};
 pub use scale_jitter::ScaleJitter;
+pub(crate) use slots::{Slot, Slots};
 pub use ten_crop::TenCrop;
 pub use to_dtype::{FloatType, ToDtype};
 pub use trivial_augment_wide::TrivialAugmentWide;
 
 pub use crate::random::Numbers;
 
-use crate::color::opcode;
 use crate::error::{Error, Result};
 use params::Context;
 use serde::{Deserialize, Serialize};
@@ -136,109 +141,6 @@ pub(crate) trait Operator {
     fn slots(&self, slots: &mut Slots);
     /// Makes this image's random numbers, and emits its ops.
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
-}
-
-/// The effect of one op on the image, as far as the planner must know it before it sees an image.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Effect {
-    /// Known never to be emitted here; it preserves the numbers of the operator's other slots.
-    Never,
-    /// Crops to a rectangle.
-    Crop,
-    /// Adds a border.
-    Pad { mode: PaddingMode, fill: [f32; 3] },
-    /// Resamples.
-    Resize { interpolation: Interpolation, antialias: bool },
-    /// Mirrors an axis.
-    Flip,
-    /// Changes colours by the step with this [`opcode`].
-    Color(u32),
-    /// Changes colours by the user's own function, the slot's `custom`.
-    Custom,
-    /// Changes the number of channels.
-    Channels(u32),
-    /// Subtracts and divides.
-    Normalize,
-    /// Computes each pixel from several ones: an operator of `plan/gather.rs`.
-    Gather(GatherClass),
-    /// Applies any operation of an augmentation policy.
-    Policy,
-    /// Adds up what several chains of such operations make of the image.
-    Mixture,
-    /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
-    ToFloat,
-}
-
-/// The operators of [`Effect::Gather`] by what their shaders need.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum GatherClass {
-    /// Each pixel shows another place.
-    Warp,
-    /// A mean of neighbours with a kernel of these sides.
-    Blur([u32; 2]),
-    /// The eight neighbours.
-    Sharpen,
-    /// A table for each channel, made of all its pixels.
-    Tables,
-    /// An operator that only the CPU executor has.
-    Native,
-}
-
-impl Effect {
-    /// Returns the opcodes of its colour steps, in order; [`opcode::CUSTOM`] stands for a user's own step.
-    pub(crate) fn opcodes(self) -> impl Iterator<Item = u32> {
-        let (first, second) = match self {
-            Effect::Color(opcode) => (Some(opcode), None),
-            Effect::Custom => (Some(opcode::CUSTOM), None),
-            Effect::Channels(_) => (Some(opcode::GRAYSCALE), None),
-            Effect::Normalize => (Some(opcode::SUBTRACT), Some(opcode::DIVIDE)),
-            Effect::Never
-            | Effect::Crop
-            | Effect::Pad { .. }
-            | Effect::Resize { .. }
-            | Effect::Flip
-            | Effect::Gather(_)
-            | Effect::Policy
-            | Effect::Mixture
-            | Effect::ToFloat => (None, None),
-        };
-        first.into_iter().chain(second)
-    }
-
-    /// True for an op that has no arithmetic on 8-bit numbers.
-    pub(crate) fn is_float_only(self) -> bool {
-        matches!(self, Effect::Custom | Effect::Normalize | Effect::Color(opcode::NOISE))
-    }
-}
-
-/// One op that a list of transforms may emit.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Slot {
-    pub(crate) transform: &'static str,
-    pub(crate) effect: Effect,
-    /// True inside a `RandomApply`: the op may be absent.
-    pub(crate) optional: bool,
-    /// The user's colour step if the effect is [`Effect::Custom`].
-    pub(crate) custom: Option<CustomColor>,
-}
-
-/// The slots of a list, and the image size if it is fixed.
-#[derive(Debug, Default)]
-pub(crate) struct Slots {
-    pub(crate) list: Vec<Slot>,
-    /// (width, height) after the last slot, if it is the same for every image.
-    pub(crate) size: Option<(u32, u32)>,
-    optional: bool,
-}
-
-impl Slots {
-    fn push(&mut self, transform: &'static str, effect: Effect) {
-        self.list.push(Slot { transform, effect, optional: self.optional, custom: None });
-    }
-
-    fn set_size(&mut self, size: Option<(u32, u32)>) {
-        self.size = size;
-    }
 }
 
 /// The name of the operator that has no arithmetic on floats.
@@ -373,67 +275,6 @@ fn default_bins() -> u32 {
 /// torchvision's default probability, for serde.
 fn half() -> f64 {
     0.5
-}
-
-/// Height and width of a crop; `224.into()` is a square, `(height, width).into()` is torchvision's order.
-///
-/// ```
-/// use gpufeed::transforms::{CenterCrop, CropSize};
-///
-/// assert_eq!(CenterCrop::new(224).size, CropSize { height: 224, width: 224 });
-/// assert_eq!(CenterCrop::new((2, 3)).size, CropSize { height: 2, width: 3 });
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "CropSizeRepr", into = "CropSizeRepr")]
-pub struct CropSize {
-    /// Pixels, ≥ 1.
-    pub height: u32,
-    /// Pixels, ≥ 1.
-    pub width: u32,
-}
-
-/// As data: `224`, `[height, width]`, or both by name; written in the shortest form.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum CropSizeRepr {
-    Square(u32),
-    Pair([u32; 2]),
-    Named { height: u32, width: u32 },
-}
-
-impl From<CropSizeRepr> for CropSize {
-    fn from(repr: CropSizeRepr) -> Self {
-        let (height, width) = match repr {
-            CropSizeRepr::Square(size) => (size, size),
-            CropSizeRepr::Pair([height, width]) | CropSizeRepr::Named { height, width } => (height, width),
-        };
-        CropSize { height, width }
-    }
-}
-
-impl From<CropSize> for CropSizeRepr {
-    fn from(CropSize { height, width }: CropSize) -> Self {
-        if height == width { CropSizeRepr::Square(height) } else { CropSizeRepr::Pair([height, width]) }
-    }
-}
-
-impl From<u32> for CropSize {
-    fn from(size: u32) -> Self {
-        CropSize { height: size, width: size }
-    }
-}
-
-impl From<(u32, u32)> for CropSize {
-    fn from((height, width): (u32, u32)) -> Self {
-        CropSize { height, width }
-    }
-}
-
-impl CropSize {
-    fn validate(self) -> Result<()> {
-        arguments::check_side("size", self.height)?;
-        arguments::check_side("size", self.width)
-    }
 }
 
 impl Transform {
