@@ -56,7 +56,6 @@ mod random_vertical_flip;
 mod random_zoom_out;
 mod resize;
 mod scale_jitter;
-mod slots;
 pub(crate) mod snippet;
 mod ten_crop;
 mod to_dtype;
@@ -112,7 +111,6 @@ pub use random_vertical_flip::RandomVerticalFlip;
 pub use random_zoom_out::RandomZoomOut;
 pub use resize::{Resize, ResizeTo};
 pub use scale_jitter::ScaleJitter;
-pub(crate) use slots::{Slot, Slots};
 pub use ten_crop::TenCrop;
 pub use to_dtype::{FloatType, ToDtype};
 pub use trivial_augment_wide::TrivialAugmentWide;
@@ -141,6 +139,36 @@ pub(crate) trait Operator {
     fn slots(&self, slots: &mut Slots);
     /// Makes this image's random numbers, and emits its ops.
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()>;
+}
+
+/// One op that a list of transforms may emit.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slot {
+    pub(crate) transform: &'static str,
+    pub(crate) effect: Effect,
+    /// True inside a `RandomApply`: the op may be absent.
+    pub(crate) optional: bool,
+    /// The user's colour step if the effect is [`Effect::Custom`].
+    pub(crate) custom: Option<CustomColor>,
+}
+
+/// The slots of a list, and the image size if it is fixed.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    pub(crate) list: Vec<Slot>,
+    /// (width, height) after the last slot, if it is the same for every image.
+    pub(crate) size: Option<(u32, u32)>,
+    optional: bool,
+}
+
+impl Slots {
+    fn push(&mut self, transform: &'static str, effect: Effect) {
+        self.list.push(Slot { transform, effect, optional: self.optional, custom: None });
+    }
+
+    fn set_size(&mut self, size: Option<(u32, u32)>) {
+        self.size = size;
+    }
 }
 
 /// The name of the operator that has no arithmetic on floats.
