@@ -44,6 +44,6 @@ shared=$(cd .. && pwd)/shared
 if [ -d "$shared/data/jpeg-corpus" ]; then
     export GPUFEED_CORPUS=${GPUFEED_CORPUS:-$shared/data/jpeg-corpus} GPUFEED_SHARED=${GPUFEED_SHARED:-$shared/golden/public}
 fi
-cargo test "${selected[@]}"
+cargo test "${selected[@]}" --no-fail-fast
 
 step 'All tests passed'

@@ -2,13 +2,13 @@
 
 use super::PICTURE;
 use gpufeed::transforms::{
-    AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CustomColor, CutMix, ErasingValue,
-    FiveCrop, GaussianBlur, Grayscale, Interpolation, MixUp, Normalize, Pad, PaddingMode, RandAugment,
-    RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice,
-    RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder,
-    RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomRotation,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, ToDtype,
-    Transform, TrivialAugmentWide,
+    AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CustomColor, CutMix, ElasticTransform,
+    ErasingValue, FiveCrop, GaussianBlur, GaussianNoise, Grayscale, Interpolation, JPEG, MixUp, Normalize, Pad,
+    PaddingMode, RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast,
+    RandomChannelPermutation, RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale,
+    RandomHorizontalFlip, RandomInvert, RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize,
+    RandomResize, RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip,
+    RandomZoomOut, Resize, ScaleJitter, TenCrop, ToDtype, Transform, TrivialAugmentWide,
 };
 
 /// A list of transforms, or a transform of batches.
@@ -79,6 +79,9 @@ pub(crate) fn all() -> Vec<Shown> {
         in_floats(Normalize::IMAGENET),
         one(GaussianBlur::new(23).sigma(3.0, 3.0)),
         one(RandomAdjustSharpness::new(8.0).p(1.0)),
+        one(ElasticTransform::new(200.0, 6.0)),
+        one(GaussianNoise::new(0.15)),
+        one(JPEG::new(5)),
         one(RandomAutocontrast::new(1.0)),
         one(RandomEqualize::new(1.0)),
         one(RandAugment::new(3, 15)),

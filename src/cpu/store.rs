@@ -51,6 +51,8 @@ impl<'a> Writer<'a> {
     /// Writes the whole image from RGBA8 if there is a shorter way than by rows: to bytes without further steps, or to
     /// planes of f32 with at most a Normalize. Returns whether it has.
     pub(super) fn pixels(&mut self, pixels: &[[u8; 4]], steps: &[Step]) -> bool {
+        // A few pixels at a time: all channels read them from the first-level cache.
+        const PIXELS: usize = 2048;
         let Writer { output, channels, width, height, .. } = *self;
         let plane = (width * height).max(1);
         match (output.dtype, output.layout) {
@@ -59,8 +61,11 @@ impl<'a> Writer<'a> {
                 out.iter_mut().zip(pixels).for_each(|(out, &[r, g, b, _])| *out = [r, g, b]);
             }
             (DType::U8, _) if steps.is_empty() => {
-                let planes = self.out.chunks_exact_mut(plane).take(channels);
-                planes.enumerate().for_each(|(c, plane)| bytes::channel(pixels, c, plane));
+                for (i, pixels) in pixels.chunks(PIXELS).enumerate() {
+                    for (c, plane) in self.out.chunks_exact_mut(plane).take(channels).enumerate() {
+                        bytes::channel(pixels, c, &mut plane[i * PIXELS..][..pixels.len()]);
+                    }
+                }
             }
             (DType::F32, Layout::Nchw) => {
                 let normalize = match steps {
@@ -71,8 +76,6 @@ impl<'a> Writer<'a> {
                     _ => return false,
                 };
                 let Ok(out) = bytemuck::try_cast_slice_mut::<u8, f32>(self.out) else { return false };
-                // A few pixels at a time: all channels read them from the first-level cache.
-                const PIXELS: usize = 2048;
                 for (i, pixels) in pixels.chunks(PIXELS).enumerate() {
                     for (c, plane) in out.chunks_exact_mut(plane).take(channels).enumerate() {
                         let plane = &mut plane[i * PIXELS..][..pixels.len()];

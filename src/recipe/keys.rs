@@ -50,7 +50,7 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         }
         ("GaussianNoise", "mean") => "-1,000,000 to 1,000,000 work".to_owned(),
         ("GaussianNoise", "sigma") => "0 to 1,000,000 work".to_owned(),
-        (_, "sigma") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
+        (_, "sigma") => "a number > 0 or [least, greatest] with 0 < least <= greatest works".to_owned(),
         (_, "quality") => "1 to 100 or [least, greatest] with 1 <= least <= greatest <= 100 works".to_owned(),
         (_, "sharpness_factor") => "a finite number >= 0 works".to_owned(),
         ("ToDtype", "dtype") => "F32 works".to_owned(),

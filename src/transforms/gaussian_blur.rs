@@ -21,8 +21,9 @@ pub struct GaussianBlur {
     /// Columns and rows of the kernel: odd.
     #[serde(deserialize_with = "one_or_two")]
     pub kernel_size: [u32; 2],
-    /// The range of the standard deviation in pixels, the same across and down: 0.1 to 2 by default.
-    #[serde(default = "default_sigma")]
+    /// The range of the standard deviation in pixels, the same across and down: 0.1 to 2 by default. A recipe may hold a
+    /// number, which is that standard deviation for every image.
+    #[serde(default = "default_sigma", deserialize_with = "one_or_two")]
     pub sigma: [f64; 2],
 }
 
@@ -30,17 +31,19 @@ fn default_sigma() -> [f64; 2] {
     [0.1, 2.0]
 }
 
-/// Reads a number for both axes, or `[columns, rows]`.
-fn one_or_two<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<[u32; 2], D::Error> {
+/// Reads one number for two, or two: `[columns, rows]`, `[least, greatest]`.
+fn one_or_two<'de, T: Deserialize<'de> + Copy, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<[T; 2], D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Repr {
-        One(u32),
-        Two([u32; 2]),
+    enum Repr<T> {
+        One(T),
+        Two([T; 2]),
     }
     Ok(match Repr::deserialize(deserializer)? {
-        Repr::One(size) => [size; 2],
-        Repr::Two(sizes) => sizes,
+        Repr::One(number) => [number; 2],
+        Repr::Two(numbers) => numbers,
     })
 }
 
@@ -77,5 +80,19 @@ impl Operator for GaussianBlur {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let sigma = numbers.uniform(self.sigma[0], self.sigma[1]);
         context.emit(0, Op::GaussianBlur { kernel_size: self.kernel_size, sigma: [sigma; 2] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_number_stands_for_two() {
+        let read = |text: &str| toml::from_str::<GaussianBlur>(text).unwrap();
+        assert_eq!(read("kernel_size = 5\nsigma = 1.5"), GaussianBlur::new(5).sigma(1.5, 1.5));
+        assert_eq!(read("kernel_size = [5, 3]\nsigma = [1, 2]").sigma, [1.0, 2.0]);
+        assert_eq!(read("kernel_size = 5\nsigma = 2").sigma, [2.0; 2]);
+        assert!(toml::from_str::<GaussianBlur>("kernel_size = 5\nsigma = [1.0]").is_err());
     }
 }

@@ -1,10 +1,12 @@
 //! Parameters of unknown origin: with numbers that are none, too large or negative, in the slots of other ops and in
-//! any order. A processor runs them or gives an error, and never panics. 4,000 in CI, 100,000 with GPUFEED_FULL=1.
+//! any order. A processor runs them or gives an error, and never panics. 4,000 in CI on the CPU and some hundred on
+//! each adapter; 100,000 with GPUFEED_FULL=1 on the CPU and on the first adapter.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
 use gpufeed::transforms::{Erased, Interpolation, Key, Op, PaddingMode, Params, ParamsOp, PolicyOp};
 use gpufeed::{Backend, ErrorKind, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
+use gpufeed_testing::adapters::places;
 use gpufeed_testing::lists::Dice;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::sequences::sequence;
@@ -130,11 +132,22 @@ fn case(dice: &mut Dice, channels: u32) -> Option<(Plan, Params)> {
         let params = plan.make_params(width, height, &Key::default()).ok()?;
         return Some((plan, params));
     }
+    let plan = random_plan(dice, semantics, channels);
+    let changes = dice.between(1, 3);
+    let params = changed(dice, &plan, (width, height), changes)?;
+    Some((plan, params))
+}
+
+fn random_plan(dice: &mut Dice, semantics: Semantics, channels: u32) -> Plan {
     let list = sequence(dice, semantics).transforms;
-    let plan = Plan::compile_as(semantics, channels, &list, &Output::default()).unwrap();
+    Plan::compile_as(semantics, channels, &list, &Output::default()).unwrap()
+}
+
+/// Parameters of the plan, with this many changes.
+fn changed(dice: &mut Dice, plan: &Plan, (width, height): (u32, u32), changes: u32) -> Option<Params> {
     let key = Key { sample: dice.bits(), ..Key::default() };
     let mut params = plan.make_params(width, height, &key).ok()?;
-    for _ in 0..dice.between(1, 3) {
+    for _ in 0..changes {
         let count = params.ops.len().max(1);
         let at = dice.below(count);
         match (dice.between(0, 4), params.ops.get_mut(at)) {
@@ -150,7 +163,7 @@ fn case(dice: &mut Dice, channels: u32) -> Option<(Plan, Params)> {
             _ => (params.width, params.height) = (side(dice), side(dice)),
         }
     }
-    Some((plan, params))
+    Some(params)
 }
 
 #[test]
@@ -161,10 +174,8 @@ fn hostile_parameters_are_errors_or_run() {
         let mut dice = Dice(number);
         let channels = pick(&mut dice, &[1, 3]);
         let Some((plan, params)) = case(&mut dice, channels) else { continue };
-        // Sides that the parameters claim, where memory has that many pixels.
-        let claimed = u64::from(params.width) * u64::from(params.height);
-        let (width, height) = if (1..1000).contains(&claimed) { (params.width, params.height) } else { (9, 8) };
-        let bytes: Vec<u8> = (0..width * height * channels).map(|i| (i * 37 % 256) as u8).collect();
+        let (width, height) = claimed_size(&params);
+        let bytes = pixels_of(width, height, channels);
         let format = if channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
         let pixels = Pixels::new(width, height, format, &bytes).unwrap();
         let processor = Processor::new(&plan, &Backend::Cpu).unwrap();
@@ -186,6 +197,52 @@ fn hostile_parameters_are_errors_or_run() {
     }
     println!("{ran} ran, {refused} were refused");
     assert!(8 * ran > count && 4 * refused > count, "{ran} ran, {refused} were refused");
+}
+
+/// The shaders get such parameters, too: each plan's are compiled once, and run many.
+#[test]
+fn hostile_parameters_are_errors_or_run_in_shaders() {
+    for (number, place) in places().iter().filter(|place| matches!(place.backend, Backend::Gpu(_))).enumerate() {
+        let (plans, each) = if is_full() && number == 0 { (125, 800) } else { (8, 60) };
+        let (mut ran, mut refused) = (0, 0);
+        for number in 0..plans {
+            let mut dice = Dice(7_000 + number);
+            let (channels, semantics) =
+                (pick(&mut dice, &[1, 3]), pick(&mut dice, &[Semantics::Float, Semantics::Uint8]));
+            let plan = random_plan(&mut dice, semantics, channels);
+            let processor = Processor::new(&plan, &place.backend).unwrap();
+            for _ in 0..each {
+                let size = (dice.between(1, 12), dice.between(1, 12));
+                let Some(params) = changed(&mut dice, &plan, size, 1) else { continue };
+                if largest(&params) >= 1 << 16 {
+                    continue;
+                }
+                let (width, height) = claimed_size(&params);
+                let bytes = pixels_of(width, height, channels);
+                let format = if channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
+                let pixels = Pixels::new(width, height, format, &bytes).unwrap();
+                match processor.run(&[(pixels, &params)]) {
+                    Ok(_) => ran += 1,
+                    Err(error) => {
+                        assert!(matches!(error.kind(), ErrorKind::Argument { .. }), "{}: {error}", place.name);
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        println!("{}: {ran} ran, {refused} were refused", place.name);
+        assert!(8 * ran > plans * each && 8 * refused > plans * each, "{ran} ran, {refused} were refused");
+    }
+}
+
+/// The size that the parameters claim, where memory has that many pixels.
+fn claimed_size(params: &Params) -> (u32, u32) {
+    let claimed = u64::from(params.width) * u64::from(params.height);
+    if (1..1000).contains(&claimed) { (params.width, params.height) } else { (9, 8) }
+}
+
+fn pixels_of(width: u32, height: u32, channels: u32) -> Vec<u8> {
+    (0..width * height * channels).map(|i| (i * 37 % 256) as u8).collect()
 }
 
 /// The most pixels of an image on the way.

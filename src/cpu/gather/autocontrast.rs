@@ -21,8 +21,11 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
     };
     let tables = [channel(0), channel(1), channel(2)];
     out.clear();
-    part.rows_of(window).for_each(|row| out.extend_from_slice(row));
-    Table::look_up(tables.each_ref(), out);
+    for row in part.rows_of(window) {
+        out.extend_from_slice(row);
+        let begin = out.len() - row.len();
+        Table::look_up(tables.each_ref(), &mut out[begin..]);
+    }
 }
 
 /// Bytes of a block, of four channels.

@@ -59,9 +59,13 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
         }
         rest.iter().for_each(|&pixel| histograms.count(0, pixel));
     }
+    let tables = histograms.tables();
     out.clear();
-    part.rows_of(window).for_each(|row| out.extend_from_slice(row));
-    Table::look_up(histograms.tables().each_ref(), out);
+    for row in part.rows_of(window) {
+        out.extend_from_slice(row);
+        let begin = out.len() - row.len();
+        Table::look_up(tables.each_ref(), &mut out[begin..]);
+    }
 }
 
 pub(super) fn floats(part: Part<'_, f32>, window: Rect, out: &mut Vec<[f32; 4]>) {
