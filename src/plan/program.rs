@@ -70,9 +70,10 @@ impl StageProgram {
         Rect { left: 0, top: 0, width, height }
     }
 
-    /// True if what the stage begins with computes on 8-bit numbers.
+    /// True if what the stage begins with computes on 8-bit numbers, or all of the stage does.
     pub(crate) fn begins_in_bytes(&self) -> bool {
-        self.gather.as_ref().is_some_and(|gather| gather.is_uint8)
+        self.is_uint8
+            || self.gather.as_ref().is_some_and(|gather| gather.is_uint8)
             || self.sampling.resized_u8.is_some()
             || self.steps.iter().any(Step::is_uint8)
     }

@@ -31,7 +31,12 @@ pub(super) fn bytes(warp: &Warp, part: Part<'_, u8>, size: (u32, u32), window: R
     out.resize(window.width as usize * window.height as usize, [0; 4]);
     if warp.nearest {
         let [r, g, b] = fill.unwrap_or_default().map(round);
-        nearest_bytes(&warp.map, part, window, [r, g, b, 255], out);
+        match warp.map {
+            Map::Affine([1.0, b_y, c, 0.0, e_y, f]) => {
+                shift_rows([b_y, c], [e_y, f], part, window, [r, g, b, 255], out)
+            }
+            _ => nearest_bytes(&warp.map, part, window, [r, g, b, 255], out),
+        }
     } else {
         bilinear_bytes(&warp.map, part, window, fill, out);
     }
@@ -153,6 +158,37 @@ fn nearest_bytes(map: &Map, part: Part<'_, u8>, window: Rect, outside: [u8; 4], 
             for (out, &number) in block.iter_mut().zip(&numbers) {
                 *out = *part.pixels.get(number as usize).unwrap_or(&outside);
             }
+        }
+    }
+}
+
+/// Copies rows, as a translation and a shear along x do: row y of the result is row `e y + f` of the image, moved by
+/// `b y + c`.
+fn shift_rows(
+    [b, c]: [f64; 2],
+    [e, f]: [f64; 2],
+    part: Part<'_, u8>,
+    window: Rect,
+    outside: [u8; 4],
+    out: &mut [[u8; 4]],
+) {
+    // Beyond every side of an image.
+    const FAR: f64 = 1e9;
+    let nearest = |number: f64| i64::from(whole(round(within(number, -FAR, FAR))));
+    let [left, top, width, height] =
+        [part.rect.left, part.rect.top, part.rect.width, part.rect.height].map(|number| i64::from(number));
+    for (y, row) in (window.top..).map(f64::from).zip(out.chunks_exact_mut(window.width as usize)) {
+        let (shift, source) = (nearest(b * y + c), nearest(e * y + f) - top);
+        // The columns of the window that show pixels of the part.
+        let first = i64::from(window.left) + shift - left;
+        let begin = (-first).clamp(0, row.len() as i64);
+        let end = if (0..height).contains(&source) { (width - first).clamp(begin, row.len() as i64) } else { begin };
+        let (begin, end) = (begin as usize, end as usize);
+        row[..begin].fill(outside);
+        row[end..].fill(outside);
+        if begin < end {
+            let from = source as usize * part.stride + (first + begin as i64) as usize;
+            row[begin..end].copy_from_slice(&part.pixels[from..][..end - begin]);
         }
     }
 }
