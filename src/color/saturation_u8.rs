@@ -4,7 +4,7 @@ use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
 
 /// Blends each pixel with its gray number.
-#[multiversion(targets("x86_64+avx2+fma", "x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq+fma", "x86_64+avx2+fma", "x86_64+avx2"))]
 pub(super) fn saturation_u8(step: &Step, _: Row, planes: &mut [f32]) {
     let [ratio, other_ratio, ..] = step.value;
     let (red, green, blue) = split(planes);

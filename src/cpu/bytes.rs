@@ -166,7 +166,7 @@ fn mean(pixels: &[[u8; 4]], one_channel: bool) -> f32 {
     (sum / pixels.len() as f64) as f32
 }
 
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
 fn gray_sum(pixels: &[[u8; 4]], one_channel: bool) -> u32 {
     let channel = |word: u32, shift: u32| (word >> shift & 255) as i32 as f32;
     let mut sum = 0;
@@ -192,7 +192,7 @@ fn on_planes(plan: &Plan, step: &Step, pixels: &mut [[u8; 4]]) {
 }
 
 /// Writes pixels to planes of floats.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
 fn split(pixels: &[[u8; 4]], planes: &mut [f32]) {
     for (c, plane) in planes.chunks_exact_mut(pixels.len()).enumerate() {
         for (value, pixel) in plane.iter_mut().zip(pixels) {
@@ -202,7 +202,7 @@ fn split(pixels: &[[u8; 4]], planes: &mut [f32]) {
 }
 
 /// Interleaves planes to RGBA8, rounded to the nearest byte; the fourth is 255.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(super) fn interleave_u8(planes: &[f32], out: &mut [u8]) {
     let width = planes.len() / 3;
     let (red, rest) = planes.split_at(width);
@@ -243,7 +243,7 @@ fn channel_words(pixels: &[[u8; 4]], channel: usize, out: &mut [u8]) {
 }
 
 /// Writes one channel of pixels to a plane of floats, normalised by a mean and a deviation.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(super) fn channel_to_floats(pixels: &[[u8; 4]], channel: usize, normalize: Option<(f32, f32)>, out: &mut [f32]) {
     let shift = 8 * channel;
     let float = |pixel: &[u8; 4]| (u32::from_le_bytes(*pixel) >> shift & 255) as i32 as f32 * (1.0 / 255.0);

@@ -152,7 +152,7 @@ fn read_row(source: PixelsRef<'_>, index: usize, (axis, columns): (&Axis, &Range
 const ROWS: usize = 4;
 
 /// Writes the weighted sums of pixels of four rows; each output has as many weights, `taps`.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
 fn across(
     rows: &[[[u8; 4]; ROWS]],
     begins: &[u32],
@@ -211,7 +211,7 @@ fn weighted(pixels: &[[[u8; 4]; ROWS]], weights: &[i16], bits: u32) -> [[u8; 4];
 const BLOCK: usize = 64;
 
 /// Writes the weighted sums of rows, which lie one after the other.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
 fn down(rows: &[u8], weights: &[i16], bits: u32, out: &mut [u8]) {
     let width = out.len();
     let byte = |sum: i32| (sum >> bits).clamp(0, 255) as u8;

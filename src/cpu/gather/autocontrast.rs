@@ -32,7 +32,7 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
 const BLOCK: usize = 64;
 
 /// Keeps the least and the greatest byte at each place of a block.
-#[multiversion(targets("x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 fn extremes(row: &[u8], low: &mut [u8; BLOCK], high: &mut [u8; BLOCK]) {
     let (blocks, rest) = row.as_chunks::<BLOCK>();
     let (mut least, mut greatest) = (*low, *high);

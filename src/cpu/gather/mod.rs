@@ -5,6 +5,8 @@ mod blur;
 pub(crate) mod elastic;
 mod equalize;
 mod jpeg;
+mod nearest;
+mod positions;
 mod sharpen;
 mod warp;
 

@@ -61,7 +61,7 @@ pub(super) fn bytes(ratio: f64, part: Part<'_, u8>, (width, height): (u32, u32),
 
 /// Blends pixels with their neighbours in three rows, which begin one pixel before and end one after. The fourth
 /// channel is 255 and stays.
-#[multiversion(targets("x86_64+avx2+fma", "x86_64+avx2"))]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq+fma", "x86_64+avx2+fma", "x86_64+avx2"))]
 fn blend(rows: [&[u8]; 3], share: f32, out: &mut [u8]) {
     let n = out.len();
     let [above, row, below] = rows.map(|row| &row[..n + 8]);

@@ -33,8 +33,9 @@ fn map(numbers: &mut Numbers, (width, height): (u32, u32)) -> Map {
         let translate = if exact { translate.map(f64::round) } else { translate };
         let scale = if exact { 1.0 } else { numbers.within(0.3, 3.0) };
         if numbers.below(4) == 0 {
-            // Rows that are only moved.
-            let shear = [numbers.within(-50.0, 50.0), 0.0];
+            // Rows or columns that are only moved.
+            let mut shear = [0.0; 2];
+            shear[numbers.below(2) as usize] = numbers.within(-50.0, 50.0);
             return Map::affine(((width, height), (width, height)), 0.0, translate, 1.0, shear, [0.0; 2]);
         }
         let shear = if exact { [0.0; 2] } else { [numbers.within(-40.0, 40.0), numbers.within(-9.0, 9.0)] };

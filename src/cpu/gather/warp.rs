@@ -4,18 +4,13 @@
 //! loops that vectorise, then the pixels one by one, then their weighted sums. `one_by_one` computes the same for floats,
 //! for images of one column or row, and for fills outside 0 to 255.
 
-use super::Part;
+use super::positions::{BLOCK, Edges, block_positions, whole, within};
+use super::{Part, nearest};
 use crate::geometry::Rect;
 use crate::warp::{Map, Warp};
 use multiversion::multiversion;
 
-/// Pixels of a block.
-const BLOCK: usize = 32;
-
-/// From this number on f64 have no fraction: to add it rounds to nearest, ties to even, and leaves the number in the
-/// lower bits, below zero too.
-const INTEGERS: f64 = 6_755_399_441_055_744.0;
-/// The same of f32, for numbers that are not negative.
+/// From this number on f32 have no fraction: to add it to one that is not negative rounds to nearest, ties to even.
 const INTEGERS_F32: f32 = 8_388_608.0;
 
 /// Writes `window` of the result in 8-bit numbers, rounded to nearest, ties to even.
@@ -31,12 +26,7 @@ pub(super) fn bytes(warp: &Warp, part: Part<'_, u8>, size: (u32, u32), window: R
     out.resize(window.width as usize * window.height as usize, [0; 4]);
     if warp.nearest {
         let [r, g, b] = fill.unwrap_or_default().map(round);
-        match warp.map {
-            Map::Affine([1.0, b_y, c, 0.0, e_y, f]) => {
-                shift_rows([b_y, c], [e_y, f], part, window, [r, g, b, 255], out)
-            }
-            _ => nearest_bytes(&warp.map, part, window, [r, g, b, 255], out),
-        }
+        nearest::bytes(&warp.map, part, window, [r, g, b, 255], out);
     } else {
         bilinear_bytes(&warp.map, part, window, fill, out);
     }
@@ -49,148 +39,6 @@ pub(super) fn floats(warp: &Warp, part: Part<'_, f32>, size: (u32, u32), window:
         return nearest_floats(warp, part, size, window, [r, g, b, 1.0], out);
     }
     one_by_one(warp, part, size, window, warp.fill, |pixel| pixel, |pixel| pixel, out);
-}
-
-/// The positions of a block of pixels from column `first` of row `y` on.
-#[inline(always)]
-fn block_positions(map: &Map, first: u32, y: u32, xs: &mut [f64; BLOCK], ys: &mut [f64; BLOCK]) {
-    let (first, y) = (first as i32, f64::from(y));
-    match *map {
-        Map::Affine([a, b, c, d, e, f]) => {
-            let (row_x, row_y) = (b * y + c, e * y + f);
-            for i in 0..BLOCK {
-                let x = f64::from(first + i as i32);
-                (xs[i], ys[i]) = (a * x + row_x, d * x + row_y);
-            }
-        }
-        Map::Perspective([a, b, c, d, e, f, g, h]) => {
-            let y = y + 0.5;
-            for i in 0..BLOCK {
-                let x = f64::from(first + i as i32) + 0.5;
-                let z = g * x + h * y + 1.0;
-                (xs[i], ys[i]) = ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5);
-            }
-        }
-    }
-}
-
-/// What the loops need of a part: its first column and row, its size, and its pixels' numbers as f64.
-#[derive(Clone, Copy)]
-struct Edges {
-    left: i32,
-    top: i32,
-    width: i32,
-    height: i32,
-    stride: i32,
-    /// Pixels from one row to the next.
-    pitch: f64,
-    /// The number that the image's pixel (0, 0) would have, negated.
-    origin: f64,
-}
-
-impl Edges {
-    fn new<T>(part: &Part<'_, T>) -> Edges {
-        let [left, top, width, height] =
-            [part.rect.left, part.rect.top, part.rect.width, part.rect.height].map(|number| number as i32);
-        let pitch = part.stride as f64;
-        let origin = f64::from(left) + pitch * f64::from(top);
-        Edges { left, top, width, height, stride: part.stride as i32, pitch, origin }
-    }
-
-    /// True if all positions of a block are inside, a little away from the edges. They lie between those of the block's
-    /// ends, unless it crosses the horizon of a perspective.
-    #[inline(always)]
-    fn contain(self, map: &Map, (first, y): (u32, u32), xs: &[f64; BLOCK], ys: &[f64; BLOCK]) -> bool {
-        const MARGIN: f64 = 1e-3;
-        if let Map::Perspective([.., g, h]) = *map {
-            let z = |x: u32| g * (f64::from(x) + 0.5) + h * (f64::from(y) + 0.5) + 1.0;
-            if z(first).min(z(first + BLOCK as u32 - 1)) < MARGIN {
-                return false;
-            }
-        }
-        let inside = |positions: &[f64; BLOCK], edge: i32, len: i32| {
-            let range = f64::from(edge) + MARGIN..f64::from(edge + len - 1) - MARGIN;
-            range.contains(&positions[0]) && range.contains(&positions[BLOCK - 1])
-        };
-        inside(xs, self.left, self.width) && inside(ys, self.top, self.height)
-    }
-}
-
-/// The number within two bounds; the lower one for a NaN.
-#[inline(always)]
-fn within(number: f64, low: f64, high: f64) -> f64 {
-    let number = if number >= low { number } else { low };
-    if number <= high { number } else { high }
-}
-
-/// The nearest whole number, of even ones at ties.
-#[inline(always)]
-fn round(number: f64) -> f64 {
-    (number + INTEGERS) - INTEGERS
-}
-
-/// The nearest whole number as an integer.
-#[inline(always)]
-fn whole(number: f64) -> i32 {
-    (number + INTEGERS).to_bits() as i32
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]
-fn nearest_bytes(map: &Map, part: Part<'_, u8>, window: Rect, outside: [u8; 4], out: &mut [[u8; 4]]) {
-    let edges = Edges::new(&part);
-    let Edges { left, top, width, height, stride, pitch, origin } = edges;
-    let (mut xs, mut ys, mut numbers) = ([0.0; BLOCK], [0.0; BLOCK], [0u32; BLOCK]);
-    for (y, row) in (window.top..).zip(out.chunks_exact_mut(window.width as usize)) {
-        for (first, block) in (window.left..).step_by(BLOCK).zip(row.chunks_mut(BLOCK)) {
-            block_positions(map, first, y, &mut xs, &mut ys);
-            if edges.contain(map, (first, y), &xs, &ys) {
-                for i in 0..BLOCK {
-                    numbers[i] = whole(round(ys[i]) * pitch + (round(xs[i]) - origin)) as u32;
-                }
-            } else {
-                for i in 0..BLOCK {
-                    let x = whole(within(xs[i], f64::from(left - 1), f64::from(left + width))) - left;
-                    let y = whole(within(ys[i], f64::from(top - 1), f64::from(top + height))) - top;
-                    let inside = (x >= 0) & (x < width) & (y >= 0) & (y < height);
-                    numbers[i] = (y * stride + x) as u32 | u32::from(inside).wrapping_sub(1);
-                }
-            }
-            for (out, &number) in block.iter_mut().zip(&numbers) {
-                *out = *part.pixels.get(number as usize).unwrap_or(&outside);
-            }
-        }
-    }
-}
-
-/// Copies rows, as a translation and a shear along x do: row y of the result is row `e y + f` of the image, moved by
-/// `b y + c`.
-fn shift_rows(
-    [b, c]: [f64; 2],
-    [e, f]: [f64; 2],
-    part: Part<'_, u8>,
-    window: Rect,
-    outside: [u8; 4],
-    out: &mut [[u8; 4]],
-) {
-    // Beyond every side of an image.
-    const FAR: f64 = 1e9;
-    let nearest = |number: f64| i64::from(whole(round(within(number, -FAR, FAR))));
-    let [left, top, width, height] =
-        [part.rect.left, part.rect.top, part.rect.width, part.rect.height].map(|number| i64::from(number));
-    for (y, row) in (window.top..).map(f64::from).zip(out.chunks_exact_mut(window.width as usize)) {
-        let (shift, source) = (nearest(b * y + c), nearest(e * y + f) - top);
-        // The columns of the window that show pixels of the part.
-        let first = i64::from(window.left) + shift - left;
-        let begin = (-first).clamp(0, row.len() as i64);
-        let end = if (0..height).contains(&source) { (width - first).clamp(begin, row.len() as i64) } else { begin };
-        let (begin, end) = (begin as usize, end as usize);
-        row[..begin].fill(outside);
-        row[end..].fill(outside);
-        if begin < end {
-            let from = source as usize * part.stride + (first + begin as i64) as usize;
-            row[begin..end].copy_from_slice(&part.pixels[from..][..end - begin]);
-        }
-    }
 }
 
 /// What a block of pixels is made of: the number of the upper left one of four neighbours, and the weights of their
