@@ -54,9 +54,8 @@ def arguments(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, metavar="FOLDER", help="class folders of JPEG files")
     parser.add_argument("--json", required=True, metavar="FILE", help="where the result goes")
-    parser.add_argument(
-        "--recipes", type=letters, default=list(recipes.ALL), metavar="LIST", help="default: A,B,C,D,E,F,G"
-    )
+    every = list(recipes.ALL)
+    parser.add_argument("--recipes", type=letters, default=every, metavar="LIST", help=f"default: {','.join(every)}")
     parser.add_argument("--workers", type=number(1, int), default=measure.cores(), help="default: all cores")
     parser.add_argument("--batch-size", type=number(1, int), default=64, help="G always takes 512; default: 64")
     parser.add_argument(
