@@ -75,13 +75,13 @@ ON_GPU = "batches stay on the GPU"
 
 RIVALS = (
     Rival(
-        "torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFGHIKL", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}
+        "torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFGHIKLM", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}
     ),
     Rival(
         "torchvision v2, PIL",
         "DataLoader, Pillow's images",
         *TORCHVISION,
-        "HIKL",
+        "HIKLM",
         "Pillow's arithmetic",
         arguments=("--variant", "PIL"),
     ),

@@ -1,4 +1,4 @@
-"""What the recipes A to L are: every rival builds its own operators from these fields.
+"""What the recipes A to M are: every rival builds its own operators from these fields.
 
 Lengths are pixels; jitter strengths are torchvision's (brightness, contrast, saturation, hue); p is a probability.
 """
@@ -29,7 +29,7 @@ class Recipe:
     jitter: Tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     jitter_p: float = 1.0
     gray: float = 0.0
-    # RandAugment(2, 9) or TrivialAugmentWide, with the library's defaults.
+    # RandAugment(2, 9), TrivialAugmentWide or AugMix, with the library's defaults.
     policy: Optional[str] = None
     # The crop is resized by a cubic filter.
     cubic: bool = False
@@ -125,6 +125,16 @@ ALL = {
             erasing=0.25,
             noise=True,
             mix=True,
+            file=True,
+        ),
+        Recipe(
+            "M",
+            "augmix-224",
+            "files",
+            224,
+            random_resized=True,
+            policy="AugMix",
+            normalize=IMAGENET,
             file=True,
         ),
     )

@@ -1,6 +1,6 @@
 """torchvision's transforms v2 on uint8 tensors: decode_jpeg, one sample at a time in DataLoader's processes.
 
-Variant "PIL": recipes H to L on Pillow's images, decoded by Pillow, as torchvision's references train by default.
+Variant "PIL": recipes H to M on Pillow's images, decoded by Pillow, as torchvision's references train by default.
 
 Variant "whole batch": recipe G by plain torch operators on the resident set, as fast CIFAR trainers do; no torchvision.
 """
