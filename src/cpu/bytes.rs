@@ -60,6 +60,25 @@ impl Table {
         self.numbers[usize::from(number)]
     }
 
+    /// Appends rows to `out`, red, green and blue changed by a table each; some rows together, as a call is not free, and
+    /// while they are in the first-level cache.
+    pub(super) fn look_up_rows<'a>(
+        tables: [&Table; 3],
+        rows: impl Iterator<Item = &'a [[u8; 4]]>,
+        out: &mut Vec<[u8; 4]>,
+    ) {
+        const TOGETHER: usize = 4096;
+        let mut begin = out.len();
+        for row in rows {
+            out.extend_from_slice(row);
+            if out.len() - begin >= TOGETHER {
+                Table::look_up(tables, &mut out[begin..]);
+                begin = out.len();
+            }
+        }
+        Table::look_up(tables, &mut out[begin..]);
+    }
+
     /// Changes red, green and blue, each by its table.
     pub(super) fn look_up(tables: [&Table; 3], pixels: &mut [[u8; 4]]) {
         match tables.map(|table| table.ramp) {
