@@ -12,6 +12,7 @@ then recorded as a concrete operation, and torch runs on one thread. Another tor
 (the committed files come from an AVX-512 machine), may move the last bits: --check therefore accepts 2e-6.
 
 Writes: cases.json (object: header fields + "cases"), vectors.bin (little-endian f32, CHW, concatenated),
+operators.json and operators.bin (`operators.py`: what these cases lack, in floats and bytes),
 sizes.json (Resize's integer-size rule) and tables.json (centre crop, RandomResizedCrop fallback, RandomCrop padding,
 Pad argument forms, ColorJitter argument forms, Resize(size=None, max_size)).
 """
@@ -28,17 +29,14 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 from torchvision.transforms.v2.functional import _geometry as G
 
+import operators
+from procedural import FORMULA, procedural
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 torch.set_num_threads(1)
 
 # --------------------------------------------------------------------------------------------------------------- inputs
 
-FORMULA = """all arithmetic in u32, wrapping; x column, y row, c channel
-h = x*0x9E3779B1 + y*0x85EBCA77 + c*0xC2B2AE3D + seed*0x27D4EB2F
-h ^= h>>15; h *= 0x2C1B3C6D; h ^= h>>12; h *= 0x297A2D39; h ^= h>>15
-p = x*A[c] + y*B[c] + c*1365 + seed*977      A = [53,31,17]  B = [19,47,71]
-q = (p>>4) & 511; t = if q < 256 {q} else {511-q}
-s = t + (h & 31); value = if s < 16 {0} else {min(s-16, 255)}"""
 KINDS = {
     "procedural": "the formula above; fields seed, width, height, channels",
     "constant": "value[c] everywhere",
@@ -46,27 +44,6 @@ KINDS = {
     "ramp": "r = width==1 ? 0 : x*255/(width-1) (integer division); channel 1: 255-r, other channels: r",
     "pixels": "data: u8 values, row by row, channels interleaved (HWC)",
 }
-
-
-def procedural(seed, width, height, channels):
-    u = lambda v: np.uint32(v & 0xFFFFFFFF)
-    x = np.arange(width, dtype=np.uint32)[None, :]
-    y = np.arange(height, dtype=np.uint32)[:, None]
-    out = np.empty((channels, height, width), np.uint8)
-    with np.errstate(over="ignore"):
-        for c in range(channels):
-            h = x * u(0x9E3779B1) + y * u(0x85EBCA77) + u(c * 0xC2B2AE3D) + u(seed * 0x27D4EB2F)
-            h ^= h >> u(15)
-            h *= u(0x2C1B3C6D)
-            h ^= h >> u(12)
-            h *= u(0x297A2D39)
-            h ^= h >> u(15)
-            p = x * u((53, 31, 17)[c]) + y * u((19, 47, 71)[c]) + u(c * 1365) + u(seed * 977)
-            q = (p >> u(4)) & u(511)
-            t = np.where(q < 256, q, u(511) - q)
-            s = t + (h & u(31))
-            out[c] = np.where(s < 16, u(0), np.minimum(s - u(16), u(255))).astype(np.uint8)
-    return out
 
 
 def u8_image(d):
@@ -708,6 +685,7 @@ def main():
         "sizes.json": rows_json(size_rows()) + "\n",
         "tables.json": "{\n" + ",\n".join(f"{json.dumps(k)}: {rows_json(v)}" for k, v in tables.items()) + "\n}\n",
     }
+    operators.main(check)
     if check:
         old = np.frombuffer(open(os.path.join(HERE, "vectors.bin"), "rb").read(), "<f4")
         new = np.frombuffer(blob, "<f4")

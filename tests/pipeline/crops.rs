@@ -7,11 +7,12 @@ use gpufeed::transforms::{
 };
 use gpufeed::{
     Backend, DType, DataLoader, DataLoaderBuilder, ErrorKind, InMemory, Label, LastBatch, Layout, Output, PixelFormat,
-    Plan,
+    Plan, Semantics,
 };
+use gpufeed_testing::images::Source;
 use gpufeed_testing::pipeline::{assert_same, encoded, file, picture, places, seen, small_files, within};
+use gpufeed_testing::vectors::{self, Case, Values};
 use image::ImageFormat;
-use serde::Deserialize;
 use std::path::Path;
 
 const SAMPLES: u32 = 7;
@@ -206,65 +207,48 @@ fn what_may_stand_where() {
     }
 }
 
-#[derive(Deserialize)]
-struct Manifest {
-    inputs: Vec<Array>,
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Array {
-    #[serde(default)]
-    name: String,
-    offset: usize,
-    shape: Vec<usize>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    group: String,
-    input: String,
-    ops: serde_json::Value,
-    output: Array,
-}
-
-/// torchvision's crops, byte for byte: the cases in `tests/golden/crops`, or those of the folder in the environment
-/// variable `GPUFEED_TRANSFORMS`, which has files of the same form.
+/// torchvision's crops: the cases in `tests/golden/crops`, or those of the folder in the environment variable
+/// `GPUFEED_TRANSFORMS`, which has files of the same form; and those of `operators.json`. Bytes are equal in both
+/// semantics.
 #[test]
 fn crops_are_torchvisions() {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/crops");
     let folder = std::env::var_os("GPUFEED_TRANSFORMS").map_or(committed, Into::into);
-    let read = |name| std::fs::read(folder.join(name)).unwrap();
-    let (inputs, vectors) = (read("inputs.bin"), read("vectors.bin"));
-    let manifest: Manifest = serde_json::from_slice(&read("manifest.json")).unwrap();
-    let cases = manifest.cases.iter().filter(|case| ["five_crop", "ten_crop"].contains(&case.group.as_str()));
+    let vectors = include_bytes!("../golden/operators.bin");
+    let others = vectors::parse(include_bytes!("../golden/operators.json"), vectors, vectors.to_vec());
+    let cases: Vec<Case> = vectors::open(&folder).into_iter().chain(others).collect();
+    let cases = cases.iter().filter(|case| ["five_crop", "ten_crop"].contains(&case.group.as_str()));
     let mut compared = 0;
     for case in cases {
-        let arguments = &case.ops[0][1];
+        let arguments = &case.ops[0].1;
         let size = serde_json::from_value(arguments["size"].clone()).unwrap();
         let crops: Transform = match case.group.as_str() {
             "five_crop" => FiveCrop { size }.into(),
             _ => TenCrop { size, vertical_flip: arguments["vertical_flip"].as_bool().unwrap() }.into(),
         };
-        let input = manifest.inputs.iter().find(|input| input.name == case.input).unwrap();
-        let [channels, height, width] = input.shape[..] else { panic!("{:?}", input.shape) };
-        let plane = width * height;
-        // The file has one plane after the other, and a data set pixel after pixel.
-        let pixels = (0..channels * plane).map(|i| inputs[input.offset + i % channels * plane + i / channels]);
+        let Source { width, height, channels, bytes } = case.source();
         let format = if channels == 1 { PixelFormat::R8 } else { PixelFormat::Rgb8 };
         let mut data = InMemory::new();
-        data.push_pixels(width as u32, height as u32, format, pixels.collect::<Vec<_>>(), Label::None).unwrap();
-        let expected = &vectors[case.output.offset..][..case.output.shape.iter().product()];
-        for place in places() {
-            let builder = DataLoader::builder(data.clone()).transform(crops.clone()).batch_size(1);
+        data.push_pixels(width, height, format, bytes, Label::None).unwrap();
+        let (dtype, both) = match case.output {
+            Values::Bytes(_) => (DType::U8, &[Semantics::Float, Semantics::Uint8][..]),
+            Values::Floats(_) => (DType::F32, &[Semantics::Float][..]),
+        };
+        for (place, semantics) in
+            places().iter().flat_map(|place| both.iter().map(move |semantics| (place, *semantics)))
+        {
+            let builder = DataLoader::builder(data.clone()).transform(crops.clone()).batch_size(1).semantics(semantics);
             let builder = if channels == 1 { builder.transform(Grayscale::new(1)) } else { builder };
-            let loader = place.build(builder.output(Layout::Nchw, DType::U8));
+            let loader = place.build(builder.output(Layout::Nchw, dtype));
             let found = &seen(loader.epoch(0).unwrap())[0];
-            assert_eq!(found.shape[..], case.output.shape, "{}", case.name);
-            assert!(found.bytes == expected, "{}: {}", place.name, case.name);
+            assert_eq!(found.shape[..], case.shape, "{}", case.name);
+            let found = match dtype {
+                DType::U8 => Values::Bytes(found.bytes.clone()),
+                _ => Values::Floats(found.bytes.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
+            };
+            case.compare(&found, 1e-7, false).unwrap_or_else(|error| panic!("{}: {}: {error}", place.name, case.name));
         }
         compared += 1;
     }
-    assert!(compared >= 9, "{compared} cases");
+    assert!(compared >= 33, "{compared} cases");
 }

@@ -4,7 +4,7 @@
 
 use super::transforms::{COMMITTED, SHARED};
 use gpufeed::internals::given;
-use gpufeed::transforms::{Erased, Interpolation, Op, PolicyOp};
+use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode, PolicyOp};
 use gpufeed::{Backend, DType, Layout, Output, Plan, Semantics};
 use gpufeed_testing::adapters::{Place, places};
 use gpufeed_testing::pipeline::is_full;
@@ -48,6 +48,20 @@ fn points(value: &Value) -> Option<[[i32; 2]; 4]> {
     Some(std::array::from_fn(|i| std::array::from_fn(|j| value[i][j].as_f64().unwrap() as i32)))
 }
 
+fn padding_mode(arguments: &Value) -> PaddingMode {
+    match arguments["padding_mode"].as_str() {
+        Some("edge") => PaddingMode::Edge,
+        Some("reflect") => PaddingMode::Reflect,
+        Some("symmetric") => PaddingMode::Symmetric,
+        _ => PaddingMode::Constant,
+    }
+}
+
+fn crop(arguments: &Value) -> Op {
+    let [top, left, height, width] = ["top", "left", "height", "width"].map(|key| u32_of(arguments, key));
+    Op::Crop { top, left, height, width }
+}
+
 fn resize(arguments: &Value) -> Op {
     let [height, width] = [0, 1].map(|i| arguments["size"][i].as_u64().unwrap() as u32);
     let antialias = arguments["antialias"].as_bool().unwrap_or(true);
@@ -66,11 +80,14 @@ fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
     let (interpolation, fill) = (interpolation(a), fill(a));
     let op = match name {
         "horizontal_flip" => Op::HorizontalFlip,
-        "resize" => resize(a),
-        "resized_crop" => {
-            let [top, left, height, width] = ["top", "left", "height", "width"].map(|key| u32_of(a, key));
-            return Some(vec![Op::Crop { top, left, height, width }, resize(a)]);
+        "vertical_flip" => Op::VerticalFlip,
+        "crop" => crop(a),
+        "pad" => {
+            let [left, top, right, bottom] = std::array::from_fn(|i| a["padding"][i].as_u64().unwrap() as u32);
+            Op::Pad { left, top, right, bottom, mode: padding_mode(a), fill: fill.unwrap_or_default() }
         }
+        "resize" => resize(a),
+        "resized_crop" => return Some(vec![crop(a), resize(a)]),
         "affine" => Op::Affine {
             angle: a["angle"].as_f64()?,
             translate: pair(&a["translate"])?,
@@ -238,7 +255,7 @@ fn check(cases: &[Case], least: usize, all: bool, title: &str) {
 
 #[test]
 fn operators_are_torchvisions_on_the_committed_cases() {
-    check(&COMMITTED, 290, true, "torchvision's committed cases");
+    check(&COMMITTED, 440, true, "torchvision's committed cases");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod quirks;
 mod run_into;
 mod sequences;
 mod shared_golden;
+mod six_cases;
 mod small_and_half;
 mod source_region;
 mod stores;

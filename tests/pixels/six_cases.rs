@@ -1,0 +1,178 @@
+//! The committed cases of torchvision suffice by themselves: every transform has six of each function that it calls, in
+//! each semantics.
+
+#![expect(clippy::print_stdout, reason = "tests print what they measured")]
+
+use super::transforms::COMMITTED;
+use gpufeed::transforms::Transform;
+use gpufeed_testing::reference::Semantics::{self, Float, Uint8};
+use gpufeed_testing::reference::policy::OPERATIONS;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+const SIX: usize = 6;
+
+/// Each transform with torchvision's functions that it calls. Of transforms that only choose among others, or whose
+/// function is the user's, there are none.
+const TRANSFORMS: [(&str, &[&str]); 43] = [
+    ("AdjustGamma", &["adjust_gamma"]),
+    ("AugMix", &["mix"]),
+    ("AutoAugment", &OPERATIONS),
+    ("CenterCrop", &["center_crop"]),
+    ("ColorJitter", &["adjust_brightness", "adjust_contrast", "adjust_saturation", "adjust_hue"]),
+    ("CustomColor", &[]),
+    ("ElasticTransform", &["elastic"]),
+    ("FiveCrop", &["five_crop"]),
+    ("GaussianBlur", &["gaussian_blur"]),
+    ("GaussianNoise", &["gaussian_noise"]),
+    ("Grayscale", &["rgb_to_grayscale"]),
+    ("JPEG", &["jpeg"]),
+    ("Normalize", &["normalize"]),
+    ("Pad", &["pad"]),
+    ("RandAugment", &OPERATIONS),
+    ("RandomAdjustSharpness", &["adjust_sharpness"]),
+    ("RandomAffine", &["affine"]),
+    ("RandomApply", &[]),
+    ("RandomAutocontrast", &["autocontrast"]),
+    ("RandomChannelPermutation", &["permute_channels"]),
+    ("RandomChoice", &[]),
+    ("RandomCrop", &["pad", "crop"]),
+    ("RandomEqualize", &["equalize"]),
+    ("RandomErasing", &["erase"]),
+    ("RandomGrayscale", &["rgb_to_grayscale"]),
+    ("RandomHorizontalFlip", &["horizontal_flip"]),
+    ("RandomInvert", &["invert"]),
+    ("RandomOrder", &[]),
+    ("RandomPerspective", &["perspective"]),
+    ("RandomPhotometricDistort", &["photometric"]),
+    ("RandomPosterize", &["posterize"]),
+    ("RandomResize", &["resize"]),
+    ("RandomResizedCrop", &["resized_crop"]),
+    ("RandomRotation", &["rotate"]),
+    ("RandomShortestSize", &["resize"]),
+    ("RandomSolarize", &["solarize"]),
+    ("RandomVerticalFlip", &["vertical_flip"]),
+    ("RandomZoomOut", &["pad"]),
+    ("Resize", &["resize"]),
+    ("ScaleJitter", &["resize"]),
+    ("TenCrop", &["ten_crop"]),
+    ("ToDtype", &["to_float"]),
+    ("TrivialAugmentWide", &OPERATIONS),
+];
+
+const BATCH_TRANSFORMS: [&str; 2] = ["mixup", "cutmix"];
+
+/// Functions with one semantics: JPEG works on bytes, `ToDtype` ends them, and MixUp refuses them.
+const ALONE: [(&str, Semantics); 3] = [("jpeg", Uint8), ("to_float", Uint8), ("mixup", Float)];
+
+/// Groups whose cases are whole transforms, or functions that are not ops.
+const GROUPS: [&str; 3] = ["photometric", "center_crop", "resized_crop"];
+
+type Counts = BTreeMap<(String, Semantics), usize>;
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).expect("the file is JSON")
+}
+
+fn list<'a>(table: &'a Value, key: &str) -> &'a [Value] {
+    table[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
+}
+
+/// Returns torchvision's function for an op of `cases.json`.
+fn function(op: &Value) -> &str {
+    let name = op.as_str().or_else(|| op.as_object()?.keys().next().map(String::as_str)).expect("the name of an op");
+    match name {
+        "Crop" => "crop",
+        "Pad" => "pad",
+        "Resize" => "resize",
+        "HorizontalFlip" => "horizontal_flip",
+        "VerticalFlip" => "vertical_flip",
+        "Brightness" => "adjust_brightness",
+        "Contrast" => "adjust_contrast",
+        "Saturation" => "adjust_saturation",
+        "Hue" => "adjust_hue",
+        "Grayscale" => "rgb_to_grayscale",
+        "Invert" => "invert",
+        "Solarize" => "solarize",
+        "AdjustGamma" => "adjust_gamma",
+        "Posterize" => "posterize",
+        "PermuteChannels" => "permute_channels",
+        "Erase" => "erase",
+        "Normalize" => "normalize",
+        other => panic!("cases.json has {other}, of which this test knows no function"),
+    }
+}
+
+/// Returns how many of the committed cases call each function; a case counts once.
+fn counts() -> Counts {
+    let mut counts = Counts::new();
+    let mut add = |names: BTreeSet<&str>, semantics| {
+        names.into_iter().for_each(|name| *counts.entry((name.to_owned(), semantics)).or_default() += 1);
+    };
+    let semantics = |case: &Value| if case["dtype"] == "u8" { Uint8 } else { Float };
+    let group = |name: &'static str, of: &str| (name == of).then_some(name);
+    for case in COMMITTED.iter() {
+        let functions = case.ops.iter().map(|(name, arguments)| arguments["id"].as_str().unwrap_or(name));
+        let groups = GROUPS.into_iter().filter_map(|name| group(name, &case.group));
+        add(functions.chain(groups).collect(), case.semantics);
+    }
+    for case in list(&parse(include_str!("../golden/cases.json")), "cases") {
+        let of = case["name"].as_str().and_then(|name| name.split('/').next()).expect("a group");
+        let groups = GROUPS.into_iter().filter_map(|name| group(name, of));
+        add(list(case, "ops").iter().map(function).chain(groups).collect(), Float);
+    }
+    for case in list(&parse(include_str!("../golden/photometric/manifest.json")), "cases") {
+        add(BTreeSet::from(["photometric"]), semantics(case));
+    }
+    let others = parse(include_str!("../golden/operators.json"));
+    for table in [&parse(include_str!("../golden/batches.json")), &others["batches"]] {
+        for case in list(table, "cases") {
+            add(BTreeSet::from([case["kind"].as_str().expect("a kind")]), semantics(case));
+        }
+    }
+    counts
+}
+
+/// Returns the functions that must have cases.
+fn needed() -> BTreeSet<(String, Semantics)> {
+    let functions = TRANSFORMS.iter().flat_map(|(_, functions)| *functions).chain(&BATCH_TRANSFORMS);
+    let both = functions.flat_map(|name| [Float, Uint8].map(|semantics| (*name, semantics)));
+    let alone = |name: &str| ALONE.iter().find(|(other, _)| *other == name).map(|(_, semantics)| *semantics);
+    both.filter(|(name, semantics)| alone(name).is_none_or(|only| only == *semantics))
+        .map(|(name, semantics)| (name.to_owned(), semantics))
+        .collect()
+}
+
+/// Returns the functions that have fewer than six cases.
+fn lacking(counts: &Counts) -> Vec<(String, Semantics)> {
+    needed().into_iter().filter(|key| counts.get(key).is_none_or(|count| *count < SIX)).collect()
+}
+
+#[test]
+fn every_function_has_six_committed_cases_in_each_semantics() {
+    let counts = counts();
+    println!("{counts:?}");
+    let lacking = lacking(&counts);
+    assert!(lacking.is_empty(), "fewer than {SIX} cases: {lacking:?}");
+}
+
+#[test]
+fn a_function_with_five_cases_is_noticed() {
+    let counts = counts();
+    for key in needed() {
+        let mut fewer = counts.clone();
+        fewer.insert(key.clone(), SIX - 1);
+        assert_eq!(lacking(&fewer), std::slice::from_ref(&key));
+        fewer.remove(&key);
+        assert_eq!(lacking(&fewer), [key]);
+    }
+}
+
+/// serde names all transforms where it knows none.
+#[test]
+fn the_functions_of_every_transform_are_listed() {
+    let error = serde_json::from_str::<Transform>(r#"{"type":"?"}"#).expect_err("no transform is called ?").to_string();
+    let known: BTreeSet<&str> = error.split('`').skip(3).step_by(2).collect();
+    let listed: BTreeSet<&str> = TRANSFORMS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(known, listed, "{error}");
+}
