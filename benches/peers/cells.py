@@ -75,11 +75,7 @@ ON_GPU = "batches stay on the GPU"
 
 RIVALS = (
     Rival(
-        "torchvision v2",
-        "DataLoader, tensors",
-        *TORCHVISION,
-        "ABCDEFGHIKLM",
-        notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE},
+        "torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFGHIKLM", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}
     ),
     Rival(
         "torchvision v2, PIL",

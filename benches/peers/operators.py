@@ -1,10 +1,7 @@
-"""torchvision's single operators on one picture of 224×224, on one thread: the process's CPU time an image in
-microseconds, by tensors and by PIL, and of some cases that of other libraries (`operators_rivals.py`), a row each.
-`cargo bench --bench operators` is the same with gpufeed.
+"""torchvision's single operators on one picture of 224×224, on one thread: CPU time a call in microseconds, by tensors
+and by PIL. `cargo bench --bench operators` is the same with gpufeed.
 
-    ~/.cache/gpufeed-peers/venv/bin/python benches/peers/operators.py [--quick] [NAME]...
-
-`--quick` only shows that all of it runs: a call or two of each.
+    ~/.cache/gpufeed-peers/venv/bin/python benches/peers/operators.py [NAME]...
 """
 
 import sys
@@ -14,8 +11,6 @@ import numpy
 import torch
 from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.v2 import functional as F
-
-import operators_rivals
 
 SIDE = 224
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
@@ -74,41 +69,23 @@ OPERATORS = {
 SIDES = {"crop, RandAugment, f32": 256, "resize": 320, "bicubic resize": 320}
 
 
-QUICK = "--quick" in sys.argv
-
-
 def micros(call, calls=64, rounds=7):
-    """The median of some measurements of the process's CPU time; random operators draw anew in each call."""
-    calls, rounds = (2, 1) if QUICK else (calls, rounds)
-    for _ in range(min(calls, 8)):
+    """The median of some measurements of CPU time; random operators draw anew in each call."""
+    for _ in range(8):
         call()
     times = []
     for _ in range(rounds):
-        start = time.process_time()
+        start = time.thread_time()
         for _ in range(calls):
             call()
-        times.append((time.process_time() - start) * 1e6 / calls)
+        times.append((time.thread_time() - start) * 1e6 / calls)
     return sorted(times)[rounds // 2]
-
-
-def rivals(name):
-    """A row for each other library that has the case."""
-    array = picture(SIDES.get(name, SIDE)).permute(1, 2, 0).contiguous().numpy()
-    for rival, build in operators_rivals.RIVALS.get(name, {}).items():
-        try:
-            call, images = build(array)
-            # A batch is slow, and Kornia's images share what they draw.
-            calls, rounds = (64, 7) if images == 1 else (16, 3)
-            print(f"{name:28} {micros(call, calls, rounds) / images:9.1f} µs by {rival}", flush=True)
-        except Exception as error:
-            # Whatever a library throws; the others' rows are still wanted.
-            print(f"{name:28} not measured by {rival}: {type(error).__name__}: {error}", flush=True)
 
 
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    wanted = [word for word in sys.argv[1:] if word != "--quick"]
+    wanted = sys.argv[1:]
     chosen = [name for name in {**OPERATORS, **lists(False)} if not wanted or any(part in name for part in wanted)]
     for name in chosen:
         tensor = picture(SIDES.get(name, SIDE))
@@ -124,7 +101,6 @@ def main():
             row.append(float("nan"))
             print(f"{name}: PIL: {error}", file=sys.stderr)
         print(f"{name:28} {row[0]:9.1f} µs by tensors {row[1]:9.1f} by PIL", flush=True)
-        rivals(name)
     if not wanted or any(part in "MixUp f32" for part in wanted):
         batch, labels = torch.rand(64, 3, SIDE, SIDE), torch.arange(64)
         mix = v2.MixUp(num_classes=1000)

@@ -49,11 +49,14 @@ class Recipe:
 
     def range(self):
         """The least and the greatest value that an output may hold."""
+        least, greatest = self.picture_range()
+        # Normal numbers; a batch has fewer than 10^9 of them.
+        return (min(least, -6.5), max(greatest, 6.5)) if self.noise else (least, greatest)
+
+    def picture_range(self):
+        """The values of black and white."""
         if self.normalize is None:
             return 0.0, 1.0
-        if self.noise:
-            # Normal numbers; a batch has fewer than 10^9 of them.
-            return -6.5, 6.5
         mean, std = self.normalize
         return min(-m / s for m, s in zip(mean, std)), max((1 - m) / s for m, s in zip(mean, std))
 
@@ -157,6 +160,7 @@ def wrong(recipe, shape, dtype, contiguous, low, high, mean):
     # A linear filter does not overshoot: only rounding may leave the range.
     if not (least - 1e-3 <= low and high <= greatest + 1e-3):
         return f"values {low:.4f} to {high:.4f}, expected {least:.4f} to {greatest:.4f}"
+    least, greatest = recipe.picture_range()
     middle = 0.1 * (greatest - least)
     if not (high - low > 5 * middle and least + middle < mean < greatest - middle):
         return f"values {low:.4f} to {high:.4f} around {mean:.4f} are no photographs"

@@ -94,7 +94,7 @@ class Recipes(unittest.TestCase):
                 self.assertIn(f'name = "{recipe.name}"', text)
                 self.assertEqual("RandomErasing" in text, recipe.erasing > 0)
                 used = [policy for policy in ("RandAugment", "TrivialAugmentWide", "AugMix") if f'"{policy}"' in text]
-                self.assertEqual([recipe.policy] if recipe.policy else [], used)
+                self.assertEqual([recipe.policy] if recipe.policy else [], used, recipe.letter)
                 self.assertEqual("Normalize" in text, recipe.normalize is not None)
                 self.assertEqual("views = 2" in text, recipe.views == 2)
 
@@ -104,7 +104,7 @@ class Recipes(unittest.TestCase):
             self.assertEqual(names, ["torchvision v2", "torchvision v2, PIL"], letter)
 
     def test_rows_of_a_recipe_have_names_of_their_own(self):
-        chosen = cells.rivals("".join(recipes.ALL), "python", [], 2, 64, 1, None, {}, all_ways=True)
+        chosen = cells.rivals("ABCDEFGHIKLM", "python", [], 2, 64, 1, None, {}, all_ways=True)
         self.assertEqual(len({(each.recipe, each.name) for each in chosen}), len(chosen))
         self.assertTrue(all(os.path.exists(each.command[1]) for each in chosen))
         self.assertEqual({each.batch for each in chosen if each.recipe == "G"}, {512})

@@ -9,7 +9,7 @@ use multiversion::multiversion;
 /// In 8-bit numbers. Division and truncation are those of f32; a channel's result is a table of 256 numbers.
 pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
     let (mut low, mut high) = ([255; BLOCK], [0; BLOCK]);
-    part.rows().for_each(|row| extremes(row.as_flattened(), &mut low, &mut high));
+    part.runs().for_each(|run| extremes(run.as_flattened(), &mut low, &mut high));
     let channel = |c: usize| {
         let low = low.iter().skip(c).step_by(4).min().copied().unwrap_or(0);
         let high = high.iter().skip(c).step_by(4).max().copied().unwrap_or(0);
@@ -21,11 +21,7 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
     };
     let tables = [channel(0), channel(1), channel(2)];
     out.clear();
-    for row in part.rows_of(window) {
-        out.extend_from_slice(row);
-        let begin = out.len() - row.len();
-        Table::look_up(tables.each_ref(), &mut out[begin..]);
-    }
+    Table::look_up_rows(tables.each_ref(), part.rows_of(window), out);
 }
 
 /// Bytes of a block, of four channels.

@@ -51,8 +51,8 @@ fn numbers(histogram: &[u32; 256]) -> [u8; 256] {
 
 pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
     let mut histograms = Histograms::new();
-    for row in part.rows() {
-        let (pairs, rest) = row.as_chunks::<2>();
+    for run in part.runs() {
+        let (pairs, rest) = run.as_chunks::<2>();
         for &[first, second] in pairs {
             histograms.count(0, first);
             histograms.count(1, second);
@@ -61,11 +61,7 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
     }
     let tables = histograms.tables();
     out.clear();
-    for row in part.rows_of(window) {
-        out.extend_from_slice(row);
-        let begin = out.len() - row.len();
-        Table::look_up(tables.each_ref(), &mut out[begin..]);
-    }
+    Table::look_up_rows(tables.each_ref(), part.rows_of(window), out);
 }
 
 pub(super) fn floats(part: Part<'_, f32>, window: Rect, out: &mut Vec<[f32; 4]>) {

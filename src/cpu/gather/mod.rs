@@ -43,6 +43,13 @@ impl<T: Copy> Part<'_, T> {
         self.pixels.chunks(self.stride).take(self.rect.height as usize).map(|row| &row[..self.rect.width as usize])
     }
 
+    /// The part's pixels: all at once if its rows follow each other, else row by row.
+    fn runs(&self) -> impl Iterator<Item = &[[T; 4]]> {
+        let (width, height) = (self.rect.width as usize, self.rect.height as usize);
+        let (len, count) = if self.stride == width { (width * height, 1) } else { (width, height) };
+        self.pixels.chunks(self.stride.max(len)).take(count).map(move |run| &run[..len])
+    }
+
     /// The rows of a window of the part.
     fn rows_of(&self, window: Rect) -> impl Iterator<Item = &[[T; 4]]> {
         let (columns, skipped) = (self.columns(window), (window.top - self.rect.top) as usize);
