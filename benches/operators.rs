@@ -73,6 +73,8 @@ fn cases() -> gpufeed::Result<Vec<Case>> {
         ops("solarize", &[Op::Solarize { threshold: 128.0 }]),
         list("RandAugment", SIDE, DType::U8, &[RandAugment::default().into()]),
         list("TrivialAugmentWide", SIDE, DType::U8, &[TrivialAugmentWide::default().into()]),
+        list("AugMix", SIDE, DType::U8, &[AugMix::default().into()]),
+        list("elastic", SIDE, DType::U8, &[ElasticTransform::default().into()]),
         list("crop, RandAugment, f32", 256, DType::F32, &[RandomCrop::new(SIDE).into(), RandAugment::default().into()]),
         list("resize", 320, DType::U8, &[resize(bilinear)]),
         list("bicubic resize", 320, DType::U8, &[resize(Interpolation::Bicubic)]),
