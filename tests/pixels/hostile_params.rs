@@ -1,6 +1,6 @@
 //! Parameters of unknown origin: with numbers that are none, too large or negative, in the slots of other ops and in
 //! any order. A processor runs them or gives an error, and never panics. 4,000 in CI on the CPU and some hundred on
-//! each adapter; 100,000 with GPUFEED_FULL=1 on the CPU and on the first adapter.
+//! each adapter; with GPUFEED_FULL=1 100,000 on the CPU and 24,000 on the first adapter, 12 ms each on a software one.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -203,7 +203,7 @@ fn hostile_parameters_are_errors_or_run() {
 #[test]
 fn hostile_parameters_are_errors_or_run_in_shaders() {
     for (number, place) in places().iter().filter(|place| matches!(place.backend, Backend::Gpu(_))).enumerate() {
-        let (plans, each) = if is_full() && number == 0 { (125, 800) } else { (8, 60) };
+        let (plans, each) = if is_full() && number == 0 { (60, 400) } else { (8, 60) };
         let (mut ran, mut refused) = (0, 0);
         for number in 0..plans {
             let mut dice = Dice(7_000 + number);
