@@ -40,5 +40,5 @@ for width in 128 512; do
         echo "LP_NATIVE_VECTOR_WIDTH=$width has no effect on this Mesa" >&2
         exit 1
     fi
-    cargo test "${selected[@]}" "${tests[@]}"
+    cargo test --no-fail-fast "${selected[@]}" "${tests[@]}"
 done

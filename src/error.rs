@@ -126,6 +126,12 @@ pub enum ErrorKind {
         /// The reason, and the values that work.
         reason: String,
     },
+    /// A data set of another crate failed, for a reason of its own.
+    #[error("{}", ShownLines(source))]
+    Foreign {
+        /// The reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A data set has no samples.
     #[error("{}: no samples ({})", Shown(what), Shown(hint))]
     EmptyDataset {
@@ -326,6 +332,7 @@ mod tests {
         // Compilers and drivers write several lines.
         for kind in [
             ErrorKind::Snippet { transform: "own", reason: text() },
+            ErrorKind::Foreign { source: text().into() },
             ErrorKind::Device { stage: "submission", reason: text() },
             ErrorKind::Panic { stage: "decode", message: text() },
         ] {

@@ -89,6 +89,7 @@
 mod atomic_file;
 mod backend;
 mod color;
+mod cores;
 mod cpu;
 pub mod dataset;
 pub mod decode;
@@ -120,7 +121,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use gpu::Gpu;
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
-    Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
+    HostBufferHook, Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
 };
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;

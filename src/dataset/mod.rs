@@ -140,6 +140,21 @@ pub trait Dataset: Send + Sync {
     /// this crate return [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an `index` out of range.
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>>;
 
+    /// Returns the most samples that a worker of the CPU executor reads for one job; 1 by default.
+    ///
+    /// More helps where several samples together cost less than one after the other, as behind a lock or a connection. A
+    /// worker then calls [`begin_job`](Self::begin_job) with the samples of its job, before it reads them one by one.
+    fn job_samples(&self) -> usize {
+        1
+    }
+
+    /// Tells the data set which samples the calling thread reads next, in this order; only where
+    /// [`job_samples`](Self::job_samples) is above 1. Samples that are cached already are left out, and some of those
+    /// named may not be read, if the run ends. An error belongs to `read`. Does nothing by default.
+    fn begin_job(&self, indices: &[usize]) {
+        let _ = indices;
+    }
+
     /// Returns the name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as in the
     /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;

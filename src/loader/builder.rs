@@ -3,6 +3,7 @@
 mod build;
 mod mixing;
 
+use super::buffers::{HostBufferHook, HostMemory};
 use super::cache::Cache;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
@@ -51,6 +52,7 @@ pub struct DataLoaderBuilder {
     queue_depth: usize,
     slot_bytes: u64,
     memory_budget: u64,
+    host_memory: HostMemory,
     decode: DecodeOptions,
     scaled_decode: bool,
     cache: Cache,
@@ -87,6 +89,7 @@ impl DataLoaderBuilder {
             queue_depth: 2,
             slot_bytes: 32 << 20,
             memory_budget: 4 << 30,
+            host_memory: HostMemory::default(),
             decode: DecodeOptions::default(),
             scaled_decode: false,
             cache: Cache::Off,
@@ -223,7 +226,9 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { last_batch, ..self }
     }
 
-    /// Threads that read and decode: 1 to 4096; the machine's cores by default.
+    /// Threads that read and decode: 1 to 4096. By default the cores on which this process may run, divided by the
+    /// processes that share them: as many as a launcher (torchrun, Open MPI, MPICH, Slurm's `srun`) has started on this
+    /// machine, by the variables that it sets, unless it has bound each to cores of its own.
     pub fn workers(self, workers: usize) -> Self {
         DataLoaderBuilder { workers: Some(workers), ..self }
     }
@@ -241,6 +246,21 @@ impl DataLoaderBuilder {
     /// Bytes for output buffers, slots and workspace together; 4 GiB by default.
     pub fn memory_budget(self, memory_budget: u64) -> Self {
         DataLoaderBuilder { memory_budget, ..self }
+    }
+
+    /// Begins and ends each output buffer in host memory at a page's border, so that each can be page-locked by itself:
+    /// at multiples of 64 KiB, which the pages of every system divide. Off by default: multiples of 64 bytes. The budget
+    /// does not count the bytes between buffers.
+    pub fn page_aligned(mut self, page_aligned: bool) -> Self {
+        self.host_memory.page_aligned = page_aligned;
+        self
+    }
+
+    /// Tells `hook` of each output buffer in host memory that is made and freed; only with
+    /// [`Backend::Cpu`](crate::Backend::Cpu), as no other batch lies there. None by default.
+    pub fn host_buffer_hook(mut self, hook: Arc<dyn HostBufferHook>) -> Self {
+        self.host_memory.hook = Some(hook);
+        self
     }
 
     /// The treatment of EXIF orientation; it is applied by default (torchvision ignores it).

@@ -8,7 +8,10 @@ use crate::error::{ErrorKind, Result};
 use crate::sampler::State;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{RecvTimeoutError, TryRecvError};
 
 /// The batches of one or more epochs, in order; made by [`DataLoader::epoch`](super::DataLoader::epoch) and similar
 /// methods.
@@ -36,7 +39,9 @@ use std::time::Instant;
 pub struct Epochs {
     pipeline: Arc<Pipeline>,
     run: Run,
-    state: State,
+    /// The epoch of the batch that is due, and its number there.
+    epoch: u64,
+    batch: u64,
     end: u64,
     started: Instant,
     /// The time at which the caller got the last batch, and its number of images.
@@ -44,22 +49,52 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    pub(super) fn start(pipeline: &Arc<Pipeline>, mut state: State, end: u64) -> Result<Epochs> {
-        if state.batch == pipeline.sampler.batches() as u64 {
-            state = State { epoch: state.epoch + 1, batch: 0, ..state };
-        }
+    /// Starts a run with batch `batch` of epoch `epoch`.
+    pub(super) fn start(pipeline: &Arc<Pipeline>, (epoch, batch): (u64, u64), end: u64) -> Result<Epochs> {
+        let ended = batch == pipeline.sampler.batches() as u64;
+        let (epoch, batch) = if ended { (epoch + 1, 0) } else { (epoch, batch) };
         pipeline.enter()?;
         pipeline.decoder.begin_run();
         pipeline.stats.begin();
         let started = Instant::now();
-        let run = Run::start(pipeline, state, end).inspect_err(|_| end_run(pipeline, started))?;
-        Ok(Epochs { pipeline: Arc::clone(pipeline), run, state, end, started, returned: (started, 0) })
+        let run = Run::start(pipeline, (epoch, batch), end).inspect_err(|_| end_run(pipeline, started))?;
+        let (pipeline, returned) = (Arc::clone(pipeline), (started, 0));
+        Ok(Epochs { pipeline, run, epoch, batch, end, started, returned })
     }
 
     /// The position of the run: the next batch that is due. Save it with a checkpoint, and pass it to
     /// [`DataLoader::resume`](super::DataLoader::resume).
     pub fn state(&self) -> State {
-        self.state
+        self.pipeline.sampler.state(self.epoch, self.batch)
+    }
+
+    /// As [`next`](Iterator::next), but waits no longer than `time`: [`Poll::Pending`] if the batch is not ready by then,
+    /// `Ready(None)` after the last one. For a caller that has to look after other things meanwhile, such as signals.
+    ///
+    /// A caller that holds all output buffers gets [`ErrorKind::OutputsHeld`](crate::ErrorKind::OutputsHeld) as from
+    /// `next`, provided that it waits most of the time.
+    ///
+    /// ```
+    /// use gpufeed::transforms::CenterCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    /// use std::task::Poll;
+    /// use std::time::Duration;
+    ///
+    /// let mut data = InMemory::new();
+    /// data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::None)?;
+    /// let loader = DataLoader::builder(data).transform(CenterCrop::new(2)).build(&Backend::Cpu)?;
+    /// let mut epoch = loader.epoch(0)?;
+    /// loop {
+    ///     match epoch.next_within(Duration::from_millis(50)) {
+    ///         Poll::Ready(Some(batch)) => println!("{:?}", batch?.shape()),
+    ///         Poll::Ready(None) => break,
+    ///         Poll::Pending => println!("waiting"),
+    ///     }
+    /// }
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn next_within(&mut self, time: Duration) -> Poll<Option<Result<Batch>>> {
+        self.wait(Some(time))
     }
 
     fn left(&self) -> usize {
@@ -67,8 +102,72 @@ impl Epochs {
             return 0;
         }
         let batches = self.pipeline.sampler.batches() as u64;
-        let epochs = self.end.saturating_sub(self.state.epoch);
-        epochs.saturating_mul(batches).saturating_sub(self.state.batch) as usize
+        let epochs = self.end.saturating_sub(self.epoch);
+        epochs.saturating_mul(batches).saturating_sub(self.batch) as usize
+    }
+
+    /// The next batch, waited for as long as `time`, or for as long as it takes.
+    fn wait(&mut self, time: Option<Duration>) -> Poll<Option<Result<Batch>>> {
+        if self.left() == 0 {
+            self.finish();
+            return Poll::Ready(None);
+        }
+        let Some(ready) = &self.run.ready else { return Poll::Ready(None) };
+        let (consumer, (since, images)) = (self.pipeline.stats.consumer(), self.returned);
+        self.pipeline.stats.delay_consumer(images);
+        let asked = Instant::now();
+        consumer.busy(Stage::Consume, images as u64, asked.duration_since(since));
+        let found = ready.len();
+        self.run.shares.outputs.waiting.store(true, Ordering::SeqCst);
+        let received = match time {
+            None => ready.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            // Without a system call, for a caller that never waits.
+            Some(Duration::ZERO) => ready.try_recv().map_err(|error| match error {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            }),
+            Some(time) => ready.recv_timeout(time),
+        };
+        self.run.shares.outputs.waiting.store(false, Ordering::SeqCst);
+        let now = Instant::now();
+        consumer.starved(now.duration_since(asked));
+        self.returned = (now, 0);
+        if !matches!(received, Err(RecvTimeoutError::Timeout)) {
+            consumer.look(found);
+        }
+        Poll::Ready(Some(match received {
+            Ok(Ok(batch)) => Ok(self.hand_out(batch)),
+            Ok(Err(error)) => {
+                self.finish();
+                Err(error)
+            }
+            Err(RecvTimeoutError::Timeout) => return Poll::Pending,
+            Err(RecvTimeoutError::Disconnected) => {
+                self.finish();
+                let message = "every thread has ended before the last batch".to_owned();
+                Err(ErrorKind::Panic { stage: "pipeline", message }.into())
+            }
+        }))
+    }
+
+    /// Counts the batch as the caller's, and goes on to the next.
+    fn hand_out(&mut self, mut batch: Batch) -> Batch {
+        match &mut batch.store {
+            BatchStore::Gpu { target, .. } => target.hand_out(),
+            BatchStore::Host(buffer) => buffer.hand_out(),
+        }
+        self.pipeline.stats.batch();
+        self.pipeline.stats.consumer().bytes(Stage::Consume, batch.bytes() as u64);
+        self.returned.1 = batch.len();
+        self.batch += 1;
+        if self.batch == self.pipeline.sampler.batches() as u64 {
+            (self.epoch, self.batch) = (self.epoch + 1, 0);
+            // The end of the run saves the seek indexes as well.
+            if self.epoch < self.end {
+                self.pipeline.decoder.between_epochs();
+            }
+        }
+        batch
     }
 
     fn finish(&mut self) {
@@ -90,50 +189,10 @@ impl Iterator for Epochs {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.left() == 0 {
-            self.finish();
-            return None;
-        }
-        let ready = self.run.ready.as_ref()?;
-        let (consumer, (since, images)) = (self.pipeline.stats.consumer(), self.returned);
-        self.pipeline.stats.delay_consumer(images);
-        let asked = Instant::now();
-        consumer.busy(Stage::Consume, images as u64, asked.duration_since(since));
-        consumer.look(ready.len());
-        self.run.shares.outputs.waiting.store(true, Ordering::SeqCst);
-        let received = ready.recv();
-        self.run.shares.outputs.waiting.store(false, Ordering::SeqCst);
-        let now = Instant::now();
-        consumer.starved(now.duration_since(asked));
-        self.returned = (now, 0);
-        match received {
-            Ok(Ok(mut batch)) => {
-                match &mut batch.store {
-                    BatchStore::Gpu { target, .. } => target.hand_out(),
-                    BatchStore::Host(buffer) => buffer.hand_out(),
-                }
-                self.pipeline.stats.batch();
-                consumer.bytes(Stage::Consume, batch.bytes() as u64);
-                self.returned.1 = batch.len();
-                self.state.batch += 1;
-                if self.state.batch == self.pipeline.sampler.batches() as u64 {
-                    self.state = State { epoch: self.state.epoch + 1, batch: 0, ..self.state };
-                    // The end of the run saves the seek indexes as well.
-                    if self.state.epoch < self.end {
-                        self.pipeline.decoder.between_epochs();
-                    }
-                }
-                Some(Ok(batch))
-            }
-            Ok(Err(error)) => {
-                self.finish();
-                Some(Err(error))
-            }
-            Err(_) => {
-                self.finish();
-                let message = "every thread has ended before the last batch".to_owned();
-                Some(Err(ErrorKind::Panic { stage: "pipeline", message }.into()))
-            }
+        match self.wait(None) {
+            Poll::Ready(item) => item,
+            // Without a limit, `wait` returns no earlier than there is a batch, an error or the end.
+            Poll::Pending => None,
         }
     }
 

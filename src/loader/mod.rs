@@ -28,6 +28,7 @@ pub(crate) mod stats;
 mod worker;
 
 pub use batch::{Batch, Failure, Images};
+pub use buffers::HostBufferHook;
 pub use builder::DataLoaderBuilder;
 pub use cache::Cache;
 pub use epochs::Epochs;
@@ -149,16 +150,16 @@ impl DataLoader {
     /// # Errors
     /// Those of [`epoch`](Self::epoch).
     pub fn epochs(&self, epochs: Range<u64>) -> Result<Epochs> {
-        Epochs::start(&self.pipeline, State { seed: self.pipeline.seed, epoch: epochs.start, batch: 0 }, epochs.end)
+        Epochs::start(&self.pipeline, (epochs.start, 0), epochs.end)
     }
 
     /// The rest of the epoch in which `state` was taken, with exactly the batches that were still due.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the state belongs to another seed or lies after the
-    /// epoch's end; also those of [`epoch`](Self::epoch).
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the setting that does not fit, as
+    /// [`Sampler::batch_of`] has them; also those of [`epoch`](Self::epoch).
     pub fn resume(&self, state: &State) -> Result<Epochs> {
-        self.resume_until(state, after(state.epoch)?)
+        self.resume_until(state, after(state.epoch())?)
     }
 
     /// The rest of the epoch as by [`resume`](Self::resume), and the epochs up to but excluding `end`.
@@ -166,20 +167,8 @@ impl DataLoader {
     /// # Errors
     /// Those of [`resume`](Self::resume).
     pub fn resume_until(&self, state: &State, end: u64) -> Result<Epochs> {
-        if state.seed != self.pipeline.seed {
-            let reason =
-                format!("the state was saved with seed {}, but the loader has {}", state.seed, self.pipeline.seed);
-            return Err(Error::argument("seed", reason));
-        }
-        if state.batch > self.pipeline.sampler.batches() as u64 {
-            let reason = format!(
-                "batch {} is after the end of an epoch of {} batches",
-                state.batch,
-                self.pipeline.sampler.batches()
-            );
-            return Err(Error::argument("state", reason));
-        }
-        Epochs::start(&self.pipeline, *state, end)
+        let batch = self.pipeline.sampler.batch_of(state)?;
+        Epochs::start(&self.pipeline, (state.epoch(), batch), end)
     }
 
     /// Batches of an epoch, at least 1.

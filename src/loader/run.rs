@@ -10,7 +10,7 @@ use super::pipeline::{Execution, Pipeline};
 use super::scratch::WorkerScratch;
 use super::worker::{self, Stopped, Worker};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sampler::{Position, State};
+use crate::sampler::Position;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -99,8 +99,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Starts the threads, for the batches from `state` to epoch `end`.
-    pub(super) fn start(pipeline: &Arc<Pipeline>, state: State, end: u64) -> Result<Run> {
+    /// Starts the threads, for the batches from `first`, an epoch and its next batch, to epoch `end`.
+    pub(super) fn start(pipeline: &Arc<Pipeline>, first: (u64, u64), end: u64) -> Result<Run> {
         let (ready_in, ready) = bounded(pipeline.capacities().ready);
         let mut run = Run {
             shares: RunShares::default(),
@@ -109,8 +109,8 @@ impl Run {
             threads: Vec::new(),
         };
         let started = match &pipeline.execution {
-            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, state, end),
-            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, state, end),
+            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, first, end),
+            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, first, end),
         };
         if started.is_err() {
             run.end();
@@ -123,7 +123,7 @@ impl Run {
         pipeline: &Arc<Pipeline>,
         assembler: &Arc<A>,
         ready: &Sender<Result<Batch>>,
-        state: State,
+        first: (u64, u64),
         end: u64,
     ) -> Result<()> {
         let capacities = pipeline.capacities();
@@ -134,7 +134,7 @@ impl Run {
             (Arc::clone(assembler), self.shares.clone(), Arc::clone(&self.stop), inbox_in.clone());
         self.spawn(pipeline, "gpufeed-feed".to_owned(), "feeding", ready, move |pipeline| {
             let feeder = Feeder::new((pipeline, &shares), &inbox, &announced_in, &stop);
-            feeder.run((state, end), &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
+            feeder.run((first, end), &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
         })?;
         for number in 0..pipeline.workers {
             let (assembler, stop, jobs, inbox) =

@@ -24,6 +24,7 @@
 
 mod order;
 mod shuffle;
+mod state;
 mod weights;
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,7 @@ use weights::Weights;
 
 pub use order::{EpochOrder, Position};
 pub(crate) use shuffle::shuffled;
+pub use state::State;
 pub(crate) use weights::check_weights;
 
 /// Handling of samples that do not fill a whole batch.
@@ -63,30 +65,6 @@ pub enum LastBatch {
     Drop,
     /// The last batch is filled up with [padding](Position::padding): samples from the epoch's start.
     Pad,
-}
-
-/// Position of a run: its next batch. Serialise it into a checkpoint.
-///
-/// `batch` counts within a shard, so it holds for the same number of samples, `batch_size`, `world` and
-/// [`LastBatch`].
-///
-/// ```
-/// use gpufeed::State;
-///
-/// let state = State { seed: 42, epoch: 3, batch: 17 };
-/// let saved = serde_json::to_string(&state)?;
-/// assert_eq!(saved, r#"{"seed":42,"epoch":3,"batch":17}"#);
-/// assert_eq!(serde_json::from_str::<State>(&saved)?, state);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct State {
-    /// The seed of the run.
-    pub seed: u64,
-    /// The epoch, from 0.
-    pub epoch: u64,
-    /// The next batch of that epoch, from 0.
-    pub batch: u64,
 }
 
 /// Makes the [order](EpochOrder) of each epoch; cheap to clone.

@@ -212,7 +212,7 @@ fn a_run_may_end_anywhere() {
                 let mut run = loader.epochs(0..5).unwrap();
                 run.by_ref().take(batches).for_each(|batch| drop(batch.unwrap()));
             }
-            let state = State { seed: 7, epoch: 1, batch: 2 };
+            let state = State::at(7, 1, 2);
             let rest = |loader: &DataLoader| seen(loader.resume_until(&state, 4).unwrap());
             assert_same(&rest(&expected), &rest(&loader), &format!("{}, {cache:?}", place.name));
             // Samples that the dropped runs had begun to store are not lost.

@@ -179,7 +179,7 @@ fn weighted_epochs_do_not_depend_on_workers_and_resume_anywhere() {
             assert_same(&expected, &seen(other.epoch(3).unwrap()), &format!("{workers} workers"));
         }
         for batch in 0..4 {
-            let rest = seen(loader.resume(&State { seed: 5, epoch: 3, batch }).unwrap());
+            let rest = seen(loader.resume(&State::at(5, 3, batch)).unwrap());
             assert_same(&expected[batch as usize..], &rest, &format!("from batch {batch}"));
         }
         assert_ne!(expected[0].ids, seen(loader.epoch(4).unwrap())[0].ids);

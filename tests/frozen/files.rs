@@ -36,11 +36,7 @@ fn reads<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, expect
 
 #[test]
 fn states_are_read_as_they_were() {
-    let states = vec![
-        State::default(),
-        State { seed: 42, epoch: 3, batch: 17 },
-        State { seed: u64::MAX, epoch: 1 << 53, batch: 1 },
-    ];
+    let states = vec![State::default(), State::at(42, 3, 17), State::at(u64::MAX, 1 << 53, 1)];
     reads("files/states.json", &states);
 }
 

@@ -190,7 +190,10 @@ fn a_resumed_epoch_goes_on_with_the_batches_that_were_due() {
             let mut run = loader.epochs(2..4).unwrap();
             run.by_ref().take(taken).for_each(|batch| drop(batch.unwrap()));
             let state = run.state();
-            assert_eq!((state.seed, state.epoch, state.batch), (7, 2 + taken as u64 / 5, taken as u64 % 5));
+            assert_eq!(
+                (state.seed(), state.epoch(), state.position()),
+                (7, 2 + taken as u64 / 5, Some(8 * (taken as u64 % 5)))
+            );
             assert_eq!(run.len(), 10 - taken);
             drop(run);
             let other = place.build(builder().workers(3));
@@ -204,19 +207,49 @@ fn a_resumed_epoch_goes_on_with_the_batches_that_were_due() {
 }
 
 #[test]
+fn another_world_goes_on_where_a_global_batch_begins() {
+    within(60, "worlds", || {
+        let build = |batch_size, (rank, world)| {
+            builder().batch_size(batch_size).shard(rank, world).build(&Backend::Cpu).unwrap()
+        };
+        let by_id = |batches: &[Seen]| {
+            let image = |batch: &Seen, i| (batch.ids[i], batch.image(i).to_vec());
+            let mut images: Vec<_> =
+                batches.iter().flat_map(|batch| (0..batch.valid).map(move |i| image(batch, i))).collect();
+            images.sort();
+            images
+        };
+        let one = build(8, (0, 1));
+        let mut run = one.epoch(2).unwrap();
+        run.by_ref().take(3).for_each(|batch| drop(batch.unwrap()));
+        let state = run.state();
+        assert_eq!(state.position(), Some(24));
+        let expected = by_id(&seen(run));
+        assert_eq!(expected.len(), 13);
+        for (batch_size, world) in [(4, 2), (6, 2), (2, 3), (8, 3), (24, 1)] {
+            let rest: Vec<Seen> =
+                (0..world).flat_map(|rank| seen(build(batch_size, (rank, world)).resume(&state).unwrap())).collect();
+            assert_eq!(expected, by_id(&rest), "batches of {batch_size} in world {world}");
+        }
+        let error = build(8, (0, 2)).resume(&state).unwrap_err().to_string();
+        assert!(error.starts_with("shard: no batch of 8 samples in world 2 begins at position 24"), "{error}");
+    });
+}
+
+#[test]
 fn states_at_the_border_of_epochs() {
     within(60, "borders", || {
         let loader = builder().build(&Backend::Cpu).unwrap();
         let expected = seen(loader.epoch(1).unwrap());
-        let state = State { seed: 7, epoch: 0, batch: 5 };
+        let state = State::at(7, 0, 5);
         assert_eq!(loader.resume(&state).unwrap().count(), 0);
         let mut run = loader.resume_until(&state, 2).unwrap();
         assert_eq!(run.len(), 5);
         drop(run.next().unwrap().unwrap());
-        assert_eq!((run.state().epoch, run.state().batch), (1, 1));
+        assert_eq!((run.state().epoch(), run.state().position()), (1, Some(8)));
         drop(run);
         assert_same(&expected, &seen(loader.resume_until(&state, 2).unwrap()), "behind the last batch of epoch 0");
-        for (state, setting) in [(State { seed: 8, ..state }, "seed"), (State { batch: 6, ..state }, "state")] {
+        for (state, setting) in [(State::at(8, 0, 5), "seed"), (State::at(7, 0, 6), "state")] {
             let error = loader.resume(&state).unwrap_err().to_string();
             assert!(error.starts_with(setting), "{error}");
         }

@@ -139,7 +139,7 @@ impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
         let run = if self.places.is_empty() {
             Run::Over
         } else {
-            match self.loader.resume(&State { seed, epoch, batch: batch as u64 }) {
+            match self.loader.resume(&State::at(seed, epoch, batch as u64)) {
                 Ok(run) => Run::On(run),
                 Err(error) => Run::Failed(error),
             }

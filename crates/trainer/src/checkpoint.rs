@@ -76,8 +76,8 @@ pub(crate) fn save(
 pub(crate) fn spare_unfinished(out: &Path) -> Result<(), Box<dyn Error>> {
     let path = path(out);
     match Loaded::read(&path) {
-        Ok(Loaded { progress: Progress { identity, loader, .. }, .. }) if loader.epoch < identity.epochs() => {
-            let (path, epoch) = (path.display(), loader.epoch + 1);
+        Ok(Loaded { progress: Progress { identity, loader, .. }, .. }) if loader.epoch() < identity.epochs() => {
+            let (path, epoch) = (path.display(), loader.epoch() + 1);
             Err(format!(
                 "{path} is of a run that stands in epoch {epoch}: --resume goes on with it, --out names another \
                  folder; or delete it"

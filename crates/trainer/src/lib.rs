@@ -93,7 +93,7 @@ fn prepare(options: &Options, data: &Data, device: &Device) -> Result<(checkpoin
         Loaded::read(&checkpoint::path(&options.out))?.restore(&identity, model, optimizer)?
     } else {
         checkpoint::spare_unfinished(&options.out)?;
-        let loader = State { seed: options.seed, epoch: 0, batch: 0 };
+        let loader = State::at(options.seed, 0, 0);
         (checkpoint::Progress { identity, loader, rows: Vec::new(), partial: Partial::default() }, model, optimizer)
     };
     let smoothing = (options.label_smoothing > 0.0).then_some(options.label_smoothing);
@@ -123,7 +123,7 @@ impl Run<'_> {
         let mut batches = self.training.resume_until(&self.state.loader, options.epochs)?;
         let mut outcomes = Outcomes::default();
         let mut stopped = false;
-        self.display.epoch(self.state.loader.epoch, options.epochs, length);
+        self.display.epoch(self.state.loader.epoch(), options.epochs, length);
         let mut since = Instant::now();
         while !stopped && let Some(batch) = batches.next() {
             let batch = batch?;
@@ -136,7 +136,7 @@ impl Run<'_> {
             self.state.loader = batches.state();
             stopped = stop.load(Ordering::Relaxed) || options.stop_after.is_some_and(|last| self.steps >= last);
 
-            let ended = self.state.loader.epoch > batch.epoch();
+            let ended = self.state.loader.epoch() > batch.epoch();
             let save = stopped || options.checkpoint_every.is_some_and(|every| (step + 1).is_multiple_of(every));
             let look = ended || save || outcomes.len() as u64 >= options.log_every;
             if look {
@@ -157,14 +157,14 @@ impl Run<'_> {
             // Restarts the clock here, so that validation and checkpoints do not count as training time.
             since = Instant::now();
         }
-        stopped &= self.state.loader.epoch < options.epochs;
+        stopped &= self.state.loader.epoch() < options.epochs;
         Ok(Summary { rows: self.state.rows, steps: self.steps, stopped })
     }
 
     /// Ends an epoch: validates if `--val-every` asks for it, and adds a row.
     fn end_epoch(&mut self) -> Result<(), Box<dyn Error>> {
         let epochs = self.options.epochs;
-        let epoch = self.state.loader.epoch - 1;
+        let epoch = self.state.loader.epoch() - 1;
         let due = (epoch + 1).is_multiple_of(self.options.val_every) || epoch + 1 == epochs;
         let val = if due { Some(self.learner.validate(&self.validation)?) } else { None };
         let sums = std::mem::take(&mut self.state.partial);

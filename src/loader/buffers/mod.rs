@@ -5,7 +5,8 @@ mod host;
 mod ring;
 
 pub(super) use budget::Budget;
-pub(super) use host::HostBuffer;
+pub use host::HostBufferHook;
+pub(super) use host::{HostBuffer, HostMemory};
 pub(super) use ring::{BufferRing, Lease, ROUND, RunShare, StuckTimer};
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::gpu::staging::SLOTS;
 use crate::gpu::submission::CACHED_IN_FLIGHT;
 use crate::gpu::target::{Target, check_batch};
 use crate::gpu::workspace::Workspace;
-use crate::loader::buffers::{Budget, BufferRing, HostBuffer};
+use crate::loader::buffers::{Budget, BufferRing, HostBuffer, HostMemory};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
 use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers, GpuBuffers};
 use crate::loader::feed::SMALL;
@@ -68,7 +68,7 @@ impl DataLoaderBuilder {
     /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for a buffer;
     /// [`ErrorKind::Device`] if it refuses a shader or is lost.
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
-        let workers = self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let workers = self.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
         let (rank, world) = self.shard;
         let mut sampler = Sampler::new(self.dataset.len(), self.batch_size)?
@@ -179,8 +179,9 @@ impl DataLoaderBuilder {
             }
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
-                let host = host_ring(base, budget, batch);
-                Ok((Execution::Cpu(Arc::new(CpuBuffers { host, copy_up: None })), budget))
+                let memory = self.host_memory.clone();
+                let host = host_ring(base, budget, batch, &memory);
+                Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up: None })), budget))
             }
             (Backend::Gpu(gpu), _) => {
                 check_batch(gpu, batch)?;
@@ -202,9 +203,11 @@ impl DataLoaderBuilder {
         let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
         let outputs = BufferRing::new(base, budget);
         (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
-        let host = host_ring(2, Budget::unlimited(batch), batch);
+        // The caller never sees this ring.
+        let memory = HostMemory::default();
+        let host = host_ring(2, Budget::unlimited(batch), batch, &memory);
         let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, staging: bounded(1) });
-        Ok((Execution::Cpu(Arc::new(CpuBuffers { host, copy_up })), budget))
+        Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up })), budget))
     }
 
     fn on_gpu(
@@ -287,9 +290,9 @@ fn allocate(pipeline: &Pipeline) -> Result<()> {
 
 /// Makes all buffers of a run at once, so that no epoch makes one. The system provides the memory when it is first
 /// written.
-fn host_ring(base: usize, budget: Budget, batch: u64) -> Arc<BufferRing<HostBuffer>> {
+fn host_ring(base: usize, budget: Budget, batch: u64, memory: &HostMemory) -> Arc<BufferRing<HostBuffer>> {
     let outputs = BufferRing::new(base, budget);
-    (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize)));
+    (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize, memory)));
     outputs
 }
 

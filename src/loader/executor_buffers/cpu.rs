@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::gpu::staging::Staging;
 use crate::gpu::target::Target;
-use crate::loader::buffers::{BufferRing, HostBuffer, Lease, RunShares};
+use crate::loader::buffers::{BufferRing, HostBuffer, HostMemory, Lease, RunShares};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,6 +18,8 @@ pub(in crate::loader) const COPY_SLOTS: usize = 2;
 pub(in crate::loader) struct CpuBuffers {
     /// The memory that the workers fill.
     pub(in crate::loader) host: Arc<BufferRing<HostBuffer>>,
+    /// How that ring's buffers are made.
+    pub(in crate::loader) memory: HostMemory,
     /// Set where batches are copied to a GPU.
     pub(in crate::loader) copy_up: Option<CopyUp>,
 }
@@ -72,7 +74,7 @@ impl CpuBuffers {
     ) -> Result<Option<Lease<HostBuffer>>> {
         // Batches that are copied up never reach the caller in host memory.
         let share = if self.copy_up.is_some() { &shares.host } else { &shares.outputs };
-        self.host.take(share, stop, || Ok(HostBuffer::new(batch_bytes as usize)))
+        self.host.take(share, stop, || Ok(HostBuffer::new(batch_bytes as usize, &self.memory)))
     }
 }
 

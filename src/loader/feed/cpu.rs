@@ -37,14 +37,17 @@ impl Feeder<'_, CpuMessage> {
     fn groups(&self, positions: Vec<Position>) -> Vec<(usize, Vec<Position>)> {
         let mut groups: Vec<(usize, Vec<Position>)> = Vec::new();
         // Every worker gets several jobs of a batch.
-        let most = (positions.len() / (4 * self.pipeline.workers)).clamp(1, MAX_CHUNK);
+        let share = positions.len() / (4 * self.pipeline.workers);
+        let together = self.pipeline.dataset.job_samples().min(MAX_CHUNK);
+        let most = |small: bool| share.clamp(1, if small { MAX_CHUNK } else { together.max(1) });
         let mut open = false;
         for (index, position) in positions.into_iter().enumerate() {
-            let small = most > 1 && self.is_small(position.index);
+            let small = share > 1 && self.is_small(position.index);
+            let most = most(small);
             match groups.last_mut() {
-                Some((_, group)) if small && open && group.len() < most => group.push(position),
+                Some((_, group)) if small == open && group.len() < most => group.push(position),
                 _ => {
-                    let mut group = Vec::with_capacity(if small { most } else { 1 });
+                    let mut group = Vec::with_capacity(most);
                     group.push(position);
                     groups.push((index, group));
                 }

@@ -12,7 +12,7 @@ use super::pipeline::Pipeline;
 use super::stats::Clock;
 use crate::error::Result;
 use crate::random::ahead::Ahead;
-use crate::sampler::{Position, State};
+use crate::sampler::Position;
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -47,18 +47,18 @@ impl<'a, M> Feeder<'a, M> {
         Feeder { pipeline, shares, inbox, announced, stop, clock, ahead, order: 0 }
     }
 
-    /// Feeds from `state` to epoch `end`, or until the run stops. `announce` announces a batch to the batch thread and
+    /// Feeds from a batch of an epoch to epoch `end`, or until the run stops. `announce` announces a batch to the batch thread and
     /// divides it into jobs; it returns `None` once the run has ended.
     pub(super) fn run<J>(
         mut self,
-        (state, end): (State, u64),
+        ((first_epoch, first_batch), end): ((u64, u64), u64),
         jobs_in: &Sender<J>,
         announce: impl Fn(&mut Self, BatchStart, Vec<Position>) -> Result<Option<Vec<J>>>,
     ) -> Result<()> {
         let mut number = 0;
-        for epoch in state.epoch..end {
+        for epoch in first_epoch..end {
             let order = self.pipeline.sampler.epoch(epoch);
-            let first = if epoch == state.epoch { state.batch } else { 0 };
+            let first = if epoch == first_epoch { first_batch } else { 0 };
             for index in first as usize..order.batches() {
                 let positions: Vec<Position> = order.batch(index).collect();
                 let valid = positions.iter().filter(|position| !position.padding).count();

@@ -106,6 +106,18 @@ impl<M: From<Error>> Worker<'_, M> {
         self.clock.send(self.inbox, message).map_err(|_| Stopped)
     }
 
+    /// Tells the data set which samples of a job are read.
+    fn begin_job(&self, positions: &[Position]) {
+        let cache = &self.pipeline.cache;
+        let uncached = |index: &usize| cache.in_host_memory(*index).is_none();
+        let indices: Vec<usize> = positions.iter().map(|position| position.index).filter(uncached).collect();
+        if indices.is_empty() {
+            return;
+        }
+        self.clock.item();
+        self.clock.work(Stage::Read, 0, || self.pipeline.dataset.begin_job(&indices));
+    }
+
     /// Finishes the sample with this position and batch index, or one that replaces it.
     fn finish_position<W: SampleWriter<M>>(
         &self,
