@@ -332,6 +332,14 @@ macro_rules! forward {
                 (**self).read(index, buffer)
             }
 
+            fn job_samples(&self) -> usize {
+                (**self).job_samples()
+            }
+
+            fn begin_job(&self, indices: &[usize]) {
+                (**self).begin_job(indices);
+            }
+
             fn name(&self, index: usize) -> String {
                 (**self).name(index)
             }
@@ -374,10 +382,12 @@ fn out_of_range(index: usize, len: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Overrides every method: a method that is not forwarded returns its default, which the test notices.
     struct Odd {
         classes: Vec<String>,
+        begun: Arc<AtomicUsize>,
     }
 
     impl Dataset for Odd {
@@ -393,6 +403,14 @@ mod tests {
             buffer.clear();
             buffer.push(index as u8);
             Ok(Sample { data: SampleData::Encoded(buffer), label: Label::None })
+        }
+
+        fn job_samples(&self) -> usize {
+            7
+        }
+
+        fn begin_job(&self, indices: &[usize]) {
+            self.begun.store(indices[0], Ordering::Relaxed);
         }
 
         fn name(&self, index: usize) -> String {
@@ -424,7 +442,9 @@ mod tests {
         }
     }
 
-    fn check(dataset: impl Dataset) {
+    fn check(make: impl FnOnce(Odd) -> Box<dyn Dataset>) {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let dataset = make(Odd { classes: vec!["a".into()], begun: begun.clone() });
         assert_eq!(dataset.len(), 5);
         assert!(dataset.is_empty());
         assert_eq!(dataset.name(2), "odd 2");
@@ -434,6 +454,9 @@ mod tests {
         assert!(dataset.is_in_memory());
         assert_eq!(dataset.folder(), Some(Path::new("odd")));
         assert_eq!(dataset.weights(), Some(&[0.5][..]));
+        assert_eq!(dataset.job_samples(), 7);
+        dataset.begin_job(&[4, 1]);
+        assert_eq!(begun.load(Ordering::Relaxed), 4);
         let mut buffer = vec![9; 9];
         let sample = dataset.read(3, &mut buffer).unwrap();
         assert!(matches!(sample.data, SampleData::Encoded([3])));
@@ -441,10 +464,9 @@ mod tests {
 
     #[test]
     fn pointers_forward_every_method() {
-        let odd = || Odd { classes: vec!["a".into()] };
-        check(Arc::new(odd()));
-        check(Box::new(odd()));
-        check(Box::new(odd()) as Box<dyn Dataset>);
-        check(Arc::new(odd()) as Arc<dyn Dataset>);
+        check(|odd| Box::new(Arc::new(odd)));
+        check(|odd| Box::new(Box::new(odd)));
+        check(|odd| Box::new(Box::new(odd) as Box<dyn Dataset>));
+        check(|odd| Box::new(Arc::new(odd) as Arc<dyn Dataset>));
     }
 }

@@ -106,6 +106,14 @@ impl Batch {
         }
     }
 
+    /// The images in host memory, to change them; `None` for images on a GPU.
+    pub fn host_mut(&mut self) -> Option<&mut [u8]> {
+        match &mut self.store {
+            BatchStore::Gpu { .. } => None,
+            BatchStore::Host(buffer) => Some(buffer.get_mut().batch_mut()),
+        }
+    }
+
     /// The GPU that the images are on; `None` for images in host memory.
     pub fn gpu(&self) -> Option<&Gpu> {
         match &self.store {

@@ -123,6 +123,21 @@ impl Dataset for Concat {
         part.data.read(index, buffer)
     }
 
+    fn job_samples(&self) -> usize {
+        self.parts.iter().map(|part| part.data.job_samples()).max().unwrap_or(1)
+    }
+
+    fn begin_job(&self, indices: &[usize]) {
+        for part in self.parts.iter().filter(|part| part.data.job_samples() > 1) {
+            let is_of_part =
+                |&index: &usize| self.part(index).and_then(|(other, index)| std::ptr::eq(other, part).then_some(index));
+            let inner: Vec<usize> = indices.iter().filter_map(is_of_part).collect();
+            if !inner.is_empty() {
+                part.data.begin_job(&inner);
+            }
+        }
+    }
+
     fn name(&self, index: usize) -> String {
         match self.part(index) {
             Some((part, index)) => part.data.name(index),

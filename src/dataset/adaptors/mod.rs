@@ -22,10 +22,11 @@ mod tests {
     use crate::dataset::{Dataset, Label, Sample, SampleData};
     use crate::error::Result;
     use std::path::Path;
+    use std::sync::{Arc, Mutex};
 
     /// Overrides every method: a method that an adaptor does not forward returns its default, which the test notices.
     #[derive(Clone)]
-    struct Odd(Vec<String>);
+    struct Odd(Vec<String>, Arc<Mutex<Vec<usize>>>);
 
     impl Dataset for Odd {
         fn len(&self) -> usize {
@@ -65,11 +66,20 @@ mod tests {
         fn weights(&self) -> Option<&[f64]> {
             Some(&[1.0, 3.0])
         }
+
+        fn job_samples(&self) -> usize {
+            7
+        }
+
+        fn begin_job(&self, indices: &[usize]) {
+            self.1.lock().unwrap().extend(indices);
+        }
     }
 
     #[test]
     fn every_adaptor_forwards_every_method() {
-        let odd = || Odd(vec!["a".to_owned()]);
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let odd = || Odd(vec!["a".to_owned()], begun.clone());
         let all: [Box<dyn Dataset>; 5] = [
             Box::new(odd().concat(odd()).unwrap()),
             Box::new(odd().subset([0, 1]).unwrap()),
@@ -82,6 +92,9 @@ mod tests {
             assert_eq!((data.classes(), data.folder()), (&["a".to_owned()][..], Some(Path::new("odd"))), "{number}");
             assert_eq!(data.weights().unwrap()[..2], [1.0, 3.0], "{number}");
             assert_eq!(data.weights().unwrap().len(), data.len(), "{number}");
+            assert_eq!(data.job_samples(), 7, "{number}");
+            data.begin_job(&[1, data.len() - 1]);
+            assert_eq!(std::mem::take(&mut *begun.lock().unwrap()), [1, 1], "{number}");
             let mut buffer = Vec::new();
             let sample = data.read(1, &mut buffer).unwrap();
             assert!(matches!(sample.data, SampleData::Encoded([51])) && sample.label == Label::Class(7), "{number}");

@@ -64,6 +64,15 @@ impl<D: Dataset> Dataset for Repeat<D> {
         self.data.read(inner, buffer)
     }
 
+    fn job_samples(&self) -> usize {
+        self.data.job_samples()
+    }
+
+    fn begin_job(&self, indices: &[usize]) {
+        let inner: Vec<usize> = indices.iter().filter_map(|&index| Some(self.locate(index)?.1)).collect();
+        self.data.begin_job(&inner);
+    }
+
     fn name(&self, index: usize) -> String {
         match self.locate(index) {
             Some((_, inner)) => self.data.name(inner),

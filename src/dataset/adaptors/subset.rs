@@ -106,6 +106,15 @@ impl<D: Dataset> Dataset for Subset<D> {
         self.data.read(*inner, buffer)
     }
 
+    fn job_samples(&self) -> usize {
+        self.data.job_samples()
+    }
+
+    fn begin_job(&self, indices: &[usize]) {
+        let inner: Vec<usize> = indices.iter().filter_map(|&index| self.indices.get(index).copied()).collect();
+        self.data.begin_job(&inner);
+    }
+
     fn name(&self, index: usize) -> String {
         match self.indices.get(index) {
             Some(&inner) => self.data.name(inner),

@@ -51,6 +51,14 @@ impl<D: Dataset> Dataset for Weighted<D> {
         self.data.read(index, buffer)
     }
 
+    fn job_samples(&self) -> usize {
+        self.data.job_samples()
+    }
+
+    fn begin_job(&self, indices: &[usize]) {
+        self.data.begin_job(indices);
+    }
+
     fn name(&self, index: usize) -> String {
         self.data.name(index)
     }

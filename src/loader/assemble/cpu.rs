@@ -59,10 +59,10 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
         while let Some(entry) = batches.first_entry().filter(|entry| entry.get().remaining == 0) {
             let mut pending = entry.remove();
             let Chunks { lease, filled } = &mut pending.buffers;
-            lease.with(|buffer| buffer.join(std::mem::take(filled).into_values()));
+            lease.get_mut().join(std::mem::take(filled).into_values());
             if let Some(mixing) = pending.completion(pipeline).mixing {
                 let dtype = pipeline.plan().output().dtype;
-                pending.buffers.lease.with(|buffer| cpu::mix::mix(&mixing, dtype, buffer.batch_mut()));
+                cpu::mix::mix(&mixing, dtype, pending.buffers.lease.get_mut().batch_mut());
             }
             let copied = match &mut up {
                 None => None,

@@ -82,9 +82,9 @@ impl<T> std::ops::Deref for Lease<T> {
 }
 
 impl<T> Lease<T> {
-    /// Changes the buffer.
-    pub(in crate::loader) fn with(&mut self, work: impl FnOnce(&mut T)) {
-        work(self.buffer.as_mut().expect("only into_inner() and drop() take it"));
+    /// The buffer, to change it.
+    pub(in crate::loader) fn get_mut(&mut self) -> &mut T {
+        self.buffer.as_mut().expect("only into_inner() and drop() take it")
     }
 
     /// Counts the buffer as one that the caller has.
