@@ -74,6 +74,17 @@ STEADY = "queues stay full between epochs; no copy into torch's tensors"
 ON_GPU = "batches stay on the GPU"
 
 RIVALS = (
+    Rival("gpufeed, Python", "torch tensors", "gpufeed_python.py", "gpufeed", "ABCDEGHIKLM"),
+    Rival(
+        "gpufeed, data set in Python",
+        "torch tensors",
+        "gpufeed_python.py",
+        "gpufeed",
+        "A",
+        "the files are read by `__getitem__`",
+        arguments=("--variant", "data set in Python"),
+        extra=True,
+    ),
     Rival(
         "torchvision v2", "DataLoader, tensors", *TORCHVISION, "ABCDEFGHIKLM", notes={**UINT8, **IN_MEMORY, **ONE_BY_ONE}
     ),

@@ -15,7 +15,7 @@ import time
 
 import cells
 import data
-import gpufeed
+import gpufeed_command
 import measure
 import recipes
 import report
@@ -44,9 +44,9 @@ def number(least, kind=float):
 
 def template(text):
     try:
-        text.format(**dict.fromkeys(gpufeed.PLACES.replace("{", "").replace("}", "").split(), "1"))
+        text.format(**dict.fromkeys(gpufeed_command.PLACES.replace("{", "").replace("}", "").split(), "1"))
     except (KeyError, IndexError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{error}: the places are {gpufeed.PLACES}") from None
+        raise argparse.ArgumentTypeError(f"{error}: the places are {gpufeed_command.PLACES}") from None
     return text
 
 
@@ -68,20 +68,20 @@ def arguments(given=None):
     parser.add_argument("--only", metavar="LIST", help="parts of rows' names, with commas between; gpufeed stays")
     parser.add_argument("--all-ways", action="store_true", help="the rivals' other ways, too")
     parser.add_argument(
-        "--gpufeed", type=template, metavar="COMMAND", help=f"places: {gpufeed.PLACES}; default: what is built"
+        "--gpufeed", type=template, metavar="COMMAND", help=f"places: {gpufeed_command.PLACES}; default: what is built"
     )
     parser.add_argument(
         "--gpufeed-ways",
         default="cpu",
         metavar="LIST",
-        help=f"of {', '.join(gpufeed.WAYS)}, with commas between; default: cpu",
+        help=f"of {', '.join(gpufeed_command.WAYS)}, with commas between; default: cpu",
     )
     parser.add_argument("--python", help="the rivals'; default: PEERS_HOME/venv/bin/python")
     given = parser.parse_args(given)
     given.gpufeed_ways = given.gpufeed_ways.split(",")
     for way in given.gpufeed_ways:
-        if way not in gpufeed.WAYS:
-            parser.error(f"--gpufeed-ways: {way!r} is none of {', '.join(gpufeed.WAYS)}")
+        if way not in gpufeed_command.WAYS:
+            parser.error(f"--gpufeed-ways: {way!r} is none of {', '.join(gpufeed_command.WAYS)}")
     if "cpu" not in given.gpufeed_ways:
         parser.error("--gpufeed-ways: cpu is missing, the row that the others are compared with")
     folder = os.path.dirname(os.path.abspath(given.json))
@@ -143,7 +143,7 @@ def participants(given, folder, sets, missing):
     if given.only:
         parts = [part.strip().lower() for part in given.only.split(",")]
         rivals = [cell for cell in rivals if any(part in cell.name.lower() for part in parts)]
-    return gpufeed.rows(given.recipes, given.gpufeed_ways, given.gpufeed, folder, *asked) + rivals
+    return gpufeed_command.rows(given.recipes, given.gpufeed_ways, given.gpufeed, folder, *asked) + rivals
 
 
 def save(document, path):

@@ -19,7 +19,7 @@ from unittest import mock
 
 import cells
 import data
-import gpufeed
+import gpufeed_command
 import measure
 import peer
 import recipes
@@ -79,14 +79,15 @@ class Recipes(unittest.TestCase):
         self.assertIsNotNone(recipes.wrong(f, (375, 500), "uint8", True, 0, 255, 100))
 
     def test_every_rival_has_every_recipe(self):
-        for package in {rival.package for rival in cells.RIVALS}:
+        # gpufeed's own wheel has a row by its side; the command has the others.
+        for package in {rival.package for rival in cells.RIVALS} - {"gpufeed"}:
             letters = "".join(rival.letters for rival in cells.RIVALS if rival.package == package and not rival.gpu)
             self.assertLessEqual(set("ABCDEFG"), set(letters), package)
             self.assertTrue(cells.pinned(package), package)
 
     def test_lists_that_are_not_built_in_are_files(self):
         for recipe in recipes.ALL.values():
-            path = gpufeed.name_of(recipe)
+            path = gpufeed_command.name_of(recipe)
             self.assertEqual(os.path.isfile(path), recipe.file, recipe.letter)
             if recipe.file:
                 with open(path, encoding="utf-8") as file:
@@ -101,7 +102,7 @@ class Recipes(unittest.TestCase):
     def test_lists_that_are_not_built_in_have_torchvisions_two_ways(self):
         for letter in (recipe.letter for recipe in recipes.ALL.values() if recipe.file):
             names = [each.name for each in cells.rivals(letter, "python", [], 2, 64, 1, None, {})]
-            self.assertEqual(names, ["torchvision v2", "torchvision v2, PIL"], letter)
+            self.assertEqual(names, ["gpufeed, Python", "torchvision v2", "torchvision v2, PIL"], letter)
 
     def test_rows_of_a_recipe_have_names_of_their_own(self):
         chosen = cells.rivals("ABCDEFGHIKLM", "python", [], 2, 64, 1, None, {}, all_ways=True)
@@ -361,7 +362,7 @@ class Report(unittest.TestCase):
 class Gpufeed(unittest.TestCase):
     def test_a_template_is_filled_in(self):
         text = "prog {recipe} {name} {workers} {batch} {data} {seconds} {backend}"
-        rows = gpufeed.rows("AG", ["cpu", "shaders"], text, "/a folder", 2, 64, 3.0)
+        rows = gpufeed_command.rows("AG", ["cpu", "shaders"], text, "/a folder", 2, 64, 3.0)
         self.assertEqual(rows[0].command[1:7], ("A", "imagenet-train", "2", "64", "/a folder", "3.0"))
         self.assertEqual(rows[0].command[7:], ("--backend", "cpu"))
         self.assertEqual(rows[1].command[7:], ("--backend", "gpu", "--adapter", "llvmpipe", "--shaders"))
@@ -370,16 +371,16 @@ class Gpufeed(unittest.TestCase):
 
     def test_what_is_built_is_found(self):
         with tempfile.TemporaryDirectory() as target, mock.patch.dict(os.environ, CARGO_TARGET_DIR=target):
-            self.assertIn("cargo build", gpufeed.rows("A", ["cpu"], None, "d", 2, 64, 1)[0].missing)
+            self.assertIn("cargo build", gpufeed_command.rows("A", ["cpu"], None, "d", 2, 64, 1)[0].missing)
             deps = os.path.join(target, "release", "deps")
             os.makedirs(deps)
             with open(os.path.join(deps, "pipeline-0123"), "w") as file:
                 os.fchmod(file.fileno(), 0o755)
-            command = gpufeed.rows("F", ["cpu"], None, "d", 2, 64, 1)[0].command
+            command = gpufeed_command.rows("F", ["cpu"], None, "d", 2, 64, 1)[0].command
             self.assertEqual(command[:3], (file.name, "--recipe", "decode-only"))
             with open(os.path.join(target, "release", "gpufeed"), "w") as file:
                 pass
-            command = gpufeed.rows("F", ["cpu"], None, "d", 2, 64, 1)[0].command
+            command = gpufeed_command.rows("F", ["cpu"], None, "d", 2, 64, 1)[0].command
             self.assertEqual(command[:4], (file.name, "bench", "--recipe", "decode-only"))
 
 
@@ -429,7 +430,7 @@ class Whole(unittest.TestCase):
         own = [row for row in found["rows"] if row["name"] == "gpufeed"]
         self.assertEqual([row["images_per_s"]["runs"] for row in own], [[250.5] * 2] * 2)
         others = [row for row in found["rows"] if row["name"] != "gpufeed"]
-        self.assertEqual(len(others), 11)
+        self.assertEqual(len(others), 12)
         for row in others:
             self.assertRegex(row["failed"], "setup.sh|no NVIDIA GPU", row["name"])
         self.assertIn("torchvision v2", done.stdout)
