@@ -1,0 +1,119 @@
+"""Arguments of a loader: checked, and put into the form of the native module. Each error begins with the argument's name."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+from typing import Any
+
+from gpufeed.errors import ArgumentError
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+# Words of torch.utils.data.DataLoader that have another name here, or no need to exist.
+_OF_TORCH = {
+    "num_workers": "workers= sets the threads that read and decode; by default there is one for each core",
+    "prefetch_factor": "queue_depth= sets how many ready batches wait",
+    "pin_memory": 'device="cuda" copies ahead from page-locked memory by itself',
+    "pin_memory_device": 'device="cuda" copies ahead from page-locked memory by itself',
+    "collate_fn": "batches are made of arrays of one size; work on the batch in the loop instead",
+    "persistent_workers": "threads belong to a run of epochs: iterate over loader.epochs(range(n)) to keep them",
+    "worker_init_fn": "workers are threads and share the process",
+    "multiprocessing_context": "workers are threads and share the process",
+    "in_order": "batches always come in order",
+    "generator": "seed= sets every random number",
+    "sampler": "shuffle=, seed= and shard= set the order",
+    "batch_sampler": "batch_size=, shuffle=, last_batch= and shard= set the batches",
+    "timeout": "a wait can be ended by Ctrl-C at any time",
+    "transform": "transforms= takes torchvision's transforms",
+    "batch_transform": "batch_transforms= takes MixUp, CutMix and a choice of them",
+}
+
+
+def unknown(name: str) -> ArgumentError | TypeError:
+    """The error for an argument that does not exist."""
+    if name in _OF_TORCH:
+        return ArgumentError(f"{name}: not an argument of gpufeed.DataLoader: {_OF_TORCH[name]}")
+    return TypeError(f"DataLoader() has no argument {name!r}")
+
+
+def whole(name: str, value: Any, least: int = 0) -> int:
+    """A whole number of at least ``least``."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name}: {value!r} is a {type(value).__name__}; a whole number works") from None
+    if number < least or number >= 1 << 64:
+        raise ArgumentError(f"{name}: {number}; a whole number from {least} on works")
+    return number
+
+
+def size(name: str, value: Any) -> int:
+    """A number of bytes: a whole number, or text such as ``"16G"`` (powers of 1024)."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
+        if match is None:
+            raise ArgumentError(f'{name}: {value!r}; a number of bytes works, or text such as "16G"')
+        return int(float(match[1]) * _UNITS[match[2].upper()])
+    return whole(name, value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{name}: {value!r}; True and False work")
+    return value
+
+
+def word(name: str, value: Any, words: tuple[str, ...]) -> str:
+    """One of ``words``."""
+    if value not in words:
+        raise ArgumentError(f"{name}: {value!r}; {_listed(words)} work")
+    return str(value)
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    quoted = [f'"{word}"' for word in words]
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def dtype(value: Any) -> str:
+    """The type of the images: torch's, NumPy's, or its name."""
+    name = getattr(value, "__name__", None) or str(value)
+    name = {"half": "float16", "float": "float32"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
+    if name in ("float32", "float16", "uint8"):
+        return name
+    hint = "; float16 has the same size: convert in the loop with images.bfloat16()" if name == "bfloat16" else ""
+    raise ArgumentError(f"dtype: {name}; float32, float16 and uint8 work{hint}")
+
+
+def cache(value: Any) -> tuple[str, int] | None:
+    """``"host:16G"``, ``"device:8G"`` or ``None``."""
+    if value is None or value == "off":
+        return None
+    place, colon, bytes = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if place not in ("host", "device") or not colon:
+        raise ArgumentError(f'cache: {value!r}; "host:16G", "device:8G" and None work')
+    return place, size("cache", bytes)
+
+
+def on_error(value: Any) -> float:
+    """``"skip"``, ``"fail"``, or the share of samples that may fail; as the native module takes it."""
+    if value == "skip":
+        return 0.1
+    if value == "fail":
+        return -1.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise ArgumentError(f'on_error: {value!r}; "skip", "fail" and the share of samples that may fail, 0 to 1, work')
+    return float(value)
+
+
+def path(name: str, value: Any) -> str:
+    """A path as text."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ArgumentError(f"{name}: {value!r} is a {type(value).__name__}; a path works")
+    text = os.fspath(value)
+    return text if isinstance(text, str) else os.fsdecode(text)

@@ -1,0 +1,37 @@
+"""An iteration over a run of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpufeed import _gpufeed
+
+
+class Iterating(Iterator[Any]):
+    """The batches of a run, as they are or converted. ``state`` is the position after the last one handed out, as JSON."""
+
+    def __init__(self, run: _gpufeed.Run, state: str, convert: Callable[[_gpufeed.Run], Callable[[], Any]] | None) -> None:
+        self._run = run
+        self.state = state
+        self._source = convert(run) if convert is not None else None
+
+    def __next__(self) -> Any:
+        if self._source is not None:
+            item, self.state = self._source()
+            return item
+        batch = self._run.next()
+        if batch is None:
+            raise StopIteration
+        self.state = batch.state
+        return batch
+
+    def __len__(self) -> int:
+        """Batches that are left."""
+        return len(self._run)
+
+    def close(self) -> None:
+        """Ends the run and its threads."""
+        if self._source is not None and hasattr(self._source, "close"):
+            self._source.close()
+        self._run.close()

@@ -1,0 +1,68 @@
+"""The command's tools as functions: contact sheets, seek indexes, packed data sets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+from gpufeed import _gpufeed
+from gpufeed.arguments import path as _path
+from gpufeed.errors import Error
+
+
+def _run(*arguments: str) -> None:
+    status = _gpufeed.command(["gpufeed", *arguments])
+    if status != 0:
+        raise Error(f"gpufeed {arguments[0]} ended with status {status}; it has printed the reason")
+
+
+def _options(options: dict[str, Any]) -> list[str]:
+    """Keyword arguments as the command's options: ``max_side=500`` is ``--max-side 500``."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [option, str(value)]
+    return words
+
+
+class Sheet:
+    """A contact sheet: samples of a data set, and what a recipe makes of them."""
+
+    def __init__(self, png: bytes) -> None:
+        self.png = png
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the sheet as a PNG."""
+        with open(path, "wb") as file:
+            file.write(self.png)
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+
+def preview(data: str | os.PathLike[str], recipe: str = "imagenet-train", **options: Any) -> Sheet:
+    """Draws a contact sheet of ``data`` under ``recipe``. Options are those of ``gpufeed preview --help``, with ``_``
+    for ``-``, such as ``samples=8`` and ``seed=3``."""
+    folder = tempfile.mkdtemp(prefix="gpufeed-")
+    try:
+        out = os.path.join(folder, "sheet.png")
+        _run("preview", _path("data", data), "--recipe", recipe, "--out", out, *_options(options))
+        with open(out, "rb") as file:
+            return Sheet(file.read())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def index(data: str | os.PathLike[str], **options: Any) -> None:
+    """Builds the seek indexes of all JPEGs of a data set ahead of its first epoch, as ``gpufeed index`` does."""
+    _run("index", _path("data", data), *_options(options))
+
+
+def pack(source: str | os.PathLike[str], out: str | os.PathLike[str], **options: Any) -> None:
+    """Packs a data set into tar shards or an LMDB (``to="lmdb"``), as ``gpufeed pack`` does."""
+    _run("pack", _path("source", source), _path("out", out), *_options(options))

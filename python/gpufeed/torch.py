@@ -1,0 +1,258 @@
+"""Batches as tensors on torch's devices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from gpufeed.copies import CopyAhead, Device, Event, HostArray, HostBatch, HostBuffers
+from gpufeed.errors import ArgumentError
+
+# torch's streams, events and runtime have no types.
+_cuda: Any = torch.cuda
+
+
+def to_tensor(array: HostArray) -> torch.Tensor:
+    """A tensor that shares an array's memory."""
+    return from_dlpack(array)
+
+
+def channels_last(images: torch.Tensor) -> torch.Tensor:
+    """NHWC images in the shape of NCHW, without a copy: what torch calls the channels_last memory format."""
+    return images.permute(0, 3, 1, 2)
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """The device that is meant, or an error that says what to write."""
+    try:
+        parsed = torch.device(device)
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"device: {device!r}: {str(error).splitlines()[0]}; \"cpu\", \"cuda\", \"cuda:1\", \"mps\" and \"xpu\" work"
+        ) from None
+    if parsed.type == "cuda":
+        if not torch.cuda.is_available():
+            built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
+            raise ArgumentError(
+                f"device: {str(device)!r}, but this torch, {built}, finds no CUDA device (torch.cuda.is_available() is "
+                "False); device=\"cpu\" works, and so does a torch built for your driver"
+            )
+        devices = torch.cuda.device_count()
+        if parsed.index is not None and parsed.index >= devices:
+            last = f"cuda:{devices - 1}"
+            raise ArgumentError(f"device: {str(device)!r}: there are {devices}, \"cuda:0\" to \"{last}\"")
+    elif parsed.type == "mps" and not torch.backends.mps.is_available():
+        raise ArgumentError(f"device: {str(device)!r}, but torch finds no Metal device; device=\"cpu\" works")
+    elif parsed.type == "xpu" and not torch.xpu.is_available():
+        raise ArgumentError(f"device: {str(device)!r}, but torch finds no Intel GPU; device=\"cpu\" works")
+    elif parsed.type not in ("cpu", "cuda", "mps", "xpu"):
+        raise ArgumentError(f"device: {str(device)!r}; \"cpu\", \"cuda\", \"mps\" and \"xpu\" work")
+    return parsed
+
+
+class _Done:
+    """The event of copies that are over when their call returns."""
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        pass
+
+
+class PlainDevice:
+    """A device whose copies are over when ``.to(device)`` returns. On the CPU the tensor shares the batch's memory, and
+    returns it when it goes."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def copy(self, array: HostArray) -> torch.Tensor:
+        """The array on the device."""
+        return to_tensor(array).to(self.device)
+
+    def record(self) -> Event:
+        """An event that is done."""
+        return _Done()
+
+    def wait(self, event: Event, tensors: Sequence[torch.Tensor]) -> None:
+        """Nothing: the copies are over."""
+
+    def lock(self, address: int, nbytes: int) -> None:
+        """Nothing: memory stays pageable, so that a copy begun by the user is a synchronous one."""
+
+    def unlock(self, address: int) -> None:
+        """Nothing: nothing was locked."""
+
+
+class CudaDevice:
+    """A CUDA device that copies from page-locked memory on a stream of its own, beside the consumer's work."""
+
+    def __init__(self, device: torch.device) -> None:
+        index = _cuda.current_device() if device.index is None else device.index
+        self.device = torch.device("cuda", index)
+        self._stream = _cuda.Stream(device=self.device)
+        self._locked: set[int] = set()
+        self._can_lock = True
+
+    def copy(self, array: HostArray) -> torch.Tensor:
+        """Begins to copy an array."""
+        host = to_tensor(array)
+        # The tensor's memory is the side stream's; `wait` tells torch's allocator of the consumer's stream.
+        with _cuda.stream(self._stream):
+            if array.data_ptr in self._locked:
+                return host.to(self.device, non_blocking=True)
+            if not self._can_lock:
+                return host.to(self.device)
+            # Labels, and images that a GPU backend has read back: memory outside the ring. A copy from pageable memory
+            # would wait for the stream; torch's own blocks are page-locked, and torch keeps them until they are read.
+            return host.pin_memory().to(self.device, non_blocking=True)
+
+    def record(self) -> Event:
+        """An event after the copies begun so far. Waiting for it sleeps: the loader's threads need the core."""
+        event: Event = _cuda.Event(blocking=True)
+        self._stream.record_event(event)
+        return event
+
+    def wait(self, event: Event, tensors: Sequence[torch.Tensor]) -> None:
+        """Lets the stream that is current here wait for the copies."""
+        consumer = _cuda.current_stream(self.device)
+        consumer.wait_event(event)
+        for tensor in tensors:
+            # Else the memory could go to the next copy as soon as Python drops the tensor, while kernels still read it.
+            tensor.record_stream(consumer)
+
+    def lock(self, address: int, nbytes: int) -> None:
+        """Page-locks a buffer. If that fails, copies from it are synchronous, which a warning says once."""
+        with _cuda.device(self.device):
+            cudart = _cuda.cudart()
+            error = cudart.cudaHostRegister(address, nbytes, 0)
+        if int(error) == 0:
+            self._locked.add(address)
+            return
+        self._forget_error()
+        if self._can_lock:
+            self._can_lock = False
+            warnings.warn(
+                f"gpufeed: {nbytes / 2**20:.1f} MiB of host memory could not be page-locked "
+                f"({cudart.cudaGetErrorString(error)}, CUDA error {int(error)}): batches are copied to {self.device} "
+                "synchronously, and the training loop waits for each copy. Raise the limit of locked memory (ulimit -l "
+                "unlimited; docker run --ulimit memlock=-1), or lower memory_budget=, queue_depth= or batch_size=",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def unlock(self, address: int) -> None:
+        """Undoes ``lock``. No copy from the buffer may be under way."""
+        if address not in self._locked:
+            return
+        self._locked.remove(address)
+        with _cuda.device(self.device):
+            cudart = _cuda.cudart()
+            error = cudart.cudaHostUnregister(address)
+        if int(error) != 0:
+            self._forget_error()
+            reason = f"{cudart.cudaGetErrorString(error)}, CUDA error {int(error)}"
+            warnings.warn(f"gpufeed: host memory could not be unlocked: {reason}", RuntimeWarning, stacklevel=2)
+
+    def _forget_error(self) -> None:
+        # A failed call leaves its error in the CUDA runtime. torch asks for it after its next kernel, would take it for
+        # that kernel's, and forgets it as it raises it. So this kernel is launched for the error.
+        try:
+            torch.empty(1, device=self.device).fill_(0.0)
+        except RuntimeError:
+            pass
+
+
+class DeviceNormalize:
+    """The last ``Normalize`` on the device: uint8 images, NCHW in either memory format, to floats, as torchvision's
+    ``ToDtype(torch.float32, scale=True)``, ``Normalize(mean, std)`` and ``ToDtype(dtype)`` make them, bit for bit."""
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: torch.dtype = torch.float32) -> None:
+        if not dtype.is_floating_point:
+            raise ArgumentError(
+                f"dtype: {dtype}; normalize_on_device=True gives floats: torch.float32 and torch.float16 work"
+            )
+        if len(mean) != len(std):
+            raise ArgumentError(
+                f"normalize_on_device: mean has {len(mean)} values and std {len(std)}; give one a channel"
+            )
+        self._mean = torch.as_tensor(list(mean), dtype=torch.float32).view(-1, 1, 1)
+        self._std = torch.as_tensor(list(std), dtype=torch.float32).view(-1, 1, 1)
+        if not bool(self._std.all()):
+            raise ArgumentError(f"normalize_on_device: std is {list(std)}; no channel's may be 0")
+        self._dtype = dtype
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """Normalizes a batch. The consumer's stream does it."""
+        if images.dtype != torch.uint8:
+            raise ArgumentError(f"normalize_on_device: the images are {images.dtype}, not torch.uint8")
+        channels = self._mean.shape[0]
+        if channels not in (1, images.shape[-3]):
+            raise ArgumentError(
+                f"normalize_on_device: mean has {channels} values, but the images have {images.shape[-3]} channels"
+            )
+        if self._mean.device != images.device:
+            self._mean, self._std = self._mean.to(images.device), self._std.to(images.device)
+        # Each step rounds as torchvision's does: one multiplication and addition would not give the same bits.
+        return images.to(torch.float32).mul_(1.0 / 255).sub_(self._mean).div_(self._std).to(self._dtype)
+
+
+class Run(Protocol):
+    """What is asked of a native run."""
+
+    def next(self) -> HostBatch | None:
+        """The next batch, or None after the last one."""
+
+
+class Loader(Protocol):
+    """What is asked of a native loader."""
+
+    def buffer_events(self) -> Sequence[tuple[bool, int, int]]:
+        """The host buffers made (True) and freed (False) since the last call: address and bytes."""
+
+
+def host_buffers(device: str | torch.device, loader: Loader) -> HostBuffers[torch.Tensor]:
+    """The buffers of a native loader for a device: one object for the loader's whole life, as it alone hears of them.
+    Made at the first iteration: in the constructor the process may not have chosen its CUDA device yet."""
+    resolved = resolve_device(device)
+    made: Device[torch.Tensor] = CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved)
+    return HostBuffers(made, loader.buffer_events)
+
+
+class OnDevice:
+    """The source of an iteration on a device: a call gives ``(images, labels)`` and the state after them, and raises
+    ``StopIteration`` after the last batch."""
+
+    def __init__(
+        self,
+        run: Run,
+        buffers: HostBuffers[torch.Tensor],
+        nhwc: bool,
+        normalize: tuple[Sequence[float], Sequence[float], str] | None,
+        ready: Callable[[], bool] | None = None,
+    ) -> None:
+        # Where a copy is over when it returns, nothing runs ahead of the consumer.
+        depth = 2 if isinstance(buffers.device, CudaDevice) else 0
+        self._copies = CopyAhead(run.next, buffers, depth, ready)
+        self._nhwc = nhwc
+        self._normalize: DeviceNormalize | None = None
+        if normalize is not None:
+            mean, std, dtype = normalize
+            self._normalize = DeviceNormalize(mean, std, getattr(torch, dtype))
+
+    def __call__(self) -> tuple[tuple[torch.Tensor, torch.Tensor | None], str]:
+        images, labels, state = next(self._copies)
+        if self._nhwc:
+            images = channels_last(images)
+        if self._normalize is not None:
+            images = self._normalize(images)
+        return (images, labels), state
+
+    def close(self) -> None:
+        """Waits for the copies and drops what is ahead."""
+        self._copies.close()

@@ -1,0 +1,247 @@
+//! Arrays in host memory that torch, NumPy and JAX take over by DLPack, without a copy.
+//!
+//! The only file with `unsafe`: DLPack passes pointers. An array owns its memory through an `Arc`, and so does every
+//! tensor made of it; the last of them to go returns the memory, on whatever thread and without the interpreter's lock.
+
+#![allow(unsafe_code)]
+
+use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::metadata::Fixed;
+use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
+use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
+use pyo3::exceptions::{PyBufferError, PyRuntimeError};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// DLPack's number of the CPU.
+const CPU: u32 = 1;
+
+/// The type of an array's elements: DLPack's code and the bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    U8,
+    I64,
+    F16,
+    F32,
+}
+
+impl Element {
+    fn dlpack(self) -> DLDataType {
+        let (code, bits) = match self {
+            Element::I64 => (0, 64),
+            Element::U8 => (1, 8),
+            Element::F16 => (2, 16),
+            Element::F32 => (2, 32),
+        };
+        DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 }
+    }
+
+    fn bytes(self) -> usize {
+        usize::from(self.dlpack().bits) / 8
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Element::U8 => "uint8",
+            Element::I64 => "int64",
+            Element::F16 => "float16",
+            Element::F32 => "float32",
+        }
+    }
+}
+
+/// Memory that an array may own.
+pub(crate) trait Memory: Send + Sync + 'static {}
+
+impl<T: Send + Sync + 'static> Memory for T {}
+
+/// The address and owner of an array's elements.
+#[derive(Clone)]
+struct Elements {
+    /// The first element. Exclusively the array's, for as long as the owner lives.
+    address: usize,
+    bytes: usize,
+    /// Keeps the memory.
+    _owner: Arc<dyn Memory>,
+}
+
+/// An array in host memory: what `batch.images` and `batch.labels` are. `torch.from_dlpack`, `numpy.from_dlpack` and
+/// their like take it without a copy.
+#[pyclass(frozen, module = "gpufeed")]
+pub(crate) struct Array {
+    elements: Elements,
+    shape: Vec<i64>,
+    element: Element,
+}
+
+impl Array {
+    /// An array in memory that `owner` keeps and nobody else uses, and the owner, now shared. `slice` finds the elements.
+    pub(crate) fn new<O: Memory>(
+        mut owner: O,
+        slice: impl FnOnce(&mut O) -> &mut [u8],
+        shape: Vec<i64>,
+        element: Element,
+    ) -> (Array, Arc<O>) {
+        let elements = slice(&mut owner);
+        // They are on the heap, in a vector or a batch's buffer: moving the owner does not move them.
+        let (address, bytes) = (elements.as_mut_ptr() as usize, elements.len());
+        assert_eq!(bytes, shape.iter().product::<i64>() as usize * element.bytes(), "the shape fills the memory");
+        let owner = Arc::new(owner);
+        (Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element }, owner)
+    }
+
+    /// A tensor that shares the memory.
+    fn tensor<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
+        // Batches have four dimensions, labels one or two. Fewer allocations than a dimension known at run time: a
+        // tensor's header has its shape inside.
+        match *self.shape.as_slice() {
+            [a] => self.of_rank([a]),
+            [a, b] => self.of_rank([a, b]),
+            [a, b, c] => self.of_rank([a, b, c]),
+            [a, b, c, d] => self.of_rank([a, b, c, d]),
+            [a, b, c, d, e] => self.of_rank([a, b, c, d, e]),
+            _ => Err(PyRuntimeError::new_err(format!("an array of {} dimensions", self.shape.len()))),
+        }
+    }
+
+    fn of_rank<M: ManagedTensorBase, const N: usize>(&self, shape: [i64; N]) -> PyResult<Managed<M>> {
+        let mut strides = [1; N];
+        for axis in (1..N).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis];
+        }
+        let tensor = Fixed::new(shape, strides).initialize_as::<M>(Box::new(self.elements.clone()));
+        let mut tensor = tensor.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        tensor
+            .set_dtype(self.element.dlpack())
+            .set_device(DLDevice::CPU)
+            .set_data(self.elements.address as *mut std::ffi::c_void);
+        // SAFETY: the elements are valid for reads and writes as long as their owner lives, which the tensor's context
+        // keeps; shape and strides describe them, as `new` has checked; Rust does not touch them before the owner goes.
+        Ok(unsafe { tensor.finish() })
+    }
+
+    /// A copy of the elements, in memory of its own.
+    pub(crate) fn copy(&self) -> Array {
+        // SAFETY: as in `of_rank`. A consumer that writes meanwhile tears the copy, as with any shared array.
+        let bytes = unsafe { std::slice::from_raw_parts(self.elements.address as *const u8, self.elements.bytes) };
+        Array::of_bytes(bytes, self.shape.clone(), self.element)
+    }
+
+    /// An array with a copy of the elements, given as bytes.
+    pub(crate) fn of_bytes(bytes: &[u8], shape: Vec<i64>, element: Element) -> Array {
+        // In words, so that the elements of every type are aligned.
+        let words = vec![0u64; bytes.len().div_ceil(8)];
+        let (array, _) = Array::new(words, |words| &mut as_bytes(words)[..bytes.len()], shape, element);
+        // SAFETY: as in `of_rank`; nobody else has the array yet.
+        let copied = unsafe { std::slice::from_raw_parts_mut(array.elements.address as *mut u8, bytes.len()) };
+        copied.copy_from_slice(bytes);
+        array
+    }
+
+    /// An array of values, which their vector keeps.
+    pub(crate) fn of_i64(values: Vec<i64>, shape: Vec<i64>) -> Array {
+        Array::new(values, |values| as_bytes(values), shape, Element::I64).0
+    }
+
+    /// An array of values, which their vector keeps.
+    pub(crate) fn of_f32(values: Vec<f32>, shape: Vec<i64>) -> Array {
+        Array::new(values, |values| as_bytes(values), shape, Element::F32).0
+    }
+}
+
+/// Numbers as bytes.
+fn as_bytes<T: Copy + 'static>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: only called with integers and floats, which have no padding and for which every bit pattern is valid.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), std::mem::size_of_val(values)) }
+}
+
+impl DlpackExporter for Array {
+    fn device(&self) -> DLDevice {
+        DLDevice::CPU
+    }
+
+    fn flags(&self) -> DlpackFlags {
+        DlpackFlags::empty()
+    }
+
+    fn prepare_export(&self, _: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
+        match request.stream() {
+            None => Ok(()),
+            Some(stream) => Err(PyBufferError::new_err(format!(
+                "stream={stream}: an array in host memory has no stream; pass None"
+            ))),
+        }
+    }
+
+    fn export_legacy(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensor>> {
+        self.tensor()
+    }
+
+    fn export_versioned(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensorVersioned>> {
+        self.tensor()
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// A capsule that shares this array's memory, as the array API standard defines it.
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(u32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        if let Some((device, number)) = dl_device.filter(|device| *device != (CPU, 0)) {
+            return Err(PyBufferError::new_err(format!(
+                "dl_device=({device}, {number}): this array is in host memory, device (1, 0); move it afterwards, or ask \
+                 the loader for device=\"cuda\""
+            )));
+        }
+        let request = |copy| ExportRequest::parse(stream, max_version, dl_device, copy);
+        match copy {
+            Some(true) => export_dlpack(&py.detach(|| self.copy()), py, request(None)?),
+            _ => export_dlpack(self, py, request(copy)?),
+        }
+    }
+
+    /// The device of the memory: the CPU.
+    fn __dlpack_device__(&self) -> (u32, i32) {
+        (CPU, 0)
+    }
+
+    /// The lengths of the axes.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyTuple>> {
+        pyo3::types::PyTuple::new(py, &self.shape)
+    }
+
+    /// The type of the elements, by its name.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.element.name()
+    }
+
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.elements.bytes
+    }
+
+    /// The address of the first element.
+    #[getter]
+    fn data_ptr(&self) -> usize {
+        self.elements.address
+    }
+
+    fn __len__(&self) -> usize {
+        self.shape.first().map_or(0, |&length| length as usize)
+    }
+
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(i64::to_string).collect();
+        format!("gpufeed.Array({}, shape=({}))", self.element.name(), shape.join(", "))
+    }
+}

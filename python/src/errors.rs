@@ -1,0 +1,79 @@
+//! gpufeed's errors as Python's exceptions. The classes stand in `gpufeed/errors.py`.
+
+use gpufeed::{Error, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+/// The class of an error, and its kind's name.
+fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
+    match kind {
+        ErrorKind::Io { .. } => ("FileError", "Io"),
+        ErrorKind::DataFile { .. } => ("DataError", "DataFile"),
+        ErrorKind::Argument { .. } => ("ArgumentError", "Argument"),
+        ErrorKind::Foreign { .. } => ("DataError", "Foreign"),
+        ErrorKind::EmptyDataset { .. } => ("DataError", "EmptyDataset"),
+        ErrorKind::FileTooLarge { .. } => ("DataError", "FileTooLarge"),
+        ErrorKind::Decode { .. } => ("DataError", "Decode"),
+        ErrorKind::TruncatedImage { .. } => ("DataError", "TruncatedImage"),
+        ErrorKind::TooManyPixels { .. } => ("DataError", "TooManyPixels"),
+        ErrorKind::TooMuchMemory { .. } => ("DataError", "TooMuchMemory"),
+        ErrorKind::NoMemory { .. } => ("OutOfMemoryError", "NoMemory"),
+        ErrorKind::Transform { .. } => ("DataError", "Transform"),
+        ErrorKind::Snippet { .. } => ("ArgumentError", "Snippet"),
+        ErrorKind::Sample { .. } => ("DataError", "Sample"),
+        ErrorKind::TooManyFailures { .. } => ("DataError", "TooManyFailures"),
+        ErrorKind::NoAdapter { .. } => ("RunError", "NoAdapter"),
+        ErrorKind::Device { .. } => ("RunError", "Device"),
+        ErrorKind::OutOfMemory { .. } => ("OutOfMemoryError", "OutOfMemory"),
+        ErrorKind::DoesNotFit { .. } => ("OutOfMemoryError", "DoesNotFit"),
+        ErrorKind::OutputsHeld { .. } => ("OutOfMemoryError", "OutputsHeld"),
+        ErrorKind::Panic { .. } => ("RunError", "Panic"),
+        _ => ("Error", "Other"),
+    }
+}
+
+/// The text of an error, with advice in Python's words where the library's are Rust's.
+fn text(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::OutputsHeld { .. } => {
+            format!("{error}; copy what you keep, images.clone() with torch, and let the batches go")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// An exception of a class of `gpufeed.errors`.
+pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyErr {
+    let made = || -> PyResult<PyErr> {
+        let class = py.import("gpufeed.errors")?.getattr(class)?.cast_into::<PyType>()?;
+        let exception = class.call1((text,))?;
+        exception.setattr("kind", kind)?;
+        Ok(PyErr::from_value(exception))
+    };
+    made().unwrap_or_else(|error| error)
+}
+
+/// An error of the library as an exception. The exception of a data set in Python is its cause.
+pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
+    let (class, kind) = class(error.kind());
+    let raised = raise(py, class, kind, &text(error));
+    if let Some(cause) = cause(py, error) {
+        raised.set_cause(py, Some(cause));
+    }
+    if let ErrorKind::Io { path, source } = error.kind() {
+        // What OSError's users look for.
+        let value = raised.value(py);
+        let _ = value.setattr("filename", path.to_string_lossy());
+        let _ = value.setattr("errno", source.raw_os_error());
+    }
+    raised
+}
+
+/// The exception of a data set in Python, wherever it stands in the error.
+pub(crate) fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
+    match error.kind() {
+        ErrorKind::Foreign { source } => source.downcast_ref::<PyErr>().map(|error| error.clone_ref(py)),
+        ErrorKind::Sample { source, .. } | ErrorKind::TooManyFailures { last: source, .. } => cause(py, source),
+        _ => None,
+    }
+}

@@ -1,0 +1,39 @@
+//! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
+//!
+//! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` reads data
+//! sets in Rust and in Python, `transforms.rs` reads recipes, `errors.rs` raises errors, `stats.rs` has the statistics,
+//! `settings.rs` takes over settings,
+//! `process.rs` knows about forks and the interpreter's end.
+
+mod batch;
+mod dataset;
+mod dlpack;
+mod errors;
+mod loader;
+mod process;
+mod settings;
+mod stats;
+mod transforms;
+
+/// gpufeed's native module.
+#[pyo3::pymodule(gil_used = false)]
+mod _gpufeed {
+    #[pymodule_export]
+    use super::batch::{Batch, Failure};
+    #[pymodule_export]
+    use super::dataset::Dataset;
+    #[pymodule_export]
+    use super::dlpack::Array;
+    #[pymodule_export]
+    use super::loader::{Loader, Run};
+    #[pymodule_export]
+    use super::process::{command, end_all, open_runs};
+    #[pymodule_export]
+    use super::transforms::{recipe_content, recipe_names, recipe_toml};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

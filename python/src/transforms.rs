@@ -1,0 +1,41 @@
+//! Recipes: by name, as TOML, and as what the Python side makes of torchvision's objects.
+
+use crate::errors;
+use gpufeed::{Error, ErrorKind, Recipe, recipe};
+use pyo3::prelude::*;
+
+/// Reads a recipe: the JSON of a recipe file's content if the text begins with a brace, else a built-in recipe's name or
+/// the path of a TOML file.
+pub(crate) fn read(text: &str) -> Result<Recipe, Error> {
+    if !text.trim_start().starts_with('{') {
+        return recipe::load(text);
+    }
+    let refuse = |reason: String| Error::from(ErrorKind::Argument { setting: "recipe", reason });
+    let content: toml::Table = serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+    let toml = toml::to_string(&content).map_err(|error| refuse(error.to_string()))?;
+    recipe::from_toml(&toml)
+}
+
+/// The recipe as TOML, as gpufeed understands it; raises what is wrong with it.
+#[pyfunction]
+pub(crate) fn recipe_toml(py: Python<'_>, text: &str) -> PyResult<String> {
+    read(text).and_then(|recipe| recipe.to_toml()).map_err(|error| errors::to_python(py, &error))
+}
+
+/// The names of the built-in recipes.
+#[pyfunction]
+pub(crate) fn recipe_names() -> Vec<&'static str> {
+    recipe::NAMES.to_vec()
+}
+
+/// The content of a recipe file as JSON, for the Python side to change.
+#[pyfunction]
+pub(crate) fn recipe_content(py: Python<'_>, text: &str) -> PyResult<String> {
+    let toml = read(text).and_then(|recipe| recipe.to_toml()).map_err(|error| errors::to_python(py, &error))?;
+    let content: toml::Table = toml.parse().map_err(to_value_error)?;
+    serde_json::to_string(&content).map_err(to_value_error)
+}
+
+fn to_value_error(error: impl std::fmt::Display) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err(error.to_string())
+}

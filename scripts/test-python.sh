@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# The tests of the Python package: builds the wheel, installs it into an environment with torch, and runs pytest.
+#
+#   scripts/test-python.sh [--quick]     with --quick one Python, a wheel of the dev profile, and the short tests
+#
+# Without --quick: a release wheel for any Linux of 2014 or later, checked by abi3audit; all tests, with the frameworks; and the
+# tests without frameworks on every CPython from 3.10 on that PATH or pyenv has.
+# PYTHON: which Python makes the environment (3.11 to 3.13; python3). GPUFEED_PYTHON_HOME: where environments are kept
+# (~/.cache/gpufeed-python), about 6 GB, as PyPI's torch is a CUDA build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/system.sh
+require_cargo
+quick=0
+case ${1-} in
+    '') ;;
+    --quick) quick=1 ;;
+    *)
+        echo 'usage: scripts/test-python.sh [--quick]' >&2
+        exit 2
+        ;;
+esac
+
+home=${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}
+python=${PYTHON:-python3}
+wheels=$PWD/target/wheels
+unset CONDA_PREFIX
+# Dependencies are those of the workspace: one target folder builds them once.
+export CARGO_TARGET_DIR=$PWD/target
+
+# environment NAME PYTHON REQUIREMENTS: makes or renews an environment; prints its Python.
+environment() {
+    local name=$1 of=$2 requirements=$3 venv=$home/$1
+    if ! cmp -s "$requirements" "$venv/requirements.txt"; then
+        rm -rf "$venv"
+        "$of" -m venv "$venv" >&2
+        "$venv/bin/python" -m pip install --quiet --no-cache-dir --requirement "$requirements" >&2
+        cp "$requirements" "$venv/requirements.txt"
+    fi
+    echo "$venv/bin/python"
+}
+
+(cd python && cargo fmt --check)
+# In the background: PyPI's torch takes minutes to arrive, and the wheel minutes to build.
+mkdir -p "$home"
+environment torch "$python" python/requirements-test.txt >"$home/python" &
+installing=$!
+builder=$(environment build "$python" python/requirements-build.txt)
+rm -f "$wheels"/gpufeed-*.whl
+maturin=(nice -n 5 "$builder" -m maturin build --quiet --locked --out "$wheels")
+if [ "$quick" -eq 1 ]; then
+    (cd python && "${maturin[@]}" --profile dev --compatibility linux)
+else
+    # Against glibc 2.17 by zig's libraries, whatever this system's are.
+    (cd python && PATH=$(dirname "$builder"):$PATH "${maturin[@]}" --release --zig --compatibility manylinux2014)
+    "$builder" -m abi3audit --strict "$wheels"/gpufeed-*.whl
+fi
+wheel=$(ls "$wheels"/gpufeed-*.whl)
+ls -l "$wheel"
+wait "$installing"
+main=$(cat "$home/python")
+
+# run_tests PYTHON ARGUMENTS...: installs the wheel and runs the tests, from a folder without the package's sources.
+run_tests() {
+    local with=$1
+    shift
+    "$with" -m pip install --quiet --force-reinstall --no-deps "$wheel"
+    (cd python/tests && "$with" -m pytest --config-file ../pyproject.toml --rootdir . "$@")
+}
+
+if [ "$quick" -eq 1 ]; then
+    run_tests "$main" .
+    (cd python && "$main" -m mypy --strict gpufeed)
+    exit
+fi
+
+export GPUFEED_FULL=1
+(cd python && cargo clippy --locked --all-targets -- -D warnings)
+"$main" -m pip install --quiet --no-cache-dir --requirement python/requirements-frameworks.txt
+run_tests "$main" .
+(cd python && "$main" -m mypy --strict gpufeed examples)
+"$main" -m mypy.stubtest gpufeed._gpufeed --allowlist python/tests/stubtest.txt
+
+# The tests without frameworks on every other CPython that is here.
+found=0
+for minor in 10 11 12 13 14; do
+    of=$(command -v "python3.$minor" || true)
+    if [ -z "$of" ] || ! "$of" --version >/dev/null 2>&1; then
+        # pyenv's shims exist for versions that are not chosen; its folders hold the programs.
+        of=$(ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/3.$minor".*/bin/python 2>/dev/null | tail -1 || true)
+    fi
+    if [ -z "$of" ]; then
+        echo "CPython 3.$minor: not here"
+        continue
+    fi
+    found=$((found + 1))
+    printf '\n== %s\n' "$("$of" --version)"
+    run_tests "$(environment "3.$minor" "$of" python/requirements-plain.txt)" .
+done
+if [ "$found" -lt 3 ]; then
+    echo "only $found versions of CPython are here; three are needed: install more, with pyenv for example" >&2
+    exit 1
+fi
+printf '\n== NumPy 1.26\n'
+run_tests "$(environment numpy-1.26 "$python" python/requirements-numpy-1.26.txt)" .
