@@ -29,22 +29,22 @@ def resolve(shard: Any, environment: Mapping[str, str] | None = None) -> tuple[S
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return _checked(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
     environment = os.environ if environment is None else environment
-    rank, world = (environment.get(name) for name in ("RANK", "WORLD_SIZE"))
-    if rank is None and world is None:
+    ranks, worlds = environment.get("RANK"), environment.get("WORLD_SIZE")
+    if ranks is None and worlds is None:
         return (0, 1), "no launcher"
-    if rank is None or world is None:
-        there, missing = ("WORLD_SIZE", "RANK") if rank is None else ("RANK", "WORLD_SIZE")
+    if ranks is None or worlds is None:
+        there, missing = ("WORLD_SIZE", "RANK") if ranks is None else ("RANK", "WORLD_SIZE")
         raise ArgumentError(
             f"shard: the variable {there} is set, but {missing} is not, and torch.distributed is not initialised; pass "
             "shard=(rank, world), or shard=None for all samples"
         )
     try:
-        return _checked(int(rank), int(world), "RANK and WORLD_SIZE")
+        return _checked(int(ranks), int(worlds), "RANK and WORLD_SIZE")
     except ValueError as error:
         if isinstance(error, ArgumentError):
             raise
         raise ArgumentError(
-            f"shard: RANK={rank!r} and WORLD_SIZE={world!r} are no whole numbers; pass shard=(rank, world)"
+            f"shard: RANK={ranks!r} and WORLD_SIZE={worlds!r} are no whole numbers; pass shard=(rank, world)"
         ) from None
 
 

@@ -1,0 +1,319 @@
+"""torchvision's transforms, v2 and v1, as operators of a recipe: one function each, which reads public attributes alone.
+
+An operator keeps torchvision's numbers: ``fill`` and ``threshold`` count 0 to 255 before ``ToDtype(scale=True)`` and 0 to 1
+after it, in a recipe as in torchvision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torchvision import tv_tensors
+
+Operator = dict[str, Any]
+
+
+class Refused(Exception):
+    """What gpufeed cannot do of a transform, and what it can."""
+
+
+_MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic"}
+# Pillow's numbers, which older code passes.
+_PILLOW = {0: "nearest", 2: "bilinear", 3: "bicubic"}
+
+
+def interpolation(transform: Any, works: Sequence[str] = tuple(_MODES)) -> str:
+    """The interpolation by gpufeed's name; ``works`` has torchvision's names of those that an operator has."""
+    given = transform.interpolation
+    mode = _PILLOW.get(given, str(given)) if isinstance(given, int) else str(getattr(given, "value", given))
+    if mode not in works:
+        raise Refused(f"interpolation {mode!r} is not supported there; {', '.join(works)} are")
+    return _MODES[mode]
+
+
+_OF_WARPS = ("nearest", "bilinear")
+
+
+def numbers(values: Any) -> list[float]:
+    """Floats of a sequence or tensor, in their shortest form."""
+    if isinstance(values, torch.Tensor):
+        return [float(f"{value:.7g}") for value in values.flatten().tolist()]
+    return [float(value) for value in (values if isinstance(values, (tuple, list)) else [values])]
+
+
+def three(values: Any) -> list[float]:
+    """One number a channel."""
+    found = numbers(values)
+    if len(found) == 1:
+        return found * 3
+    if len(found) != 3:
+        raise Refused(f"{len(found)} numbers are not one or three, one a channel")
+    return found
+
+
+def size(given: Any) -> int | list[int]:
+    """``[height, width]``, or one number for a square."""
+    if isinstance(given, int):
+        return given
+    found = [int(side) for side in given]
+    return found[0] if len(found) == 1 or found[0] == found[1] else found
+
+
+def fill(transform: Any) -> Any:
+    """The fill of images: a number, several, or None; of a dictionary what torchvision takes for an image."""
+    given = transform.fill
+    if isinstance(given, dict):
+        for kind in (tv_tensors.Image, torch.Tensor, "others"):
+            if kind in given:
+                return given[kind]
+        raise Refused("fill is a dictionary without an entry for images")
+    return given
+
+
+def warp_fill(transform: Any) -> Any:
+    """The fill of a warp: absent and 0 differ."""
+    given = fill(transform)
+    if given is None:
+        return "None"
+    found = numbers(given)
+    return found[0] if len(found) == 1 else three(found)
+
+
+def border_fill(transform: Any) -> list[float]:
+    """The fill of a border, where absent is 0."""
+    given = fill(transform)
+    return three(0 if given is None else given)
+
+
+def _named(transform: Any) -> str:
+    return type(transform).__name__
+
+
+def resize(transform: Any) -> Operator:
+    given = transform.size
+    if given is None:
+        raise Refused("size=None is not supported; a short side or (height, width) is")
+    sides = [given] if isinstance(given, int) else [int(side) for side in given]
+    made: Operator = {"type": "Resize", "size": sides[0] if len(sides) == 1 else sides}
+    made["interpolation"] = interpolation(transform)
+    if transform.max_size is not None:
+        made["max_size"] = int(transform.max_size)
+    return made | antialias(transform)
+
+
+def antialias(transform: Any) -> Operator:
+    # None is False for tensors, as in torchvision.
+    return {"antialias": bool(transform.antialias)}
+
+
+def cropped(transform: Any) -> Operator:
+    return {"type": _named(transform), "size": size(transform.size)}
+
+
+def ten_crop(transform: Any) -> Operator:
+    return cropped(transform) | {"vertical_flip": bool(transform.vertical_flip)}
+
+
+def random_resized_crop(transform: Any) -> Operator:
+    made: Operator = {"type": "RandomResizedCrop", "size": size(transform.size)}
+    made |= {"scale": numbers(transform.scale), "ratio": numbers(transform.ratio)}
+    made["interpolation"] = interpolation(transform)
+    # timm's crop works on Pillow's images, which are always antialiased.
+    return made | (antialias(transform) if hasattr(transform, "antialias") else {"antialias": True})
+
+
+def padding(given: Any, is_v2: bool = False) -> int | list[int]:
+    """Left, top, right and bottom, or fewer numbers. v2's RandomCrop keeps left, right, top, bottom."""
+    if isinstance(given, int):
+        return given
+    sides = [int(side) for side in given]
+    if len(sides) == 1:
+        return sides[0]
+    if len(sides) == 4 and is_v2:
+        left, right, top, bottom = sides
+        return [left, top, right, bottom]
+    return sides
+
+
+_BORDERS = {"constant": "Constant", "edge": "Edge", "reflect": "Reflect", "symmetric": "Symmetric"}
+
+
+def border(transform: Any) -> Operator:
+    return {"fill": border_fill(transform), "padding_mode": _BORDERS[str(transform.padding_mode)]}
+
+
+def pad(transform: Any) -> Operator:
+    return {"type": "Pad", "padding": padding(transform.padding)} | border(transform)
+
+
+def random_crop(transform: Any) -> Operator:
+    made = cropped(transform)
+    if transform.padding is not None:
+        made["padding"] = padding(transform.padding, ".v2." in type(transform).__module__)
+    return made | {"pad_if_needed": bool(transform.pad_if_needed)} | border(transform)
+
+
+def random_zoom_out(transform: Any) -> Operator:
+    return {
+        "type": "RandomZoomOut",
+        "fill": border_fill(transform),
+        "side_range": numbers(transform.side_range),
+        "p": float(transform.p),
+    }
+
+
+def warped(transform: Any) -> Operator:
+    return {"interpolation": interpolation(transform, _OF_WARPS), "fill": warp_fill(transform)}
+
+
+def center(transform: Any) -> Operator:
+    return {} if transform.center is None else {"center": numbers(transform.center)}
+
+
+def random_rotation(transform: Any) -> Operator:
+    made: Operator = {"type": "RandomRotation", "degrees": numbers(transform.degrees), "expand": bool(transform.expand)}
+    return made | center(transform) | warped(transform)
+
+
+def random_affine(transform: Any) -> Operator:
+    made: Operator = {"type": "RandomAffine", "degrees": numbers(transform.degrees)}
+    if transform.translate is not None:
+        made["translate"] = numbers(transform.translate)
+    if transform.scale is not None:
+        made["scale"] = numbers(transform.scale)
+    if transform.shear is not None:
+        shear = numbers(transform.shear)
+        made["shear"] = shear[:2]
+        if len(shear) == 4:
+            made["shear_y"] = shear[2:]
+    return made | center(transform) | warped(transform)
+
+
+def random_perspective(transform: Any) -> Operator:
+    made: Operator = {"type": "RandomPerspective", "distortion_scale": float(transform.distortion_scale)}
+    return made | {"p": float(transform.p)} | warped(transform)
+
+
+def elastic_transform(transform: Any) -> Operator:
+    two = [numbers(value) for value in (transform.alpha, transform.sigma)]
+    alpha, sigma = (value if len(value) == 2 else value * 2 for value in two)
+    return {"type": "ElasticTransform", "alpha": alpha, "sigma": sigma} | warped(transform)
+
+
+def color_jitter(transform: Any) -> Operator:
+    made: Operator = {"type": "ColorJitter"}
+    for name in ("brightness", "contrast", "saturation", "hue"):
+        given = getattr(transform, name)
+        made[name] = 0.0 if given is None else numbers(given)
+    return made
+
+
+def photometric_distort(transform: Any) -> Operator:
+    ranges = {name: numbers(getattr(transform, name)) for name in ("brightness", "contrast", "saturation", "hue")}
+    return {"type": "RandomPhotometricDistort"} | ranges | {"p": float(transform.p)}
+
+
+def gaussian_blur(transform: Any) -> Operator:
+    given = transform.kernel_size
+    return {
+        "type": "GaussianBlur",
+        "kernel_size": [given, given] if isinstance(given, int) else [int(side) for side in given],
+        "sigma": numbers(transform.sigma),
+    }
+
+
+def random_erasing(transform: Any) -> Operator:
+    value: Any = transform.value
+    if value is None or value == "random":
+        value = "random"
+    else:
+        found = numbers(value)
+        value = found[0] if len(found) == 1 else three(found)
+    made: Operator = {"type": "RandomErasing", "p": float(transform.p), "scale": numbers(transform.scale)}
+    return made | {"ratio": numbers(transform.ratio), "value": value}
+
+
+def jpeg(transform: Any) -> Operator:
+    given = transform.quality
+    return {"type": "JPEG", "quality": given if isinstance(given, int) else [int(value) for value in given]}
+
+
+def normalize(transform: Any) -> Operator:
+    return {"type": "Normalize", "mean": three(transform.mean), "std": three(transform.std)}
+
+
+def several_sizes(transform: Any) -> Operator:
+    made: Operator = {"type": _named(transform), "interpolation": interpolation(transform)} | antialias(transform)
+    if _named(transform) == "ScaleJitter":
+        sides = [int(side) for side in transform.target_size]
+        return made | {"target_size": sides, "scale_range": numbers(transform.scale_range)}
+    small = transform.min_size
+    made["min_size"] = int(small) if isinstance(small, int) else [int(side) for side in small]
+    if transform.max_size is not None:
+        made["max_size"] = int(transform.max_size)
+    return made
+
+
+def policy(transform: Any) -> Operator:
+    made: Operator = {"type": _named(transform)} | warped(transform)
+    for name in ("num_ops", "magnitude", "num_magnitude_bins", "severity", "mixture_width", "chain_depth"):
+        if hasattr(transform, name):
+            made[name] = int(getattr(transform, name))
+    if hasattr(transform, "all_ops"):
+        made |= {"all_ops": bool(transform.all_ops), "alpha": float(transform.alpha)}
+    if hasattr(transform, "policy"):
+        made["policy"] = {"imagenet": "ImageNet", "cifar10": "Cifar10", "svhn": "Svhn"}[transform.policy.value]
+    return made
+
+
+def plain(*names: str) -> Callable[[Any], Operator]:
+    """An operator whose arguments are numbers of the same names."""
+
+    def convert(transform: Any) -> Operator:
+        return {"type": _named(transform)} | {name: getattr(transform, name) for name in names}
+
+    return convert
+
+
+# By the class's name, which v2 and v1 share.
+OPERATORS: dict[str, Callable[[Any], Operator]] = {
+    "AugMix": policy,
+    "AutoAugment": policy,
+    "CenterCrop": cropped,
+    "ColorJitter": color_jitter,
+    "ElasticTransform": elastic_transform,
+    "FiveCrop": cropped,
+    "GaussianBlur": gaussian_blur,
+    "GaussianNoise": plain("mean", "sigma", "clip"),
+    "Grayscale": plain("num_output_channels"),
+    "JPEG": jpeg,
+    "Normalize": normalize,
+    "Pad": pad,
+    "RandAugment": policy,
+    "RandomAdjustSharpness": plain("sharpness_factor", "p"),
+    "RandomAffine": random_affine,
+    "RandomAutocontrast": plain("p"),
+    "RandomChannelPermutation": plain(),
+    "RandomCrop": random_crop,
+    "RandomEqualize": plain("p"),
+    "RandomErasing": random_erasing,
+    "RandomGrayscale": plain("p"),
+    "RandomHorizontalFlip": plain("p"),
+    "RandomInvert": plain("p"),
+    "RandomPerspective": random_perspective,
+    "RandomPhotometricDistort": photometric_distort,
+    "RandomPosterize": plain("bits", "p"),
+    "RandomResize": several_sizes,
+    "RandomResizedCrop": random_resized_crop,
+    "RandomRotation": random_rotation,
+    "RandomShortestSize": several_sizes,
+    "RandomSolarize": plain("threshold", "p"),
+    "RandomVerticalFlip": plain("p"),
+    "RandomZoomOut": random_zoom_out,
+    "Resize": resize,
+    "ScaleJitter": several_sizes,
+    "TenCrop": ten_crop,
+    "TrivialAugmentWide": policy,
+}
