@@ -4,7 +4,22 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, final
 
-__all__: list[str]
+__all__ = [
+    "Array",
+    "Batch",
+    "Dataset",
+    "Failure",
+    "Loader",
+    "Run",
+    "__version__",
+    "command",
+    "end_all",
+    "open_runs",
+    "recipe_content",
+    "recipe_names",
+    "recipe_toml",
+]
+
 __version__: str
 
 def command(arguments: list[str]) -> int: ...

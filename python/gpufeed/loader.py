@@ -101,7 +101,6 @@ class DataLoader:
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
         self._native = self._build(*self._early_shard())
-        self.sampler = Sampler(self)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
@@ -232,6 +231,11 @@ class DataLoader:
         return self._native_data if isinstance(self._data, str) or hasattr(self._data, "__fspath__") else self._data
 
     @property
+    def sampler(self) -> Sampler:
+        """What training loops look for: ``loader.sampler.set_epoch(epoch)``."""
+        return Sampler(self)
+
+    @property
     def recipe(self) -> str:
         """The recipe that was understood, as TOML."""
         return self._loader().recipe()
@@ -276,7 +280,7 @@ class DataLoader:
         kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
         if isinstance(self._data, _gpufeed.Dataset):
             kept["_data"] = self._data.description
-        return kept | {"_resume": self._state()}
+        return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -284,10 +288,9 @@ class DataLoader:
         self._native_data = _open(self._data)
         _check_device(self.device)
         self._native = self._build(*self._early_shard())
-        self.sampler = Sampler(self)
 
 
-_NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data", "sampler")
+_NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
 
 
 class Sampler:

@@ -203,13 +203,15 @@ pub(crate) struct OpenRun {
     waiting: Mutex<Option<Waiting>>,
     /// True once somebody wants the run to end: a wait returns.
     ending: AtomicBool,
+    /// True after the last batch.
+    finished: AtomicBool,
     owner: Owner,
 }
 
 impl OpenRun {
     fn new(epochs: Epochs) -> OpenRun {
         let waiting = Mutex::new(Some(Waiting { epochs, found: None }));
-        OpenRun { waiting, ending: AtomicBool::new(false), owner: Owner::this() }
+        OpenRun { waiting, ending: AtomicBool::new(false), finished: AtomicBool::new(false), owner: Owner::this() }
     }
 
     /// Works with the run, unless it has ended or is to end.
@@ -262,6 +264,7 @@ impl Run {
         self.run.owner.check(py)?;
         let (item, state) = loop {
             match guard(py, || Ok(py.detach(|| self.run.with(|waiting| waiting.poll(ROUND)))))? {
+                None if self.run.finished.load(Ordering::Relaxed) => return Ok(None),
                 None => {
                     let text = "this run has ended: the loader was closed, or another iteration began";
                     return Err(errors::raise(py, "RunError", "Closed", text));
@@ -271,6 +274,7 @@ impl Run {
             }
         };
         let Some(batch) = item else {
+            self.run.finished.store(true, Ordering::Relaxed);
             py.detach(|| self.run.end());
             return Ok(None);
         };
@@ -304,14 +308,14 @@ impl Run {
         let (ended, end) = mpsc::channel::<()>();
         let run = Arc::clone(&self.run);
         self.run.ending.store(true, Ordering::Relaxed);
-        let thread = std::thread::Builder::new().name("gpufeed-end".to_owned()).spawn(move || {
+        let started = std::thread::Builder::new().name("gpufeed-end".to_owned()).spawn(move || {
             run.end();
             drop(ended);
         });
-        if thread.is_err() {
+        let Ok(thread) = started else {
             py.detach(|| self.run.end());
             return Ok(());
-        }
+        };
         // A closed channel is the end.
         let end = Mutex::new(end);
         let waits = || {
@@ -321,6 +325,8 @@ impl Run {
         while py.detach(waits) {
             py.check_signals()?;
         }
+        // It has nothing left to do.
+        let _ = py.detach(|| thread.join());
         Ok(())
     }
 }
