@@ -99,7 +99,11 @@ class HostBuffers(Generic[Tensor]):
     """The host buffers of one loader for one device: which are page-locked, and which a copy may still read.
 
     ``events`` tells of buffers made (True) and freed (False) since its last call: ``Loader.buffer_events``. Only one
-    object may ask. As a method of the loader it also keeps the loader, so that no buffer is freed while it is locked.
+    object may ask. As a method of the loader it also keeps the loader and its buffers.
+
+    No buffer may be freed while it is locked: the device would go on reading the old pages, whoever gets the addresses.
+    The loader frees one while it lives: what a run was filling as it stopped is allocated again in the next run. So
+    only a buffer that came with a batch is locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
     """
 
     def __init__(
@@ -112,22 +116,22 @@ class HostBuffers(Generic[Tensor]):
         self._locked: set[int] = set()
         self._running: deque[_Running] = deque()
 
-    def lock(self) -> None:
-        """Page-locks the buffers that are not locked yet."""
-        for made, address, nbytes in self._events() if self._events is not None else ():
+    def lock(self, address: int) -> None:
+        """Page-locks the buffer at an address, if it is one of the loader's and is not locked yet."""
+        for made, changed, nbytes in self._events() if self._events is not None else ():
             if made:
-                self._existing[address] = nbytes
+                self._existing[changed] = nbytes
             else:
                 # Without this, a later buffer at the address would count as locked, and its pages be others.
-                self._existing.pop(address, None)
-                self._unlock(address)
-        for address in self._existing.keys() - self._locked:
+                self._existing.pop(changed, None)
+                self._unlock(changed)
+        if address in self._existing and address not in self._locked:
             self.device.lock(address, self._existing[address])
             self._locked.add(address)
 
     def copy(self, batch: HostBatch) -> tuple[Tensor, Tensor | None, Event]:
         """Begins to copy a batch and holds it until that is done: images, labels, and the event that ends the copy."""
-        self.lock()
+        self.lock(batch.images.data_ptr)
         running = _Running(batch)
         # Before the copy begins: whatever is raised from here on, the buffer does not return early.
         self._running.append(running)
@@ -227,6 +231,8 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         # Raised once the batches before it are handed out.
         self._failed: Exception | None = None
         self._ended = False
+        # False once an exception was raised: the run may have stopped within a batch.
+        self._whole = True
         self._closed = False
         self.last_state: str | None = None
         """The state after the last batch that was handed out, never of one that is copied ahead."""
@@ -249,11 +255,17 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         return first.images, first.labels, first.state
 
     def close(self) -> None:
-        """Waits for the copies and drops what is ahead."""
+        """Waits for the copies and drops what is ahead. To be called before the run is ended and another one begins."""
         self._closed = True
         self._taken = self._failed = None
         try:
-            self._buffers.wait()
+            if self._ended and self._whole:
+                self._buffers.wait()
+            else:
+                # The next run frees buffers that this one was filling. Nobody here knows which.
+                self._buffers.unlock()
+                # Closed again, it leaves the locks of a newer run alone.
+                self._ended = self._whole = True
         finally:
             self._ahead.clear()
 
@@ -268,7 +280,7 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
                 # an interrupt, is copied again by the next call.
                 self._copy()
             except Exception as error:
-                self._failed = error
+                self._failed, self._whole = error, False
 
     def _take(self) -> bool:
         """Takes a batch from the source; False if there is none, or none yet and another one is due first."""
