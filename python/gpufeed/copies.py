@@ -148,7 +148,9 @@ class HostBuffers(Generic[Tensor]):
         self._running = deque(running for running in self._running if not self._event(running).query())
 
     def wait(self, most: int = 0) -> None:
-        """Waits until at most ``most`` copies run, and lets the other batches go."""
+        """Waits until at most ``most`` copies run, and lets the other batches go. Does nothing after a fork."""
+        if not self.is_here():
+            return
         self.release_done()
         while len(self._running) > most:
             self._event(self._running[0]).synchronize()
@@ -161,19 +163,35 @@ class HostBuffers(Generic[Tensor]):
 
     def unlock(self) -> None:
         """Waits for the copies and undoes the page-locks: before batches are handed out in host memory, where a copy
-        that the user begins has to be a synchronous one. The next :meth:`copy` locks again."""
+        that the user begins has to be a synchronous one. The next :meth:`copy` locks again. Does nothing after a
+        fork."""
+        if not self.is_here():
+            return
         self.wait()
         for address in tuple(self._locked):
             self._unlock(address)
 
     def close(self) -> None:
         """As :meth:`unlock`, and lets the loader go."""
-        if os.getpid() != self._process:
-            # After a fork: the copies and locks are the parent's, and the device cannot be used here.
+        if not self.is_here():
             return
         self.unlock()
         self._existing.clear()
         self._events = None
+
+    def is_here(self) -> bool:
+        """False in a forked child: the copies and locks are its parent's, and the device cannot be used there."""
+        return os.getpid() == self._process
+
+    def check(self) -> None:
+        """An error in a forked child."""
+        if not self.is_here():
+            error = RunError(
+                f"this loader belongs to process {self._process}, and its device cannot be used after the fork to "
+                f"process {os.getpid()}; make the loader after the fork, or start processes by \"spawn\""
+            )
+            error.kind = "Fork"
+            raise error
 
     def _event(self, running: _Running) -> Event:
         if running.event is None:
@@ -240,6 +258,7 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
     def __next__(self) -> tuple[Tensor, Tensor | None, str]:
         if self._closed:
             raise RunError("this run has ended: the loader was closed, or another iteration began")
+        self._buffers.check()
         self._fill()
         if not self._ahead:
             self._raise_failed()

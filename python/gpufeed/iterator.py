@@ -14,9 +14,12 @@ class Iterating(Iterator[Any]):
     def __init__(self, run: _gpufeed.Run, state: str, convert: Callable[[_gpufeed.Run], Callable[[], Any]] | None) -> None:
         self._run = run
         self.state = state
+        # True once a batch was asked for.
+        self.begun = False
         self._source = convert(run) if convert is not None else None
 
     def __next__(self) -> Any:
+        self.begun = True
         if self._source is not None:
             item, self.state = self._source()
             return item

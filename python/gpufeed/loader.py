@@ -133,7 +133,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """The batches of the next epoch, as ``(images, labels)``. Ends an iteration that is under way."""
-        return self._start(self._next_epoch + 1, self._tensors)
+        return self._start(None, self._tensors)
 
     def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """The batches of several epochs in a row, as ``(images, labels)``: the next epoch's first batches are prepared
@@ -150,7 +150,7 @@ class DataLoader:
         if self._buffers is not None:
             # A copy that the user begins is synchronous from pageable memory alone, and safe therefore.
             self._buffers.unlock()
-        return self._start(self._next_epoch + 1, None)
+        return self._start(None, None)
 
     def _tensors(self, run: _gpufeed.Run) -> Callable[[], Any]:
         """The source of an iteration over tensors."""
@@ -163,16 +163,21 @@ class DataLoader:
             self._buffers = host_buffers(self.device, self._native)
         return OnDevice(run, self._buffers, self._channels_last, self._normalize, run.ready)
 
-    def _start(self, end: int, convert: Callable[[_gpufeed.Run], Callable[[], Any]] | None) -> Iterating:
+    def _start(self, end: int | None, convert: Callable[[_gpufeed.Run], Callable[[], Any]] | None) -> Iterating:
         _refuse_torch_worker()
         loader = self._loader()
         self._check_length()
         if self._running is not None:
+            if not self._running.begun and self._resume is None:
+                # Nothing was taken of it: this iteration stands in its place, as Lightning makes two for an epoch.
+                self._resume = self._running.state
+                self._next_epoch = json.loads(self._resume)["epoch"]
             self._running.close()
         if self._resume is not None:
             state, self._resume = self._resume, None
         else:
             state = loader.state(self._next_epoch, 0)
+        end = self._next_epoch + 1 if end is None else end
         self._running = Iterating(loader.resume(state, end), state, convert)
         self._next_epoch = max(end, self._next_epoch)
         return self._running
@@ -196,8 +201,12 @@ class DataLoader:
         if self._resume is not None and epoch == self._next_epoch:
             return
         if self._running is not None:
-            self._running.close()
-            self._running = None
+            if not self._running.begun and json.loads(self._running.state)["epoch"] == epoch:
+                # Lightning makes the iterator first, and then says which epoch it is.
+                return
+            if len(self._running) == 0 or not self._running.begun:
+                self._running.close()
+                self._running = None
         self._next_epoch, self._resume = epoch, None
 
     def _state(self) -> str:

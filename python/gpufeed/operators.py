@@ -6,9 +6,11 @@ after it, in a recipe as in torchvision.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import PIL.Image
 import torch
 from torchvision import tv_tensors
 
@@ -21,12 +23,11 @@ class Refused(Exception):
 
 _MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic"}
 # Pillow's numbers, which older code passes.
-_PILLOW = {0: "nearest", 2: "bilinear", 3: "bicubic"}
+_PILLOW = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 
 
-def interpolation(transform: Any, works: Sequence[str] = tuple(_MODES)) -> str:
+def interpolation_mode(given: Any, works: Sequence[str] = tuple(_MODES)) -> str:
     """The interpolation by gpufeed's name; ``works`` has torchvision's names of those that an operator has."""
-    given = transform.interpolation
     mode = _PILLOW.get(given, str(given)) if isinstance(given, int) else str(getattr(given, "value", given))
     if mode not in works:
         raise Refused(f"interpolation {mode!r} is not supported there; {', '.join(works)} are")
@@ -36,11 +37,23 @@ def interpolation(transform: Any, works: Sequence[str] = tuple(_MODES)) -> str:
 _OF_WARPS = ("nearest", "bilinear")
 
 
+def shortest(number: float) -> float:
+    """The shortest decimal of a 32-bit float: of 0.485 as a tensor has it, 0.485."""
+    for digits in range(6, 9):
+        candidate = float(f"{number:.{digits}g}")
+        if struct.pack("f", candidate) == struct.pack("f", number):
+            return candidate
+    return number
+
+
 def numbers(values: Any) -> list[float]:
-    """Floats of a sequence or tensor, in their shortest form."""
+    """Floats of a number, a sequence of numbers or tensors, or a tensor."""
     if isinstance(values, torch.Tensor):
-        return [float(f"{value:.7g}") for value in values.flatten().tolist()]
-    return [float(value) for value in (values if isinstance(values, (tuple, list)) else [values])]
+        found: list[float] = values.double().flatten().tolist()
+        return [shortest(value) for value in found] if values.dtype == torch.float32 else found
+    if isinstance(values, (tuple, list)):
+        return [number for value in values for number in numbers(value)]
+    return [float(values)]
 
 
 def three(values: Any) -> list[float]:
@@ -61,15 +74,21 @@ def size(given: Any) -> int | list[int]:
     return found[0] if len(found) == 1 or found[0] == found[1] else found
 
 
+def of_images(given: dict[Any, Any], argument: str) -> Any:
+    """What a dictionary by type, as v2 takes it, has for images."""
+    found = [given[kind] for kind in (tv_tensors.Image, torch.Tensor, PIL.Image.Image) if kind in given]
+    found = found or [given["others"]] * ("others" in given)
+    if not found:
+        raise Refused(f"{argument} is a dictionary without an entry for images; tv_tensors.Image or 'others' is one")
+    if any(other != found[0] for other in found[1:]):
+        raise Refused(f"{argument} is a dictionary with different values for images: {found}; one value is supported")
+    return found[0]
+
+
 def fill(transform: Any) -> Any:
-    """The fill of images: a number, several, or None; of a dictionary what torchvision takes for an image."""
+    """The fill of images: a number, several, or None."""
     given = transform.fill
-    if isinstance(given, dict):
-        for kind in (tv_tensors.Image, torch.Tensor, "others"):
-            if kind in given:
-                return given[kind]
-        raise Refused("fill is a dictionary without an entry for images")
-    return given
+    return of_images(given, "fill") if isinstance(given, dict) else given
 
 
 def warp_fill(transform: Any) -> Any:
@@ -97,7 +116,7 @@ def resize(transform: Any) -> Operator:
         raise Refused("size=None is not supported; a short side or (height, width) is")
     sides = [given] if isinstance(given, int) else [int(side) for side in given]
     made: Operator = {"type": "Resize", "size": sides[0] if len(sides) == 1 else sides}
-    made["interpolation"] = interpolation(transform)
+    made["interpolation"] = interpolation_mode(transform.interpolation)
     if transform.max_size is not None:
         made["max_size"] = int(transform.max_size)
     return made | antialias(transform)
@@ -119,9 +138,7 @@ def ten_crop(transform: Any) -> Operator:
 def random_resized_crop(transform: Any) -> Operator:
     made: Operator = {"type": "RandomResizedCrop", "size": size(transform.size)}
     made |= {"scale": numbers(transform.scale), "ratio": numbers(transform.ratio)}
-    made["interpolation"] = interpolation(transform)
-    # timm's crop works on Pillow's images, which are always antialiased.
-    return made | (antialias(transform) if hasattr(transform, "antialias") else {"antialias": True})
+    return made | {"interpolation": interpolation_mode(transform.interpolation)} | antialias(transform)
 
 
 def padding(given: Any, is_v2: bool = False) -> int | list[int]:
@@ -165,7 +182,7 @@ def random_zoom_out(transform: Any) -> Operator:
 
 
 def warped(transform: Any) -> Operator:
-    return {"interpolation": interpolation(transform, _OF_WARPS), "fill": warp_fill(transform)}
+    return {"interpolation": interpolation_mode(transform.interpolation, _OF_WARPS), "fill": warp_fill(transform)}
 
 
 def center(transform: Any) -> Operator:
@@ -245,7 +262,7 @@ def normalize(transform: Any) -> Operator:
 
 
 def several_sizes(transform: Any) -> Operator:
-    made: Operator = {"type": _named(transform), "interpolation": interpolation(transform)} | antialias(transform)
+    made: Operator = {"type": _named(transform), "interpolation": interpolation_mode(transform.interpolation)} | antialias(transform)
     if _named(transform) == "ScaleJitter":
         sides = [int(side) for side in transform.target_size]
         return made | {"target_size": sides, "scale_range": numbers(transform.scale_range)}
@@ -271,8 +288,11 @@ def policy(transform: Any) -> Operator:
 def plain(*names: str) -> Callable[[Any], Operator]:
     """An operator whose arguments are numbers of the same names."""
 
+    def number(given: Any) -> Any:
+        return given if isinstance(given, int) else numbers(given)[0]
+
     def convert(transform: Any) -> Operator:
-        return {"type": _named(transform)} | {name: getattr(transform, name) for name in names}
+        return {"type": _named(transform)} | {name: number(getattr(transform, name)) for name in names}
 
     return convert
 

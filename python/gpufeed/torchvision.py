@@ -1,4 +1,4 @@
-"""torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's crop, in the order in which they stand.
+"""torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's, in the order in which they stand.
 
 Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has torchvision's
 arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
@@ -6,7 +6,9 @@ arithmetic on 8-bit numbers, what follows is computed in floats; without it, ima
 
 from __future__ import annotations
 
-import sys
+import functools
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +17,9 @@ import torch
 import torchvision.transforms as v1
 from torchvision.transforms import _presets, v2
 
+from gpufeed import _gpufeed, timm_transforms
 from gpufeed.errors import ArgumentError
-from gpufeed.operators import OPERATORS, Operator, Refused, interpolation, numbers
+from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 
 
 class UnsupportedTransform(ArgumentError):
@@ -26,6 +29,11 @@ class UnsupportedTransform(ArgumentError):
         super().__init__(f"{place}: {name} {reason}")
         self.place = place
         self.name = name
+
+    def __reduce__(self) -> Any:
+        # Exceptions travel between processes; their text alone would not make a new one.
+        reason = str(self).removeprefix(f"{self.place}: {self.name} ")
+        return UnsupportedTransform, (self.place, self.name, reason)
 
 
 @dataclass(frozen=True)
@@ -38,31 +46,48 @@ class Converted:
 
 
 # What only changes the object in which the pixels are.
-_DROPPED = ("ToImage", "PILToTensor", "RGB", "ToPureTensor", "Identity")
+_DROPPED = ("ToImage", "PILToTensor", "ToPILImage", "RGB", "ToPureTensor", "Identity")
 _NESTED = ("RandomApply", "RandomChoice", "RandomOrder")
 _TO_FLOAT = ("ToDtype", "ConvertImageDtype", "ToTensor")
 
 SUPPORTED: tuple[str, ...] = tuple(
-    sorted([*OPERATORS, *_DROPPED, *_NESTED, *_TO_FLOAT, "Compose", "RandomResizedCropAndInterpolation", "MaybeToTensor"])
+    sorted({*OPERATORS, *_DROPPED, *_NESTED, *_TO_FLOAT, *timm_transforms.DROPPED, *timm_transforms.NAMES, "Compose"})
 )
+_OF_BATCHES = ("MixUp", "CutMix", "Identity", "RandomApply", "RandomChoice")
 
 _FLOATS = {torch.float32: "F32", torch.float16: "F16"}
 
+# An entry of a choice that does nothing.
+_NOTHING: Operator = {"type": "RandomHorizontalFlip", "p": 0.0}
+
+# The numbers are those of docs/guide/augmentation.md, "Where Pillow differs".
 _PIL = (
-    "a list for PIL images is taken as the same list on tensors, whose pixels are torchvision's; Pillow's resize, rotation and "
-    "enhancement round differently, by a level or two"
+    "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 in "
+    "resizes, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and at the borders of warps"
 )
 
 
-def _is(transform: Any, name: str) -> bool:
-    """True if the transform is exactly torchvision's class of that name."""
-    return any(type(transform) is getattr(module, name, None) for module in (v2, v1))
+def _is(transform: Any, *names: str) -> bool:
+    """True if the transform is exactly torchvision's class of one of these names."""
+    name = type(transform).__name__
+    return name in names and any(type(transform) is getattr(module, name, None) for module in (v2, v1))
 
 
-def _is_timm(transform: Any, name: str) -> bool:
-    # Without an import of timm, which a list that has none of it does not need.
-    module = sys.modules.get("timm.data.transforms")
-    return module is not None and type(transform) is getattr(module, name, None)
+def _unknown(transform: Any, place: str) -> UnsupportedTransform:
+    """The error for a transform that is not converted, with what it may have been meant to be."""
+    kind = type(transform)
+    why = ""
+    if _is(transform, "MixUp", "CutMix"):
+        why = " there: it mixes a batch, and is given as batch_transforms="
+    elif isinstance(transform, functools.partial):
+        why = ": it makes transforms and has to be called, like weights.transforms()"
+    elif any(base.__module__.startswith("torchvision.transforms") and base.__name__ in SUPPORTED for base in kind.__mro__[1:]):
+        why = ": a subclass may do anything, and only torchvision's own classes are converted"
+    elif kind.__name__ in SUPPORTED:
+        why = f": it is {kind.__module__}'s, not torchvision's"
+    elif hasattr(transform, "__qualname__"):
+        why = f" ({transform.__qualname__}): Python code between decoding and augmentation cannot run"
+    return UnsupportedTransform(place, kind.__name__, f"is not supported{why}; supported are {', '.join(SUPPORTED)}")
 
 
 class _Conversion:
@@ -75,6 +100,8 @@ class _Conversion:
         self.is_float = False
         self.notes: list[str] = []
         self.has_operators = False
+        # Where antialias=False stands, which Pillow does not know.
+        self.aliased: list[str] = []
 
     def all(self, transforms: Iterable[Any], place: str, top: bool) -> list[Operator]:
         found = []
@@ -83,67 +110,80 @@ class _Conversion:
         return found
 
     def one(self, transform: Any, place: str, top: bool) -> list[Operator]:
+        """The operators of one transform: none, one, or those of a list."""
         name = type(transform).__name__
-        if isinstance(transform, (list, tuple)):
+        of_timm = timm_transforms.name_of(transform)
+        if isinstance(transform, (list, tuple)) or type(transform) is torch.nn.Sequential:
             return self.all(transform, place, top)
         if _is(transform, "Compose"):
             return self.all(transform.transforms, f"{place}.transforms", top)
-        if type(transform) is torch.nn.Sequential:
-            return self.all(transform, place, top)
         if type(transform) is _presets.ImageClassification:
             return self.all(_classification(transform), f"{place} (ImageClassification)", top)
-        if any(_is(transform, dropped) for dropped in _DROPPED):
-            self._note_pil(name in ("PILToTensor", "ToImage"))
-            return []
-        if any(_is(transform, float_) for float_ in _TO_FLOAT) or _is_timm(transform, "MaybeToTensor"):
+        if _is(transform, *_DROPPED) or type(transform) is torch.nn.Identity or of_timm in timm_transforms.DROPPED:
+            return self._dropped(transform, place, name)
+        if _is(transform, *_TO_FLOAT) or of_timm == "MaybeToTensor":
             self._note_pil(name in ("ToTensor", "MaybeToTensor"))
             return self._to_dtype(transform, place, name, top)
         if self.last_type is not None:
-            raise UnsupportedTransform(
-                self.last_type, "ToDtype", f"is not the last transform: {name} follows, which would compute in that type"
-            )
-        for nested in _NESTED:
-            if _is(transform, nested):
-                return [self._nested(transform, nested, place)]
-        self.has_operators = True
-        convert = OPERATORS.get(name)
-        if _is_timm(transform, "RandomResizedCropAndInterpolation"):
-            convert = OPERATORS["RandomResizedCrop"]
-            if isinstance(transform.interpolation, (tuple, list)):
-                raise UnsupportedTransform(place, name, 'has interpolation="random"; one interpolation is supported')
-        elif convert is None or not _is(transform, name):
-            raise UnsupportedTransform(place, name, f"is not supported; supported are {', '.join(SUPPORTED)}")
+            reason = f"is not the last transform: {name} follows, which would compute in that type"
+            raise UnsupportedTransform(self.last_type, "ToDtype", reason)
         try:
-            return [convert(transform)]
+            if _is(transform, *_NESTED):
+                return self._nested(transform, name, place)
+            if not (of_timm or (name in OPERATORS and _is(transform, name))):
+                raise _unknown(transform, place)
+            self.has_operators = True
+            made = timm_transforms.convert(transform, of_timm) if of_timm else OPERATORS[name](transform)
+            _check_range(made, self.is_float)
+            _check(made, self.is_float)
         except Refused as refused:
             raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
+        if made.get("antialias") is False:
+            self.aliased.append(place)
+        return [made]
 
-    def _nested(self, transform: Any, name: str, place: str) -> Operator:
+    def _dropped(self, transform: Any, place: str, name: str) -> list[Operator]:
+        if name == "ToPILImage" and (self.is_float or transform.mode not in (None, "RGB")):
+            reason = "would change the images' numbers; it is supported before ToDtype, with mode=None or 'RGB'"
+            raise UnsupportedTransform(place, name, reason)
+        self._note_pil(name in ("PILToTensor", "ToImage", *timm_transforms.DROPPED))
+        return []
+
+    def _nested(self, transform: Any, name: str, place: str) -> list[Operator]:
         made: Operator = {"type": name}
         inner = []
         for index, each in enumerate(transform.transforms):
-            at = f"{place}.transforms[{index}]"
-            found = self.one(each, at, top=False)
-            if len(found) != 1 and name != "RandomApply":
-                raise UnsupportedTransform(at, type(each).__name__, f"is a list of {len(found)}; {name} takes single transforms")
+            found = self.one(each, f"{place}.transforms[{index}]", top=False)
+            if name == "RandomChoice" and not found:
+                found = [_NOTHING]
+            if name != "RandomApply" and len(found) > 1:
+                # A list which stays together.
+                found = [{"type": "RandomApply", "p": 1.0, "transforms": found}]
             inner += found
         if name == "RandomApply":
             made["p"] = float(transform.p)
         elif name == "RandomChoice" and getattr(transform, "p", None) is not None:
             made["p"] = numbers(transform.p)
-        return made | {"transforms": inner}
+        if not inner:
+            return []
+        made["transforms"] = inner
+        _check(made, self.is_float)
+        return [made]
 
     def _note_pil(self, leaves_pil: bool) -> None:
-        if leaves_pil and self.has_operators and _PIL not in self.notes:
-            self.notes.append(_PIL)
+        if not (leaves_pil and self.has_operators) or _PIL in self.notes:
+            return
+        self.notes.append(_PIL)
+        self.notes += [f"{place}: antialias=False works, which Pillow ignores" for place in self.aliased]
 
     def _to_dtype(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
         scale = bool(transform.scale) if name == "ToDtype" else True
         dtype = getattr(transform, "dtype", torch.float32)
         if isinstance(dtype, dict):
-            from torchvision import tv_tensors
-
-            dtype = next((dtype[kind] for kind in (tv_tensors.Image, torch.Tensor, "others") if kind in dtype), None)
+            try:
+                dtype = of_images(dtype, "dtype")
+            except Refused as refused:
+                raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
         if dtype is None or (dtype == torch.uint8 and not self.is_float):
             return []
         if not top:
@@ -151,10 +191,11 @@ class _Conversion:
         if dtype not in _FLOATS:
             hint = "; float16 has the same size" if dtype == torch.bfloat16 else ""
             raise UnsupportedTransform(place, name, f"makes {dtype}; torch.float32 and torch.float16 are supported{hint}")
+        if self.last_type is not None and _FLOATS[dtype] != self.output:
+            raise UnsupportedTransform(self.last_type, "ToDtype", f"is not the last transform: {name} follows")
         if not scale and not self.is_float:
-            raise UnsupportedTransform(
-                place, name, "has scale=False, which leaves floats from 0 to 255; scale=True is supported"
-            )
+            reason = "has scale=False, which leaves floats from 0 to 255; scale=True, and fill, mean and std of 0 to 1, work"
+            raise UnsupportedTransform(place, name, reason)
         self.output = _FLOATS[dtype]
         if dtype != torch.float32:
             self.last_type = place
@@ -165,6 +206,29 @@ class _Conversion:
         return [{"type": "ToDtype"}] if self.has_operators else []
 
 
+def _check(made: Operator, is_float: bool) -> None:
+    """Lets gpufeed read the operator, so that what it says of a value gets the place."""
+    try:
+        _gpufeed.recipe_toml(json.dumps({"semantics": "Float" if is_float else "Uint8", "transform": [made]}))
+    except ArgumentError as error:
+        raise Refused(re.sub(r"^recipe: (line \d+(, \w+)?: )?", "", str(error))) from None
+
+
+def _check_range(made: Operator, is_float: bool) -> None:
+    """Refuses what works on floats or on 8-bit numbers alone, in torchvision as in gpufeed."""
+    name = made["type"]
+    if is_float and name == "JPEG":
+        raise Refused("it needs 8-bit images; put it before ToDtype")
+    if is_float:
+        return
+    if name == "Normalize":
+        raise Refused("it needs floats; put v2.ToDtype(torch.float32, scale=True) before it")
+    if name == "RandomErasing" and made["value"] == "random":
+        raise Refused("value='random' needs floats; put it after v2.ToDtype(torch.float32, scale=True)")
+    if name == "GaussianNoise" and not made["clip"]:
+        raise Refused("clip=False lets 8-bit numbers overflow in torchvision; clip=True works, or put it after ToDtype")
+
+
 def _classification(preset: Any) -> list[Any]:
     """The transforms of a weights' preset."""
     resize = v2.Resize(preset.resize_size, interpolation=preset.interpolation, antialias=preset.antialias)
@@ -173,11 +237,16 @@ def _classification(preset: Any) -> list[Any]:
 
 
 def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
+    """A transform of batches, and the number of classes that it names."""
     name = type(transform).__name__
     if type(transform) in (v2.MixUp, v2.CutMix):
         return {"type": name, "alpha": float(transform.alpha)}, transform.num_classes
     if type(transform) is v2.Identity:
         return {"type": "Identity"}, None
+    if type(transform) is v2.RandomApply and len(transform.transforms) == 1:
+        mixed, classes = _batch(transform.transforms[0], f"{place}.transforms[0]")
+        p = float(transform.p)
+        return {"type": "RandomChoice", "p": [p, 1.0 - p], "transforms": [mixed, {"type": "Identity"}]}, classes
     if type(transform) is v2.RandomChoice:
         inner = [_batch(each, f"{place}.transforms[{index}]") for index, each in enumerate(transform.transforms)]
         counts = {count for _, count in inner if count is not None}
@@ -185,7 +254,7 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
             raise ArgumentError(f"{place}: num_classes differ: {', '.join(map(str, sorted(counts)))}")
         made: Operator = {"type": "RandomChoice", "p": numbers(transform.p)}
         return made | {"transforms": [each for each, _ in inner]}, next(iter(counts), None)
-    raise UnsupportedTransform(place, name, "is not supported; supported are MixUp, CutMix, Identity and RandomChoice of them")
+    raise UnsupportedTransform(place, name, f"is not supported; of v2, {', '.join(_OF_BATCHES)} are, for one of them a batch")
 
 
 def convert(transforms: object, batch_transforms: object = None) -> Converted:
@@ -194,7 +263,9 @@ def convert(transforms: object, batch_transforms: object = None) -> Converted:
     Raises :class:`UnsupportedTransform` with the place of what gpufeed does not have.
     """
     conversion = _Conversion()
-    found = conversion.one(transforms, "transforms", top=True)
+    # Places count from the argument's own list: transforms[3], whether it is a Compose or not.
+    root: Any = transforms
+    found = conversion.one(list(root.transforms) if _is(root, "Compose") else root, "transforms", top=True)
     recipe: dict[str, Any] = {"output": {"layout": "Nchw", "dtype": conversion.output}, "transform": found}
     if not conversion.is_float or {"type": "ToDtype"} in found:
         recipe["semantics"] = "Uint8"

@@ -132,6 +132,8 @@ class LateDevice:
         self.copying: list[Tensor] = []
         self.locks: list[tuple[str, int]] = []
         self.locked: set[int] = set()
+        # Noted, not raised: nobody hears of an exception in `__del__`.
+        self.wrong_unlocks = 0
         self.waits = self.copies = self.out_of_order = 0
         self.fail_copies: set[int] = set()
 
@@ -170,9 +172,9 @@ class LateDevice:
         self.locked.add(address)
 
     def unlock(self, address: int) -> None:
-        assert all(tensor.source is None for tensor in self.copying), "unlocked under a running copy"
+        self.wrong_unlocks += address not in self.locked or any(tensor.source is not None for tensor in self.copying)
         self.locks.append(("unlock", address))
-        self.locked.remove(address)
+        self.locked.discard(address)
 
     def finish_all(self) -> None:
         for tensor in self.copying:

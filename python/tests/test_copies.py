@@ -1,7 +1,8 @@
-"""The hand-over to a device, with a device whose copies finish late and in any order, and a ring that reuses buffers."""
+"""The hand-over to a device: one whose copies finish late and in any order, and a ring that reuses buffers."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,7 +166,7 @@ def test_close_in_the_middle() -> None:
     taken = [next(copies) for _ in range(10)]
     assert buffers.running > 0
     copies.close()
-    assert buffers.running == 0 and len(ring.free) == 3 and not ring.early
+    assert buffers.running == 0 and len(ring.free) == 3 and not ring.early and not device.wrong_unlocks
     assert [images.content for images, _, _ in taken] == list(range(10))
     assert copies.last_state == "after 9"
     with pytest.raises(RunError, match="has ended"):
@@ -182,6 +183,31 @@ def test_a_dropped_iteration_keeps_its_buffers_until_the_copies_end() -> None:
     assert next(rest)[2] == "after 3", "another run goes on with the same buffers"
     rest.close()
     assert first[0].content == 0 and not ring.early and len(ring.free) == 4
+
+
+def test_after_a_fork_the_device_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, ring = LateDevice(16, most_ticks=10**9), Ring(buffers=3, batches=10)
+    buffers = HostBuffers(device, ring.events)
+    copies = CopyAhead(ring.next, buffers)
+    next(copies)
+    # Any call of the device would be an error of CUDA's in the child.
+    buffers.device = None  # type: ignore[assignment]
+    with monkeypatch.context() as child:
+        process = os.getpid()
+        child.setattr(os, "getpid", lambda: process + 1)
+        text = f"belongs to process {process}, .* to process {process + 1}; .*spawn"
+        with pytest.raises(RunError, match=text) as raised:
+            next(copies)
+        assert raised.value.kind == "Fork"
+        running, waits = buffers.running, device.waits
+        copies.close()
+        buffers.unlock()
+        buffers.close()
+        assert buffers.running == running > 0 and device.waits == waits
+    # The parent's are as they were.
+    buffers.device = device
+    buffers.close()
+    assert device.locks and not device.locked and not device.wrong_unlocks and not ring.early
 
 
 def test_the_logic_needs_no_torch() -> None:

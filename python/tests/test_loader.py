@@ -92,6 +92,14 @@ def test_epochs_iterations_and_set_epoch() -> None:
     with pytest.raises(gpufeed.RunError, match="another iteration began"):
         next(first)
     assert len(second) == 4 and len(made.sampler) == 40
+    # Lightning makes two iterators, and then says which epoch it is.
+    made.set_epoch(0)
+    for epoch in range(2):
+        made.batches()
+        third = made.batches()
+        made.set_epoch(epoch)
+        assert [batch.ids for batch in third] == orders[epoch]
+    assert list(third) == [] and made.epoch == 2
 
 
 def test_states_that_do_not_fit_are_refused_by_name() -> None:
