@@ -1,7 +1,7 @@
-"""torchvision's transforms, v2 and v1, as operators of a recipe: one function each, which reads public attributes alone.
+"""torchvision's transforms, v2 and v1, as operators of a recipe: one function each, of public attributes alone.
 
-An operator keeps torchvision's numbers: ``fill`` and ``threshold`` count 0 to 255 before ``ToDtype(scale=True)`` and 0 to 1
-after it, in a recipe as in torchvision.
+An operator keeps torchvision's numbers: ``fill`` and ``threshold`` count 0 to 255 before ``ToDtype(scale=True)`` and
+0 to 1 after it, in a recipe as in torchvision.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def size(given: Any) -> int | list[int]:
 def of_images(given: dict[Any, Any], argument: str) -> Any:
     """What a dictionary by type, as v2 takes it, has for images."""
     found = [given[kind] for kind in (tv_tensors.Image, torch.Tensor, PIL.Image.Image) if kind in given]
-    found = found or [given["others"]] * ("others" in given)
+    if not found and "others" in given:
+        return given["others"]
     if not found:
         raise Refused(f"{argument} is a dictionary without an entry for images; tv_tensors.Image or 'others' is one")
     if any(other != found[0] for other in found[1:]):
@@ -262,7 +263,10 @@ def normalize(transform: Any) -> Operator:
 
 
 def several_sizes(transform: Any) -> Operator:
-    made: Operator = {"type": _named(transform), "interpolation": interpolation_mode(transform.interpolation)} | antialias(transform)
+    made: Operator = {
+        "type": _named(transform),
+        "interpolation": interpolation_mode(transform.interpolation),
+    } | antialias(transform)
     if _named(transform) == "ScaleJitter":
         sides = [int(side) for side in transform.target_size]
         return made | {"target_size": sides, "scale_range": numbers(transform.scale_range)}

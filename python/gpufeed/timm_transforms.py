@@ -29,7 +29,9 @@ def convert(transform: Any, name: str) -> Operator:
 
 
 def _random_resized_crop(transform: Any) -> Operator:
-    several = transform.interpolation if isinstance(transform.interpolation, (tuple, list)) else [transform.interpolation]
+    several = (
+        transform.interpolation if isinstance(transform.interpolation, (tuple, list)) else [transform.interpolation]
+    )
     made: Operator = {"type": "RandomResizedCrop", "size": size(transform.size)}
     made |= {"scale": numbers(transform.scale), "ratio": numbers(transform.ratio)}
     # It works on Pillow's images, which are always antialiased.

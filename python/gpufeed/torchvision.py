@@ -1,7 +1,7 @@
 """torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's, in the order in which they stand.
 
-Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has torchvision's
-arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
+Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has
+torchvision's arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ _NOTHING: Operator = {"type": "RandomHorizontalFlip", "p": 0.0}
 
 # The numbers are those of docs/guide/augmentation.md, "Where Pillow differs".
 _PIL = (
-    "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 in "
-    "resizes, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and at the borders of warps"
+    "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 "
+    "in resizes, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and at the borders "
+    "of warps"
 )
 
 
@@ -81,7 +82,9 @@ def _unknown(transform: Any, place: str) -> UnsupportedTransform:
         why = " there: it mixes a batch, and is given as batch_transforms="
     elif isinstance(transform, functools.partial):
         why = ": it makes transforms and has to be called, like weights.transforms()"
-    elif any(base.__module__.startswith("torchvision.transforms") and base.__name__ in SUPPORTED for base in kind.__mro__[1:]):
+    elif any(
+        base.__module__.startswith("torchvision.transforms") and base.__name__ in SUPPORTED for base in kind.__mro__[1:]
+    ):
         why = ": a subclass may do anything, and only torchvision's own classes are converted"
     elif kind.__name__ in SUPPORTED:
         why = f": it is {kind.__module__}'s, not torchvision's"
@@ -190,11 +193,15 @@ class _Conversion:
             raise UnsupportedTransform(place, name, "stands in a nested transform; it works in the list itself")
         if dtype not in _FLOATS:
             hint = "; float16 has the same size" if dtype == torch.bfloat16 else ""
-            raise UnsupportedTransform(place, name, f"makes {dtype}; torch.float32 and torch.float16 are supported{hint}")
+            raise UnsupportedTransform(
+                place, name, f"makes {dtype}; torch.float32 and torch.float16 are supported{hint}"
+            )
         if self.last_type is not None and _FLOATS[dtype] != self.output:
             raise UnsupportedTransform(self.last_type, "ToDtype", f"is not the last transform: {name} follows")
         if not scale and not self.is_float:
-            reason = "has scale=False, which leaves floats from 0 to 255; scale=True, and fill, mean and std of 0 to 1, work"
+            reason = (
+                "has scale=False, which leaves floats from 0 to 255; scale=True, and fill, mean and std of 0 to 1, work"
+            )
             raise UnsupportedTransform(place, name, reason)
         self.output = _FLOATS[dtype]
         if dtype != torch.float32:
@@ -221,6 +228,13 @@ def _check_range(made: Operator, is_float: bool) -> None:
         raise Refused("it needs 8-bit images; put it before ToDtype")
     if is_float:
         return
+    for key in ("fill", "value"):
+        given = made.get(key)
+        outside = (
+            [number for number in numbers(given) if not 0 <= number <= 255] if isinstance(given, (float, list)) else []
+        )
+        if outside:
+            raise Refused(f"{key}: {outside[0]:g}; 0 to 255 work on 8-bit images")
     if name == "Normalize":
         raise Refused("it needs floats; put v2.ToDtype(torch.float32, scale=True) before it")
     if name == "RandomErasing" and made["value"] == "random":
@@ -254,7 +268,9 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
             raise ArgumentError(f"{place}: num_classes differ: {', '.join(map(str, sorted(counts)))}")
         made: Operator = {"type": "RandomChoice", "p": numbers(transform.p)}
         return made | {"transforms": [each for each, _ in inner]}, next(iter(counts), None)
-    raise UnsupportedTransform(place, name, f"is not supported; of v2, {', '.join(_OF_BATCHES)} are, for one of them a batch")
+    raise UnsupportedTransform(
+        place, name, f"is not supported; of v2, {', '.join(_OF_BATCHES)} are, for one of them a batch"
+    )
 
 
 def convert(transforms: object, batch_transforms: object = None) -> Converted:

@@ -190,9 +190,9 @@ def test_after_a_fork_the_device_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
     buffers = HostBuffers(device, ring.events)
     copies = CopyAhead(ring.next, buffers)
     next(copies)
-    # Any call of the device would be an error of CUDA's in the child.
-    buffers.device = None  # type: ignore[assignment]
     with monkeypatch.context() as child:
+        # Any call of the device would be an error of CUDA's in the child.
+        child.setattr(buffers, "device", None)
         process = os.getpid()
         child.setattr(os, "getpid", lambda: process + 1)
         text = f"belongs to process {process}, .* to process {process + 1}; .*spawn"
@@ -205,7 +205,6 @@ def test_after_a_fork_the_device_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
         buffers.close()
         assert buffers.running == running > 0 and device.waits == waits
     # The parent's are as they were.
-    buffers.device = device
     buffers.close()
     assert device.locks and not device.locked and not device.wrong_unlocks and not ring.early
 
