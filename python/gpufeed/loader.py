@@ -11,6 +11,7 @@ from gpufeed import _gpufeed, arguments, samples
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.handover import Host
 from gpufeed.iterator import Iterating
+from gpufeed.settings import cut_normalize, native, recipe_of
 from gpufeed.shard import resolve
 
 if TYPE_CHECKING:
@@ -72,12 +73,12 @@ class DataLoader:
         self._running: Iterating | None = None
         self._next_epoch = 0
         self._resume: str | None = None
-        content, self.notes, classes = _recipe(transforms, recipe, batch_transforms)
+        content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
         self._normalize: tuple[list[float], list[float], str] | None = None
         if arguments.flag("normalize_on_device", normalize_on_device):
-            self._normalize = (*_cut_normalize(content), arguments.dtype(dtype or "float32"))
+            self._normalize = (*cut_normalize(content), arguments.dtype(dtype or "float32"))
             dtype = "uint8"
-        self._settings = _settings(settings)
+        self._settings = native(settings)
         self._settings |= {"recipe": json.dumps(content), "batch_size": self.batch_size, "page_aligned": True}
         self._settings["shuffle"] = arguments.flag("shuffle", shuffle)
         if dtype is not None:
@@ -315,73 +316,6 @@ class Sampler:
     def __len__(self) -> int:
         """Samples of an epoch of this shard, at most."""
         return len(self._loader) * self._loader.batch_size
-
-
-def _recipe(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
-    """A recipe's content, notes for explain(), and the classes that a batch transform names."""
-    if (transforms is None) == (recipe is None):
-        raise ArgumentError("transforms: give either transforms=, torchvision's, or recipe=, a name, a file or a dictionary")
-    notes: tuple[str, ...] = ()
-    classes = None
-    if transforms is not None:
-        from gpufeed.torchvision import convert
-
-        converted = convert(transforms, batch_transforms)
-        return dict(converted.recipe), converted.notes, converted.num_classes
-    text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
-    content = json.loads(_gpufeed.recipe_content(text))
-    if batch_transforms is not None:
-        from gpufeed.torchvision import convert
-
-        converted = convert([], batch_transforms)
-        content["batch_transform"] = converted.recipe["batch_transform"]
-        classes = converted.num_classes
-    return content, notes, classes
-
-
-def _cut_normalize(content: dict[str, Any]) -> tuple[list[float], list[float]]:
-    """Takes the last ``Normalize`` off a recipe."""
-    transforms = list(content.get("transform", []))
-    if not transforms or transforms[-1].get("type") != "Normalize":
-        raise ArgumentError("normalize_on_device: the last transform is no Normalize; it has to be, as it runs last")
-    last = transforms.pop()
-    content["transform"] = transforms
-    content["output"] = content.get("output", {}) | {"dtype": "U8"}
-    return last["mean"], last["std"]
-
-
-_SIZES = ("slot_bytes", "memory_budget", "max_decode_bytes", "seek_memory")
-_NUMBERS = {"seed": 0, "workers": 1, "queue_depth": 1, "max_pixels": 1, "views": 1}
-_FLAGS = ("exif", "scaled_decode", "cache_in_bytes")
-_WORDS = {
-    "last_batch": ("partial", "drop", "pad"),
-    "truncated": ("error", "fill"),
-    "semantics": ("float", "uint8"),
-    "execute": ("auto", "gpu", "cpu"),
-}
-
-
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings with one form for the native module each."""
-    settings: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in _SIZES:
-            settings[name] = arguments.size(name, value)
-        elif name in _NUMBERS:
-            settings[name] = arguments.whole(name, value, _NUMBERS[name])
-        elif name in _FLAGS:
-            settings[name] = arguments.flag(name, value)
-        elif name in _WORDS:
-            settings[name] = arguments.word(name, value, _WORDS[name])
-        elif name == "cache":
-            settings[name] = arguments.cache(value)
-        elif name == "on_error":
-            settings[name] = arguments.on_error(value)
-        elif name in ("seek_indexes", "backend"):
-            settings[name] = arguments.path(name, value)
-        else:
-            raise arguments.unknown(name)
-    return settings
 
 
 def _open(data: Any) -> _gpufeed.Dataset:
