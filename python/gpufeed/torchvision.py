@@ -2,6 +2,9 @@
 
 Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has
 torchvision's arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
+
+v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself rounds its resizes, autocontrast, saturation
+and hue otherwise, by a level of 255 at most.
 """
 
 from __future__ import annotations
@@ -63,8 +66,8 @@ _NOTHING: Operator = {"type": "RandomHorizontalFlip", "p": 0.0}
 # The numbers are those of docs/guide/augmentation.md, "Where Pillow differs".
 _PIL = (
     "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 "
-    "in resizes, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and at the borders "
-    "of warps"
+    "in resizes, bilinear warps, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and "
+    "by more at the borders of bilinear warps, where Pillow does not blend the fill"
 )
 
 

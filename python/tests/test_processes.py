@@ -23,6 +23,8 @@ class Slow(Numbered):
         time.sleep(SLEEP)
         return super().__getitem__(index)
 
+# Of a shell's background jobs, which ignore SIGINT, Python would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 SLEEP = 0.0
 def loader(data, **settings):
     given = dict(recipe=NUMBERED, batch_size=4, workers=2)

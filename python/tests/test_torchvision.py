@@ -201,6 +201,9 @@ def test_places_and_hints() -> None:
     class RandAugment:  # timm has one, too
         pass
 
+    class RandomInvert(v2.RandomInvert):  # of the same name as its base
+        pass
+
     compose = v2.Compose([v2.CenterCrop(4), v2.Compose([v2.RandomApply([v2.RandomInvert(), Own(3)])])])
     subclass = ": a subclass may do anything, and only torchvision's own classes are converted"
     code = r": Python code between decoding and augmentation cannot run"
@@ -211,6 +214,7 @@ def test_places_and_hints() -> None:
         (v2.Compose([v2.CenterCrop(4), v2.RandomApply([v1.Lambda(own)])]), "transforms[1].transforms[0]", "Lambda", ""),
         (compose, "transforms[1].transforms[0].transforms[1]", "Own", subclass),
         ([v2.CenterCrop(4), [v2.CenterCrop(4), own]], "transforms[1][1]", "function", f" (own){code}"),
+        ([RandomInvert()], "transforms[0]", "RandomInvert", subclass),
         ([RandAugment()], "transforms[0]", "RandAugment", f": it is {__name__}'s, not torchvision's"),
         ([None], "transforms[0]", "NoneType", ""),
         (
