@@ -1,0 +1,171 @@
+"""Drawn parameters put through ``torchvision.transforms.v2.functional``: what torchvision makes of the same draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+from torchvision.transforms import v2
+from torchvision.transforms.v2 import functional as F
+
+_MODES = {
+    "Nearest": v2.InterpolationMode.NEAREST,
+    "NearestExact": v2.InterpolationMode.NEAREST_EXACT,
+    "Bilinear": v2.InterpolationMode.BILINEAR,
+    "Bicubic": v2.InterpolationMode.BICUBIC,
+}
+
+
+def philox(key: list[int], width: int, height: int) -> numpy.ndarray[Any, Any]:
+    """Philox4x32-10 (Salmon and others, SC 2011) at the counters (column, row, 0, 0): four numbers of 32 bits a pixel."""
+    low = numpy.uint64(0xFFFFFFFF)
+    half = numpy.uint64(32)
+    y, x = numpy.mgrid[:height, :width].astype(numpy.uint64)
+    counter = [x, y, numpy.zeros_like(x), numpy.zeros_like(x)]
+    keys = [numpy.uint64(word) for word in key]
+    for _ in range(10):
+        first, second = counter[0] * numpy.uint64(0xD2511F53), counter[2] * numpy.uint64(0xCD9E8D57)
+        counter = [
+            (second >> half) ^ counter[1] ^ keys[0],
+            second & low,
+            (first >> half) ^ counter[3] ^ keys[1],
+            first & low,
+        ]
+        keys = [(keys[0] + numpy.uint64(0x9E3779B9)) & low, (keys[1] + numpy.uint64(0xBB67AE85)) & low]
+    return numpy.stack(counter)
+
+
+def normals(key: list[int], shape: torch.Size) -> torch.Tensor:
+    """The standard normal numbers of ``Erased::Noise`` in Rust: quantiles of (k + 1/2) / 2^23."""
+    channels, height, width = shape
+    upper = philox(key, width, height)[:channels] >> numpy.uint64(9)
+    quantiles = torch.from_numpy((upper.astype(numpy.float64) + 0.5) / 2**23)
+    return torch.special.ndtri(quantiles).float()
+
+
+def displacement(given: dict[str, Any], shape: torch.Size) -> torch.Tensor:
+    """The displacement of ``Op::Elastic`` in Rust, as torchvision's ``ElasticTransform`` makes it of uniform numbers."""
+    _, height, width = shape
+    words = philox(given["key"], (width + 1) // 2, height)
+    moved = []
+    for axis, (alpha, sigma) in enumerate(zip(given["alpha"], given["sigma"], strict=True)):
+        # The first two numbers belong to an even column, the last two to an odd one.
+        pairs = numpy.stack([words[axis], words[axis + 2]], axis=-1).reshape(height, -1)[:, :width] >> numpy.uint64(8)
+        field = torch.from_numpy(pairs.astype(numpy.float64) / 2**23 - 1)[None, None].float()
+        if sigma > 0:
+            side = int(8 * sigma + 1)
+            side += side % 2 == 0
+            field = F.gaussian_blur(field, [side, side], given["sigma"])
+        length = (width, height)[axis]
+        moved.append(field * alpha / length)
+    return torch.cat(moved, 1).permute(0, 2, 3, 1)
+
+
+def _warp(given: dict[str, Any]) -> dict[str, Any]:
+    return {"interpolation": _MODES[given["interpolation"]], "fill": given["fill"]}
+
+
+def _policy(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    apply: Callable[..., torch.Tensor] = v2.RandAugment()._apply_image_or_video_transform
+    return apply(image, given["id"], given["magnitude"], _MODES[given["interpolation"]], {torch.Tensor: given["fill"]})
+
+
+def _mixture(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    """The sum of v2.AugMix, which has no function of its own."""
+    shares = torch.tensor(given["m"]), torch.tensor(given["weights"])
+    sums = shares[0][0] * image.float()
+    for weight, chain in zip(shares[1] * shares[0][1], given["chains"], strict=True):
+        changed = image
+        for each in chain:
+            changed = apply(each, changed)
+        sums = sums + weight * changed
+    return sums.to(image.dtype) if image.dtype == torch.uint8 else sums
+
+
+def _erase(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    top, left, height, width = (given[name] for name in ("top", "left", "height", "width"))
+    value = given["value"]
+    if "Color" in value:
+        color = torch.tensor(value["Color"][: image.shape[0]])[:, None, None]
+        return F.erase(image, top, left, height, width, color.to(image.dtype))
+    noise = normals(value["Noise"]["key"], torch.Size([image.shape[0], height, width]))
+    return F.erase(image, top, left, height, width, noise)
+
+
+def _noise(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    """v2's gaussian_noise with the same normal numbers, which it takes from no caller."""
+    drawn = normals(given["key"], image.shape)
+    mean, sigma = given["mean"], given["sigma"]
+    if image.dtype != torch.uint8:
+        noisy = image + (mean + drawn * sigma)
+        return noisy.clamp(0, 1) if given["clip"] else noisy
+    noise = (mean * 255 + drawn * sigma * 255).to(torch.int16)
+    return (image.to(torch.int16) + noise).clamp(0, 255).to(torch.uint8)
+
+
+def _resize(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    size = [given["height"], given["width"]]
+    return F.resize(image, size, interpolation=_MODES[given["interpolation"]], antialias=given["antialias"])
+
+
+def _pad(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    sides = [given[side] for side in ("left", "top", "right", "bottom")]
+    fill = given["fill"][: image.shape[0]] if given["mode"] == "Constant" else None
+    return F.pad(image, sides, fill=fill, padding_mode=given["mode"].lower())
+
+
+def _affine(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    numbers = {name: given[name] for name in ("angle", "translate", "scale", "shear", "center")}
+    return F.affine(image, **numbers, **_warp(given))
+
+
+_FUNCTIONS: dict[str, Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]] = {
+    "Affine": _affine,
+    "AdjustGamma": lambda image, given: F.adjust_gamma(image, given["gamma"], given["gain"]),
+    "Autocontrast": lambda image, _: F.autocontrast(image),
+    "Brightness": lambda image, given: F.adjust_brightness(image, given["factor"]),
+    "Contrast": lambda image, given: F.adjust_contrast(image, given["factor"]),
+    "Crop": lambda image, given: F.crop(image, given["top"], given["left"], given["height"], given["width"]),
+    "Elastic": lambda image, given: F.elastic(image, displacement(given, image.shape), **_warp(given)),
+    "Equalize": lambda image, _: F.equalize(image),
+    "Erase": _erase,
+    "GaussianBlur": lambda image, given: F.gaussian_blur(image, given["kernel_size"], given["sigma"]),
+    "GaussianNoise": _noise,
+    "Grayscale": lambda image, given: F.rgb_to_grayscale(image, given["channels"]),
+    "HorizontalFlip": lambda image, _: F.horizontal_flip(image),
+    "Hue": lambda image, given: F.adjust_hue(image, given["factor"]),
+    "Invert": lambda image, _: F.invert(image),
+    "Jpeg": lambda image, given: F.jpeg(image, given["quality"]),
+    "Mixture": _mixture,
+    "Normalize": lambda image, given: F.normalize(image, given["mean"], given["std"]),
+    "Pad": _pad,
+    "PermuteChannels": lambda image, given: F.permute_channels(image, given["permutation"]),
+    "Perspective": lambda image, given: F.perspective(image, given["startpoints"], given["endpoints"], **_warp(given)),
+    "Policy": _policy,
+    "Posterize": lambda image, given: F.posterize(image, given["bits"]),
+    "Resize": _resize,
+    "Rotate": lambda image, given: F.rotate(image, given["angle"], expand=given["expand"], center=given["center"], **_warp(given)),
+    "Saturation": lambda image, given: F.adjust_saturation(image, given["factor"]),
+    "Sharpness": lambda image, given: F.adjust_sharpness(image, given["factor"]),
+    "Solarize": lambda image, given: F.solarize(image, given["threshold"]),
+    "VerticalFlip": lambda image, _: F.vertical_flip(image),
+}
+
+
+def apply(op: Any, image: torch.Tensor) -> torch.Tensor:
+    """One operation of a batch's parameters on an image of [channels, height, width]."""
+    ((name, given),) = op.items() if isinstance(op, dict) else [(op, {})]
+    return _FUNCTIONS[name](image, given)
+
+
+def through_torchvision(params: dict[str, Any], image: torch.Tensor, float_from: int | None) -> torch.Tensor:
+    """An image with a sample's parameters; it becomes floats before the slot ``float_from``."""
+    for each in params["ops"]:
+        if float_from is not None and each["slot"] >= float_from and image.dtype == torch.uint8:
+            image = F.to_dtype(image, torch.float32, scale=True)
+        image = apply(each["op"], image)
+    if float_from is not None and image.dtype == torch.uint8:
+        image = F.to_dtype(image, torch.float32, scale=True)
+    return image
