@@ -56,6 +56,9 @@ else
     "$builder" -m abi3audit --strict "$wheels"/gpufeed-*.whl
 fi
 wheel=$(ls "$wheels"/gpufeed-*.whl)
+# A program in Rust whose batches Python's have to equal.
+(cd python && cargo build --quiet --locked --example batches)
+export GPUFEED_BATCHES=$PWD/target/debug/examples/batches
 ls -l "$wheel"
 wait "$installing"
 main=$(cat "$home/python")
