@@ -49,10 +49,10 @@ impl Operator for RandomApply {
         let (optional, before) = (slots.optional, slots.size);
         slots.optional = true;
         // Inside the list, sizes are those after applying it. After the list, only sizes that are certain in both cases
-        // are known.
+        // are known; a list that is always applied has one case.
         self.transforms.iter().for_each(|transform| transform.slots(slots));
         slots.optional = optional;
-        if slots.size != before {
+        if slots.size != before && self.p < 1.0 {
             slots.size = None;
         }
     }

@@ -2,8 +2,8 @@
 //! (`tests/golden/random_sizes.json`), and lists that end in one of them are refused.
 
 use gpufeed::transforms::{
-    CenterCrop, Key, Op, Pad, RandomHorizontalFlip, RandomResize, RandomShortestSize, RandomZoomOut, Resize,
-    ScaleJitter, Transform,
+    CenterCrop, Key, Op, Pad, RandomApply, RandomChoice, RandomCrop, RandomHorizontalFlip, RandomResize,
+    RandomResizedCrop, RandomShortestSize, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 use gpufeed::{Backend, DataLoader, ErrorKind, Output, Plan};
 use gpufeed_testing::pipeline::small_files;
@@ -155,4 +155,19 @@ fn a_list_that_leaves_sizes_open_is_refused_by_name() {
     }
     let error = build(vec![flip]).unwrap_err().to_string();
     assert!(error.contains("no transform gives them one"), "{error}");
+}
+
+#[test]
+fn a_list_that_is_always_applied_fixes_the_size() {
+    let build = |p: f64, size: u32| {
+        let simple: [Transform; 2] = [Resize::new(20).into(), RandomCrop::new(size).into()];
+        let choice: [Transform; 2] = [RandomApply::new(p, simple).into(), RandomResizedCrop::new(16).into()];
+        DataLoader::builder(small_files(2)).transform(RandomChoice::new(choice)).build(&Backend::Cpu)
+    };
+    let loader = build(1.0, 16).unwrap();
+    assert_eq!(loader.epoch(0).unwrap().next().unwrap().unwrap().shape()[2..], [16, 16]);
+    for (p, size) in [(0.999, 16), (1.0, 15)] {
+        let error = build(p, size).unwrap_err().to_string();
+        assert!(error.contains("after RandomChoice (transform 1) they differ"), "{error}");
+    }
 }

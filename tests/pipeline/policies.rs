@@ -66,6 +66,14 @@ pub(super) fn lists() -> Vec<(Semantics, Vec<Transform>)> {
         RandomApply::new(0.5, [AugMix::new().mixture_width(2).chain_depth(4).alpha(0.4).all_ops(false)]).into(),
         RandomHorizontalFlip::new(0.5).into(),
     ];
+    // DeiT III's: a simple crop or a resized one, which both end in one size.
+    let simple: Transform =
+        RandomApply::new(1.0, [Resize::new(26).into(), RandomCrop::new(24).into()] as [Transform; 2]).into();
+    let crops = vec![
+        Resize::new(40).into(),
+        RandomChoice::new([simple, RandomResizedCrop::new(24).into()]).into(),
+        RandomHorizontalFlip::new(0.5).into(),
+    ];
     vec![
         (Semantics::Float, float),
         (Semantics::Uint8, uint8),
@@ -74,6 +82,8 @@ pub(super) fn lists() -> Vec<(Semantics, Vec<Transform>)> {
         (Semantics::Float, moved),
         (Semantics::Uint8, mixtures.clone()),
         (Semantics::Float, mixtures),
+        (Semantics::Uint8, crops.clone()),
+        (Semantics::Float, crops),
     ]
 }
 

@@ -1,0 +1,68 @@
+"""The pages of docs/guide/pytorch: each program runs as it stands there, and the table of transforms has them all."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+from gpufeed.torchvision import SUPPORTED  # noqa: E402
+from pictures import folder  # noqa: E402
+
+PAGES = Path(__file__).parents[2] / "docs" / "guide" / "pytorch"
+FULL = "GPUFEED_FULL" in os.environ
+# What the page's program imports, beside torch.
+NEEDS = {"accelerate": "accelerate", "lightning": "lightning", "timm": "timm", "transformers": "transformers"}
+
+
+def program(page: str, under: Path) -> Path:
+    """The page's first program as a file."""
+    (code, *_) = re.findall(r"^```python\n(.*?)^```$", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    path = under / f"train_{page}.py"
+    path.write_text(code)
+    return path
+
+
+def losses(*command: str) -> list[float]:
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    return [float(loss) for loss in re.findall(r"\d loss (\S+)$", done.stdout, re.MULTILINE)]
+
+
+def test_every_page_with_a_program_is_run() -> None:
+    with_program = {page.stem for page in PAGES.glob("*.md") if "```python" in page.read_text()}
+    assert with_program == {"distributed", *NEEDS}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="torchrun needs libuv, which Windows builds of torch lack")
+def test_distributed(tmp_path: Path) -> None:
+    """One process and two have the same losses: the global batches are the same."""
+    path, data = str(program("distributed", tmp_path)), str(folder(tmp_path / "data", count=72))
+    run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    alone, together = losses(*run, "1", path, data), losses(*run, "2", path, data)
+    assert len(alone) == 2 * (72 // 16)
+    assert together == pytest.approx(alone, abs=1e-5)
+
+
+@pytest.mark.skipif(not FULL, reason="frameworks: only with GPUFEED_FULL=1")
+@pytest.mark.parametrize("page", NEEDS)
+def test_frameworks(page: str, tmp_path: Path) -> None:
+    if importlib.util.find_spec(NEEDS[page]) is None:
+        pytest.skip(f"{NEEDS[page]} is not installed")
+    found = losses(str(program(page, tmp_path)), str(folder(tmp_path / "data", count=40)))
+    assert len(found) == 2 * (40 // 8)
+
+
+def test_the_table_of_transforms_is_complete() -> None:
+    text = (PAGES / "transforms.md").read_text()
+    listed = {name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    assert listed == {*SUPPORTED, "MixUp", "CutMix", "ImageClassification", "Sequential"}
