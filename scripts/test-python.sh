@@ -73,7 +73,7 @@ run_tests() {
 
 if [ "$quick" -eq 1 ]; then
     run_tests "$main" .
-    (cd python && "$main" -m mypy --strict gpufeed)
+    (cd python && "$main" -m mypy --strict gpufeed examples)
     exit
 fi
 
@@ -81,7 +81,7 @@ export GPUFEED_FULL=1
 (cd python && cargo clippy --locked --all-targets -- -D warnings)
 "$main" -m pip install --quiet --no-cache-dir --requirement python/requirements-frameworks.txt
 run_tests "$main" .
-(cd python && "$main" -m mypy --strict gpufeed)
+(cd python && "$main" -m mypy --strict gpufeed examples)
 (cd python && "$main" -m mypy.stubtest gpufeed._gpufeed)
 
 # The tests without frameworks on every other CPython that is here.

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+import warnings
 from typing import Any
 
-from gpufeed import _gpufeed
 from gpufeed.arguments import path as _path
-from gpufeed.errors import Error
+from gpufeed.errors import ArgumentError, Error
+
+_DONE, _WRONG_ARGUMENTS, _FINDINGS = 0, 2, 3
 
 
-def _run(*arguments: str) -> None:
-    status = _gpufeed.command(["gpufeed", *arguments])
-    if status != 0:
-        raise Error(f"gpufeed {arguments[0]} ended with status {status}; it has printed the reason")
+def _run(*arguments: str) -> str:
+    """Runs the command and returns what it prints. In a process of its own: it handles Ctrl-C as a program does."""
+    command = [sys.executable, "-m", "gpufeed", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace")
+    said = done.stderr.strip().removeprefix("error: ") or f"gpufeed {arguments[0]} ended with status {done.returncode}"
+    if done.returncode == _WRONG_ARGUMENTS:
+        raise ArgumentError(said)
+    if done.returncode not in (_DONE, _FINDINGS):
+        raise Error(said)
+    if done.returncode == _FINDINGS:
+        warnings.warn(f"{done.stdout}{done.stderr}".strip(), stacklevel=3)
+    return done.stdout
 
 
 def _options(options: dict[str, Any]) -> list[str]:
@@ -58,11 +70,13 @@ def preview(data: str | os.PathLike[str], recipe: str = "imagenet-train", **opti
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def index(data: str | os.PathLike[str], **options: Any) -> None:
-    """Builds the seek indexes of all JPEGs of a data set ahead of its first epoch, as ``gpufeed index`` does."""
-    _run("index", _path("data", data), *_options(options))
+def index(data: str | os.PathLike[str], **options: Any) -> str:
+    """Builds the seek indexes of all JPEGs of a data set ahead of its first epoch, as ``gpufeed index`` does, and returns
+    what that prints. Files that cannot be used are a warning."""
+    return _run("index", _path("data", data), *_options(options))
 
 
-def pack(source: str | os.PathLike[str], out: str | os.PathLike[str], **options: Any) -> None:
-    """Packs a data set into tar shards or an LMDB (``to="lmdb"``), as ``gpufeed pack`` does."""
-    _run("pack", _path("source", source), _path("out", out), *_options(options))
+def pack(source: str | os.PathLike[str], out: str | os.PathLike[str], **options: Any) -> str:
+    """Packs a data set into tar shards or an LMDB (``to="lmdb"``), as ``gpufeed pack`` does, and returns what that prints.
+    Samples that cannot be used are a warning."""
+    return _run("pack", _path("source", source), _path("out", out), *_options(options))

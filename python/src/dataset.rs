@@ -20,10 +20,12 @@ const JOB_SAMPLES: usize = 64;
 pub(crate) struct Dataset {
     /// `None` once the garbage collector has cleared it.
     data: Mutex<Option<Data>>,
+    /// The test split that the path has, such as MNIST's; None without one.
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
     /// The data set of which this one is a part, or a repetition.
     origin: Option<Py<Dataset>>,
+    /// The path, or the object's class, and what was made of it.
     #[pyo3(get)]
     description: String,
 }

@@ -1,0 +1,34 @@
+"""Every public name has a docstring of its own, and is in the stubs."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import gpufeed
+from gpufeed import _gpufeed
+
+
+def members(owner: Any, name: str) -> list[tuple[str, Any]]:
+    """The public members of a class by their dotted names."""
+    return [(f"{name}.{each}", found) for each, found in vars(owner).items() if not each.startswith("_")]
+
+
+def public() -> list[tuple[str, Any]]:
+    found = [(name, getattr(gpufeed, name)) for name in gpufeed.__all__]
+    found += [(name, each) for name, each in vars(_gpufeed).items() if not name.startswith("_")]
+    # Numbers and texts have no docstrings.
+    found = [(name, each) for name, each in found if not isinstance(each, (str, int, tuple))]
+    # Members of built-in bases, such as exceptions, are documented by Python.
+    found += [member for name, each in list(found) if inspect.isclass(each) for member in members(each, name)]
+    return list(dict(found).items())
+
+
+@pytest.mark.parametrize(("name", "each"), public(), ids=[name for name, _ in public()])
+def test_documented(name: str, each: Any) -> None:
+    said = inspect.getdoc(each) or ""
+    assert len(said.split()) > 2, f"{name}: {said!r}"
+    if inspect.isclass(each) and each.__base__ is not object:
+        assert said != inspect.getdoc(each.__base__), f"{name} has its base's docstring"
