@@ -48,6 +48,9 @@ timed scripts/test-widths.sh all || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
 timed scripts/test-python.sh || failed=1
+timed cargo build -p gpufeed-cli --features lmdb || failed=1
+timed python3 scripts/guide.py commands || failed=1
+timed python3 scripts/guide.py programs || failed=1
 timed scripts/fuzz.sh 60 || failed=1
 
 done=1

@@ -83,8 +83,8 @@
 //!
 //! Parameters depend on the seed, the epoch and the sample alone: the number of workers, the queue's depth, the shards
 //! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have
-//! the names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the README lists the
-//! differences.
+//! the names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the guide's chapter on
+//! augmentation lists the differences.
 
 mod atomic_file;
 mod backend;
@@ -97,6 +97,8 @@ mod elastic;
 mod error;
 mod geometry;
 mod gpu;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 #[doc(hidden)]
 pub mod internals;
 mod loader;
@@ -133,8 +135,3 @@ pub use wgpu;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Runs the guide's programs as doc tests.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/guide/augmentation.md")]
-struct Guide;

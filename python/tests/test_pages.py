@@ -26,7 +26,7 @@ NEEDS = {"accelerate": "accelerate", "lightning": "lightning", "timm": "timm", "
 def program(page: str, under: Path) -> Path:
     """The page's first program as a file."""
     (code, *_) = re.findall(r"^```python\n(.*?)^```$", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
-    path = under / f"train_{page}.py"
+    path = under / f"train_{Path(page).name}.py"
     path.write_text(code)
     return path
 
@@ -39,8 +39,13 @@ def losses(*command: str) -> list[float]:
 
 
 def test_every_page_with_a_program_is_run() -> None:
-    with_program = {page.stem for page in PAGES.glob("*.md") if "```python" in page.read_text()}
-    assert with_program == {"distributed", *NEEDS}
+    pages = [PAGES.with_suffix(".md"), *PAGES.glob("*.md")]
+    assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", *NEEDS}
+
+
+def test_the_first_page(tmp_path: Path) -> None:
+    found = losses(str(program("../pytorch", tmp_path)), str(folder(tmp_path / "data", count=40)))
+    assert len(found) == 2 * (40 // 8)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="torchrun needs libuv, which Windows builds of torch lack")

@@ -18,3 +18,8 @@ mod loader;
 pub use batch::BatchExt;
 pub use device::{BackendExt, GpuExt};
 pub use loader::{BurnLoader, ImageBatch};
+
+/// Runs the guide's program as a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/burn.md")]
+struct Guide;

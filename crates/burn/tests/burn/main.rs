@@ -5,5 +5,4 @@ mod errors;
 mod hand_over;
 mod loader;
 mod places;
-mod readme;
 mod stress;

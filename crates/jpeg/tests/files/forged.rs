@@ -123,7 +123,7 @@ fn a_single_changed_entry_is_not_used() {
     }
 }
 
-/// README.md says about an index that others can write: if its entries were changed from some place on, the decoder
+/// docs/guide/jpeg.md says about an index that others can write: if its entries were changed from some place on, the decoder
 /// detects this in regions that cross the place, and in no others.
 #[test]
 fn a_changed_chain_is_detected_where_it_breaks() {
@@ -144,5 +144,5 @@ fn a_changed_chain_is_detected_where_it_breaks() {
         let (pixels, ..) = read(&wide.bytes, after, Seek { index: Some(&forged), build: false });
         wrong += usize::from(pixels != part(&wide.pixels, width, after));
     }
-    assert!(wrong > 0, "README.md can promise more");
+    assert!(wrong > 0, "docs/guide/jpeg.md can promise more");
 }
