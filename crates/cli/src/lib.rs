@@ -26,9 +26,11 @@ macro_rules! say {
 mod available_memory;
 mod bench;
 mod compare;
+mod completions;
 mod dataset;
 mod doctor;
 mod error_text;
+mod explain;
 mod file_identity;
 mod index;
 mod output;
@@ -37,11 +39,12 @@ mod preview;
 mod render;
 mod report;
 mod results;
+mod show;
 mod units;
 mod warnings;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::style;
 use gpufeed::internals::Shown;
 use gpufeed::recipe::{self, Recipe};
@@ -76,18 +79,35 @@ pub(crate) const FINDINGS: u8 = 3;
 #[command(
     about = "Feeds any GPU with augmented image batches: decoding on a pool of threads, torchvision's transforms as fused wgpu compute shaders, a queue of ready buffers"
 )]
-#[command(after_help = "Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 done, with findings")]
+#[command(after_help = AFTER_HELP)]
 struct Arguments {
+    /// When to colour text; NO_COLOR in the environment means never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  gpufeed doctor imagenet/train       which GPU is taken, and which files are broken
+  gpufeed explain --recipe simclr     what a recipe becomes: passes, threads, memory
+  gpufeed preview imagenet/train      what a recipe makes of the images, as sheet.png
+  gpufeed bench                       how fast this machine is, and what limits it
+  gpufeed index imagenet/train        seek indexes, which the first epoch would build
+  gpufeed pack imagenet/train packed  many small files become tar shards
+
+Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 done, with findings";
 
 #[derive(Subcommand)]
 enum Command {
     Bench(bench::BenchArguments),
     Compare(compare::CompareArguments),
+    Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
+    Explain(explain::ExplainArguments),
     Index(index::IndexArguments),
+    Man(completions::ManArguments),
     Pack(pack::PackArguments),
     Preview(preview::PreviewArguments),
     Report(report::ReportArguments),
@@ -98,14 +118,39 @@ pub(crate) fn conflict(reason: &str) -> clap::Error {
     Arguments::command().error(ErrorKind::ArgumentConflict, reason)
 }
 
+fn try_parse<T: Into<OsString> + Clone>(given: impl IntoIterator<Item = T>) -> Result<Arguments, clap::Error> {
+    let color = if console::colors_enabled_stderr() { ColorChoice::Always } else { ColorChoice::Never };
+    let matches = Arguments::command().color(color).try_get_matches_from(given)?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// Does what `--color` says, before the arguments are parsed: their errors have colours, too. Without it the terminal and
+/// NO_COLOR decide.
+fn set_colors(given: &[OsString]) {
+    let words: Vec<_> = given.iter().map(|argument| argument.to_string_lossy()).collect();
+    let asked = words.iter().enumerate().filter_map(|(number, word)| match word.strip_prefix("--color") {
+        Some("") => words.get(number + 1).map(|next| next.to_string()),
+        Some(value) => value.strip_prefix('=').map(str::to_owned),
+        None => None,
+    });
+    let on = match asked.last().as_deref() {
+        Some("always") => true,
+        Some("never") => false,
+        _ => return,
+    };
+    console::set_colors_enabled(on);
+    console::set_colors_enabled_stderr(on);
+}
+
 /// Parses the arguments. Prints help and the version. Errors are printed with control characters escaped, because an
 /// argument may be any file's name (`gpufeed doctor *`).
 fn parse(given: &[OsString]) -> Result<Arguments, Outcome> {
-    Arguments::try_parse_from(given).map_err(|error| {
+    set_colors(given);
+    try_parse(given).map_err(|error| {
         if error.use_stderr() {
             // clap repeats arguments verbatim, so it parses an escaped copy to word the error.
             let shown = given.iter().map(|argument| Shown(argument.to_string_lossy()).to_string());
-            return Err(Arguments::try_parse_from(shown).err().unwrap_or(error).into());
+            return Err(try_parse(shown).err().unwrap_or(error).into());
         }
         let text = error.render();
         let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
@@ -163,8 +208,11 @@ fn run_command(command: &Command, given: &[OsString]) -> Outcome {
     match command {
         Command::Bench(arguments) => bench::run(arguments, given),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
         Command::Index(arguments) => index::run(arguments),
+        Command::Man(arguments) => completions::man(arguments),
         Command::Pack(arguments) => pack::run(arguments),
         Command::Preview(arguments) => preview::run(arguments),
         Command::Report(arguments) => report::run(arguments),

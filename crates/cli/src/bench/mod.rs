@@ -15,7 +15,7 @@ mod output;
 mod run;
 mod setup;
 
-pub(crate) use setup::BenchArguments;
+pub(crate) use setup::{BenchArguments, procedural};
 
 use crate::render::{html, markdown};
 use crate::{DONE, Outcome};
@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
     let outputs = arguments.outputs()?;
     let (report, traced) = run::run(arguments, given, (&workers, main), outputs.trace.as_ref())?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
+    let card = serde_json::to_string_pretty(&report.card())? + "\n";
     // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from
     // it.
     let written = [
@@ -43,7 +44,11 @@ pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
         if outputs.use_standard() { Ok(()) } else { summary::print(&report) },
         outputs.html.as_ref().map_or(Ok(()), |output| html::write(&report, output)),
         outputs.markdown.as_ref().map_or(Ok(()), |output| markdown::update(&report, output)),
+        outputs.card.as_ref().map_or(Ok(()), |output| output.write_all(card)),
     ];
     written.into_iter().collect::<Result<(), String>>()?;
+    if let (true, Some(page)) = (arguments.open, &outputs.html) {
+        crate::show::open(page);
+    }
     traced.map(|()| DONE)
 }

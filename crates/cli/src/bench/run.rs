@@ -36,7 +36,9 @@ struct Progress(ProgressBar);
 impl Progress {
     fn new(parts: u64) -> Result<Progress, Box<dyn Error>> {
         let bar = ProgressBar::with_draw_target(Some(parts), ProgressDrawTarget::stderr());
-        Ok(Progress(bar.with_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}")?)))
+        Ok(Progress(
+            bar.with_style(ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}, {elapsed} so far, {eta} left")?),
+        ))
     }
 
     fn next(&self, part: &'static str) {

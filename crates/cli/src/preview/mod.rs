@@ -40,6 +40,9 @@ pub(crate) struct PreviewArguments {
     /// The sheet, a PNG; `-` is standard output [default: sheet.png, and none with --json]
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
+    /// Shows the sheet when it is written
+    #[arg(long, conflicts_with = "json")]
+    open: bool,
     /// Draws of each sample, each in another epoch, 1 to 64 [default: 4; 1 with --sample and --epoch]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=64))]
     draws: Option<u64>,
@@ -135,6 +138,9 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         let (width, height) = sheet.image.dimensions();
         let pictures: usize = rows.iter().map(|row| row.draws.len()).sum();
         say!("{}: {} samples, {pictures} draws, {width}x{height} pixels", picture.name(), rows.len());
+    }
+    if let (true, Some(picture)) = (arguments.open, &picture) {
+        crate::show::open(picture);
     }
     for error in failed {
         output::complain(console::style("warning:").yellow(), Shown(error));

@@ -1,8 +1,10 @@
 //! The results of `gpufeed bench` and of `benches/peers/run.py`, as their JSON files hold them. Nothing here measures
 //! or prints: `bench` fills a report, `compare` reads two, and `render` turns one into pages and tables. `report.rs` is
 //! the JSON object of a run, `sections.rs` its parts, `spread.rs` a number measured several times, `peers.rs` the rows
-//! of other loaders. `frozen.rs` tests that older files stay readable.
+//! of other loaders. `card.rs` leaves names and paths out,
+//! `frozen.rs` tests that older files stay readable.
 
+mod card;
 #[cfg(test)]
 mod frozen;
 mod peers;

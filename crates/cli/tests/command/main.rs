@@ -3,6 +3,7 @@
 mod bench;
 mod compare;
 mod doctor;
+mod help;
 mod index;
 mod names;
 mod outputs;

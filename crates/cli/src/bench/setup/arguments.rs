@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::decode::SeekIndexes;
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
     pub(crate) batch_size: usize,
     /// Seconds of the main runs, 0.1 to 3600; everything together takes five to ten times as long
-    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value = "4", value_parser = seconds)]
     pub(crate) seconds: f64,
     /// Writes the report as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
@@ -55,6 +55,12 @@ pub(crate) struct BenchArguments {
     /// Writes the report as one HTML file with charts; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Shows the HTML file when it is written; bench.html without --html
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Writes the report without names and paths, to be sent to the developers of gpufeed; `-` as for --json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_card: Option<PathBuf>,
     /// Rewrites the table between the markers of a markdown file; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
@@ -78,12 +84,13 @@ pub(crate) struct Outputs {
     pub(crate) html: Option<Output>,
     pub(crate) markdown: Option<Output>,
     pub(crate) trace: Option<Output>,
+    pub(crate) card: Option<Output>,
 }
 
 impl Outputs {
     /// Returns true if one of them is standard output. The summary is then left out.
     pub(crate) fn use_standard(&self) -> bool {
-        [&self.json, &self.html, &self.markdown, &self.trace].into_iter().flatten().any(Output::is_standard)
+        [&self.json, &self.html, &self.markdown, &self.trace, &self.card].into_iter().flatten().any(Output::is_standard)
     }
 }
 
@@ -180,14 +187,16 @@ impl BenchArguments {
     /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported
     /// early.
     pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
-        let [json, html, markdown, trace] = output::open([
+        let html = self.html.as_deref().or_else(|| self.open.then_some(Path::new("bench.html")));
+        let [json, html, markdown, trace, card] = output::open([
             ("--json", self.json.as_deref()),
-            ("--html", self.html.as_deref()),
+            ("--html", html),
             ("--markdown", self.markdown.as_deref()),
             ("--trace", self.trace.as_deref()),
+            ("--report-card", self.report_card.as_deref()),
         ])?;
         markdown.as_ref().map_or(Ok(()), crate::render::markdown::check)?;
-        Ok(Outputs { json, html, markdown, trace })
+        Ok(Outputs { json, html, markdown, trace, card })
     }
 
     /// Returns the numbers of workers of the sweep. The last one is the main run's.

@@ -6,7 +6,7 @@
 mod arguments;
 pub(crate) mod data;
 pub(crate) mod hash;
-mod procedural;
+pub(crate) mod procedural;
 pub(crate) mod samples;
 mod texture;
 

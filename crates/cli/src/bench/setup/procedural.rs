@@ -47,6 +47,16 @@ pub(crate) fn draw(recipe: &str) -> Result<BenchData, Box<dyn Error>> {
     pixel_set(recipe).map_or_else(draw_files, draw_pixels)
 }
 
+/// One picture of the kind that a recipe gets, for what needs its form alone.
+pub(crate) fn one(recipe: &str) -> Result<Arc<dyn Dataset>, Box<dyn Error>> {
+    let (width, height, format) =
+        pixel_set(recipe).map_or((SIZES[0].0, SIZES[0].1, PixelFormat::Rgb8), |set| (set.side, set.side, set.format));
+    let mut dataset = InMemory::new();
+    let pixels = vec![0; width as usize * height as usize * format.bytes_per_pixel()];
+    dataset.push_pixels(width, height, format, pixels, Label::Class(0))?;
+    Ok(Arc::new(dataset))
+}
+
 /// Draws JPEG files.
 fn draw_files() -> Result<BenchData, Box<dyn Error>> {
     let texture = Texture::new();

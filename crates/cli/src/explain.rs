@@ -1,0 +1,118 @@
+//! `gpufeed explain`: what a recipe becomes, before anything runs.
+
+use crate::bench::procedural;
+use crate::{DONE, Outcome, dataset, to_stdout};
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use gpufeed::internals::shaders;
+use gpufeed::{Backend, DataLoader, Dataset, Execute};
+use serde_json::json;
+use std::error::Error;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Says what a recipe becomes: its plan, passes and dispatches, threads and memory.
+///
+/// Nothing is decoded and nothing is measured. Without --data the numbers are those of one drawn picture.
+#[derive(clap::Args)]
+pub(crate) struct ExplainArguments {
+    /// A recipe by its name, or a TOML file
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
+    recipe: String,
+    /// A data set in any format
+    #[arg(long, value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Where batches go
+    #[arg(long, value_enum, default_value = "auto")]
+    backend: BackendChoice,
+    /// The adapter with this number, or the first with this in its name; instead of --backend
+    #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
+    adapter: Option<String>,
+    /// The shaders' plan even on a software adapter, where the CPU executor is faster
+    #[arg(long)]
+    shaders: bool,
+    /// Images in a batch
+    #[arg(long, value_name = "N", default_value = "64", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
+    batch_size: usize,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
+    workers: Option<usize>,
+    /// Prints one JSON object
+    #[arg(long, conflicts_with = "wgsl")]
+    json: bool,
+    /// Prints the text of each pass's shader
+    #[arg(long)]
+    wgsl: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BackendChoice {
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
+    let recipe = crate::recipe(&arguments.recipe)?;
+    let data: Arc<dyn Dataset> = match &arguments.data {
+        Some(path) => dataset::open(path)?.train.data,
+        None => procedural::one(&arguments.recipe)?,
+    };
+    let backend = backend(arguments)?;
+    let execute = if arguments.shaders { Execute::Gpu } else { Execute::Auto };
+    let mut builder = DataLoader::builder(data).recipe(recipe).batch_size(arguments.batch_size).execute(execute);
+    if let Some(workers) = arguments.workers {
+        builder = builder.workers(workers);
+    }
+    let loader = builder.build(&backend)?;
+    let passes = shaders::passes(loader.plan());
+    if arguments.wgsl {
+        to_stdout(|out| {
+            passes.iter().try_for_each(|(name, variant)| writeln!(out, "// {name}\n{}\n", variant.text()))
+        })?;
+    } else if arguments.json {
+        to_stdout(|out| writeln!(out, "{:#}", json(&loader, &passes)))?;
+    } else {
+        say!("backend: {backend}\n{}", loader.explain());
+    }
+    Ok(DONE)
+}
+
+fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)]) -> serde_json::Value {
+    let plan = loader.plan();
+    let output = plan.output();
+    let names: Vec<&str> = passes.iter().map(|(name, _)| name.as_str()).collect();
+    json!({
+        "backend": loader.backend().to_string(),
+        "plan": plan.to_string(),
+        "passes": names,
+        "dispatches": plan.passes(),
+        "output": {
+            "size": plan.output_size().map(|(width, height)| [height, width]),
+            "channels": plan.channels(),
+            "layout": format!("{:?}", output.layout),
+            "dtype": format!("{:?}", output.dtype),
+        },
+        "samples": loader.dataset().len(),
+        "batches": loader.len(),
+        "memory_bytes": loader.memory(),
+        "recipe": loader.recipe().to_toml().ok(),
+        "text": loader.explain(),
+    })
+}
+
+fn backend(arguments: &ExplainArguments) -> Result<Backend, Box<dyn Error>> {
+    let backend = match (&arguments.adapter, arguments.backend) {
+        (Some(name), _) => Backend::gpu(name)?,
+        (None, BackendChoice::Gpu) => Backend::gpu("0")?,
+        (None, BackendChoice::Auto) => Backend::auto()?,
+        (None, BackendChoice::Cpu) => Backend::Cpu,
+    };
+    if arguments.shaders && matches!(backend, Backend::Cpu) {
+        return Err(
+            "shaders: there is no GPU here that `auto` would take; name a software adapter with --adapter".into()
+        );
+    }
+    Ok(backend)
+}
