@@ -3,8 +3,8 @@
 #
 #   scripts/test-python.sh [--quick]     with --quick one Python, a wheel of the dev profile, and the short tests
 #
-# Without --quick: a release wheel for any Linux of 2014 or later, checked by abi3audit, and one for CPython 3.14t; all tests, with the frameworks; and the
-# tests without frameworks on every CPython from 3.10 on that PATH or pyenv has.
+# Without --quick: a release wheel for any Linux of 2014 or later, checked by abi3audit, and one for CPython 3.14t; all tests, with
+# the frameworks; and the tests without frameworks on every CPython from 3.10 on that PATH or pyenv has.
 # PYTHON: which Python makes the environment (3.11 to 3.13; python3). GPUFEED_PYTHON_HOME: where environments are kept
 # (~/.cache/gpufeed-python), about 6 GB, as PyPI's torch is a CUDA build.
 set -euo pipefail

@@ -128,12 +128,12 @@ fn try_parse<T: Into<OsString> + Clone>(given: impl IntoIterator<Item = T>) -> R
 /// NO_COLOR decide.
 fn set_colors(given: &[OsString]) {
     let words: Vec<_> = given.iter().map(|argument| argument.to_string_lossy()).collect();
-    let asked = words.iter().enumerate().filter_map(|(number, word)| match word.strip_prefix("--color") {
+    let mut asked = words.iter().enumerate().filter_map(|(number, word)| match word.strip_prefix("--color") {
         Some("") => words.get(number + 1).map(|next| next.to_string()),
         Some(value) => value.strip_prefix('=').map(str::to_owned),
         None => None,
     });
-    let on = match asked.last().as_deref() {
+    let on = match asked.next_back().as_deref() {
         Some("always") => true,
         Some("never") => false,
         _ => return,

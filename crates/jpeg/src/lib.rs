@@ -32,6 +32,8 @@ mod memory;
 mod scan;
 mod segments;
 mod stuffing;
+#[cfg(feature = "trace")]
+mod trace;
 #[doc(hidden)]
 pub mod upsample;
 
@@ -49,6 +51,8 @@ pub mod internals {
     pub use crate::index::{IndexEntry, MCUS_PER_ENTRY};
     pub use crate::layout::{ComponentLayout, Layout, SampleWindow, Upsampling};
     pub use crate::memory::try_grow;
+    #[cfg(feature = "trace")]
+    pub use crate::trace::{Read, take as take_reads};
 
     /// The first scan of a file.
     #[derive(Clone, Copy, Debug)]

@@ -402,6 +402,13 @@ impl ScanDecoder<'_, '_> {
     }
 
     fn decode_or_skip(&mut self, reader: &mut McuReader<'_>, range: McuRange, decodes: bool) -> Option<()> {
+        #[cfg(feature = "trace")]
+        crate::trace::record(crate::trace::Read {
+            row: range.row,
+            start: range.start,
+            end: range.end,
+            decoded: decodes,
+        });
         let ScanDecoder { components, windows, .. } = self;
         reader.read(range, |bits, predictors, range| match decodes {
             true => decode_mcus(bits, predictors, components, windows, range),
