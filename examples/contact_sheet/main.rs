@@ -1,6 +1,7 @@
 //! Draws every operator of the library over one image, as a contact sheet with labels.
 //!
-//! `cargo run --release --example contact_sheet [-- [SHEET.png [PICTURE]]]`: without a picture the example draws one.
+//! `cargo run --release --example contact_sheet [-- [SHEET.png [PICTURE [ROWS]]]]`: without a picture the example draws one;
+//! with a number of rows it writes several sheets, SHEET-1.png and so on.
 //! Random operators are shown where they apply, each as its first draw with seed 3. Lists run in 8-bit numbers, as most
 //! recipes train (`Semantics::Uint8`).
 
@@ -23,7 +24,7 @@ const PICTURE: (u32, u32) = (176, 132);
 const GAP: u32 = 10;
 /// Pixels of a line of text.
 const LINE: u32 = 16;
-const COLUMNS: u32 = 7;
+const COLUMNS: u32 = 5;
 
 fn main() {
     if let Err(error) = run(std::env::args_os().skip(1).map(PathBuf::from)) {
@@ -41,7 +42,8 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<(), Box<dyn Error
         }
         None => [drawn(1), drawn(0)],
     };
-    let count = draw(&pictures.map(fit), &sheet)?;
+    let rows = arguments.next().map(|rows| rows.to_string_lossy().parse()).transpose()?;
+    let count = draw(&pictures.map(fit), &sheet, rows)?;
     println!("{}: {count} pictures", sheet.display());
     Ok(())
 }
@@ -73,9 +75,9 @@ fn drawn(number: u32) -> RgbImage {
     })
 }
 
-/// Draws the sheet, and returns the number of pictures. The second picture is the one that operators get; transforms of
+/// Draws the sheet, or several of so many rows, and returns the number of pictures. The second picture is the one that operators get; transforms of
 /// batches mix it with the first.
-fn draw(pictures: &[RgbImage; 2], sheet: &Path) -> Result<u32, Box<dyn Error>> {
+fn draw(pictures: &[RgbImage; 2], sheet: &Path, rows: Option<usize>) -> Result<usize, Box<dyn Error>> {
     let mut cells = vec![(vec!["the image".to_owned()], pictures[1].clone())];
     for shown in operators::all() {
         let name = shown.name;
@@ -84,18 +86,34 @@ fn draw(pictures: &[RgbImage; 2], sheet: &Path) -> Result<u32, Box<dyn Error>> {
             cells.push((vec![title, words], picture));
         }
     }
+    let Some(rows) = rows else {
+        save(&cells, sheet)?;
+        return Ok(cells.len());
+    };
+    for (number, cells) in (1..).zip(cells.chunks((rows * COLUMNS as usize).max(1))) {
+        let stem = sheet.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = sheet.extension().unwrap_or_default().to_string_lossy();
+        save(cells, &sheet.with_file_name(format!("{stem}-{number}.{extension}")))?;
+    }
+    Ok(cells.len())
+}
+
+/// A picture and the lines under it.
+type Cell = (Vec<String>, RgbImage);
+
+/// Writes one sheet.
+fn save(cells: &[Cell], sheet: &Path) -> Result<(), Box<dyn Error>> {
     let (width, height) = (PICTURE.0 + GAP, PICTURE.1 + 2 * LINE + GAP);
     let rows = (cells.len() as u32).div_ceil(COLUMNS);
     let mut image = RgbImage::from_pixel(GAP + COLUMNS * width, GAP + rows * height, Rgb([250; 3]));
-    for (i, (lines, picture)) in (0..).zip(&cells) {
+    for (i, (lines, picture)) in (0..).zip(cells) {
         let (left, top) = (GAP + i % COLUMNS * width, GAP + i / COLUMNS * height);
         imageops::replace(&mut image, picture, left.into(), top.into());
         for (line, text) in (0..).zip(lines) {
             write(&mut image, text, (left, top + PICTURE.1 + LINE * line), 30 + 80 * line as u8);
         }
     }
-    image.save(sheet)?;
-    Ok(cells.len() as u32)
+    Ok(image.save(sheet)?)
 }
 
 /// The pictures that an operator makes, each with the words of what was drawn.
@@ -185,10 +203,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pictures = [drawn(1), drawn(0)].map(fit);
         let sheet = folder.path().join("sheet.png");
-        let count = draw(&pictures, &sheet).unwrap();
+        let count = draw(&pictures, &sheet, None).unwrap();
         assert!(count > 50, "{count}");
         let size = image::open(&sheet).unwrap().to_rgb8().dimensions();
         assert_eq!(size.0, GAP + COLUMNS * (PICTURE.0 + GAP));
+        draw(&pictures, &sheet, Some(3)).unwrap();
+        let sheets = count.div_ceil(3 * COLUMNS as usize);
+        assert!((1..=sheets).all(|number| folder.path().join(format!("sheet-{number}.png")).exists()));
         for shown in operators::all().into_iter().filter(|shown| shown.name != "ToDtype") {
             let name = shown.name;
             let made = apply(shown, &pictures).unwrap();

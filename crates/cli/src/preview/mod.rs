@@ -37,7 +37,7 @@ pub(crate) struct PreviewArguments {
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
     recipe: String,
-    /// The sheet, a PNG; `-` is standard output [default: sheet.png, and none with --json]
+    /// The sheet, a PNG or a JPEG by its name; `-` is standard output, as PNG [default: sheet.png, and none with --json]
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
     /// Shows the sheet when it is written
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     };
     let json = arguments.json.then_some(Path::new("-"));
     let [json, picture, raw] = output::open([("--json", json), ("--out", out), ("--raw", arguments.raw.as_deref())])?;
-    picture.as_ref().zip(out).map_or(Ok(()), |(picture, path)| check_name(picture, path))?;
+    let format = picture.as_ref().zip(out).map_or(Ok(ImageFormat::Png), |(picture, path)| format_of(picture, path))?;
     let recipe = crate::recipe(&arguments.recipe)?;
     let source = dataset::open(&arguments.data)?.train;
     let data = &*source.data;
@@ -124,9 +124,9 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     }
     let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, arguments.seed, &backend.to_string(), &rows);
     if let Some(picture) = &picture {
-        let mut png = io::Cursor::new(Vec::new());
-        sheet.image.write_to(&mut png, ImageFormat::Png).map_err(|error| format!("--out: {error}"))?;
-        picture.write_all(png.into_inner())?;
+        let mut file = io::Cursor::new(Vec::new());
+        sheet.image.write_to(&mut file, format).map_err(|error| format!("--out: {error}"))?;
+        picture.write_all(file.into_inner())?;
     }
     if let Some(json) = &json {
         let value = sheet.json(out, &recipe, &rows)?;
@@ -148,14 +148,17 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Refuses a file whose name does not end with `.png`, because programs trust a picture's name. Devices and pipes are
-/// accepted.
-fn check_name(picture: &Output, path: &Path) -> Result<(), String> {
-    let png = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
-    if png || picture.file().is_none() {
-        return Ok(());
+/// The format of the sheet: a file's name decides, because programs trust it. Devices and pipes get a PNG.
+fn format_of(picture: &Output, path: &Path) -> Result<ImageFormat, String> {
+    if picture.file().is_none() {
+        return Ok(ImageFormat::Png);
     }
-    Err(format!("--out: {}: the sheet is a PNG, so its name ends with .png", picture.name()))
+    match ImageFormat::from_path(path) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => Ok(format),
+        _ => {
+            Err(format!("--out: {}: the sheet is a PNG or a JPEG, so its name ends with .png or .jpg", picture.name()))
+        }
+    }
 }
 
 /// Finds the index of the sample with this id.

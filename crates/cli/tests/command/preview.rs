@@ -199,7 +199,7 @@ fn wrong_arguments_are_explained() {
     fails(path, &["--sample", "4"], &["--sample: 4", "0 to 3"]);
     fails(path, &["--out", "no/such/folder/sheet.png"], &["--out", "no/such/folder/sheet.png"]);
     fails(path, &["--out", "cat"], &["--out: cat: it is a folder"]);
-    fails(path, &["--out", "sheet.jpg"], &["--out", ".png"]);
+    fails(path, &["--out", "sheet.gif"], &["--out", ".png or .jpg"]);
     std::fs::create_dir(path.join("folder.png")).unwrap();
     fails(path, &["--out", "folder.png"], &["--out", "folder.png"]);
     std::fs::remove_dir(path.join("folder.png")).unwrap();
