@@ -50,6 +50,7 @@ timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --b
 timed scripts/test-python.sh || failed=1
 timed cargo build -p gpufeed-cli --features lmdb || failed=1
 timed python3 scripts/guide.py commands || failed=1
+timed scripts/guide.sh || failed=1
 timed python3 scripts/guide.py programs || failed=1
 timed scripts/fuzz.sh 60 || failed=1
 

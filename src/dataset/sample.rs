@@ -14,9 +14,9 @@ use super::Pixels;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sample<'a> {
-    /// The image.
+    /// The image, as a file or as pixels.
     pub data: SampleData<'a>,
-    /// The label.
+    /// The label that goes with it.
     pub label: Label,
 }
 
@@ -58,7 +58,7 @@ impl SampleData<'_> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Label {
-    /// No label.
+    /// The sample has no label.
     #[default]
     None,
     /// A class, by its index.

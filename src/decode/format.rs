@@ -13,13 +13,13 @@
 pub enum ImageFormat {
     /// JPEG (JFIF, EXIF, Adobe).
     Jpeg,
-    /// PNG.
+    /// PNG, interlaced or not.
     Png,
     /// WebP; the first frame of an animation.
     WebP,
     /// GIF; the first frame of an animation.
     Gif,
-    /// Windows bitmap.
+    /// BMP, the bitmap of Windows.
     Bmp,
     /// TIFF; the first of several images.
     Tiff,

@@ -26,7 +26,7 @@ pub struct Dispatch {
     pub wgsl: String,
     /// The content of binding 1.
     pub params: Vec<u8>,
-    /// Numbers of workgroups.
+    /// Numbers of workgroups along x, y and z.
     pub groups: [u32; 3],
 }
 

@@ -98,7 +98,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The images.
+    /// The images: a GPU buffer, or bytes in host memory.
     pub fn images(&self) -> Images<'_> {
         match &self.store {
             BatchStore::Gpu { target, .. } => Images::Gpu { buffer: &target.output, offset: 0 },

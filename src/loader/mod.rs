@@ -87,7 +87,7 @@ pub enum Execute {
     /// The GPU, whatever the adapter. With [`Backend::Cpu`] building the loader returns an
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) that names both settings.
     Gpu,
-    /// The CPU executor.
+    /// The CPU executor, also where batches go to a GPU.
     Cpu,
 }
 
@@ -181,7 +181,7 @@ impl DataLoader {
         self.len() == 0
     }
 
-    /// The data set.
+    /// The data set that it was built of.
     pub fn dataset(&self) -> &dyn Dataset {
         &*self.pipeline.dataset
     }
@@ -219,7 +219,7 @@ impl DataLoader {
         self.pipeline.seed
     }
 
-    /// The backend.
+    /// The backend that it was built on.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }

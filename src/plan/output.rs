@@ -23,7 +23,7 @@ pub enum Layout {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DType {
-    /// 32-bit floats.
+    /// Floats of 32 bits.
     #[default]
     F32,
     /// 16-bit IEEE floats, rounded to nearest, ties to even, as torch's `.half()`: values from 65520 on become
@@ -60,6 +60,6 @@ impl DType {
 pub struct Output {
     /// The order of the elements.
     pub layout: Layout,
-    /// Their type.
+    /// The type of their numbers.
     pub dtype: DType,
 }

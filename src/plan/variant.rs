@@ -6,17 +6,17 @@ use super::output::DType;
 /// image takes one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// Resamples in floats.
+    /// Resamples images in floats.
     Sample,
-    /// Resizes 8-bit numbers.
+    /// Resizes images of 8-bit numbers.
     SampleUint8,
     /// No operator, or one that reads a table of the image.
     Point,
-    /// A warp.
+    /// Warps: affine, rotated, in perspective.
     Warp,
-    /// The eight neighbours.
+    /// Blends with the eight neighbours.
     Sharpen,
-    /// A blur.
+    /// Blurs along one axis or both.
     Blur,
 }
 
@@ -55,7 +55,7 @@ impl Variant {
 /// The facts about a kernel other than [`Kernel::Sample`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelFacts {
-    /// The kernel.
+    /// The kernel that the pass begins with.
     pub kernel: Kernel,
     /// True if the operator that begins the stage computes on 8-bit numbers.
     pub is_uint8: bool,
@@ -70,7 +70,7 @@ pub struct KernelFacts {
 pub struct SamplingFacts {
     /// The type of the source.
     pub source: PassSource,
-    /// The target.
+    /// The place that the pass writes to.
     pub target: PassTarget,
     /// Channels of the output: 1 or 3.
     pub channels: u32,

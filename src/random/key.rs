@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub struct Key {
     /// The run's seed.
     pub seed: u64,
-    /// The epoch.
+    /// The epoch, counted from 0.
     pub epoch: u64,
     /// The sample's id ([`Dataset::id`](crate::Dataset::id)).
     pub sample: u64,

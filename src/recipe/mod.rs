@@ -124,7 +124,7 @@ fn is_one(views: &usize) -> bool {
 }
 
 impl Recipe {
-    /// Checks every argument.
+    /// Checks every argument of every transform.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.

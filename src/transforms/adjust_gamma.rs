@@ -39,7 +39,7 @@ impl AdjustGamma {
         AdjustGamma { gamma, gain: one() }
     }
 
-    /// Sets the gain.
+    /// Sets the gain, 1 by default.
     pub fn gain(self, gain: f32) -> Self {
         AdjustGamma { gain, ..self }
     }

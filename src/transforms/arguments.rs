@@ -36,7 +36,7 @@ pub enum Interpolation {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PaddingMode {
-    /// The `fill` colour.
+    /// The border has the `fill` colour.
     #[default]
     Constant,
     /// The nearest pixel of the edge.
@@ -168,9 +168,9 @@ impl Fill {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "DegreesRepr", into = "DegreesRepr")]
 pub struct Degrees {
-    /// The least.
+    /// The least angle, in degrees.
     pub least: f64,
-    /// The greatest.
+    /// The greatest angle, in degrees.
     pub greatest: f64,
 }
 
@@ -260,11 +260,11 @@ pub enum PolicyOp {
     Identity,
     /// Shears along x, about the upper left corner: the magnitude is the tangent of the angle.
     ShearX,
-    /// Shears along y.
+    /// Shears along y, by the same rule.
     ShearY,
     /// Moves to the right by the magnitude in pixels, truncated.
     TranslateX,
-    /// Moves down.
+    /// Moves down by the magnitude in pixels, truncated.
     TranslateY,
     /// Turns counter-clockwise by the magnitude in degrees.
     Rotate,
@@ -284,7 +284,7 @@ pub enum PolicyOp {
     AutoContrast,
     /// Equalises the histogram of each channel.
     Equalize,
-    /// Inverts each channel.
+    /// Inverts the numbers of each channel.
     Invert,
 }
 

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AutoAugmentPolicy {
-    /// ImageNet.
+    /// The policy found for ImageNet.
     #[default]
     ImageNet,
-    /// CIFAR-10.
+    /// The policy found for CIFAR-10.
     Cifar10,
     /// Street View House Numbers.
     Svhn,
@@ -56,7 +56,7 @@ impl Default for AutoAugment {
 }
 
 impl AutoAugment {
-    /// Applies a policy.
+    /// Applies a policy, with nearest-neighbour warps.
     pub fn new(policy: AutoAugmentPolicy) -> Self {
         AutoAugment { policy, interpolation: Interpolation::Nearest, fill: Fill::None }
     }

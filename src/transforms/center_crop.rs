@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CenterCrop {
-    /// Height and width.
+    /// Height and width of the crop, in pixels.
     pub size: CropSize,
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub enum Jitter {
     /// A spread around the neutral factor.
     Value(f64),
-    /// Least and greatest.
+    /// The least and the greatest value.
     Range(f64, f64),
 }
 

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "CropSizeRepr", into = "CropSizeRepr")]
 pub struct CropSize {
-    /// Pixels, ≥ 1.
+    /// Rows of pixels, at least 1.
     pub height: u32,
-    /// Pixels, ≥ 1.
+    /// Columns of pixels, at least 1.
     pub width: u32,
 }
 

@@ -72,7 +72,7 @@ impl ElasticTransform {
         ElasticTransform { sigma: [x, y], ..self }
     }
 
-    /// Sets the interpolation.
+    /// Sets the interpolation, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         ElasticTransform { interpolation, ..self }
     }

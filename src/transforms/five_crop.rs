@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FiveCrop {
-    /// Height and width.
+    /// Height and width of each crop, in pixels.
     pub size: CropSize,
 }
 

@@ -204,7 +204,7 @@ macro_rules! transforms {
                 match self { $(Transform::$name(_) => <$name as Operator>::NAME),+ }
             }
 
-            /// Checks the arguments.
+            /// Checks the arguments of the transform.
             ///
             /// # Errors
             /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.

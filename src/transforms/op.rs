@@ -36,7 +36,7 @@ pub enum Op {
         /// Columns.
         width: u32,
     },
-    /// Adds a border.
+    /// Adds a border of pixels.
     Pad {
         /// Columns on the left.
         left: u32,
@@ -81,7 +81,7 @@ pub enum Op {
         /// ≥ 0; 1 changes nothing.
         factor: f32,
     },
-    /// Turns the hue.
+    /// Turns the hue of each pixel.
     Hue {
         /// In \[-0.5, 0.5\] turns.
         factor: f32,

@@ -92,12 +92,12 @@ impl Pad {
         Pad { padding: padding.into(), fill: [0.0; 3], padding_mode: PaddingMode::Constant }
     }
 
-    /// Sets the colour.
+    /// Sets the colour of a constant border.
     pub fn fill(self, fill: [f32; 3]) -> Self {
         Pad { fill, ..self }
     }
 
-    /// Sets the mode.
+    /// Sets the pixels of the border.
     pub fn padding_mode(self, padding_mode: PaddingMode) -> Self {
         Pad { padding_mode, ..self }
     }

@@ -28,7 +28,7 @@ impl RandomAdjustSharpness {
         RandomAdjustSharpness { sharpness_factor, p: super::half() }
     }
 
-    /// Sets the probability.
+    /// Sets the probability, 0.5 by default.
     pub fn p(self, p: f64) -> Self {
         RandomAdjustSharpness { p, ..self }
     }

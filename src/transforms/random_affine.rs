@@ -76,7 +76,7 @@ impl RandomAffine {
         RandomAffine { shear_y: Some(degrees.into()), ..self }
     }
 
-    /// Sets the interpolation.
+    /// Sets the interpolation, nearest by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         RandomAffine { interpolation, ..self }
     }

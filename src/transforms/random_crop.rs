@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomCrop {
-    /// Height and width.
+    /// Height and width of the crop, in pixels.
     pub size: CropSize,
     /// A border added first; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -40,12 +40,12 @@ impl RandomPerspective {
         RandomPerspective { distortion_scale, p: 0.5, interpolation: Interpolation::Bilinear, fill: Fill::default() }
     }
 
-    /// Sets the probability.
+    /// Sets the probability, 0.5 by default.
     pub fn p(self, p: f64) -> Self {
         RandomPerspective { p, ..self }
     }
 
-    /// Sets the interpolation.
+    /// Sets the interpolation, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         RandomPerspective { interpolation, ..self }
     }

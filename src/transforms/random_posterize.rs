@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomPosterize {
-    /// 0 to 8.
+    /// The bits that are kept of each number, 0 to 8.
     pub bits: u32,
     /// Probability in \[0, 1\]; 0.5 by default.
     #[serde(default = "super::half")]
@@ -39,7 +39,7 @@ impl RandomPosterize {
         RandomPosterize { bits, p: super::half() }
     }
 
-    /// Sets the probability.
+    /// Sets the probability, 0.5 by default.
     pub fn p(self, p: f64) -> Self {
         RandomPosterize { p, ..self }
     }

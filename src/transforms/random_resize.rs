@@ -37,7 +37,7 @@ impl RandomResize {
         RandomResize { min_size, max_size, interpolation: Interpolation::Bilinear, antialias: true }
     }
 
-    /// Sets the filter.
+    /// Sets the filter, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         RandomResize { interpolation, ..self }
     }

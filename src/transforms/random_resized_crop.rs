@@ -66,7 +66,7 @@ impl RandomResizedCrop {
         RandomResizedCrop { ratio: (least, greatest), ..self }
     }
 
-    /// Sets the filter.
+    /// Sets the filter, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         RandomResizedCrop { interpolation, ..self }
     }

@@ -44,7 +44,7 @@ impl RandomRotation {
         }
     }
 
-    /// Sets the interpolation.
+    /// Sets the interpolation, nearest by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         RandomRotation { interpolation, ..self }
     }

@@ -63,7 +63,7 @@ impl RandomShortestSize {
         RandomShortestSize { max_size: Some(max_size), ..self }
     }
 
-    /// Sets the filter.
+    /// Sets the filter, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         RandomShortestSize { interpolation, ..self }
     }

@@ -31,7 +31,7 @@ impl RandomSolarize {
         RandomSolarize { threshold, p: super::half() }
     }
 
-    /// Sets the probability.
+    /// Sets the probability, 0.5 by default.
     pub fn p(self, p: f64) -> Self {
         RandomSolarize { p, ..self }
     }

@@ -70,7 +70,7 @@ impl Resize {
         Resize { size: size.into(), interpolation: Interpolation::Bilinear, max_size: None, antialias: true }
     }
 
-    /// Sets the filter.
+    /// Sets the filter, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         Resize { interpolation, ..self }
     }

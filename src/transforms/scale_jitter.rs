@@ -53,7 +53,7 @@ impl ScaleJitter {
         ScaleJitter { scale_range: (least, greatest), ..self }
     }
 
-    /// Sets the filter.
+    /// Sets the filter, bilinear by default.
     pub fn interpolation(self, interpolation: Interpolation) -> Self {
         ScaleJitter { interpolation, ..self }
     }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TenCrop {
-    /// Height and width.
+    /// Height and width of each crop, in pixels.
     pub size: CropSize,
     /// Turns the image upside down for the second five, in the place of mirroring left and right; off by default.
     #[serde(default)]

@@ -35,7 +35,7 @@ pub struct ToDtype {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FloatType {
-    /// 32-bit floats.
+    /// Floats of 32 bits.
     #[default]
     F32,
 }

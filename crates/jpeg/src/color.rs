@@ -3,7 +3,7 @@
 /// The colour space of a JPEG's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorTransform {
-    /// One gray component.
+    /// One component, which is gray.
     Gray,
     /// Three components in JFIF's YCbCr.
     YCbCr,

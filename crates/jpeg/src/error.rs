@@ -32,7 +32,7 @@ pub enum Error {
         /// Rows of the image at the requested scale.
         height: u32,
     },
-    /// An allocation failed.
+    /// An allocation of the decoder failed.
     #[error("out of memory: an allocation of {bytes} bytes failed")]
     NoMemory {
         /// Bytes of the allocation.

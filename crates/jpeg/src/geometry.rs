@@ -66,7 +66,7 @@ impl Rect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Scale {
-    /// Full size.
+    /// The size that the file has.
     #[default]
     Full,
     /// Half as many columns and rows, rounded up.

@@ -9,7 +9,7 @@ pub struct Layout {
     /// Columns and rows of the decoded image.
     pub width: usize,
     pub height: usize,
-    /// One or three.
+    /// The image's components, one or three.
     pub components: Vec<ComponentLayout>,
 }
 
@@ -28,7 +28,7 @@ pub struct ComponentLayout {
 /// The ratio between pixels and samples of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upsampling {
-    /// Pixels per sample.
+    /// Pixels that one sample covers across.
     pub horizontal: usize,
     pub vertical: usize,
     /// True to interpolate with weights of one and three quarters (libjpeg's "fancy" upsampling), false to repeat

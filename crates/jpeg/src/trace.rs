@@ -7,7 +7,7 @@ use std::cell::RefCell;
 pub struct Read {
     /// The row of MCUs.
     pub row: usize,
-    /// The first column.
+    /// The first column of MCUs.
     pub start: usize,
     /// The column after the last.
     pub end: usize,

@@ -58,6 +58,8 @@ impl SeekIndex {
         [&xxh3_64(&content).to_le_bytes()[..], &content].concat()
     }
 
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes).
+    ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `bytes` are not an index, or damaged. Forged bytes may
     /// pass and lead to wrong pixels: a checksum is not a signature.

@@ -53,7 +53,7 @@ pub enum SeekIndexes {
     /// share it: each sees the others' indexes, and none overwrites them. An empty file of the same name with `.lock`
     /// appended lets them write one at a time.
     File(PathBuf),
-    /// In memory alone.
+    /// In memory alone, for this loader.
     Memory,
     /// Seek indexes are neither built nor used.
     Off,

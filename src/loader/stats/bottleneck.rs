@@ -36,7 +36,7 @@ pub enum Resource {
     Upload,
     /// The GPU's passes.
     Gpu,
-    /// The caller.
+    /// The caller, who takes batches later than they are ready.
     Consumer,
 }
 

@@ -57,11 +57,11 @@ pub struct Latency {
     pub batches: u64,
     /// The median: half of the batches took no longer.
     pub p50: Duration,
-    /// The 90th percentile.
+    /// Nine of ten batches took at most so long.
     pub p90: Duration,
-    /// The 99th percentile.
+    /// 99 of 100 batches took at most so long.
     pub p99: Duration,
-    /// The longest latency.
+    /// The longest latency of a batch.
     pub max: Duration,
     /// Upper edges of buckets, with the number of batches in each; empty buckets are left out.
     pub histogram: Vec<(Duration, u64)>,

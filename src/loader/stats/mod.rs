@@ -35,7 +35,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Threads that decode.
+    /// Threads that decode, of each running epoch.
     pub workers: usize,
     /// Cores that the process may use.
     pub cores: usize,
@@ -95,7 +95,7 @@ pub struct Stats {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StageStats {
-    /// The stage.
+    /// The stage that these times belong to.
     pub stage: Stage,
     /// Images, failed attempts included.
     pub items: u64,
@@ -125,7 +125,7 @@ pub struct StageStats {
 pub struct PoolStats {
     /// `feed`, `workers`, `upload` (the batch thread) or `consumer`.
     pub name: &'static str,
-    /// Number of threads.
+    /// The number of threads in the pool.
     pub threads: usize,
     /// The time that the threads worked.
     pub busy: Duration,

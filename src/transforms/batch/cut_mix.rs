@@ -30,7 +30,7 @@ impl CutMix {
         CutMix { alpha, partner: Partner::Previous }
     }
 
-    /// Changes the partner.
+    /// Changes which image of the batch is the partner.
     #[must_use]
     pub fn partner(self, partner: Partner) -> Self {
         CutMix { partner, ..self }

@@ -28,7 +28,7 @@ impl MixUp {
         MixUp { alpha, partner: Partner::Previous }
     }
 
-    /// Changes the partner.
+    /// Changes which image of the batch is the partner.
     #[must_use]
     pub fn partner(self, partner: Partner) -> Self {
         MixUp { partner, ..self }

@@ -91,13 +91,13 @@ pub struct Identity {}
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum BatchTransform {
-    /// See [`MixUp`].
+    /// Blends each image with another one: [`MixUp`].
     MixUp(MixUp),
-    /// See [`CutMix`].
+    /// Puts a box of another image into each: [`CutMix`].
     CutMix(CutMix),
-    /// See [`Identity`].
+    /// Leaves the batch as it is: [`Identity`].
     Identity(Identity),
-    /// See [`BatchChoice`].
+    /// Applies one of several to each batch: [`BatchChoice`].
     RandomChoice(BatchChoice),
 }
 
@@ -130,7 +130,7 @@ impl BatchTransform {
         }
     }
 
-    /// Checks the arguments.
+    /// Checks the arguments of the transform.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.
