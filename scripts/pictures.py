@@ -25,13 +25,13 @@ text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-seri
 .small { font-size: 11px } .title { font-size: 15px; font-weight: 600 } .muted { fill: #656d76 }
 .line { stroke: #656d76; fill: none; stroke-width: 1.5 } .box { stroke: #656d76; fill: #8c959f; fill-opacity: .14 }
 .own { fill: #2da44e } .other { fill: #8c959f } .spread { stroke: #1f2328; stroke-width: 1.5; fill: none }
-.on { fill: #ffffff; font-size: 11px }
+text.on { fill: #ffffff; font-size: 11px }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 } .muted { fill: #9198a1 } .line { stroke: #9198a1 } .box { stroke: #9198a1 } .spread { stroke: #e6edf3 }
 }
 </style>"""
 # Distinct in both themes, and by lightness for who does not see their hues.
-COLOURS = ["#0969da", "#2da44e", "#bf8700", "#8250df", "#cf222e", "#6e7781", "#1b7c83"]
+COLOURS = ["#0969da", "#2da44e", "#9a6700", "#8250df", "#cf222e", "#6e7781", "#1b7c83"]
 
 
 def load(name: str) -> Any:
@@ -53,10 +53,10 @@ def svg(height: float, title: str, parts: list[str], defs: str = "") -> str:
 
 
 def rates() -> str:
-    """Images a second of each loader, for one recipe of files and one of small images."""
+    """Images a second of each loader: recipes that decode and augment, decoding alone, small images."""
     report = load("epyc-2-cores-peers.json")
     parts, y = [], 20.0
-    for recipe in ("A", "D", "G"):
+    for recipe in ("A", "D", "F", "G"):
         what = next(each["what"] for each in report["recipes"] if each["name"] == recipe)
         rows = [row for row in report["rows"] if row["recipe"] == recipe]
         measured = [row for row in rows if not row["failed"]]
@@ -68,11 +68,11 @@ def rates() -> str:
             rate = row["images_per_s"]
             scale = 400 / most
             parts.append(text(170, y + 15, row["name"], "", "end"))
-            parts.append(rect(180, y + 3, rate["median"] * scale, 16, "own" if row["name"] == "gpufeed" else "other"))
+            parts.append(rect(180, y + 3, rate["median"] * scale, 15, "own" if row["name"] == "gpufeed" else "other"))
             low, high = 180 + rate["min"] * scale, 180 + rate["max"] * scale
-            parts.append(f'<path class="spread" d="M{low:.1f} {y + 11:g}H{high:.1f}M{low:.1f} {y + 7:g}v8M{high:.1f} {y + 7:g}v8"/>')
+            parts.append(f'<path class="spread" d="M{low:.1f} {y + 10.5:g}H{high:.1f}M{low:.1f} {y + 6.5:g}v8M{high:.1f} {y + 6.5:g}v8"/>')
             parts.append(text(high + 8, y + 15, f"{rate['median']:,.0f}"))
-            y += 24
+            y += 21
         absent = [row["name"] for row in rows if row["failed"]]
         if absent:
             parts.append(text(180, y + 12, f"not measured, no NVIDIA GPU: {', '.join(absent)}", "small muted"))
@@ -90,53 +90,69 @@ STAGES = {"draw": "parameters", "params": "parameters", "put": "copy", "upload":
 def stages() -> str:
     """Where the time of one image goes, on the CPU executor and by shaders."""
     reports = [load("epyc-2-cores-bench-cpu.json"), load("epyc-2-cores-bench-llvmpipe.json")]
-    named = [[(STAGES.get(stage["name"], stage["name"]), stage["seconds_per_image"] * 1e3) for stage in report["stages"]] for report in reports]
-    names = list(dict.fromkeys(name for stages in named for name, _ in stages))
-    scale = 520 / max(sum(time for _, time in stages) for stages in named)
+    named = [{STAGES.get(stage["name"], stage["name"]): stage["seconds_per_image"] * 1e3 for stage in report["stages"]} for report in reports]
+    names = list(dict.fromkeys(name for times in named for name in times))
+    scale = 600 / max(sum(times.values()) for times in named)
     parts, y = [], 0.0
     for report, times in zip(reports, named, strict=True):
-        who = "native code" if report["executor"] == "CPU executor" else "shaders on a software GPU"
-        parts.append(text(0, y + 16, f"{who}: {sum(time for _, time in times):.2f} ms of the threads for an image", "title"))
+        parts.append(text(0, y + 16, f"{executor(report)}: {sum(times.values()):.2f} ms of the threads for an image", "title"))
         x = 0.0
-        for name, time in times:
-            parts.append(rect(x, y + 26, max(time * scale, 0.5), 26, "", fill=COLOURS[names.index(name) % len(COLOURS)]))
+        for name, time in times.items():
+            parts.append(rect(x, y + 26, max(time * scale, 0.5), 26, "", fill=COLOURS[names.index(name)]))
             if time * scale > 60:
-                parts.append(f'<text class="on" x="{x + 6:.1f}" y="{y + 43:g}">{name} {time:.2f}</text>')
+                parts.append(text(x + 6, y + 43, name, "on"))
             x += time * scale
-        y += 76
-    x = 0.0
+        y += 72
     for number, name in enumerate(names):
-        parts.append(rect(x, y, 12, 12, "", fill=COLOURS[number % len(COLOURS)]))
-        parts.append(text(x + 18, y + 11, name, "small"))
-        x += 34 + 7.2 * len(name)
-    report = reports[0]
-    parts.append(text(0, y + 36, f"Recipe {report['recipe']}, {report['machine']['cpu']}, {report['workers']} workers. By shaders the GPU augments beside the threads.", "small muted"))
-    return svg(y + 44, "The time of each stage for one image", parts)
+        x = 106 + 92 * number
+        parts += [rect(x - 18, y, 12, 12, "", fill=COLOURS[number]), text(x, y + 11, name, "small")]
+        for row, times in enumerate(named):
+            parts.append(text(x, y + 31 + 18 * row, f"{times[name]:.4f}" if name in times else "–", "small"))
+    for row, words in enumerate(["ms", "native code", "shaders"]):
+        parts.append(text(0, y + 11 + 19 * row, words, "small muted"))
+    cpu = " and ".join(f"{report['cpu_seconds_per_image'] * 1e3:.2f}" for report in reports)
+    first = reports[0]
+    parts.append(text(0, y + 78, f"CPU time of all threads, those of the software GPU too: {cpu} ms an image.", "small muted"))
+    parts.append(text(0, y + 94, f"Recipe {first['recipe']}, {first['machine']['cpu']}, {first['workers']} workers.", "small muted"))
+    return svg(y + 102, "The time of each stage for one image", parts)
+
+
+def executor(report: Any) -> str:
+    return "Native code" if report["executor"] == "CPU executor" else "Shaders on a software GPU"
 
 
 def workers() -> str:
     """The worker sweep: measured, and what the statistics of the smaller run predict."""
-    report = load("epyc-2-cores-bench-cpu.json")
-    sweep = report["sweep"]
-    most = max(point["images_per_second"]["max"] for point in sweep) * 1.1
-    parts: list[str] = []
-    for number, point in enumerate(sweep):
-        rate, x = point["images_per_second"], 120 + 190 * number
-        height = 180 * rate["median"] / most
-        parts.append(rect(x, 200 - height, 70, height, "own"))
-        low, high = 200 - 180 * rate["min"] / most, 200 - 180 * rate["max"] / most
-        parts.append(f'<path class="spread" d="M{x + 35:g} {low:.1f}V{high:.1f}M{x + 31:g} {low:.1f}h8M{x + 31:g} {high:.1f}h8"/>')
-        parts.append(text(x + 35, 218, f"{point['workers']} workers" if point["workers"] > 1 else "1 worker", "", "middle"))
-        parts.append(text(x + 80, 224 - height, f"{rate['median']:,.0f} measured"))
-        if number:
-            prediction = report["predictions"][number - 1]
-            predicted = sweep[number - 1]["images_per_second"]["median"] * (1 + prediction["predicted_gain"])
-            y = 200 - 180 * predicted / most
-            parts.append(f'<path class="line" stroke-dasharray="5 3" d="M{x - 12:g} {y:.1f}h94"/>')
-            parts.append(text(x - 18, y + 4, f"{predicted:,.0f} predicted", "muted", "end"))
-    parts.append(f'<path class="line" d="M90 200H{WIDTH - 120}"/>')
-    parts.append(text(90, 244, f"Images a second, median and range. Recipe {report['recipe']}, {report['machine']['cpu']}, {report['machine']['cores']} cores.", "small muted"))
-    return svg(252, "Images a second by the number of workers, measured and predicted", parts)
+    parts, y = [], 0.0
+    for name in ("epyc-2-cores-bench-cpu.json", "epyc-2-cores-bench-llvmpipe.json"):
+        report = load(name)
+        sweep = report["sweep"]
+        scale = 400 / max(point["images_per_second"]["max"] for point in sweep)
+        parts.append(text(0, y + 16, executor(report), "title"))
+        y += 26
+        for number, point in enumerate(sweep):
+            rate = point["images_per_second"]
+            low, high = 90 + rate["min"] * scale, 90 + rate["max"] * scale
+            words = f"{rate['median']:,.0f}"
+            parts.append(text(80, y + 17, f"{point['workers']} workers" if point["workers"] > 1 else "1 worker", "", "end"))
+            parts.append(rect(90, y, rate["median"] * scale, 24, "own"))
+            parts.append(f'<path class="spread" d="M{low:.1f} {y + 12:g}H{high:.1f}M{low:.1f} {y + 8:g}v8M{high:.1f} {y + 8:g}v8"/>')
+            if number:
+                gain = report["predictions"][number - 1]["predicted_gain"]
+                predicted = sweep[number - 1]["images_per_second"]["median"] * (1 + gain)
+                parts.append(f'<path class="spread" stroke-dasharray="4 2" d="M{90 + predicted * scale:.1f} {y - 4:g}v32"/>')
+                words += f", predicted {predicted:,.0f}"
+            parts.append(text(high + 10, y + 17, words))
+            y += 34
+        y += 10
+    machine = report["machine"]
+    parts.append(text(0, y + 8, f"Images a second, median and range; dashed: predicted from the statistics of the smaller run. Recipe {report['recipe']},", "small muted"))
+    parts.append(text(0, y + 24, f"{machine['cpu']}, {machine['cores']} cores.", "small muted"))
+    return svg(y + 32, "Images a second by the number of workers, measured and predicted", parts)
+
+
+# What is decoded has no shade.
+SHADES = {"skipped": ("#0550ae", ".66"), "never read": ("#1b1f24", ".86")}
 
 
 def regions() -> str:
@@ -147,42 +163,50 @@ def regions() -> str:
     side, gap = 232.0, 12.0
     scale = side / width
     tall = height * scale
-    mcu = side / columns * (columns * 16 / width)  # MCUs of 16 pixels; the last ones hang over the edge
+    mcu = 16 * scale  # MCUs of 16 pixels; the last ones hang over the edge
     defs = f'<defs><image id="photograph" width="{width}" height="{height}" href="data:image/jpeg;base64,{photograph}"/><clipPath id="edge"><rect width="{side:g}" height="{tall:.1f}"/></clipPath></defs>'
     parts = []
-    titles = ["without an index", "first epoch, which builds it", "later epochs"]
-    for number, title in enumerate(titles):
+    for number, title in enumerate(["without an index", "first epoch, which builds it", "later epochs"]):
         parts.append(text(number * (side + gap), 16, title, "title"))
     y = 28.0
     for crop in found["crops"]:
         for number, way in enumerate(crop["ways"]):
-            decoded = sum(end - start for _, start, end, kind in way["read"] if kind)
-            skipped = sum(end - start for _, start, end, kind in way["read"] if not kind)
-            read = {(row, column): kind for row, start, end, kind in way["read"] for column in range(start, end)}
-            shades = []
-            for row in range(rows):
-                start = 0
-                for column in range(1, columns + 1):
-                    kind = read.get((row, start))
-                    if column == columns or read.get((row, column)) != kind:
-                        if kind != 1:
-                            fill, opacity = ("#bf8700", ".62") if kind == 0 else ("#24292f", ".86")
-                            shades.append(f'<rect shape-rendering="crispEdges" x="{start * mcu:.2f}" y="{row * mcu:.2f}" width="{(column - start) * mcu:.2f}" height="{mcu:.2f}" fill="{fill}" fill-opacity="{opacity}"/>')
-                        start = column
+            kinds = [["never read"] * columns for _ in range(rows)]
+            for row, start, end, decoded in way["read"]:
+                kinds[row][start:end] = ["decoded" if decoded else "skipped"] * (end - start)
+            counts = {kind: sum(row.count(kind) for row in kinds) for kind in ("decoded", *SHADES)}
+            shades = "".join(shade(kinds, kind, mcu) for kind in SHADES)
             left, top, wide, high = (value * scale for value in crop["crop"])
             frame = f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="none" stroke="#ffffff" stroke-width="2"/>'
-            parts.append(f'<g transform="translate({number * (side + gap):g} {y:g})" clip-path="url(#edge)"><use href="#photograph" transform="scale({scale:.5f})"/>{"".join(shades)}{frame}</g>')
-            unread = rows * columns - decoded - skipped
-            parts.append(text(number * (side + gap), y + tall + 15, f"{decoded} decoded, {skipped} skipped, {unread} not read", "small"))
+            x = number * (side + gap)
+            parts.append(f'<g transform="translate({x:g} {y:g})" clip-path="url(#edge)"><use href="#photograph" transform="scale({scale:.5f})"/>{shades}{frame}</g>')
+            parts.append(text(x, y + tall + 15, f"{counts['decoded']} decoded, {counts['skipped']} skipped, {counts['never read']} unread", "small"))
         y += tall + 30
-    legend = [("none", "#8c959f", "decoded: all of the work"), ("#bf8700", "#bf8700", "skipped: Huffman codes alone"), ("#24292f", "#8c959f", "never read")]
     x = 0.0
-    for fill, stroke, words in legend:
-        parts.append(rect(x, y, 12, 12, "", fill=fill, stroke=stroke))
-        parts.append(text(x + 18, y + 11, words, "small"))
-        x += 44 + 6.4 * len(words)
+    for kind, words in {"decoded": "decoded: all of the work", "skipped": "skipped: Huffman codes alone", "never read": "never read"}.items():
+        fill, opacity = SHADES.get(kind, ("none", "1"))
+        middle = f"{width // 3} {height // 3} {width // 30} {height // 30}"
+        parts.append(f'<svg x="{x:g}" y="{y:g}" width="16" height="12" viewBox="{middle}" preserveAspectRatio="xMidYMid slice"><use href="#photograph"/><rect width="{width}" height="{height}" fill="{fill}" fill-opacity="{opacity}"/></svg>')
+        parts.append(text(x + 22, y + 11, words, "small"))
+        x += 48 + 6.4 * len(words)
     parts.append(text(WIDTH, y + 11, f"of {rows * columns} MCUs; white: the crop", "small muted", "end"))
     return svg(y + 20, "The parts of a JPEG that a crop decodes, skips over and never reads", parts, defs)
+
+
+def shade(kinds: list[list[str]], kind: str, mcu: float) -> str:
+    """All MCUs of one kind as one path, so that neighbours leave no lines."""
+    runs = []
+    for row, names in enumerate(kinds):
+        for column, name in enumerate(names):
+            if name != kind:
+                continue
+            if column and names[column - 1] == kind:
+                runs[-1][2] += 1
+            else:
+                runs.append([row, column, 1])
+    path = "".join(f"M{column * mcu:.2f} {row * mcu:.2f}h{length * mcu:.2f}v{mcu:.2f}h-{length * mcu:.2f}z" for row, column, length in runs)
+    fill, opacity = SHADES[kind]
+    return f'<path shape-rendering="crispEdges" fill="{fill}" fill-opacity="{opacity}" d="{path}"/>'
 
 
 def box(x: float, y: float, width: float, height: float, title: str, *lines: str) -> list[str]:
@@ -198,39 +222,42 @@ def arrow(path: str, dashed: bool = False) -> str:
     return f'<path class="line" d="{path}" marker-end="url(#arrow)"{dashes}/>'
 
 
+def queue(x: float, y: float, end: float, name: str) -> list[str]:
+    """A bounded queue between two threads: an arrow through its places."""
+    first = (x + end) / 2 - 22
+    cells = [rect(first + 10 * number, y - 9, 10, 18, "box") for number in range(4)]
+    label = text((x + end) / 2 - 2, y - 17, name, "small muted", "middle")
+    return [f'<path class="line" d="M{x:g} {y:g}H{first:g}"/>', *cells, arrow(f"M{first + 40:g} {y:g}H{end - 2:g}"), label]
+
+
 def pipeline() -> str:
     """The threads of a run, the queues between them, and the way back of the buffers."""
-    parts = box(0, 60, 118, 70, "feeder", "the epoch's order,", "jobs of samples")
-    for number in (1, 2):  # the edges of those behind
-        step = 7 * number
-        parts.append(f'<path class="line" d="M{178 + step} {40 - step + 7}v-7h190v100h-7"/>')
-    parts += [rect(178, 40, 190, 100, "box", rx="6"), text(273, 60, "workers, one a core", "", "middle")]
-    for number, line in enumerate(["read the file", "draw the parameters", "decode the crop alone", "augment, or copy to the GPU"]):
-        parts.append(text(273, 78 + 15 * number, line, "small muted", "middle"))
-    parts += box(440, 60, 130, 70, "batch thread", "collects in order,", "submits the passes")
-    parts += box(628, 60, 92, 70, "your loop", "trains")
-    parts += [arrow("M118 95H174"), arrow("M368 95H436"), arrow("M570 95H624")]
-    parts += [text(146, 84, "jobs", "small muted", "middle"), text(409, 112, "messages", "small muted", "middle"), text(598, 84, "batches", "small muted", "middle")]
-    parts.append(arrow("M674 130V184H505V134", True))
-    parts.append(arrow("M505 184H273V144", True))
-    parts.append(text(590, 200, "a dropped batch gives its buffer back", "small muted", "middle"))
-    parts.append(text(389, 200, "staging memory comes back", "small muted", "middle"))
-    return svg(212, "The threads of a run, the queues between them, and the way back of the buffers", parts, ARROW)
+    parts = box(2, 46, 104, 76, "feeder", "orders samples,", "makes jobs")
+    for step in (12, 6):  # the edges of those behind
+        parts.append(f'<path class="line" d="M{184 + step} {30 - step + 6}v-6h186v108h-6"/>')
+    parts += box(184, 30, 186, 108, "workers, one a core", "read the file", "make the parameters", "decode the crop alone", "augment, or copy", "for the GPU")
+    parts += box(454, 46, 122, 76, "batch thread", "joins in order,", "submits to the GPU")
+    parts += box(652, 46, 66, 76, "your loop", "trains")
+    parts += queue(106, 84, 184, "jobs") + queue(382, 84, 454, "messages") + queue(576, 84, 652, "batches")
+    parts.append(arrow("M490 122V160H277V142", True))
+    parts.append(text(384, 177, "GPU: room in a staging slot", "small muted", "middle"))
+    parts += [arrow("M685 122V200H54V126", True), arrow("M540 200V126", True)]
+    parts += [text(62, 140, "CPU", "small muted"), text(548, 140, "GPU", "small muted")]
+    parts.append(text(360, 217, "a batch that you drop gives its output buffer back", "small muted", "middle"))
+    return svg(226, "The threads of a run, the queues between them, and the way back of the buffers", parts, ARROW)
 
 
 def cache() -> str:
     """What a cache keeps: the transforms before the first random one run once."""
-    parts = [text(0, 16, "once a sample", "title"), text(330, 16, "in every epoch", "title")]
-    for number, (title, line) in enumerate([("read, decode", "the whole image"), ("Resize(256)", "nothing random yet")]):
-        parts += box(number * 150, 30, 128, 52, title, line)
-    for number, (title, line) in enumerate([("RandomCrop(224)", "the first random one"), ("flip", ""), ("Normalize", "")]):
-        parts += box(330 + number * 132, 30, 124, 52, title, line)
-    parts += [arrow("M128 56H146"), arrow("M278 56H326"), arrow("M454 56H460"), arrow("M586 56H592")]
-    parts += box(180, 120, 240, 44, "cache: RAM or GPU memory", "")
-    parts += [arrow("M214 82V116"), arrow("M388 120V86", True)]
-    parts.append(text(204, 106, "first epoch", "small muted", "end"))
-    parts.append(text(398, 106, "later epochs begin here", "small muted"))
-    return svg(172, "The cache keeps what the transforms before the first random one make", parts, ARROW)
+    parts = [text(2, 16, "once a sample", "title"), text(322, 16, "in every epoch", "title")]
+    parts += box(2, 30, 112, 52, "read, decode", "the whole image") + box(142, 30, 128, 52, "Resize", "nothing random yet")
+    parts += box(322, 30, 136, 52, "RandomCrop", "the first random one")
+    parts += box(486, 30, 90, 52, "flip", "random") + box(604, 30, 114, 52, "Normalize", "comes after")
+    parts += [arrow("M114 56H138"), arrow("M270 56H318"), arrow("M458 56H482"), arrow("M576 56H600")]
+    parts += box(142, 124, 316, 52, "cache, in RAM or GPU memory", "decoded pixels, or what a resize makes of them")
+    parts += [arrow("M206 82V120"), arrow("M390 124V86", True)]
+    parts += [text(198, 106, "the first epoch stores", "small muted", "end"), text(400, 106, "later epochs begin here", "small muted")]
+    return svg(180, "The cache keeps what the transforms before the first random one make", parts, ARROW)
 
 
 DRAWN: dict[str, Callable[[], str]] = {

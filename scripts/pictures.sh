@@ -10,7 +10,7 @@ export NODEVICE_SELECT=1
 cargo build --quiet -p gpufeed-cli
 cargo build --quiet --example contact_sheet
 cargo build --quiet -p gpufeed-jpeg --features trace --example regions
-built=$PWD/${CARGO_TARGET_DIR:-target}/debug
+built=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 
 cd docs/pictures
 "$built/examples/regions" photographs/coffee.jpg >regions.json
