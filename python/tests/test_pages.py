@@ -17,7 +17,8 @@ pytest.importorskip("torchvision")
 from gpufeed.torchvision import SUPPORTED  # noqa: E402
 from pictures import folder  # noqa: E402
 
-PAGES = Path(__file__).parents[2] / "docs" / "guide" / "pytorch"
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "guide" / "pytorch"
 FULL = "GPUFEED_FULL" in os.environ
 # What the page's program imports, beside torch.
 NEEDS = {"accelerate": "accelerate", "lightning": "lightning", "timm": "timm", "transformers": "transformers"}
@@ -41,6 +42,14 @@ def losses(*command: str) -> list[float]:
 def test_every_page_with_a_program_is_run() -> None:
     pages = [PAGES.with_suffix(".md"), *PAGES.glob("*.md")]
     assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", *NEEDS}
+
+
+def test_the_lines_of_the_readme(tmp_path: Path) -> None:
+    """The lines of the repository's README, with the folder that they name."""
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    folder(tmp_path / "imagenet" / "train", count=9)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_first_page(tmp_path: Path) -> None:
