@@ -174,11 +174,19 @@ fn reduced(picture: RgbImage) -> RgbImage {
     imageops::resize(&picture, side(width), side(height), FilterType::Triangle)
 }
 
+/// The beginning of a text that fits so many letters, without a half word at its end.
+fn shortened(text: &str, most: usize) -> &str {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text };
+    let fits = &text[..end];
+    let words = fits.rfind("; ").or_else(|| fits.rfind(' ')).unwrap_or(end);
+    &fits[..words]
+}
+
 /// Writes a line of text, cut to a cell's width.
 fn write(image: &mut RgbImage, text: &str, (left, top): (u32, u32), shade: u8) {
     let letter = get_raster_width(FontWeight::Regular, RasterHeight::Size16) as u32;
     let most = (PICTURE.0 / letter) as usize;
-    for (place, symbol) in (0..).zip(text.chars().take(most)) {
+    for (place, symbol) in (0..).zip(shortened(text, most).chars()) {
         let Some(raster) = get_raster(symbol, FontWeight::Regular, RasterHeight::Size16) else { continue };
         for (y, row) in (top..).zip(raster.rows()) {
             for (x, ink) in (left + place * letter..).zip(row) {
