@@ -85,7 +85,8 @@ export GPUFEED_FULL=1
 "$main" -m pip install --quiet --no-cache-dir --requirement python/requirements-frameworks.txt
 run_tests "$main" .
 (cd python && "$main" -m mypy --strict gpufeed examples)
-(cd python && "$main" -m mypy.stubtest gpufeed._gpufeed)
+# The installed module, not the sources, which have none.
+(cd python/tests && "$main" -m mypy.stubtest --mypy-config-file ../pyproject.toml gpufeed._gpufeed)
 
 # The tests without frameworks on every other CPython that is here.
 found=0
