@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Draws the SVGs of docs/pictures from committed files: no number in them is typed in. `scripts/pictures.sh` calls this.
 
+Writes `src/guide/` as well: the same pictures for rustdoc, which copies no files, so that each is part of its page.
+
     scripts/pictures.py [--check]     --check compares with the committed pictures instead of writing them
 """
 
@@ -13,9 +15,11 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+CHAPTERS = ROOT / "src" / "guide"
 RESULTS = ROOT / "benches" / "results"
 WIDTH = 720
 
@@ -269,17 +273,37 @@ DRAWN: dict[str, Callable[[], str]] = {
     "workers.svg": workers,
 }
 
+# Pictures of a chapter that would make the package half as large again: rustdoc says where they are.
+ELSEWHERE = ["operators-1.jpg", "operators-2.jpg", "operators-3.jpg", "operators-4.jpg", "report.png"]
+
+
+def reference(name: str, picture: str) -> str:
+    """A Markdown reference to the picture as a data URL."""
+    content = quote(" ".join(picture.split()), safe="=:/;,+!*@?&|")
+    return f"[{name}]: data:image/svg+xml,{content}\n"
+
+
+def elsewhere(name: str) -> str:
+    path = f"docs/pictures/{name}"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="24">{STYLE}{text(0, 16, f"The picture is in the repository: {path}", "muted")}</svg>'
+
+
+def files() -> dict[Path, str]:
+    """All files of this script, with their content."""
+    drawn = {name: draw() for name, draw in DRAWN.items()}
+    found = {PICTURES / name: picture for name, picture in drawn.items()}
+    found |= {CHAPTERS / f"{name}.md": reference(name, picture) for name, picture in drawn.items() if name != "rates.svg"}
+    return found | {CHAPTERS / f"{name}.md": reference(name, elsewhere(name)) for name in ELSEWHERE}
+
 
 def main() -> int:
     check = sys.argv[1:] == ["--check"]
     different = []
-    for name, draw in DRAWN.items():
-        picture = draw()
-        path = PICTURES / name
-        if check and (not path.exists() or path.read_text(encoding="utf-8") != picture):
-            different.append(name)
+    for path, content in files().items():
+        if check and (not path.exists() or path.read_text(encoding="utf-8") != content):
+            different.append(str(path.relative_to(ROOT)))
         elif not check:
-            path.write_text(picture, encoding="utf-8")
+            path.write_text(content, encoding="utf-8")
     if different:
         print(f"not as drawn from the committed files: {', '.join(different)}; run scripts/pictures.sh", file=sys.stderr)
     return 1 if different else 0

@@ -3,22 +3,24 @@
 //! The same text is `docs/guide` in the repository, as an mdBook.
 
 /// A chapter. References to other chapters, which the text defines as files at its end, lead to their modules here: the
-/// first definition of a reference counts.
+/// first definition of a reference counts. So do references to pictures, which `scripts/pictures.py` writes as data: rustdoc
+/// copies no files.
 macro_rules! chapter {
-    ($name:ident, $file:literal) => {
-        #[doc = include_str!("guide_links.md")]
+    ($name:ident, $file:literal $(, $picture:literal)*) => {
+        #[doc = include_str!("guide/links.md")]
+        $(#[doc = include_str!(concat!("guide/", $picture, ".md"))])*
         #[doc = include_str!(concat!("../docs/guide/", $file, ".md"))]
         pub mod $name {}
     };
 }
 
-chapter!(first_batch, "first-batch");
+chapter!(first_batch, "first-batch", "pipeline.svg");
 chapter!(data_sets, "data-sets");
-chapter!(augmentation, "augmentation");
+chapter!(augmentation, "augmentation", "operators-1.jpg", "operators-2.jpg", "operators-3.jpg", "operators-4.jpg");
 chapter!(backends, "backends");
-chapter!(caches, "caches");
-chapter!(jpeg, "jpeg");
-chapter!(bottleneck, "bottleneck");
+chapter!(caches, "caches", "cache.svg");
+chapter!(jpeg, "jpeg", "regions.svg");
+chapter!(bottleneck, "bottleneck", "stages.svg", "report.png", "workers.svg");
 chapter!(memory, "memory");
 chapter!(platforms, "platforms");
 chapter!(determinism, "determinism");

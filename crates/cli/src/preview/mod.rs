@@ -46,6 +46,9 @@ pub(crate) struct PreviewArguments {
     /// Draws of each sample, each in another epoch, 1 to 64 [default: 4; 1 with --sample and --epoch]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=64))]
     draws: Option<u64>,
+    /// Draws beside each other; the others of a sample are below them [default: all]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    columns: Option<usize>,
     /// Samples, spread evenly over the data set
     #[arg(long, value_name = "N", default_value = "6", value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     samples: usize,
@@ -122,7 +125,8 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         let mut draws = rows.iter().flat_map(|row| &row.draws);
         raw.write(|file| draws.try_for_each(|draw| file.write_all(&draw.bytes)))?;
     }
-    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, arguments.seed, &backend.to_string(), &rows);
+    let sheet =
+        sheet::Sheet::new(&arguments.recipe, &recipe, arguments.seed, &backend.to_string(), &rows, arguments.columns);
     if let Some(picture) = &picture {
         let mut file = io::Cursor::new(Vec::new());
         sheet.image.write_to(&mut file, format).map_err(|error| format!("--out: {error}"))?;

@@ -1,5 +1,5 @@
-//! The contact sheet: a row per sample, with the original on the left, the draws next to it, and text under each
-//! picture.
+//! The contact sheet: a row per sample, with the original on the left, the draws next to it, in lines of `--columns`, and
+//! text under each picture.
 
 use super::draws::{Draw, Row};
 use super::picture_size::{ENLARGED, GAP, resize};
@@ -46,21 +46,38 @@ impl Cell {
 }
 
 impl Sheet {
-    pub(super) fn new(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row]) -> Sheet {
+    /// With `most` draws beside each other; the others of a sample are in lines below.
+    pub(super) fn new(
+        name: &str,
+        recipe: &Recipe,
+        seed: u64,
+        backend: &str,
+        rows: &[Row],
+        most: Option<usize>,
+    ) -> Sheet {
         let first = rows.iter().flat_map(|row| &row.draws).next();
         let (width, height) = first.map_or((ENLARGED, ENLARGED), |draw| draw.picture.dimensions());
         let cell = width.max(LETTERS * letter());
         // Originals are as high as the draws, and landscapes are wider.
         let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
-        let columns = rows.iter().map(|row| row.draws.len()).max().unwrap_or(0).max(1) as u32;
+        let columns =
+            rows.iter().map(|row| row.draws.len()).max().unwrap_or(0).min(most.unwrap_or(usize::MAX)).max(1) as u32;
         let grids: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, room, cell, columns)).collect();
         let originals = grids.iter().filter_map(|cells| cells.first()?.picture.as_ref());
         let original = originals.map(RgbImage::width).max().unwrap_or(0).max(LETTERS * letter());
         let sheet_width = GAP + original + columns * (GAP + cell) + GAP;
         let mut head = head(name, recipe, seed, backend, rows, ((sheet_width - 2 * GAP) / letter()) as usize);
-        let row_height = |cells: &Vec<Cell>| cells.iter().map(Cell::height).max().unwrap_or(0) + GAP;
+        // The cells of a line, the original as the first of the first line.
+        let line_of = |cell: usize| cell.saturating_sub(1) / columns as usize;
+        let line_heights = |cells: &Vec<Cell>| {
+            let mut heights = vec![0; line_of(cells.len().saturating_sub(1)) + 1];
+            for (i, cell) in cells.iter().enumerate() {
+                heights[line_of(i)] = cell.height().max(heights[line_of(i)]);
+            }
+            heights.into_iter().map(|height| height + GAP).collect::<Vec<u32>>()
+        };
         let head_height = 2 * GAP + LINE * head.len() as u32;
-        let sheet_height = head_height + grids.iter().map(row_height).sum::<u32>();
+        let sheet_height = head_height + grids.iter().flat_map(line_heights).sum::<u32>();
 
         let mut image = RgbImage::from_pixel(sheet_width, sheet_height, PAPER);
         for (i, (line, color)) in (0..).zip(head.drain(..)) {
@@ -69,16 +86,18 @@ impl Sheet {
         let mut top = head_height;
         let mut places = Vec::with_capacity(rows.len());
         for cells in grids {
-            let height = row_height(&cells);
+            let heights = line_heights(&cells);
             let mut of_row = Vec::new();
-            for (column, cell_of) in (0..).zip(cells) {
-                let left = if column == 0 { GAP } else { GAP + original + GAP + (column - 1) * (GAP + cell) };
-                let mut below = top;
+            for (i, cell_of) in cells.into_iter().enumerate() {
+                let column = i.saturating_sub(1) as u32 % columns;
+                let left = if i == 0 { GAP } else { GAP + original + GAP + column * (GAP + cell) };
+                let line_top = top + heights[..line_of(i)].iter().sum::<u32>();
+                let mut below = line_top;
                 if let Some(picture) = cell_of.picture {
-                    imageops::replace(&mut image, &picture, i64::from(left), i64::from(top));
+                    imageops::replace(&mut image, &picture, i64::from(left), i64::from(line_top));
                     below += picture.height() + UNDER;
-                    if column > 0 {
-                        of_row.push((left, top, picture.width(), picture.height()));
+                    if i > 0 {
+                        of_row.push((left, line_top, picture.width(), picture.height()));
                     }
                 }
                 for (line, color) in cell_of.lines {
@@ -87,7 +106,7 @@ impl Sheet {
                 }
             }
             places.push(of_row);
-            top += height;
+            top += heights.iter().sum::<u32>();
         }
         Sheet { image, places, seed, backend: backend.to_owned() }
     }

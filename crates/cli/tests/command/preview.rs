@@ -102,6 +102,31 @@ fn the_sheet_holds_the_pixels_of_a_loader() {
 }
 
 #[test]
+fn draws_go_on_below_after_the_columns() {
+    let root = folder();
+    let sheet = |more: &[&str]| {
+        let arguments = [&["--recipe", "cifar-train", "--out", "sheet.png", "--draws", "5", "--json"], more].concat();
+        let report = json(&preview(root.path(), &arguments));
+        let sheet = image::open(root.path().join("sheet.png")).unwrap().to_rgb8();
+        let draws: Vec<Value> = report["samples"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|row| row["draws"].as_array().unwrap().clone())
+            .collect();
+        let lefts: Vec<u64> = draws[..5].iter().map(|draw| draw["place"]["left"].as_u64().unwrap()).collect();
+        let tops: Vec<u64> = draws[..5].iter().map(|draw| draw["place"]["top"].as_u64().unwrap()).collect();
+        (draws.iter().map(|draw| tile(&sheet, draw).into_raw()).collect::<Vec<_>>(), lefts, tops)
+    };
+    let (beside, lefts, tops) = sheet(&[]);
+    assert!(lefts.is_sorted_by(|a, b| a < b) && tops.iter().all(|top| *top == tops[0]), "{lefts:?} {tops:?}");
+    let (below, lefts, tops) = sheet(&["--columns", "2"]);
+    assert!(lefts[0] == lefts[2] && lefts[1] == lefts[3] && lefts[0] == lefts[4] && lefts[0] < lefts[1], "{lefts:?}");
+    assert!(tops[0] == tops[1] && tops[1] < tops[2] && tops[2] == tops[3] && tops[3] < tops[4], "{tops:?}");
+    assert!(beside == below, "the same pictures in other places");
+}
+
+#[test]
 fn one_sample_is_replayed_bit_for_bit() {
     let root = folder();
     let arguments = ["--recipe", "imagenet-train-jitter", "--sample", "2", "--epoch", "3", "--seed", "9"];
