@@ -58,16 +58,18 @@ struct Image {
 
 // What a thread needs of its image over and over, read once: software GPUs pay for every load of a storage buffer, and
 // real ones keep these in scalar registers.
-var<private> axis_x: Axis;
-var<private> axis_y: Axis;
+//
+// Variables are scalars, vectors and matrices, never structs or arrays, except workgroup arrays: naga decorates the type of
+// each struct and array with a layout, which Vulkan allows in buffers alone (VUID-StandaloneSpirv-None-10684,
+// https://github.com/gfx-rs/wgpu/issues/7696). `scripts/test-translations.sh` watches this.
+var<private> output_size: vec2<i32>;
 var<private> source_offset: u32;
 var<private> source_stride: u32;
 var<private> source_float: bool;
 var<private> steps_len: u32;
 
 fn begin(image: u32) {
-    axis_x = images[image].x;
-    axis_y = images[image].y;
+    output_size = vec2(images[image].x.len, images[image].y.len);
     source_offset = images[image].source_offset;
     source_stride = images[image].source_stride;
     source_float = images[image].source_float == 1u;

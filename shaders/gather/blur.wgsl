@@ -7,32 +7,56 @@ fn reflected(i: i32, len: i32) -> i32 {
 }
 
 fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
-    gather = images[image].gather;
-    let columns = i32(gather.first.x);
-    let rows = i32(gather.first.y);
+    load_gather(image);
+    let axis_x = images[image].x;
+    let axis_y = images[image].y;
+    let columns = i32(gather_first.x);
+    let rows = i32(gather_first.y);
     let center = source_index(axis_x, grid_index(axis_x, x, BORDER_EDGE), BORDER_EDGE);
     // Outputs show rows in ascending or, mirrored, in descending order.
     let begin_row = source_index(axis_y, grid_index(axis_y, first_y, BORDER_EDGE), BORDER_EDGE);
     let end_row = source_index(axis_y, grid_index(axis_y, end_y - 1, BORDER_EDGE), BORDER_EDGE);
     let lowest = min(begin_row, end_row);
-    var sums: array<vec3<f32>, ROWS>;
+    // The column of outputs in quarters of four: see `prelude.wgsl` for why these are matrices and not an array.
+    var sums_0 = mat4x3<f32>();
+    var sums_1 = mat4x3<f32>();
+    var sums_2 = mat4x3<f32>();
+    var sums_3 = mat4x3<f32>();
     for (var row = lowest - rows / 2; row <= max(begin_row, end_row) + rows / 2; row++) {
-        let source_y = reflected(row, gather.height);
+        let source_y = reflected(row, gather_height);
         var across = vec3(0.0);
         for (var k = 0; k < columns; k++) {
-            across += images[image].weights[k] * pixel_before(reflected(center - columns / 2 + k, gather.width), source_y).xyz;
+            across += images[image].weights[k] * pixel_before(reflected(center - columns / 2 + k, gather_width), source_y).xyz;
         }
-        for (var i = 0; i < i32(ROWS); i++) {
+        for (var i = 0; i < 4; i++) {
             let k = row - (lowest + i) + rows / 2;
             if k >= 0 && k < rows {
-                sums[i] += images[image].weights[columns + k] * across;
+                sums_0[i] += images[image].weights[columns + k] * across;
+            }
+            if k >= 4 && k < rows + 4 {
+                sums_1[i] += images[image].weights[columns + k - 4] * across;
+            }
+            if k >= 8 && k < rows + 8 {
+                sums_2[i] += images[image].weights[columns + k - 8] * across;
+            }
+            if k >= 12 && k < rows + 12 {
+                sums_3[i] += images[image].weights[columns + k - 12] * across;
             }
         }
     }
     for (var i = 0; i < end_y - first_y; i++) {
-        var value = vec4(sums[i], 1.0);
+        var quarter = sums_0;
+        if i >= 12 {
+            quarter = sums_3;
+        } else if i >= 8 {
+            quarter = sums_2;
+        } else if i >= 4 {
+            quarter = sums_1;
+        }
+        let sum = quarter[i % 4];
+        var value = vec4(sum, 1.0);
         if UINT8 {
-            value = round(vec4(sums[i], 255.0)) * (1.0 / 255.0);
+            value = round(vec4(sum, 255.0)) * (1.0 / 255.0);
         }
         emit(image, x, select(first_y + i, end_y - 1 - i, end_row < begin_row), value);
     }

@@ -2,7 +2,7 @@
 fn sharpened(pixel: vec4<f32>, sum: vec4<f32>, edge: bool) -> vec4<f32> {
     let k = vec4<u32>(pixel);
     let mean = (2u * vec4<u32>(sum) + 13u) / 26u;
-    let share = number(gather.first.x);
+    let share = number(gather_first.x);
     let x = sharpened_level(k.x, mean.x, share);
     let y = sharpened_level(k.y, mean.y, share);
     let z = sharpened_level(k.z, mean.z, share);

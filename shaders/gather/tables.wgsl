@@ -35,7 +35,7 @@ fn equalized(channel: u32, k: u32, pixels: u32) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let image = group.z;
     begin(image);
-    gather = images[image].gather;
+    load_gather(image);
     for (var i = index; i < 768u; i += GROUP_SIZE) {
         atomicStore(&counts[i], 0u);
     }
@@ -44,10 +44,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         atomicStore(&greatest[index], 0u);
     }
     workgroupBarrier();
-    let width = u32(gather.width);
-    let pixels = width * u32(gather.height);
+    let width = u32(gather_width);
+    let pixels = width * u32(gather_height);
     for (var i = index; i < pixels; i += GROUP_SIZE) {
-        let value = load(i32(i % width) - gather.left, i32(i / width) - gather.top);
+        let value = load(i32(i % width) - gather_left, i32(i / width) - gather_top);
         let k = number_of_table(value);
         for (var channel = 0u; channel < 3u; channel++) {
             atomicAdd(&counts[256u * channel + k[channel]], 1u);

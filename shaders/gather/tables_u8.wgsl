@@ -24,11 +24,11 @@ fn write_entry(channel: u32, k: u32, pixels: u32) {
     let low = u32(round(of_ordered(atomicLoad(&least[channel])) * 255.0));
     let high = u32(round(of_ordered(atomicLoad(&greatest[channel])) * 255.0));
     var value = equalized(channel, k, pixels);
-    if gather.kind == AUTOCONTRAST {
+    if gather_kind == AUTOCONTRAST {
         value = k;
         if low != high {
             value = stretched(k, low, high);
         }
     }
-    statistics[gather.table + 256u * channel + k] = value;
+    statistics[gather_table + 256u * channel + k] = value;
 }

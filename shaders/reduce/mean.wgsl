@@ -29,8 +29,8 @@ fn main(
         }
     }
     if needed {
-        let width = u32(axis_x.len);
-        let height = u32(axis_y.len);
+        let width = u32(output_size.x);
+        let height = u32(output_size.y);
         let across = (width + GROUP_X - 1u) / GROUP_X;
         let down = (height + GROUP_Y * ROWS - 1u) / (GROUP_Y * ROWS);
         for (var tile = group.x; tile < across * down; tile += PARTIALS) {

@@ -1,21 +1,21 @@
 // The means that contrast steps on 8-bit numbers need, rounded to f32: each thread divides the sum of its image's
-// PARTIALS, which are integers.
-var<private> means: array<Number, STATISTICS>;
+// PARTIALS, which are integers. `src/plan/wgsl.rs` writes the variables, `mean(statistic)` and `set_mean(statistic, mean)`.
 
 fn load_means(image: u32) {
-    let pixels = u32(axis_x.len) * u32(axis_y.len);
+    let pixels = u32(output_size.x) * u32(output_size.y);
     for (var statistic = 0u; statistic < KNOWN_STATISTICS; statistic++) {
         let first = (images[image].number * STATISTICS + statistic) * PARTIALS;
         var sum = 0u;
         for (var i = 0u; i < PARTIALS; i++) {
             sum += statistics[first + i];
         }
-        means[statistic] = quotient(sum, pixels);
+        set_mean(statistic, quotient(sum, pixels));
     }
 }
 
-// `sum / count` to 24 bits, ties to even, for a count of up to 2^24. A division of WGSL may be off by 2.5 units.
-fn quotient(sum: u32, count: u32) -> Number {
+// `sum / count` to 24 bits, ties to even, for a count of up to 2^24: the mantissa, and the exponent's bits. A division of
+// WGSL may be off by 2.5 units.
+fn quotient(sum: u32, count: u32) -> vec2<u32> {
     var mantissa = sum / count;
     var rest = sum % count;
     var exponent = 0;
@@ -26,7 +26,7 @@ fn quotient(sum: u32, count: u32) -> Number {
         exponent -= 1;
     }
     let up = 2u * rest > count || (2u * rest == count && (mantissa & 1u) == 1u);
-    return Number(mantissa + select(0u, 1u, up), exponent, false);
+    return vec2(mantissa + select(0u, 1u, up), bitcast<u32>(exponent));
 }
 
 // A product of two numbers of up to 25 bits.

@@ -65,7 +65,7 @@ fn weight_of(axis: Axis, taps: Taps, k: i32, filter_mode: u32) -> f32 {
     return 1.0;
 }
 
-fn direct_pixel(image: u32, x: i32, y: i32) -> vec4<f32> {
+fn direct_pixel(image: u32, axis_x: Axis, axis_y: Axis, x: i32, y: i32) -> vec4<f32> {
     let filter_mode = images[image].filter_mode;
     let border = images[image].source_border;
     let source_fill = images[image].source_fill;
@@ -105,7 +105,9 @@ fn direct_pixel(image: u32, x: i32, y: i32) -> vec4<f32> {
 
 // One column of up to ROWS outputs.
 fn direct(image: u32, x: i32, first_y: i32, end_y: i32) {
+    let axis_x = images[image].x;
+    let axis_y = images[image].y;
     for (var y = first_y; y < end_y; y++) {
-        emit(image, x, y, direct_pixel(image, x, y));
+        emit(image, x, y, direct_pixel(image, axis_x, axis_y, x, y));
     }
 }

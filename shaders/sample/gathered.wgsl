@@ -1,7 +1,9 @@
 // A stage that begins with an operator of `gather/`: its results, cropped, mirrored and bordered.
 
 fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
-    gather = images[image].gather;
+    load_gather(image);
+    let axis_x = images[image].x;
+    let axis_y = images[image].y;
     let border = images[image].source_border;
     let source_x = source_index(axis_x, grid_index(axis_x, x, BORDER_EDGE), border);
     for (var y = first_y; y < end_y; y++) {

@@ -6,7 +6,7 @@ fn rounded(sum: vec3<i32>, bits: u32) -> vec3<i32> {
     return clamp((sum + ((1i << bits) >> 1u)) >> vec3(bits), vec3(0), vec3(255));
 }
 
-fn across(image: u32, entry: u32, taps: u32, bits: u32, source_y: i32) -> vec3<i32> {
+fn across(axis_x: Axis, entry: u32, taps: u32, bits: u32, source_y: i32) -> vec3<i32> {
     let first = bitcast<i32>(statistics[entry]);
     var sum = vec3(0);
     for (var k = 0u; k < taps; k++) {
@@ -20,6 +20,8 @@ fn across(image: u32, entry: u32, taps: u32, bits: u32, source_y: i32) -> vec3<i
 }
 
 fn resize_u8(image: u32, x: i32, first_y: i32, end_y: i32) {
+    let axis_x = images[image].x;
+    let axis_y = images[image].y;
     let weights_x = images[image].weights_x;
     let weights_y = images[image].weights_y;
     let taps_x = statistics[weights_x];
@@ -33,7 +35,7 @@ fn resize_u8(image: u32, x: i32, first_y: i32, end_y: i32) {
             var sum = vec3(0);
             for (var k = 0u; k < taps_y; k++) {
                 let source_y = source_index(axis_y, min(first + i32(k), axis_y.view_len - 1), BORDER_EDGE);
-                let row = across(image, entry_x, taps_x, statistics[weights_x + 1u], source_y);
+                let row = across(axis_x, entry_x, taps_x, statistics[weights_x + 1u], source_y);
                 sum += bitcast<i32>(statistics[entry_y + 1u + k]) * row;
             }
             value = of_levels(vec4(vec3<u32>(rounded(sum, statistics[weights_y + 1u])), 255u));

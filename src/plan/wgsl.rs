@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, Result};
 pub(crate) const GROUP: (u32, u32) = (32, 8);
 /// The number of output rows that one thread of the strip kernel computes.
 pub(crate) const ROWS: u32 = 16;
+const _: () = assert!(ROWS == 16, "shaders/gather/blur.wgsl holds a column in four matrices of four");
 /// Partial sums of a statistic: the number of workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
 
@@ -67,6 +68,7 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
     files.extend(STEPS.iter().filter(|step| is_needed(step, &colors.opcodes)).map(|step| step.wgsl));
     files.extend(UINT8_STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
     text.push_str(&files.join("\n"));
+    text.push_str(&means(frame.statistics, sums_uint8));
     text.push_str(&colors.functions);
     text.push_str(&color_calls(&colors.opcodes, colors.steps));
     let mut files = kernel_files(kernel);
@@ -100,15 +102,12 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> Str
     if kernel.is_uint8 {
         files.push(shader!("color/levels"));
     }
-    files.extend([GATHER, shader!("gather/table_numbers"), shader!("gather/tables")]);
+    files.extend([shader!("gather/variables"), shader!("gather/table_numbers"), shader!("gather/tables")]);
     files.push(if kernel.is_uint8 { shader!("gather/tables_u8") } else { shader!("gather/tables_float") });
     text.push_str(&files.join("\n"));
     text.push_str(&color_calls(&[], 0));
     text
 }
-
-/// The numbers of the image's operator, which a thread reads once.
-const GATHER: &str = "var<private> gather: Gather;\n";
 
 fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) -> String {
     let mut text = String::new();
@@ -185,21 +184,31 @@ fn kernel_files(kernel: Option<&KernelFacts>) -> Vec<&'static str> {
         }
         Kernel::SampleUint8 => vec![shader!("sample/direct"), DIRECT],
         Kernel::Point => {
-            vec![GATHER, shader!("gather/table_numbers"), shader!("gather/point"), shader!("sample/gathered")]
+            vec![
+                shader!("gather/variables"),
+                shader!("gather/table_numbers"),
+                shader!("gather/point"),
+                shader!("sample/gathered"),
+            ]
         }
         Kernel::Warp => {
-            vec![GATHER, shader!("gather/pixel_before"), shader!("gather/warp"), shader!("sample/gathered")]
+            vec![
+                shader!("gather/variables"),
+                shader!("gather/pixel_before"),
+                shader!("gather/warp"),
+                shader!("sample/gathered"),
+            ]
         }
         Kernel::Sharpen => {
             vec![
-                GATHER,
+                shader!("gather/variables"),
                 shader!("gather/pixel_before"),
                 sharpened,
                 shader!("gather/sharpen"),
                 shader!("sample/gathered"),
             ]
         }
-        Kernel::Blur => vec![GATHER, shader!("gather/pixel_before"), shader!("gather/blur")],
+        Kernel::Blur => vec![shader!("gather/variables"), shader!("gather/pixel_before"), shader!("gather/blur")],
     }
 }
 
@@ -225,6 +234,36 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 /// buffer.
 pub const UNROLLED_STEPS: u32 = 8;
 
+/// A thread's means of the stage's statistics: a variable for each, and the functions that read and write the one of a
+/// number. `prelude.wgsl` says why they are no array. Means of 8-bit numbers are a mantissa and an exponent.
+fn means(statistics: u32, are_uint8: bool) -> String {
+    if statistics == 0 {
+        return String::new();
+    }
+    let mean = if are_uint8 { "vec2<u32>" } else { "f32" };
+    let (mut variables, mut reads, mut writes) = (String::new(), String::new(), String::new());
+    for i in 0..statistics {
+        let case = if i + 1 < statistics { format!("case {i}u") } else { "default".to_owned() };
+        variables.push_str(&format!("var<private> mean_{i}: {mean};\n"));
+        reads.push_str(&format!("        {case}: {{\n            return mean_{i};\n        }}\n"));
+        writes.push_str(&format!("        {case}: {{\n            mean_{i} = value;\n        }}\n"));
+    }
+    format!(
+        "
+{variables}
+fn mean(statistic: u32) -> {mean} {{
+    switch statistic {{
+{reads}    }}
+}}
+
+fn set_mean(statistic: u32, value: {mean}) {{
+    switch statistic {{
+{writes}    }}
+}}
+"
+    )
+}
+
 /// The calls of the colour steps that a stage can have: `load_steps`, once for each thread, and `color`.
 fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let mut text = String::new();
@@ -241,10 +280,15 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
     let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
     for i in (0..max_steps).filter(|_| unrolled) {
         // Steps that an image lacks are zeros; opcode 0 does nothing.
-        variables.push_str(&format!("var<private> step_{i}: Step;\n"));
-        loads.push_str(&format!("    step_{i} = images[image].steps[{i}];\n"));
-        calls
-            .push_str(&format!("    if {i}u < end {{\n        result = color_step(result, step_{i}, x, y);\n    }}\n"));
+        variables.push_str(&format!("var<private> step_{i}: vec4<u32>;\nvar<private> step_{i}_value: vec4<f32>;\n"));
+        loads.push_str(&format!(
+            "    let step_{i}_stored = images[image].steps[{i}];
+    step_{i} = vec4(step_{i}_stored.opcode, step_{i}_stored.integer_0, step_{i}_stored.integer_1, step_{i}_stored.integer_2);
+    step_{i}_value = step_{i}_stored.value;
+"
+        ));
+        let step = format!("Step(step_{i}.x, step_{i}.y, step_{i}.z, step_{i}.w, step_{i}_value)");
+        calls.push_str(&format!("    if {i}u < end {{\n        result = color_step(result, {step}, x, y);\n    }}\n"));
     }
     if !unrolled {
         calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step(result, images[image].steps[i], x, y);\n    }\n");

@@ -3,7 +3,7 @@
 //!
 //! A sampling pass is a frame around a colour part, concatenated over a fixed interface: the frame calls
 //! `load_steps(image)` and `color(image, x, y, value, end)`, which every colour part defines with the same types; the
-//! colour part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `means`, which every frame with statistics
+//! colour part uses `images`, `luma`, `MAX_STEPS` and, in contrast alone, `mean`, which every frame with statistics
 //! declares alike. No colour part holds a barrier or a workgroup variable. So each part and that interface decide
 //! whether the whole is valid, and it is enough to check
 //!
@@ -17,8 +17,8 @@
 //!
 //! `kernels.rs` has the kernels of policies, warps and 8-bit numbers.
 //!
-//! Three statistics stand for any number above one, and nine steps for any above eight: such shaders differ only in an
-//! array's length and in a loop's end.
+//! Three statistics stand for any number above one, and nine steps for any above eight: such shaders differ only in the
+//! number of alike variables and in a loop's end.
 
 #![expect(clippy::print_stdout, reason = "tests print what they counted")]
 
@@ -164,7 +164,7 @@ fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
 }
 
 /// Returns the results of `work` for every shader, in their order; works on all cores.
-fn on_all<T: Send>(variants: &[Variant], work: impl Fn(&Variant) -> T + Sync) -> Vec<T> {
+fn on_all<V: Sync, T: Send>(variants: &[V], work: impl Fn(&V) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut results = Vec::new();
@@ -228,6 +228,31 @@ fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), Str
     if found == expected { Ok(()) } else { Err(format!("the buffers hold {found:?}, Rust writes {expected:?}")) }
 }
 
+/// Checks that no variable but those in buffers and workgroup memory is a struct or an array. naga gives each such type
+/// a layout, which Vulkan forbids there (VUID-StandaloneSpirv-None-10684), and some drivers fail on it
+/// (<https://github.com/gfx-rs/wgpu/issues/7696>).
+fn variables_have_no_layout(module: &naga::Module) -> Result<(), String> {
+    let private = module.global_variables.iter().filter(|(_, variable)| variable.space == naga::AddressSpace::Private);
+    let functions = module.functions.iter().map(|(_, function)| function);
+    let functions = functions.chain(module.entry_points.iter().map(|entry| &entry.function));
+    let locals = functions.flat_map(|function| function.local_variables.iter().map(|(_, variable)| variable));
+    let all = private.map(|(_, variable)| (&variable.name, variable.ty));
+    for (name, ty) in all.chain(locals.map(|variable| (&variable.name, variable.ty))) {
+        if matches!(module.types[ty].inner, naga::TypeInner::Struct { .. } | naga::TypeInner::Array { .. }) {
+            return Err(format!("the variable {name:?} is a struct or an array: see shaders/prelude.wgsl"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn variables_with_a_layout_are_noticed() {
+    let noticed = |text: &str| variables_have_no_layout(&naga::front::wgsl::parse_str(text).unwrap()).is_err();
+    assert!(noticed("struct A { x: f32 } var<private> a: A; fn f() -> f32 { return a.x; }"));
+    assert!(noticed("fn f() -> f32 { var a: array<f32, 4>; return a[1]; }"));
+    assert!(!noticed("var<private> a: mat4x4<f32>; var<workgroup> b: array<f32, 4>; fn f() -> f32 { return a[0].x; }"));
+}
+
 /// The check can fail: buffers for one step more or less are noticed.
 #[test]
 fn other_sizes_are_noticed() {
@@ -251,6 +276,7 @@ fn every_variant_validates_and_translates_to_what_it_was() {
     let results = on_all(&variants, |variant| -> Result<u64, String> {
         let (module, info) = validate(&variant.text()).map_err(|error| error.to_string())?;
         structs_are_rusts(&module, variant)?;
+        variables_have_no_layout(&module)?;
         let mut spirv = 0;
         for (language, translate) in TRANSLATORS {
             let code = translate(&module, &info).map_err(|error| format!("{language}: {error}"))?;
@@ -295,7 +321,7 @@ fn translators_refuse() {
 }
 
 /// Writes a file for each shader: to the folder that GPUFEED_SHADERS names, where `scripts/test-tint.sh` reads them,
-/// else to a temporary folder.
+/// else to a temporary folder. With GPUFEED_TRANSLATED=1, its translations as well, for `scripts/test-translations.sh`.
 #[test]
 fn every_variant_has_a_file() {
     let own = tempfile::tempdir().unwrap();
@@ -306,9 +332,20 @@ fn every_variant_has_a_file() {
         let text = format!("// {variant:?}\n{}", variant.text());
         std::fs::write(folder.join(format!("{number:05}.wgsl")), text).unwrap();
     }
+    if std::env::var_os("GPUFEED_TRANSLATED").is_some_and(|value| value == "1") {
+        on_all(&(0..).zip(&variants).collect::<Vec<(usize, _)>>(), |(number, variant)| {
+            let (module, info) = validate(&variant.text()).unwrap();
+            for (end, code) in translate::files(&module, &info).unwrap() {
+                std::fs::write(folder.join(format!("{number:05}.{end}")), code).unwrap();
+            }
+        });
+    }
     let mut texts = HashSet::new();
     for file in std::fs::read_dir(&folder).unwrap() {
-        texts.insert(std::fs::read_to_string(file.unwrap().path()).unwrap());
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "wgsl") {
+            texts.insert(std::fs::read_to_string(path).unwrap());
+        }
     }
     assert_eq!(texts.len(), variants.len(), "as many different texts in {}", folder.display());
 }

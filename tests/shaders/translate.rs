@@ -108,14 +108,17 @@ fn entry() -> (ShaderStage, String) {
 
 /// Returns SPIR-V without debug names.
 pub(super) fn spirv(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
-    let (shader_stage, entry_point) = entry();
-    let pipeline = spv::PipelineOptions { shader_stage, entry_point };
-    let mut code = Vec::new();
-    for options in SPIRV.iter() {
-        let words = spv::write_vec(module, info, options, Some(&pipeline)).map_err(|error| error.to_string())?;
-        code.extend(words.into_iter().flat_map(u32::to_le_bytes));
-    }
-    Ok(code)
+    Ok(spirv_versions(module, info)?.concat())
+}
+
+fn spirv_versions(module: &Module, info: &ModuleInfo) -> Result<Vec<Vec<u8>>, String> {
+    let version = |options| -> Result<Vec<u8>, spv::Error> {
+        let (shader_stage, entry_point) = entry();
+        let pipeline = spv::PipelineOptions { shader_stage, entry_point };
+        let words = spv::write_vec(module, info, options, Some(&pipeline))?;
+        Ok(words.into_iter().flat_map(u32::to_le_bytes).collect())
+    };
+    SPIRV.iter().map(|options| version(options).map_err(|error| error.to_string())).collect()
 }
 
 fn metal(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
@@ -131,14 +134,26 @@ fn metal(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
 }
 
 fn direct3d(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
+    Ok(direct3d_versions(module, info)?.concat())
+}
+
+fn direct3d_versions(module: &Module, info: &ModuleInfo) -> Result<Vec<Vec<u8>>, String> {
     let pipeline = hlsl::PipelineOptions { entry_point: Some(entry()) };
-    let mut text = String::new();
-    for options in DIRECT3D.iter() {
+    let version = |options| -> Result<Vec<u8>, String> {
+        let mut text = String::new();
         let translated = hlsl::Writer::new(&mut text, options, &pipeline).write(module, info, None);
         let names = translated.map_err(|error| error.to_string())?.entry_point_names;
         names.into_iter().try_for_each(|name| name.map(|_| ())).map_err(|error| error.to_string())?;
-    }
-    Ok(text.into_bytes())
+        Ok(text.into_bytes())
+    };
+    DIRECT3D.iter().map(version).collect()
+}
+
+/// The versions of the two languages that compilers from elsewhere read, with the ends of their files' names.
+pub(super) fn files(module: &Module, info: &ModuleInfo) -> Result<Vec<(&'static str, Vec<u8>)>, String> {
+    let spirv = ["vulkan1.0.spv", "vulkan1.3.spv"].into_iter().zip(spirv_versions(module, info)?);
+    let direct3d = ["5_1.hlsl", "6_0.hlsl"].into_iter().zip(direct3d_versions(module, info)?);
+    Ok(spirv.chain(direct3d).collect())
 }
 
 fn opengl(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {

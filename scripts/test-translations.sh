@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Shows naga's translations of every shader to compilers that others wrote: its SPIR-V to Khronos' validator, its HLSL to two
+# front ends. They are Debian's packages, unpacked under target/unpacked and not installed; one that is not to be had is
+# named. Needs no GPU.
+#
+#   scripts/test-translations.sh [--quick] [--table]     --quick: a sixteenth of the shaders; --table: renews
+#                                                        benches/results/translations.md
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/system.sh
+require_cargo
+
+arguments=()
+for argument in "$@"; do
+    case $argument in
+        --quick) arguments+=(--quick) ;;
+        --table) arguments+=(--table benches/results/translations.md) ;;
+        *)
+            sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+            exit 2
+            ;;
+    esac
+done
+
+shaders=$(mktemp -d)
+trap 'rm -rf "$shaders"' EXIT
+GPUFEED_TRANSLATED=1 GPUFEED_SHADERS=$shaders cargo test --quiet "${selected[@]}" --test shaders -- --exact every_variant_has_a_file
+python3 scripts/translations.py "$shaders" "${arguments[@]}"
