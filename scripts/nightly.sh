@@ -45,6 +45,9 @@ done
 timed cargo check -p gpufeed-burn || failed=1
 timed cargo check -p gpufeed-jpeg || failed=1
 timed scripts/test-widths.sh all || failed=1
+timed scripts/test-translations.sh || failed=1
+timed scripts/test-drivers.sh || failed=1
+timed scripts/test-validation.sh || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
 timed scripts/test-python.sh || failed=1

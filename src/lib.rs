@@ -120,7 +120,7 @@ pub use dataset::{
     PixelFormat, Pixels, Sample, SampleData, Split, TarShards,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use gpu::Gpu;
+pub use gpu::{Compile, Gpu};
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
     HostBufferHook, Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,

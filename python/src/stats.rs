@@ -26,6 +26,11 @@ pub(crate) fn to_python<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'
     all.set_item("running", stats.running.as_secs_f64())?;
     all.set_item("cpu", stats.cpu.as_secs_f64())?;
     all.set_item("idle", stats.idle.map(|time| time.as_secs_f64()))?;
+    let compile = PyDict::new(py);
+    compile.set_item("compiled", stats.compile.compiled)?;
+    compile.set_item("kept", stats.compile.kept)?;
+    compile.set_item("time", stats.compile.time.as_secs_f64())?;
+    all.set_item("compile", compile)?;
     let stages = PyDict::new(py);
     for stage in &stats.stages {
         let row = PyDict::new(py);

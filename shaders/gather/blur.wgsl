@@ -6,10 +6,8 @@ fn reflected(i: i32, len: i32) -> i32 {
     return border_index(i, len, BORDER_REFLECT);
 }
 
-fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     load_gather(image);
-    let axis_x = images[image].x;
-    let axis_y = images[image].y;
     let columns = i32(gather_first.x);
     let rows = i32(gather_first.y);
     let center = source_index(axis_x, grid_index(axis_x, x, BORDER_EDGE), BORDER_EDGE);

@@ -28,6 +28,8 @@ fn main(
         }
     }
     if needed {
+        let axis_x = images[image].x;
+        let axis_y = images[image].y;
         let width = u32(output_size.x);
         let height = u32(output_size.y);
         let across = (width + GROUP_X - 1u) / GROUP_X;
@@ -36,7 +38,7 @@ fn main(
             let x = (tile % across) * GROUP_X + local.x;
             let y = ((tile / across) * GROUP_Y + local.y) * ROWS;
             if x < width && y < height {
-                sample(image, i32(x), i32(y), i32(min(y + ROWS, height)));
+                sample(image, axis_x, axis_y, i32(x), i32(y), i32(min(y + ROWS, height)));
             }
         }
     }

@@ -104,9 +104,7 @@ fn direct_pixel(image: u32, axis_x: Axis, axis_y: Axis, x: i32, y: i32) -> vec4<
 }
 
 // One column of up to ROWS outputs.
-fn direct(image: u32, x: i32, first_y: i32, end_y: i32) {
-    let axis_x = images[image].x;
-    let axis_y = images[image].y;
+fn direct(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     for (var y = first_y; y < end_y; y++) {
         emit(image, x, y, direct_pixel(image, axis_x, axis_y, x, y));
     }

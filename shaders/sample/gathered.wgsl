@@ -1,9 +1,7 @@
 // A stage that begins with an operator of `gather/`: its results, cropped, mirrored and bordered.
 
-fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     load_gather(image);
-    let axis_x = images[image].x;
-    let axis_y = images[image].y;
     let border = images[image].source_border;
     let source_x = source_index(axis_x, grid_index(axis_x, x, BORDER_EDGE), border);
     for (var y = first_y; y < end_y; y++) {

@@ -19,9 +19,7 @@ fn across(axis_x: Axis, entry: u32, taps: u32, bits: u32, source_y: i32) -> vec3
     return rounded(sum, bits);
 }
 
-fn resize_u8(image: u32, x: i32, first_y: i32, end_y: i32) {
-    let axis_x = images[image].x;
-    let axis_y = images[image].y;
+fn resize_u8(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     let weights_x = images[image].weights_x;
     let weights_y = images[image].weights_y;
     let taps_x = statistics[weights_x];
@@ -44,10 +42,10 @@ fn resize_u8(image: u32, x: i32, first_y: i32, end_y: i32) {
     }
 }
 
-fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     if images[image].weights_x != 0u {
-        resize_u8(image, x, first_y, end_y);
+        resize_u8(image, axis_x, axis_y, x, first_y, end_y);
     } else {
-        direct(image, x, first_y, end_y);
+        direct(image, axis_x, axis_y, x, first_y, end_y);
     }
 }

@@ -24,9 +24,7 @@ fn taps_begin(axis: Axis, grid: i32) -> i32 {
 }
 
 // One column of up to ROWS outputs, in the order of the grid's rows (the outputs' reversed when mirrored).
-fn strip(image: u32, x: i32, first_y: i32, end_y: i32) {
-    let axis_x = images[image].x;
-    let axis_y = images[image].y;
+fn strip(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     let grid_x = grid_index(axis_x, x, BORDER_EDGE);
     let centre_x = axis_x.scale * (f32(grid_x) + 0.5) + axis_x.phase;
     let first_x = max(i32(centre_x - axis_x.support + 0.5), 0);

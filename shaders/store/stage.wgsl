@@ -11,6 +11,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) l
     let x = i32(group.x * GROUP_X + local.x);
     let y = i32((group.y * GROUP_Y + local.y) * ROWS);
     if x < output_size.x && y < output_size.y {
-        sample(image, x, y, min(y + i32(ROWS), output_size.y));
+        sample(image, images[image].x, images[image].y, x, y, min(y + i32(ROWS), output_size.y));
     }
 }

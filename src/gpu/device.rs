@@ -75,7 +75,9 @@ impl Gpu {
 
     /// Opens a device on `adapter` with WebGPU's default limits, except that buffers and bindings may be as large as
     /// the adapter allows. Enables mappable storage buffers if memory is unified, and timestamps if the adapter has
-    /// them.
+    /// them; and, if the driver can keep compiled shaders (Vulkan), a file of them in the user's folder of caches:
+    /// `~/.cache/gpufeed/pipelines` on Linux, which `XDG_CACHE_HOME` moves. A device of
+    /// [`open_with`](Self::open_with) has that file with [`wgpu::Features::PIPELINE_CACHE`].
     ///
     /// gpufeed installs the device's lost callback and its handler of uncaptured errors: instead of a panic, either
     /// becomes an [`ErrorKind::Device`] in place of the next batch.
@@ -89,7 +91,8 @@ impl Gpu {
             max_storage_buffer_binding_size: there.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        let wanted = wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY;
+        let wanted =
+            wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
         Gpu::open_with(adapter, adapter.features() & wanted, limits)
     }
 
@@ -121,13 +124,14 @@ impl Gpu {
     fn with(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, health: Health) -> Gpu {
         let info = adapter.get_info();
         let caps = Caps::new(&info, device.features(), &device.limits());
+        let pipelines = Pipelines::new(&device, &info);
         let shared = Shared {
             device,
             queue,
             info,
             caps,
             health,
-            pipelines: Pipelines::default(),
+            pipelines,
             buffers_made: AtomicU64::new(0),
             attached: OnceLock::new(),
         };

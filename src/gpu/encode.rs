@@ -259,7 +259,7 @@ pub(super) fn write_stage(
         if !pass.takes(program) {
             continue;
         }
-        let mut image = Image::new(program, pixels, target, number);
+        let mut image = Image::new(program, &facts.positions, pixels, target, number);
         if stage == 0 && pixels.float {
             // In the first stage the strip kernel reads only bytes.
             image.strip = 0;
@@ -267,10 +267,10 @@ pub(super) fn write_stage(
         if facts.gathers {
             let table = weights.tables + TABLE_WORDS * number;
             let gather = (program.gather.as_ref(), table);
-            image.write_with_gather(gather, (&program.steps, facts.steps, blur_weights), bytes);
+            image.write_with_gather(gather, (&program.steps, &facts.positions, blur_weights), bytes);
         } else {
             image.weights = write_weights(&program.sampling, &mut weights.scratch, weights.first, &mut weights.words);
-            image.write(&program.steps, facts.steps, bytes);
+            image.write(&program.steps, &facts.positions, bytes);
         }
     }
 }

@@ -8,6 +8,7 @@
 
 use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `work`, which submits to the queue of `gpu`, under error scopes; also fails if the device is lost, which no
@@ -18,11 +19,21 @@ pub fn run_checked<T>(gpu: &Gpu, stage: &'static str, work: impl FnOnce() -> T) 
     Ok(result)
 }
 
-fn error(stage: &'static str, reason: impl Into<String>) -> Error {
+pub(super) fn error(stage: &'static str, reason: impl Into<String>) -> Error {
     ErrorKind::Device { stage, reason: reason.into() }.into()
 }
 
+/// Held during calls to OpenGL.
+static OPENGL: ReentrantMutex<()> = ReentrantMutex::new(());
+
 impl Gpu {
+    /// On OpenGL, waits until no other thread of gpufeed calls it. All devices of an adapter share a context, for which
+    /// wgpu-hal 30 waits 6 s and then panics (`CONTEXT_LOCK_TIMEOUT_SECS` in `gles/egl.rs`). llvmpipe compiles and
+    /// computes in `submit`, so that a submission may hold the context for longer where many programs share the cores.
+    pub(super) fn opengl_to_itself(&self) -> Option<ReentrantMutexGuard<'static, ()>> {
+        (self.info().backend == wgpu::Backend::Gl).then(|| OPENGL.lock())
+    }
+
     /// An error if the device is known to be lost, or if an error happened outside every scope.
     pub(crate) fn healthy(&self, stage: &'static str) -> Result<()> {
         match (self.health().lost.get(), self.health().stray.try_recv()) {
@@ -69,6 +80,7 @@ impl Gpu {
     /// Calls `Device::poll`, which panics if the driver loses the device during the wait, or if a callback of the
     /// application panics.
     fn poll(&self, stage: &'static str, poll: wgpu::PollType) -> Result<Result<wgpu::PollStatus, wgpu::PollError>> {
+        let _guard = self.opengl_to_itself();
         let polled = catch_unwind(AssertUnwindSafe(|| self.device().poll(poll)));
         polled.map_err(|_| self.alive(stage).err().unwrap_or_else(|| error(stage, "a poll of the device panicked")))
     }
@@ -122,6 +134,7 @@ impl Gpu {
     }
 
     fn with_error_scopes<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
+        let _guard = self.opengl_to_itself();
         let validation = self.device().push_error_scope(wgpu::ErrorFilter::Validation);
         let memory = self.device().push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let internal = self.device().push_error_scope(wgpu::ErrorFilter::Internal);
@@ -132,5 +145,38 @@ impl Gpu {
             }
         }
         Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    #[test]
+    fn calls_of_opengl_wait_for_each_other_and_may_be_nested() {
+        for adapter in Gpu::enumerate() {
+            let gpu = Gpu::open(&adapter).unwrap();
+            // Two devices of an adapter share the context.
+            let other = Gpu::open(&adapter).unwrap();
+            let busy = AtomicBool::new(false);
+            let overlapped = AtomicBool::new(false);
+            let call = |gpu: &Gpu| {
+                let work = || {
+                    overlapped.fetch_or(busy.swap(true, Ordering::SeqCst), Ordering::SeqCst);
+                    std::thread::sleep(Duration::from_millis(20));
+                    busy.store(false, Ordering::SeqCst);
+                };
+                gpu.checked("outside", || gpu.checked("inside", work)).unwrap().unwrap();
+            };
+            std::thread::scope(|scope| {
+                for gpu in [&gpu, &other, &gpu] {
+                    scope.spawn(|| (0..3).for_each(|_| call(gpu)));
+                }
+            });
+            let is_opengl = gpu.info().backend == wgpu::Backend::Gl;
+            assert!(!(is_opengl && overlapped.into_inner()), "{gpu}");
+        }
     }
 }

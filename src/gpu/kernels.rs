@@ -1,13 +1,13 @@
 //! The compute pipelines of a plan.
 
+use super::compile;
 use super::mix_dispatches::{dispatches, samples_in_binding};
-use super::{ALIGNMENT, Gpu};
+use super::{ALIGNMENT, Compile, Gpu};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::plan::mixing::{Blend, Mixing, Region};
 use crate::plan::pass::Pass;
 use crate::plan::variant::Variant;
-use crate::plan::wgsl;
 use crate::transforms::Partner;
 
 /// A plan's pipelines.
@@ -20,6 +20,7 @@ pub(crate) struct Kernels {
     /// The first stage that runs on cached pixels; the stages before it have computed these.
     cached_stage: usize,
     mixer: Option<Mixer>,
+    compile: Compile,
 }
 
 /// The pipeline that mixes finished batches.
@@ -65,16 +66,35 @@ impl Kernels {
     /// first stage that runs on cached pixels: 0 if these are the source.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, cached_stage: usize) -> Result<Kernels> {
         gpu.healthy("compiling the shaders")?;
-        let compile = |pass: &Pass| Ok((*pass, pipeline(gpu, &format!("gpufeed {pass:?}"), plan.shader(*pass))?));
-        let passes = plan.pass_list().iter().map(compile).collect::<Result<_>>()?;
-        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage, mixer: None })
+        let passes = plan.pass_list();
+        let shaders: Vec<_> = passes.iter().map(|pass| (format!("gpufeed {pass:?}"), plan.shader(*pass))).collect();
+        let (pipelines, compile) = compile::pipelines(gpu, &shaders)?;
+        let passes = passes.into_iter().zip(pipelines).collect();
+        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage, mixer: None, compile })
     }
 
     /// Adds the pipeline that mixes batches whose samples have `sample_elements` elements.
-    pub(crate) fn with_mixer(self, sizes: MixSizes, sample_elements: u64) -> Result<Kernels> {
+    pub(crate) fn with_mixer(mut self, sizes: MixSizes, sample_elements: u64) -> Result<Kernels> {
         let most_samples = samples_in_binding(4 * sample_elements, self.gpu.caps().max_binding_bytes)?;
-        let pipeline = pipeline(&self.gpu, "gpufeed mix", Variant::Mix.text())?;
+        let shader = ("gpufeed mix".to_owned(), Variant::Mix.text());
+        let (mut pipelines, compile) = compile::pipelines(&self.gpu, &[shader])?;
+        self.compile.add(compile);
+        let pipeline = pipelines.remove(0);
         Ok(Kernels { mixer: Some(Mixer { pipeline, most_samples, sizes }), ..self })
+    }
+
+    /// Has a software driver compile to machine code what this device has not run before, while the workers begin to
+    /// decode.
+    pub(crate) fn warm_up(&self) {
+        if self.compile.compiled > 0 {
+            let mixer = self.mixer.iter().map(|mixer| &mixer.pipeline);
+            compile::warm_up(&self.gpu, self.passes.iter().map(|(_, pipeline)| pipeline).chain(mixer));
+        }
+    }
+
+    /// What compiling these kernels took.
+    pub(crate) fn compile(&self) -> Compile {
+        self.compile
     }
 
     /// True if batches can be mixed.
@@ -104,29 +124,4 @@ impl Kernels {
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
-}
-
-/// The pipeline of the shader `text`; validates and compiles a text that this device has not compiled before. `label`
-/// appears in the driver's messages.
-///
-/// # Errors
-/// naga's error, with the line, if the text is not valid; [`ErrorKind::Device`](crate::ErrorKind::Device) if the driver
-/// rejects it. Errors are not cached.
-pub(super) fn pipeline(gpu: &Gpu, label: &str, text: String) -> Result<wgpu::ComputePipeline> {
-    let device = gpu.device();
-    gpu.pipelines().get(device, text, |text, layout| {
-        wgsl::validate(text)?;
-        gpu.checked("compiling the shaders", || {
-            let source = wgpu::ShaderSource::Wgsl(text.into());
-            let module = device.create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(label), source });
-            device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(label),
-                layout: Some(layout),
-                module: &module,
-                entry_point: Some("main"),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                cache: None,
-            })
-        })
-    })
 }

@@ -2,8 +2,9 @@
 //! threads and queues.
 //!
 //! A device is opened in `device.rs` (`adapters.rs` lists adapters, `caps.rs` has the capabilities). `errors.rs` turns
-//! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `pipelines.rs` compiles
-//! shaders, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them.
+//! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `compile.rs` compiles
+//! shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between processes, `kernels.rs` holds
+//! those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them.
 //! `mix.rs` records the mixing of a batch, which `mix_dispatches.rs` divides into dispatches.
 //! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
 //! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
@@ -12,6 +13,7 @@
 pub(crate) mod adapters;
 pub(crate) mod cache_pages;
 mod caps;
+mod compile;
 mod device;
 pub(crate) mod encode;
 mod errors;
@@ -19,6 +21,7 @@ pub(crate) mod kernels;
 pub(crate) mod measure;
 mod mix;
 pub(crate) mod mix_dispatches;
+mod pipeline_cache;
 mod pipelines;
 pub(crate) mod readback;
 pub(crate) mod staging;
@@ -28,6 +31,7 @@ pub(crate) mod timing;
 mod watch;
 pub(crate) mod workspace;
 
+pub use compile::Compile;
 pub use device::{Attached, Gpu, attached};
 pub use errors::run_checked;
 

@@ -1,7 +1,7 @@
 //! A device's compiled pipelines, by the text of their shader, cached for the life of the device: a driver takes 10 to
 //! 100 ms to compile one, and loaders, replays and later runs of a plan need the same texts.
 
-use crate::error::Result;
+use super::pipeline_cache::PipelineCache;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,13 +9,35 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 const MAX_CACHED: usize = 512;
 
 /// The compiled pipelines of one device, and their shared layout.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pipelines {
+    /// The driver's own cache, which outlives the process.
+    cache: Option<PipelineCache>,
     layouts: OnceLock<(wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
     compiled: Mutex<HashMap<String, wgpu::ComputePipeline>>,
 }
 
 impl Pipelines {
+    pub(super) fn new(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> Pipelines {
+        let cache = PipelineCache::open(device, info);
+        Pipelines { cache, layouts: OnceLock::new(), compiled: Mutex::default() }
+    }
+
+    pub(super) fn cache(&self) -> Option<&wgpu::PipelineCache> {
+        self.cache.as_ref().map(PipelineCache::raw)
+    }
+
+    /// Writes the driver's cache to its file.
+    pub(super) fn save(&self) {
+        if let Some(cache) = &self.cache {
+            cache.save();
+        }
+    }
+
+    pub(super) fn layout(&self, device: &wgpu::Device) -> &wgpu::PipelineLayout {
+        &self.layouts(device).1
+    }
+
     /// The bindings of every pass: source, parameters, statistics, target.
     pub(super) fn bind_group_layout(&self, device: &wgpu::Device) -> &wgpu::BindGroupLayout {
         &self.layouts(device).0
@@ -46,22 +68,12 @@ impl Pipelines {
         })
     }
 
-    /// The pipeline of the shader `text`. If this device has none, `compile` makes it for the shared layout.
-    pub(super) fn get(
-        &self,
-        device: &wgpu::Device,
-        text: String,
-        compile: impl FnOnce(&str, &wgpu::PipelineLayout) -> Result<wgpu::ComputePipeline>,
-    ) -> Result<wgpu::ComputePipeline> {
-        if let Some(pipeline) = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(&text) {
-            return Ok(pipeline.clone());
-        }
-        let pipeline = compile(&text, &self.layouts(device).1)?;
-        self.insert(text, pipeline.clone());
-        Ok(pipeline)
+    /// The pipeline of the shader `text`, if this device has compiled it.
+    pub(super) fn get(&self, text: &str) -> Option<wgpu::ComputePipeline> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
     }
 
-    fn insert(&self, text: String, pipeline: wgpu::ComputePipeline) {
+    pub(super) fn insert(&self, text: String, pipeline: wgpu::ComputePipeline) {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() >= MAX_CACHED {
             compiled.clear();
@@ -73,8 +85,9 @@ impl Pipelines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Result;
     use crate::gpu::Gpu;
-    use crate::gpu::kernels::pipeline;
+    use crate::gpu::compile;
 
     const TEXT: &str = "@group(0) @binding(2) var<storage, read_write> out: array<u32>;
         @compute @workgroup_size(1) fn main() { out[0] = 1u; }";
@@ -85,6 +98,10 @@ mod tests {
         let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
         assert!(!required || !adapters.is_empty(), "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
         adapters.iter().map(|adapter| Gpu::open(adapter).unwrap()).collect()
+    }
+
+    fn pipeline(gpu: &Gpu, label: &str, text: String) -> Result<wgpu::ComputePipeline> {
+        Ok(compile::pipelines(gpu, &[(label.to_owned(), text)])?.0.remove(0))
     }
 
     #[test]
@@ -98,6 +115,23 @@ mod tests {
                 assert!(pipeline(&gpu, "rejected", TEXT.replace("binding(2)", "binding(0)")).is_err(), "{gpu}");
             }
             assert_eq!(gpu.pipelines().compiled.lock().unwrap().len(), 2);
+        }
+    }
+
+    #[test]
+    fn texts_are_compiled_side_by_side_and_counted() {
+        for gpu in gpus() {
+            let number = |n: u32| (format!("number {n}"), TEXT.replace("1u", &format!("{n}u")));
+            let (first, compile) = compile::pipelines(&gpu, &[number(3), number(4), number(3)]).unwrap();
+            assert_eq!((compile.compiled, compile.kept), (2, 1), "{gpu}");
+            assert!(first[0] == first[2] && first[0] != first[1] && !compile.time.is_zero(), "{gpu}");
+            let (again, compile) = compile::pipelines(&gpu, &[number(4), number(3)]).unwrap();
+            assert_eq!((compile.compiled, compile.kept, compile.time), (0, 2, std::time::Duration::ZERO), "{gpu}");
+            assert!(again[0] == first[1] && again[1] == first[0], "{gpu}");
+            // One of several is rejected: the error is that one's.
+            let broken = ("broken".to_owned(), "fn main() { let x: u32 = 1.5; }".to_owned());
+            let error = compile::pipelines(&gpu, &[number(5), broken, number(6)]).unwrap_err().to_string();
+            assert!(error.contains("wgsl:1"), "{gpu}: {error}");
         }
     }
 

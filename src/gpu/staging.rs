@@ -25,6 +25,8 @@ type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 pub(crate) struct Staging {
     gpu: Gpu,
     buffers: Vec<wgpu::Buffer>,
+    /// Numbers of buffers that have not been mapped yet.
+    fresh: VecDeque<usize>,
     /// Numbers of mapped buffers.
     free: VecDeque<usize>,
     /// Numbers of buffers that were mapped again. Unbounded, because a callback must not block; holds at most one entry
@@ -32,7 +34,7 @@ pub(crate) struct Staging {
     mapped: (Sender<Mapped>, Receiver<Mapped>),
     /// Submissions that have not been waited for and whose buffers have not come back, oldest first.
     in_flight: VecDeque<wgpu::SubmissionIndex>,
-    /// Buffers that were submitted and not yet received from `mapped`. It can differ from the length of `in_flight`:
+    /// Buffers that are to be mapped and were not yet received from `mapped`. It can differ from the length of `in_flight`:
     /// any thread that polls the device may run a callback, so a buffer can come after this thread has waited for its
     /// submission.
     away: usize,
@@ -74,16 +76,18 @@ fn device_error(reason: impl Into<String>) -> Error {
 }
 
 impl Staging {
-    /// Makes `count` mapped buffers of `bytes` bytes; `storage` is for buffers that shaders read in place.
+    /// Makes `count` buffers of `bytes` bytes; `storage` is for buffers that shaders read in place. Each is mapped when it
+    /// is first taken, because wgpu then writes zeros to all of it: 15 ms for a slot of 64 MiB, which neither `build` nor
+    /// the first batch has to wait for where one slot is enough.
     pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
         let usage = wgpu::BufferUsages::COPY_SRC;
         let usage = if storage { usage | wgpu::BufferUsages::STORAGE } else { usage };
         let buffers = gpu.create_checked("gpufeed staging", count as u64 * bytes, || {
-            let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, true);
+            let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, false);
             (0..count).map(buffer).collect::<Vec<_>>()
         })?;
-        let (free, in_flight) = ((0..count).collect(), VecDeque::new());
-        Ok(Staging { gpu: gpu.clone(), buffers, free, mapped: unbounded(), in_flight, away: 0 })
+        let (fresh, free, in_flight) = ((0..count).collect(), VecDeque::new(), VecDeque::new());
+        Ok(Staging { gpu: gpu.clone(), buffers, fresh, free, mapped: unbounded(), in_flight, away: 0 })
     }
 
     pub(crate) fn buffer(&self, number: usize) -> &wgpu::Buffer {
@@ -93,6 +97,12 @@ impl Staging {
     /// A mapped buffer, if one is available now.
     pub(crate) fn try_take(&mut self) -> Result<Option<usize>> {
         self.receive_all()?;
+        if self.free.is_empty()
+            && let Some(number) = self.fresh.pop_front()
+        {
+            self.map(number);
+            self.poll_mapped()?;
+        }
         Ok(self.free.pop_front())
     }
 
@@ -174,16 +184,25 @@ impl Staging {
 
     /// Asks for the buffer to be mapped again once `submission` has read it.
     pub(crate) fn submitted(&mut self, number: usize, submission: wgpu::SubmissionIndex) -> Result<()> {
+        self.map(number);
+        self.in_flight.push_back(submission);
+        self.poll_mapped()
+    }
+
+    fn poll_mapped(&mut self) -> Result<()> {
+        // A lost device has refused the mapping at once. So it is not polled while workers write to its memory.
+        self.receive_all()?;
+        self.gpu.poll_finished(STAGE)?;
+        self.receive_all()
+    }
+
+    fn map(&mut self, number: usize) {
         let sender = self.mapped.0.clone();
         self.buffers[number].map_async(wgpu::MapMode::Write, .., move |result| {
             // The ring may have been dropped by then, and its buffers with it.
             let _ = sender.send((number, result));
         });
-        self.in_flight.push_back(submission);
         self.away += 1;
-        // A lost device refuses the mapping here, at once. So it is not polled while workers write to its memory.
-        self.receive_all()?;
-        self.gpu.poll_finished(STAGE)
     }
 
     /// Returns a buffer that is still mapped.

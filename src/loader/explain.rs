@@ -25,10 +25,11 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}{}runs on: {}\ncache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}runs on: {}\n{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
             mixing(pipeline),
             pipeline.execution.executor().describe(),
+            shaders(pipeline),
             cache(pipeline),
             pipeline.decoder.seek_indexes(),
             pipeline.dataset.len(),
@@ -47,6 +48,12 @@ impl DataLoader {
 fn mixing(pipeline: &Pipeline) -> String {
     let name = |transform: &BatchTransform| format!("mixing: {transform}; once over each finished batch, in place\n");
     pipeline.batch_transform.as_ref().map(name).unwrap_or_default()
+}
+
+/// The line of compiled shaders; nothing without shaders.
+fn shaders(pipeline: &Pipeline) -> String {
+    let line = |compile| format!("shaders: {compile}\n");
+    pipeline.execution.executor().compile().map(line).unwrap_or_default()
 }
 
 fn cache(pipeline: &Pipeline) -> String {

@@ -226,7 +226,9 @@ impl DataLoader {
 
     /// Statistics since the loader was built.
     pub fn stats(&self) -> Stats {
-        self.pipeline.stats.read(self.pipeline.capacities())
+        let mut stats = self.pipeline.stats.read(self.pipeline.capacities());
+        stats.compile = self.pipeline.execution.executor().compile().unwrap_or_default();
+        stats
     }
 
     /// Adds `time` to the time that `stage` takes for every image, from now on; zero ends the delay. It shows what

@@ -20,10 +20,6 @@ impl Plan {
         slots.filter_map(|((opcode, slot), _)| Some((opcode, slot.custom.as_ref()?)))
     }
 
-    pub(super) fn custom_opcodes(&self, stage: usize) -> impl Iterator<Item = u32> {
-        self.customs(stage).map(|(opcode, _)| opcode)
-    }
-
     /// The functions that a stage's `color_step` calls for its custom steps: each snippet once, with renamed functions,
     /// and for each slot a function with the signature of the built-in steps.
     pub(super) fn custom_functions(&self, stage: usize) -> String {
@@ -101,7 +97,7 @@ mod tests {
             for pass in plan.pass_list() {
                 let (module, _) = validate(&plan.shader(pass)).unwrap();
                 let names: Vec<_> = module.functions.iter().filter_map(|(_, f)| f.name.clone()).collect();
-                assert!(names.len() > 20 && names.iter().any(|name| name == "color_step"), "{names:?}");
+                assert!(names.len() > 20 && names.iter().any(|name| name == "color_step_0"), "{names:?}");
                 let hiding: Vec<_> = names.into_iter().filter(|name| is_built_in(name)).collect();
                 assert!(hiding.is_empty(), "{hiding:?}");
             }

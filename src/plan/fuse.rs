@@ -4,6 +4,7 @@
 //! one op after the other, whatever the parameters; otherwise it opens a new stage, which reads the result of the old
 //! one through an f32 intermediate. [`PlanStage::absorb`] has the rules.
 
+use super::positions::Positions;
 use crate::color::Facts;
 use crate::transforms::{Effect, GatherClass, PaddingMode, Slot};
 
@@ -30,6 +31,8 @@ pub(crate) struct PlanStage {
     pub(crate) transforms: Vec<&'static str>,
     /// The most colour steps that one image can have in the stage.
     pub(crate) steps: u32,
+    /// The positions of these steps.
+    pub(crate) positions: Positions,
     /// The most statistics that one image can need in the stage.
     pub(crate) statistics: u16,
     resized: bool,
@@ -174,6 +177,9 @@ fn distribute(slots: &[Slot], first_float_slot: usize, begins: impl Fn(usize) ->
                 debug_assert!(fresh, "an empty stage takes any op");
             }
             let stage = &mut stages[current];
+            let continues = number > 0 && slots[number - 1].transform == slot.transform;
+            stage.positions.add(slot, number, is_uint8, continues);
+            debug_assert_eq!(stage.positions.len(), stage.steps as usize, "a position for each step");
             if slot.effect != Effect::Never && stage.transforms.last() != Some(&slot.transform) {
                 stage.transforms.push(slot.transform);
             }

@@ -16,6 +16,7 @@ mod list_checks;
 pub(crate) mod mixing;
 mod output;
 pub(crate) mod pass;
+pub(crate) mod positions;
 pub(crate) mod program;
 mod read_region;
 pub(crate) mod resize_u8;

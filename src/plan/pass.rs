@@ -1,12 +1,12 @@
 //! The passes of a plan, and the variant of each.
 
-use super::fuse::Place;
+use super::fuse::{Place, PlanStage};
 use super::gather::{Gather, GatherKind};
 use super::program::StageProgram;
 use super::sampling::Filter;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, Layout, Plan};
-use crate::color::{ColorStep, opcode};
+use crate::color::Facts;
 use crate::transforms::{Effect, GatherClass, Slot};
 
 /// One dispatch of a chunk.
@@ -177,19 +177,20 @@ impl Plan {
         kernels
     }
 
-    /// The opcodes that any image may have in `stage`.
-    fn opcodes(&self, stage: usize) -> Vec<u32> {
-        let mut found = Vec::new();
-        for (number, slot) in self.slots_of(stage) {
-            let of_policy: &[u32] = if slot.effect == Effect::Policy { &POLICY } else { &[] };
-            let opcodes = slot.effect.opcodes().chain(of_policy.iter().copied());
-            let in_arithmetic = |opcode| if self.is_uint8(number) { ColorStep::on_uint8(opcode) } else { opcode };
-            found.extend(opcodes.filter(|&opcode| opcode != opcode::CUSTOM).map(in_arithmetic));
+    /// The colour steps that a pass of `stage` may run. The pass of a statistic runs those before a contrast, and no
+    /// contrast where it computes the first mean.
+    fn colors(&self, stage: usize, statistic: Option<u32>) -> ColorFacts {
+        let PlanStage { steps, positions, .. } = &self.stages()[stage];
+        let needs_mean = |opcode: u32| Facts::of(opcode).needs_mean;
+        let mut positions = positions.clone();
+        if statistic.is_some() {
+            positions.end_before_last(needs_mean);
         }
-        found.extend(self.custom_opcodes(stage));
-        found.sort_unstable();
-        found.dedup();
-        found
+        if statistic == Some(0) {
+            positions.remove(needs_mean);
+        }
+        let (opcodes, positions) = (positions.opcodes(), positions.distinguished().to_vec());
+        ColorFacts { opcodes, positions, functions: self.custom_functions(stage), steps: *steps }
     }
 
     /// The filters that images of `stage` may need, in the order of `wgsl::FILTERS`.
@@ -237,8 +238,7 @@ impl Plan {
             known_statistics: known,
             filters: self.filters(stage),
         };
-        let opcodes = self.opcodes(stage);
-        let colors = ColorFacts { opcodes, functions: self.custom_functions(stage), steps: facts.steps };
+        let colors = self.colors(stage, statistic.then_some(known));
         match kernel {
             Kernel::Sample => Variant::Sample(frame, colors),
             kernel => Variant::Kernel(self.kernel_facts(stage, kernel), frame, colors),
@@ -260,10 +260,6 @@ impl Plan {
         self.variant(pass).text()
     }
 }
-
-/// The colour steps of a policy's operations.
-const POLICY: [u32; 6] =
-    [opcode::BRIGHTNESS, opcode::CONTRAST, opcode::SATURATION, opcode::INVERT, opcode::SOLARIZE, opcode::POSTERIZE];
 
 #[cfg(test)]
 mod tests {

@@ -175,6 +175,13 @@ impl Program {
             stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8: false });
             composer = next;
         }
+        for (number, (stage, facts)) in stages.iter().zip(&plan.stages).enumerate() {
+            if let Some(at) = facts.positions.of(&stage.steps).position(|position| position.is_none()) {
+                let reason =
+                    format!("colour step {at} of stage {number} comes in an order that the plan's list cannot emit");
+                return Err(bad(reason));
+            }
+        }
         Ok(Program { stages })
     }
 

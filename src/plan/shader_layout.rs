@@ -1,6 +1,7 @@
 //! A stage's program in the layout that the shaders read: plain old data. A test compares the layout with naga's.
 
 use super::gather::{Gather, GatherKind, blur_weights};
+use super::positions::Positions;
 use super::program::StageProgram;
 use super::resize_u8::WeightsU8;
 use super::sampling::{Axis, Border, Sampling};
@@ -39,6 +40,7 @@ pub(crate) struct Image {
     pub(crate) source_float: u32,
     /// First element of the target: in f32s of the output, or `vec4`s of an intermediate.
     pub(crate) target_offset: u32,
+    /// The position behind the last step.
     pub(crate) steps_len: u32,
     /// The image's number in the chunk, which locates its statistics.
     pub(crate) number: u32,
@@ -79,8 +81,14 @@ fn fill(border: Option<Border>) -> [f32; 4] {
 }
 
 impl Image {
-    /// Lays out `program`, which reads from `source` and writes at `target`.
-    pub(crate) fn new(program: &StageProgram, source: PixelsAt, target: u32, number: u32) -> Self {
+    /// Lays out `program`, whose steps are at `positions`, which reads from `source` and writes at `target`.
+    pub(crate) fn new(
+        program: &StageProgram,
+        positions: &Positions,
+        source: PixelsAt,
+        target: u32,
+        number: u32,
+    ) -> Self {
         let sampling = &program.sampling;
         Image {
             x: sampling.x,
@@ -95,7 +103,7 @@ impl Image {
             source_stride: source.stride,
             source_float: u32::from(source.float),
             target_offset: target,
-            steps_len: program.steps.len() as u32,
+            steps_len: positions.end(&program.steps) as u32,
             number,
             weights: [0; 2],
         }
@@ -106,12 +114,12 @@ impl Image {
         Image::bytes(steps) + size_of::<GatherNumbers>() + 4 * weights.max(4) as usize
     }
 
-    /// Appends the image, its operator with `weights` weights, and its steps, padded to `max_steps`. `table` is where
+    /// Appends the image, its operator with `weights` weights, and its steps at their positions. `table` is where
     /// its tables begin in the statistics.
     pub(crate) fn write_with_gather(
         &self,
         (gather, table): (Option<&Gather>, u32),
-        (steps, max_steps, weights): (&[Step], u32, u32),
+        (steps, positions, weights): (&[Step], &Positions, u32),
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(bytemuck::bytes_of(self));
@@ -125,9 +133,7 @@ impl Image {
             }
         }
         out.resize(end, 0);
-        let end = out.len() + size_of::<Step>() * max_steps.max(1) as usize;
-        out.extend_from_slice(bytemuck::cast_slice(steps));
-        out.resize(end, 0);
+        write_steps(steps, positions, out);
     }
 
     /// Bytes of an image with room for `steps` steps: WGSL arrays have at least one element.
@@ -135,12 +141,21 @@ impl Image {
         size_of::<Image>() + size_of::<Step>() * steps.max(1) as usize
     }
 
-    /// Appends the image and its steps, padded to `max_steps`.
-    pub(crate) fn write(&self, steps: &[Step], max_steps: u32, out: &mut Vec<u8>) {
-        let end = out.len() + Image::bytes(max_steps);
+    /// Appends the image and its steps at their positions.
+    pub(crate) fn write(&self, steps: &[Step], positions: &Positions, out: &mut Vec<u8>) {
         out.extend_from_slice(bytemuck::bytes_of(self));
-        out.extend_from_slice(bytemuck::cast_slice(steps));
-        out.resize(end, 0);
+        write_steps(steps, positions, out);
+    }
+}
+
+/// Appends room for a step at each position, and writes `steps` there.
+fn write_steps(steps: &[Step], positions: &Positions, out: &mut Vec<u8>) {
+    let first = out.len();
+    out.resize(first + size_of::<Step>() * positions.len().max(1), 0);
+    for (step, position) in steps.iter().zip(positions.of(steps)) {
+        let Some(position) = position else { continue };
+        let at = first + size_of::<Step>() * position;
+        out[at..at + size_of::<Step>()].copy_from_slice(bytemuck::bytes_of(step));
     }
 }
 

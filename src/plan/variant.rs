@@ -107,10 +107,12 @@ pub enum PassTarget {
 }
 
 /// The colour steps that an image may have.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ColorFacts {
     /// The opcodes of the steps, sorted.
     pub opcodes: Vec<u32>,
+    /// The opcodes that the step at each position may have; empty if each may have all.
+    pub positions: Vec<Vec<u32>>,
     /// The functions of the custom steps.
     pub functions: String,
     /// The most steps of one image.

@@ -70,7 +70,7 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
     text.push_str(&files.join("\n"));
     text.push_str(&means(frame.statistics, sums_uint8));
     text.push_str(&colors.functions);
-    text.push_str(&color_calls(&colors.opcodes, colors.steps));
+    text.push_str(&color_calls(colors));
     let mut files = kernel_files(kernel);
     match frame.target {
         PassTarget::Statistic if sums_uint8 => files.push(shader!("reduce/mean_u8")),
@@ -105,7 +105,7 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> Str
     files.extend([shader!("gather/variables"), shader!("gather/table_numbers"), shader!("gather/tables")]);
     files.push(if kernel.is_uint8 { shader!("gather/tables_u8") } else { shader!("gather/tables_float") });
     text.push_str(&files.join("\n"));
-    text.push_str(&color_calls(&[], 0));
+    text.push_str(&color_calls(&ColorFacts::default()));
     text
 }
 
@@ -214,19 +214,19 @@ fn kernel_files(kernel: Option<&KernelFacts>) -> Vec<&'static str> {
 
 /// The kernel depends on the image, so all threads of a workgroup take the same branch.
 const SAMPLE: &str = "
-fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
+fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
     if LINEAR_ANTIALIASES && images[image].strip == 1u {
-        strip(image, x, first_y, end_y);
+        strip(image, axis_x, axis_y, x, first_y, end_y);
     } else {
-        direct(image, x, first_y, end_y);
+        direct(image, axis_x, axis_y, x, first_y, end_y);
     }
 }
 ";
 
 /// Stages on 8-bit numbers resize nothing in floats.
 const DIRECT: &str = "
-fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
-    direct(image, x, first_y, end_y);
+fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
+    direct(image, axis_x, axis_y, x, first_y, end_y);
 }
 ";
 
@@ -265,8 +265,57 @@ fn set_mean(statistic: u32, value: {mean}) {{
 }
 
 /// The calls of the colour steps that a stage can have: `load_steps`, once for each thread, and `color`.
-fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
-    let mut text = String::new();
+fn color_calls(colors: &ColorFacts) -> String {
+    let ColorFacts { opcodes, positions, steps: max_steps, .. } = colors;
+    let unrolled = *max_steps <= UNROLLED_STEPS;
+    // Positions that hold the same steps share a function.
+    let all = vec![opcodes.clone(); if unrolled { *max_steps as usize } else { 1 }];
+    let positions = if positions.is_empty() { &all } else { positions };
+    let mut sets: Vec<&Vec<u32>> = positions.iter().filter(|opcodes| !opcodes.is_empty()).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    let function = |opcodes: &Vec<u32>| Some(format!("color_step_{}", sets.binary_search(&opcodes).ok()?));
+    let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
+    for (i, function) in positions.iter().map(function).enumerate().filter(|_| unrolled) {
+        // Steps that an image lacks are zeros; opcode 0 does nothing.
+        variables.push_str(&format!("var<private> step_{i}: vec4<u32>;\nvar<private> step_{i}_value: vec4<f32>;\n"));
+        loads.push_str(&format!(
+            "    let step_{i}_stored = images[image].steps[{i}];
+    step_{i} = vec4(step_{i}_stored.opcode, step_{i}_stored.integer_0, step_{i}_stored.integer_1, step_{i}_stored.integer_2);
+    step_{i}_value = step_{i}_stored.value;
+"
+        ));
+        let Some(function) = function else { continue };
+        let step = format!("Step(step_{i}.x, step_{i}.y, step_{i}.z, step_{i}.w, step_{i}_value)");
+        calls.push_str(&format!("    if {i}u < end {{\n        result = {function}(result, {step}, x, y);\n    }}\n"));
+    }
+    let mut text = format!("\n{variables}\nfn load_steps(image: u32) {{\n{loads}}}\n");
+    if sets.is_empty() {
+        text.push_str(
+            "\nfn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n",
+        );
+        return text;
+    }
+    if !unrolled {
+        calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step_0(result, images[image].steps[i], x, y);\n    }\n");
+    }
+    for (number, opcodes) in sets.iter().enumerate() {
+        text.push_str(&color_step(number, opcodes));
+    }
+    text.push_str(&format!(
+        "
+// The image's first `end` colour steps, in its own order, on the pixel of column `x`, row `y`.
+fn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {{
+    var result = value;
+{calls}    return result;
+}}
+"
+    ));
+    text
+}
+
+/// The function that runs one of the steps `opcodes`.
+fn color_step(number: usize, opcodes: &[u32]) -> String {
     let mut cases = String::new();
     let customs = opcodes.iter().filter(|&&opcode| opcode >= opcode::CUSTOM);
     let customs = customs.map(|&opcode| (opcode, custom::function(opcode)));
@@ -276,48 +325,17 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step{place});\n        }}\n");
         cases.push_str(&case);
     }
-    let unrolled = max_steps <= UNROLLED_STEPS;
-    let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
-    for i in (0..max_steps).filter(|_| unrolled) {
-        // Steps that an image lacks are zeros; opcode 0 does nothing.
-        variables.push_str(&format!("var<private> step_{i}: vec4<u32>;\nvar<private> step_{i}_value: vec4<f32>;\n"));
-        loads.push_str(&format!(
-            "    let step_{i}_stored = images[image].steps[{i}];
-    step_{i} = vec4(step_{i}_stored.opcode, step_{i}_stored.integer_0, step_{i}_stored.integer_1, step_{i}_stored.integer_2);
-    step_{i}_value = step_{i}_stored.value;
-"
-        ));
-        let step = format!("Step(step_{i}.x, step_{i}.y, step_{i}.z, step_{i}.w, step_{i}_value)");
-        calls.push_str(&format!("    if {i}u < end {{\n        result = color_step(result, {step}, x, y);\n    }}\n"));
-    }
-    if !unrolled {
-        calls.push_str("    for (var i = 0u; i < end; i++) {\n        result = color_step(result, images[image].steps[i], x, y);\n    }\n");
-    }
-    text.push_str(&format!("\n{variables}\nfn load_steps(image: u32) {{\n{loads}}}\n"));
-    if opcodes.is_empty() {
-        text.push_str(
-            "\nfn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {\n    return value;\n}\n",
-        );
-        return text;
-    }
-    text.push_str(&format!(
+    format!(
         "
-fn color_step(value: vec4<f32>, step: Step, x: i32, y: i32) -> vec4<f32> {{
+fn color_step_{number}(value: vec4<f32>, step: Step, x: i32, y: i32) -> vec4<f32> {{
     switch step.opcode {{
 {cases}        default: {{
             return value;
         }}
     }}
 }}
-
-// The image's first `end` colour steps, in its own order, on the pixel of column `x`, row `y`.
-fn color(image: u32, x: i32, y: i32, value: vec4<f32>, end: u32) -> vec4<f32> {{
-    var result = value;
-{calls}    return result;
-}}
 "
-    ));
-    text
+    )
 }
 
 /// Parses and validates a shader; errors carry naga's message with its line.

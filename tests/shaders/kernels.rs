@@ -36,7 +36,7 @@ fn colors(statistics_are_uint8: bool) -> Vec<(ColorFacts, u32)> {
     let floats = opcodes().into_iter().filter(|&opcode| opcode != opcode::CONTRAST).collect();
     let set = |opcodes: Vec<u32>, statistics| {
         let steps = opcodes.len().min(3) as u32;
-        (ColorFacts { opcodes, functions: String::new(), steps }, statistics)
+        (ColorFacts { opcodes, positions: Vec::new(), functions: String::new(), steps }, statistics)
     };
     vec![set(Vec::new(), 0), set(floats, 0), set(all, 2)]
 }

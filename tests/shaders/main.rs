@@ -9,7 +9,8 @@
 //!
 //! - every frame, with all colour steps that it can have and with none, and
 //! - every set of colour steps in one frame, and every number of steps with all of them, with each alone and with none.
-//!   Not every set comes with every number: how steps are loaded and called does not depend on which they are.
+//!   Not every set comes with every number: how steps are loaded and called does not depend on which they are. A plan
+//!   knows which steps come at which position, and each such set has a function of its own; here all have all.
 //!
 //! Every run checks the sets of at most two steps, those that lack at most one, and about 512 of the others, however
 //! many steps there are, because no step's function uses another step's. With GPUFEED_FULL=1, as in
@@ -90,7 +91,12 @@ fn color_parts(all: &[u32]) -> Vec<ColorFacts> {
             // Each of these sets gets one number of steps, in turn, so that every number comes with many sets.
             _ => 1 + set % MANY_STEPS..=1 + set % MANY_STEPS,
         };
-        parts.extend(steps.map(|steps| ColorFacts { opcodes: opcodes.clone(), functions: String::new(), steps }));
+        parts.extend(steps.map(|steps| ColorFacts {
+            opcodes: opcodes.clone(),
+            positions: Vec::new(),
+            functions: String::new(),
+            steps,
+        }));
     }
     parts
 }
@@ -138,7 +144,7 @@ fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8), Variant::Mix];
     for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all.to_vec())] {
         let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
-        let colors = ColorFacts { opcodes, functions: String::new(), steps };
+        let colors = ColorFacts { opcodes, positions: Vec::new(), functions: String::new(), steps };
         variants.extend(frames(contrast).into_iter().map(|frame| Variant::Sample(frame, colors.clone())));
     }
     let parts = color_parts(all).into_iter().enumerate();
@@ -257,8 +263,12 @@ fn variables_with_a_layout_are_noticed() {
 #[test]
 fn other_sizes_are_noticed() {
     let frame = frames(false)[0];
-    let variant =
-        |steps| Variant::Sample(frame, ColorFacts { opcodes: vec![opcode::HUE], functions: String::new(), steps });
+    let variant = |steps| {
+        Variant::Sample(
+            frame,
+            ColorFacts { opcodes: vec![opcode::HUE], positions: Vec::new(), functions: String::new(), steps },
+        )
+    };
     let (module, _) = validate(&variant(3).text()).unwrap();
     assert_eq!(structs_are_rusts(&module, &variant(3)), Ok(()));
     assert!(structs_are_rusts(&module, &variant(2)).unwrap_err().contains("Image"));
@@ -368,9 +378,18 @@ fn outside(plan: &Plan, frames: &HashSet<SamplingFacts>, parts: &HashSet<ColorFa
         Variant::Kernel(..) | Variant::Tables(..) => false,
         Variant::Sample(frame, colors) => {
             // The set of steps must be enumerated with some number of steps, and the number with some set.
-            let all = ColorFacts { opcodes: opcodes(), functions: String::new(), steps: colors.steps };
-            let set = (0..=MANY_STEPS).any(|steps| parts.contains(&ColorFacts { steps, ..colors.clone() }));
-            frames.contains(frame) && set && (colors.steps == 0 || parts.contains(&all))
+            let all =
+                ColorFacts { opcodes: opcodes(), positions: Vec::new(), functions: String::new(), steps: colors.steps };
+            let sets = colors.positions.iter().chain([&colors.opcodes]);
+            let is_part = |opcodes: &Vec<u32>| {
+                let opcodes = opcodes.clone();
+                let mut colors = ColorFacts { opcodes, positions: Vec::new(), ..colors.clone() };
+                (0..=MANY_STEPS).any(|steps| {
+                    colors.steps = steps;
+                    parts.contains(&colors)
+                })
+            };
+            frames.contains(frame) && sets.into_iter().all(is_part) && (colors.steps == 0 || parts.contains(&all))
         }
     };
     let variants = passes(plan).into_iter().map(|(_, variant)| representative(variant));

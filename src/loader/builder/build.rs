@@ -260,6 +260,7 @@ impl DataLoaderBuilder {
         if let Some(sizes) = mix_sizes {
             kernels = kernels.with_mixer(sizes, (self.views * plan.crops() * elements(plan, size)) as u64)?;
         }
+        kernels.warm_up();
         (0..base).try_for_each(|_| Target::new(&kernels, batch).map(|target| outputs.add(target)))?;
         let gpu = GpuBuffers { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
         Ok((Execution::Gpu(Arc::new(gpu)), budget))

@@ -2,6 +2,7 @@
 
 use super::ExecutorBuffers;
 use crate::error::Result;
+use crate::gpu::Compile;
 use crate::gpu::Gpu;
 use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::Resources;
@@ -32,6 +33,10 @@ impl ExecutorBuffers for GpuBuffers {
 
     fn leave(&self) {
         self.outputs.leave();
+    }
+
+    fn compile(&self) -> Option<Compile> {
+        Some(self.kernels.compile())
     }
 
     fn describe(&self) -> String {

@@ -7,7 +7,7 @@ pub(super) use cpu::{COPY_SLOTS, CopyUp, CpuBuffers};
 pub(super) use gpu::GpuBuffers;
 
 use crate::error::Result;
-use crate::gpu::Gpu;
+use crate::gpu::{Compile, Gpu};
 
 /// The buffers of an executor, between and during runs.
 pub(super) trait ExecutorBuffers {
@@ -17,6 +17,10 @@ pub(super) trait ExecutorBuffers {
     fn enter(&self) -> Result<()>;
     /// Ends a run.
     fn leave(&self);
+    /// What compiling its shaders took; nothing without shaders.
+    fn compile(&self) -> Option<Compile> {
+        None
+    }
     /// A description of the executor, for people.
     fn describe(&self) -> String;
 }

@@ -7,6 +7,7 @@ use super::running::Running;
 use super::stage::Stage;
 use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
 use crate::decode::DecodePath;
+use crate::gpu::Compile;
 use crate::gpu::timing::Times;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -172,6 +173,7 @@ impl Counters {
             ],
             latency: self.latency.read(),
             gpu: GpuTime::new(&self.gpu, self.batch_thread.waits().for_gpu),
+            compile: Compile::default(),
             stages,
         }
     }

@@ -15,6 +15,7 @@ pub(super) use lane::Clock;
 pub use latency::Latency;
 pub use stage::Stage;
 
+use crate::gpu::Compile;
 use crate::gpu::timing::Times;
 use std::fmt;
 use std::time::Duration;
@@ -81,6 +82,8 @@ pub struct Stats {
     pub latency: Latency,
     /// The time of the GPU.
     pub gpu: GpuTime,
+    /// The loader's shaders; zeros if the CPU executor runs.
+    pub compile: Compile,
 }
 
 /// One stage, in [`Stats`].
@@ -329,6 +332,7 @@ impl Stats {
             batches: less(self.batches, earlier.batches),
             failed: less(self.failed, earlier.failed),
             cpu_fallback: less(self.cpu_fallback, earlier.cpu_fallback),
+            compile: self.compile,
             index_hits: less(self.index_hits, earlier.index_hits),
             other_decoders: less(self.other_decoders, earlier.other_decoders),
             cache_hits: less(self.cache_hits, earlier.cache_hits),

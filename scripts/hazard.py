@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""A Vulkan program with a mistake, by which `scripts/validation.py` shows that Khronos' validation layer is awake.
+
+    scripts/hazard.py barrier     writes a buffer twice, without a barrier between the two (synchronization validation)
+    scripts/hazard.py usage       writes a buffer that was not made to be written to (core validation)
+    scripts/hazard.py none        writes a buffer once: no message
+
+It calls the system's Vulkan loader by ctypes; the environment chooses the driver and the layer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from ctypes import POINTER, Structure, byref, c_float, c_int, c_uint32, c_uint64, c_void_p
+
+TRANSFER_SRC, TRANSFER_DST = 1, 2
+BYTES = 256
+
+
+def structure(name: str, *fields: tuple[str, type]) -> type[Structure]:
+    """A Vulkan structure, which begins with its type and a pointer to the next."""
+    return type(name, (Structure,), {"_fields_": [("type", c_uint32), ("next", c_void_p), *fields]})
+
+
+InstanceInfo = structure(
+    "InstanceInfo", ("flags", c_uint32), ("application", c_void_p), ("layers", c_uint32), ("layer_names", c_void_p),
+    ("extensions", c_uint32), ("extension_names", c_void_p),
+)
+QueueInfo = structure("QueueInfo", ("flags", c_uint32), ("family", c_uint32), ("count", c_uint32), ("priorities", POINTER(c_float)))
+DeviceInfo = structure(
+    "DeviceInfo", ("flags", c_uint32), ("queues", c_uint32), ("queue_infos", c_void_p), ("layers", c_uint32), ("layer_names", c_void_p),
+    ("extensions", c_uint32), ("extension_names", c_void_p), ("features", c_void_p),
+)
+BufferInfo = structure(
+    "BufferInfo", ("flags", c_uint32), ("size", c_uint64), ("usage", c_uint32), ("sharing", c_uint32), ("families", c_uint32),
+    ("family_list", c_void_p),
+)
+MemoryInfo = structure("MemoryInfo", ("size", c_uint64), ("kind", c_uint32))
+PoolInfo = structure("PoolInfo", ("flags", c_uint32), ("family", c_uint32))
+CommandsInfo = structure("CommandsInfo", ("pool", c_uint64), ("level", c_uint32), ("count", c_uint32))
+BeginInfo = structure("BeginInfo", ("flags", c_uint32), ("inheritance", c_void_p))
+SubmitInfo = structure(
+    "SubmitInfo", ("waits", c_uint32), ("wait_list", c_void_p), ("wait_stages", c_void_p), ("commands", c_uint32),
+    ("command_list", POINTER(c_void_p)), ("signals", c_uint32), ("signal_list", c_void_p),
+)
+
+
+class Requirements(Structure):
+    _fields_ = [("size", c_uint64), ("alignment", c_uint64), ("kinds", c_uint32)]
+
+
+def main(mistake: str) -> None:
+    vulkan = ctypes.CDLL("libvulkan.so.1")
+
+    def call(name: str, *arguments: object) -> None:
+        function = getattr(vulkan, name)
+        function.restype = c_int
+        result = function(*arguments)
+        # VK_INCOMPLETE: one device of several is enough.
+        if not name.startswith(("vkCmd", "vkGet")) and result not in (0, 5):
+            raise SystemExit(f"{name}: {result}")
+
+    instance, physical, count = c_void_p(), c_void_p(), c_uint32(1)
+    call("vkCreateInstance", byref(InstanceInfo(1, None, 0, None, 0, None, 0, None)), None, byref(instance))
+    call("vkEnumeratePhysicalDevices", instance, byref(count), byref(physical))
+    queues = QueueInfo(2, None, 0, 0, 1, (c_float * 1)(1.0))
+    device, queue = c_void_p(), c_void_p()
+    info = DeviceInfo(3, None, 0, 1, ctypes.addressof(queues), 0, None, 0, None, None)
+    call("vkCreateDevice", physical, byref(info), None, byref(device))
+    call("vkGetDeviceQueue", device, 0, 0, byref(queue))
+
+    buffer, memory, needed = c_uint64(), c_uint64(), Requirements()
+    usage = TRANSFER_SRC if mistake == "usage" else TRANSFER_DST
+    call("vkCreateBuffer", device, byref(BufferInfo(12, None, 0, BYTES, usage, 0, 0, None)), None, byref(buffer))
+    call("vkGetBufferMemoryRequirements", device, buffer, byref(needed))
+    kind = (needed.kinds & -needed.kinds).bit_length() - 1
+    call("vkAllocateMemory", device, byref(MemoryInfo(5, None, needed.size, kind)), None, byref(memory))
+    call("vkBindBufferMemory", device, buffer, memory, c_uint64(0))
+
+    pool, commands = c_uint64(), c_void_p()
+    call("vkCreateCommandPool", device, byref(PoolInfo(39, None, 0, 0)), None, byref(pool))
+    call("vkAllocateCommandBuffers", device, byref(CommandsInfo(40, None, pool, 0, 1)), byref(commands))
+    call("vkBeginCommandBuffer", commands, byref(BeginInfo(42, None, 1, None)))
+    for value in range(2 if mistake == "barrier" else 1):
+        call("vkCmdFillBuffer", commands, buffer, c_uint64(0), c_uint64(BYTES), c_uint32(value))
+    call("vkEndCommandBuffer", commands)
+    submit = SubmitInfo(4, None, 0, None, None, 1, ctypes.pointer(commands), 0, None)
+    call("vkQueueSubmit", queue, 1, byref(submit), c_uint64(0))
+    call("vkDeviceWaitIdle", device)
+    vulkan.vkDestroyCommandPool(device, pool, None)
+    vulkan.vkDestroyBuffer(device, buffer, None)
+    vulkan.vkFreeMemory(device, memory, None)
+    vulkan.vkDestroyDevice(device, None)
+    vulkan.vkDestroyInstance(instance, None)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in ("barrier", "usage", "none"):
+        raise SystemExit(__doc__)
+    main(sys.argv[1])
