@@ -7,7 +7,7 @@
 //! `mix.rs` records the mixing of a batch, which `mix_dispatches.rs` divides into dispatches.
 //! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
 //! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
-//! `measure.rs` is for benches.
+//! `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
 
 pub(crate) mod adapters;
 pub(crate) mod cache_pages;
@@ -19,6 +19,7 @@ pub(crate) mod kernels;
 pub(crate) mod measure;
 mod mix;
 pub(crate) mod mix_dispatches;
+mod mock;
 mod pipelines;
 pub(crate) mod readback;
 pub(crate) mod staging;
@@ -28,8 +29,9 @@ pub(crate) mod timing;
 mod watch;
 pub(crate) mod workspace;
 
-pub use device::{Attached, Gpu, attached};
+pub use device::{Attached, Gpu, attached, mocked};
 pub use errors::run_checked;
+pub use mock::{Clock, Fault, Mock};
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
 const ALIGNMENT: u64 = 256;
