@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::ThreadId;
 
-/// The faults of a device. All can be changed while it is used.
+/// The faults of a device. Those of calls can be changed while it is used.
 #[derive(Debug, Default)]
 pub struct Mock {
     /// The device is lost just before the first of these submissions.
@@ -24,9 +24,9 @@ pub struct Mock {
     /// These mappings fail.
     pub maps: Fault,
     /// What the adapter says about itself instead of the truth.
-    pub info: Option<fn(&mut wgpu::AdapterInfo)>,
+    pub(super) info: Option<fn(&mut wgpu::AdapterInfo)>,
     /// The clock of timestamps.
-    pub clock: Clock,
+    pub(super) clock: Clock,
     /// True once the device was lost on purpose.
     lost: AtomicBool,
     /// Threads to which a buffer was refused, in a call that has not ended.
@@ -90,6 +90,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Mock {
+    /// A device with this clock.
+    pub fn with_clock(clock: Clock) -> Mock {
+        Mock { clock, ..Mock::default() }
+    }
+
+    /// A device whose adapter's information is changed.
+    pub fn with_info(info: fn(&mut wgpu::AdapterInfo)) -> Mock {
+        Mock { info: Some(info), ..Mock::default() }
+    }
+
     /// To be held while mapped memory is used. wgpu frees the mapped memory of a lost device at its next poll, even
     /// while it is used (gfx-rs/wgpu#10256); the mock waits with the loss until it is not.
     pub(super) fn using_mapped(&self) -> RwLockReadGuard<'_, ()> {
