@@ -4,7 +4,6 @@
 //!
 //! A device has no mock but in tests: there an `Option` is looked at for each submission, buffer and mapping.
 
-use super::Gpu;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -126,41 +125,32 @@ impl Mock {
         refused.len() < before
     }
 
+    /// Counts a submission that is about to be made, and loses the device if it is to be lost before it.
+    pub(super) fn before_submission(&self, device: &wgpu::Device) {
+        if self.submissions.fails() {
+            self.lose(device);
+        }
+    }
+
+    /// Counts a submission that was made, and loses the device if it is to be lost after it.
+    pub(super) fn after_submission(&self, device: &wgpu::Device) {
+        if self.finished_submissions.fails() {
+            self.lose(device);
+        }
+    }
+
+    /// Counts a mapping; true if it fails.
+    pub(super) fn refuses_map(&self) -> bool {
+        self.maps.fails()
+    }
+
     /// Destroys the device: the loss that wgpu has for every driver. The poll frees all mapped memory and calls the
     /// lost callback before any thread goes on.
-    fn lose(&self, gpu: &Gpu) {
+    fn lose(&self, device: &wgpu::Device) {
         let _nobody_uses_it = self.mapped.write().unwrap_or_else(PoisonError::into_inner);
         if !self.lost.swap(true, Ordering::SeqCst) {
-            gpu.device().destroy();
-            let _ = gpu.device().poll(wgpu::PollType::wait_indefinitely());
-        }
-    }
-}
-
-impl Gpu {
-    /// Submits `commands`. All submissions of gpufeed are made here.
-    pub(super) fn submit(&self, commands: impl IntoIterator<Item = wgpu::CommandBuffer>) -> wgpu::SubmissionIndex {
-        let Some(mock) = self.mock() else { return self.queue().submit(commands) };
-        if mock.submissions.fails() {
-            mock.lose(self);
-        }
-        let submission = self.queue().submit(commands);
-        if mock.finished_submissions.fails() {
-            mock.lose(self);
-        }
-        submission
-    }
-
-    /// Asks for a mapping of `range`. All mappings of gpufeed are asked for here.
-    pub(super) fn map(
-        &self,
-        range: wgpu::BufferSlice<'_>,
-        mode: wgpu::MapMode,
-        callback: impl FnOnce(Result<(), wgpu::BufferAsyncError>) + Send + 'static,
-    ) {
-        match self.mock().is_some_and(|mock| mock.maps.fails()) {
-            true => callback(Err(wgpu::BufferAsyncError)),
-            false => range.map_async(mode, callback),
+            device.destroy();
+            let _ = device.poll(wgpu::PollType::wait_indefinitely());
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The only folder that calls wgpu: it runs a plan's passes on a device, and knows neither files, nor the loader's
 //! threads and queues.
 //!
-//! A device is opened in `device.rs` (`adapters.rs` lists adapters, `caps.rs` has the capabilities). `errors.rs` turns
+//! A device is opened in `device.rs` (`adapters.rs` lists adapters; `caps.rs` alone asks for limits and features). `errors.rs` turns
 //! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `pipelines.rs` compiles
-//! shaders, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them.
+//! shaders, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them
+//! (through `queue.rs`, as all that is submitted or mapped).
 //! `mix.rs` records the mixing of a batch, which `mix_dispatches.rs` divides into dispatches.
 //! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
 //! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
@@ -21,6 +22,7 @@ mod mix;
 pub(crate) mod mix_dispatches;
 mod mock;
 mod pipelines;
+mod queue;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;

@@ -20,7 +20,7 @@ const SUBMISSIONS: u64 = (SAMPLES + SAMPLES / READ_EACH) as u64;
 static PIXELS: LazyLock<InMemory> = LazyLock::new(|| {
     let mut data = InMemory::new();
     for number in 0..SAMPLES as u32 {
-        let bytes: Vec<u8> = (0..12 * 12 * 3).map(|i| (i * (number + 3) >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..12 * 12 * 3).map(|i| ((i * (number + 3)) >> 3) as u8).collect();
         data.push_pixels(12, 12, PixelFormat::Rgb8, bytes, Label::Class(number)).unwrap();
     }
     data
@@ -42,7 +42,7 @@ fn run(loader: &DataLoader, epoch: u64) -> (Vec<Vec<u8>>, Option<Error>) {
         }
         Ok(())
     };
-    let error = loader.epoch(epoch).and_then(|run| run.map(take).collect::<gpufeed::Result<()>>()).err();
+    let error = loader.epoch(epoch).and_then(|mut run| run.try_for_each(take)).err();
     (read, error)
 }
 
