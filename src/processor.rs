@@ -7,7 +7,7 @@ use crate::geometry::Rect;
 use crate::gpu::encode::Item;
 use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::run_once;
-use crate::gpu::target::check_batch;
+use crate::gpu::target::check_made_batch;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
 use crate::plan::mixing::Mixing;
@@ -57,8 +57,8 @@ impl Processor {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if parameters do not belong to the plan or to the image's
-    /// size, if results differ in size, or if there is no image; on a GPU [`ErrorKind::DoesNotFit`] if the images or
-    /// the results exceed its buffers, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
+    /// size, if results differ in size, if there is no image, or if one takes more workgroups than the device allows; on
+    /// a GPU [`ErrorKind::DoesNotFit`] if the images or the results exceed its buffers, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<u8>> {
         let images = self.views(images)?;
@@ -201,9 +201,8 @@ pub(crate) fn run_on_gpu(
         items.push(Item { program, pixels: *pixels, index, to_cache: None });
     }
     let total = (image_bytes * images.len()) as u64;
-    check_batch(kernels.gpu(), total)?;
-    let caps = kernels.gpu().caps();
-    let limit = caps.max_buffer_bytes.min(caps.max_binding_bytes);
+    check_made_batch(kernels.gpu(), kernels.plan(), total)?;
+    let limit = kernels.gpu().caps().max_binding_bytes;
     if bytes.len() as u64 > limit {
         return Err(ErrorKind::DoesNotFit {
             what: "the source pixels of the images",

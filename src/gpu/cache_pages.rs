@@ -73,7 +73,7 @@ impl Pages {
 
     /// Makes a page with room for `bytes`.
     fn add(&mut self, bytes: u64) -> Option<()> {
-        let most = self.gpu.caps().max_binding_bytes.min(self.gpu.caps().max_buffer_bytes);
+        let most = self.gpu.caps().max_binding_bytes;
         // Sized for the samples still expected, at their mean size so far, within the budget.
         let left = (self.samples.saturating_sub(self.taken.0)).max(1);
         let a_sample = (self.taken.1 / self.taken.0.max(1)).max(bytes);

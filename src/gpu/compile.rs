@@ -147,7 +147,7 @@ pub(super) fn warm_up<'a>(gpu: &Gpu, pipelines: impl Iterator<Item = &'a wgpu::C
             pass.dispatch_workgroups(0, 1, 1);
         }
         drop(pass);
-        gpu.queue().submit([encoder.finish()]);
+        gpu.submit([encoder.finish()]);
     });
     if let Err(reason) = warmed {
         tracing::debug!("the shaders are compiled when they first run: {reason}");

@@ -2,6 +2,7 @@
 
 use super::adapters;
 use super::caps::Caps;
+use super::mock::Mock;
 use super::pipelines::Pipelines;
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};
@@ -33,6 +34,7 @@ struct Shared {
     pipelines: Pipelines,
     buffers_made: AtomicU64,
     attached: OnceLock<Attached>,
+    mock: Option<Arc<Mock>>,
 }
 
 /// A value that another crate attaches to a [`Gpu`]: gpufeed-burn attaches the Burn device that computes on it.
@@ -41,6 +43,18 @@ pub type Attached = Box<dyn Any + Send + Sync>;
 /// The attached value; all clones of a [`Gpu`] share it.
 pub fn attached(gpu: &Gpu) -> &OnceLock<Attached> {
     &gpu.shared.attached
+}
+
+/// A device with the faults of `mock`, for tests: one that gpufeed has opened, or one of the application (`adopted`).
+pub fn mocked(
+    adapter: &wgpu::Adapter,
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    adopted: bool,
+    mock: Arc<Mock>,
+) -> Gpu {
+    let health = if adopted { Health::adopted() } else { Health::watch(&device) };
+    Gpu::with(adapter, device, queue, health, Some(mock))
 }
 
 impl Gpu {
@@ -111,20 +125,29 @@ impl Gpu {
         let (device, queue) =
             opened.map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?;
         let health = Health::watch(&device);
-        Ok(Gpu::with(adapter, device, queue, health))
+        Ok(Gpu::with(adapter, device, queue, health, None))
     }
 
     /// Adopts a device of the application, so that the application's passes and gpufeed's share buffers and a queue.
     ///
     /// The device's lost callback and its handler of uncaptured errors stay the application's.
     pub fn from_wgpu(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue) -> Gpu {
-        Gpu::with(adapter, device, queue, Health::adopted())
+        Gpu::with(adapter, device, queue, Health::adopted(), None)
     }
 
-    fn with(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue, health: Health) -> Gpu {
-        let info = adapter.get_info();
+    fn with(
+        adapter: &wgpu::Adapter,
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        health: Health,
+        mock: Option<Arc<Mock>>,
+    ) -> Gpu {
+        let mut info = adapter.get_info();
+        if let Some(change) = mock.as_ref().and_then(|mock| mock.info) {
+            change(&mut info);
+        }
         let caps = Caps::new(&info, device.features(), &device.limits());
-        let pipelines = Pipelines::new(&device, &info);
+        let pipelines = Pipelines::new(&device, &info, &caps);
         let shared = Shared {
             device,
             queue,
@@ -134,6 +157,7 @@ impl Gpu {
             pipelines,
             buffers_made: AtomicU64::new(0),
             attached: OnceLock::new(),
+            mock,
         };
         Gpu { shared: Arc::new(shared) }
     }
@@ -174,6 +198,10 @@ impl Gpu {
         &self.shared.pipelines
     }
 
+    pub(super) fn mock(&self) -> Option<&Arc<Mock>> {
+        self.shared.mock.as_ref()
+    }
+
     pub(super) fn health(&self) -> &Health {
         &self.shared.health
     }
@@ -198,6 +226,9 @@ impl Gpu {
     /// `errors.rs`.
     pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
         self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
+        if let Some(mock) = self.mock() {
+            mock.count_buffer();
+        }
         let label = Some(label);
         self.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: mapped })
     }

@@ -2,6 +2,7 @@
 
 use super::ALIGNMENT;
 use super::cache_pages::{Page, PageRange};
+use super::caps::image_workgroups;
 use super::kernels::Kernels;
 use super::target::Target;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
@@ -10,7 +11,7 @@ use crate::plan::DType;
 use crate::plan::pass::Pass;
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::shader_layout::{Image, PixelsAt, write_weights};
-use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
+use crate::plan::wgsl::PARTIALS;
 use std::num::NonZero;
 use std::ops::Range;
 
@@ -111,14 +112,17 @@ impl Encoder<'_> {
             if before > 0 {
                 return Ok(before);
             }
-            return Err(ErrorKind::DoesNotFit {
-                what: "one image",
-                needed: intermediate.max(output),
-                limit: limit.min(capacity.max(image)),
-                whose: "a binding of this adapter",
-                setting: "the output size",
-            }
-            .into());
+            let whose = "a binding of this adapter";
+            return Err(match intermediate > capacity {
+                true => {
+                    let (what, setting) = ("one image between two stages", "the size to which it is resized first");
+                    ErrorKind::DoesNotFit { what, needed: intermediate, limit: capacity, whose, setting }.into()
+                }
+                false => {
+                    let (what, setting) = ("one image", "the output size");
+                    ErrorKind::DoesNotFit { what, needed: output, limit, whose, setting }.into()
+                }
+            });
         }
         Ok(items.len())
     }
@@ -138,6 +142,10 @@ impl Encoder<'_> {
             // Where images take different kernels, a kernel may have none.
             if groups[2] == 0 {
                 continue;
+            }
+            if groups[0].max(groups[1]) > kernels.gpu().caps().max_workgroups {
+                let sizes = items.iter().map(|item| item.program.stages[stage].sampling.size());
+                sizes.into_iter().try_for_each(|size| kernels.gpu().caps().check_image(size))?;
             }
             if written_stage != Some(stage) || kernels.plan().stages()[stage].gathers {
                 let stages = (stage, self.first_stage);
@@ -189,8 +197,8 @@ pub(super) fn pack(
     let per_word = if kernels.plan().output().dtype == DType::U8 { 4 } else { 2 };
     let words = elements.div_ceil(per_word);
     // Chunks begin at aligned offsets on both sides, and stay within the binding limit on the f32 side.
-    let limit = kernels.gpu().caps().max_binding_bytes;
-    let most = (limit / (4 * per_word)) / ALIGNMENT * ALIGNMENT;
+    let caps = kernels.gpu().caps();
+    let most = (caps.max_binding_bytes / (4 * per_word)).min(256 * caps.max_counted()) / ALIGNMENT * ALIGNMENT;
     let mut groups = Vec::new();
     let mut begin = 0;
     while begin < words {
@@ -212,7 +220,7 @@ pub(super) fn pack(
     let mut compute = commands.begin_compute_pass(&descriptor);
     compute.set_pipeline(pipeline);
     for (group, words) in groups {
-        let [x, y, z] = pack_workgroups(words);
+        let [x, y, z] = caps.counted(words.div_ceil(256));
         compute.set_bind_group(0, &group, &[]);
         compute.dispatch_workgroups(x, y, z);
     }
@@ -287,13 +295,6 @@ fn cache_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], s
     }
 }
 
-/// The dispatch that packs `words` words.
-pub(super) fn pack_workgroups(words: u64) -> [u32; 3] {
-    let groups = words.div_ceil(256);
-    let across = groups.min(32_768);
-    [across as u32, groups.div_ceil(across) as u32, 1]
-}
-
 /// The dispatch of a pass of a stage: its third number is that of the images that take part.
 pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
     let programs = || items.iter().filter_map(|item| item.program.stages.get(pass.stage()?));
@@ -304,8 +305,9 @@ pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
         Pass::Tables { .. } => [1, 1, images],
         Pass::Statistic { .. } => [PARTIALS, 1, images],
         Pass::Stage { .. } | Pass::Pack => {
-            let (x, y) = (largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1));
-            [x.div_ceil(GROUP.0), y.div_ceil(GROUP.1 * ROWS), images]
+            let [x, y] =
+                image_workgroups((largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1)));
+            [x, y, images]
         }
     }
 }

@@ -19,6 +19,13 @@ pub fn run_checked<T>(gpu: &Gpu, stage: &'static str, work: impl FnOnce() -> T) 
     Ok(result)
 }
 
+/// Bytes of the buffer by which a device is known to be alive.
+const PROBE_BYTES: u64 = 4;
+
+fn out_of_memory(what: &'static str, bytes: u64) -> Error {
+    ErrorKind::OutOfMemory { what, bytes }.into()
+}
+
 pub(super) fn error(stage: &'static str, reason: impl Into<String>) -> Error {
     ErrorKind::Device { stage, reason: reason.into() }.into()
 }
@@ -54,14 +61,18 @@ impl Gpu {
         let probe = self.with_error_scopes(|| {
             self.device().create_buffer(&wgpu::BufferDescriptor {
                 label: Some("gpufeed probe"),
-                size: 4,
+                size: PROBE_BYTES,
                 usage: wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
                 mapped_at_creation: true,
             })
         });
+        if self.mock().is_some_and(|mock| mock.refuses_probe()) {
+            return Err(out_of_memory("gpufeed probe", PROBE_BYTES));
+        }
         match probe.map(|buffer| buffer.get_mapped_range_mut(..).is_ok()) {
             Ok(true) => self.healthy(stage),
             Ok(false) => Err(self.lost(stage)),
+            Err(wgpu::Error::OutOfMemory { .. }) => Err(out_of_memory("gpufeed probe", PROBE_BYTES)),
             Err(reason) => Err(error(stage, reason.to_string())),
         }
     }
@@ -120,9 +131,13 @@ impl Gpu {
         const STAGE: &str = "allocating buffers";
         self.healthy(STAGE)?;
         let result = self.with_error_scopes(work).map_err(|reason| match reason {
-            wgpu::Error::OutOfMemory { .. } => ErrorKind::OutOfMemory { what, bytes }.into(),
+            wgpu::Error::OutOfMemory { .. } => out_of_memory(what, bytes),
             reason => self.attribute_error(STAGE, reason),
-        })?;
+        });
+        if self.mock().is_some_and(|mock| mock.was_refused()) {
+            return Err(out_of_memory(what, bytes));
+        }
+        let result = result?;
         // The buffers of a lost device are invalid, and no scope reports that.
         self.alive(STAGE)?;
         Ok(result)

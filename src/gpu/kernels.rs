@@ -44,8 +44,9 @@ impl MixSizes {
     /// The sizes for batches of up to `samples` samples of `views` images, each of `image` elements.
     ///
     /// # Errors
-    /// `ErrorKind::DoesNotFit` if two samples exceed a binding.
+    /// `ErrorKind::DoesNotFit` if two samples exceed a binding; `ErrorKind::Argument` if one exceeds a dispatch.
     pub(crate) fn new(gpu: &Gpu, samples: usize, views: usize, image: usize) -> Result<MixSizes> {
+        gpu.caps().check_elements((views * image) as u64, "mixing a sample")?;
         let sample = 4 * (views * image) as u64;
         let most = samples_in_binding(sample, gpu.caps().max_binding_bytes)?;
         let region = Region { first: 0, run: image, runs: 1, pitch: image, planes: 1, plane: image };
@@ -65,6 +66,7 @@ impl Kernels {
     /// Generates the plan's shaders, and compiles those that this device has not compiled before. `cached_stage` is the
     /// first stage that runs on cached pixels: 0 if these are the source.
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, cached_stage: usize) -> Result<Kernels> {
+        gpu.caps().suffice()?;
         gpu.healthy("compiling the shaders")?;
         let passes = plan.pass_list();
         let shaders: Vec<_> = passes.iter().map(|pass| (format!("gpufeed {pass:?}"), plan.shader(*pass))).collect();

@@ -1,7 +1,7 @@
 //! Single dispatches, one staging slot, and the parameters of one image, for `gpufeed bench` and
 //! `crates/cli/benches/kernels.rs` to measure. A part of `internals`.
 
-use super::encode::{Item, pack_workgroups, workgroups, write_stage};
+use super::encode::{Item, workgroups, write_stage};
 use super::kernels::Kernels;
 use super::staging::{SLOTS, Staging};
 use super::submission::{Completion, Part, Resources};
@@ -93,7 +93,7 @@ impl Rig {
                 Pass::Tables { .. } => ("Tables", workgroups(&items, pass)),
                 Pass::Statistic { .. } => ("Statistic", workgroups(&items, pass)),
                 Pass::Stage { .. } => ("Stage", workgroups(&items, pass)),
-                Pass::Pack => ("Pack", pack_workgroups(words)),
+                Pass::Pack => ("Pack", self.kernels.gpu().caps().counted(words.div_ceil(256))),
             };
             let mut params = Vec::new();
             write_stage(&self.kernels, &items, ((0, 0), pass), 0, (&mut params, &mut Weights::default()));
@@ -177,7 +177,7 @@ impl StagingRing {
         }
         self.staging.range(slot, 0, bytes.len() as u64).open()?.write(0, bytes);
         self.staging.unmap(slot);
-        let submission = self.gpu.queue().submit([]);
+        let submission = self.gpu.submit([]);
         self.staging.submitted(slot, submission)
     }
 }

@@ -1,6 +1,6 @@
 //! Records the mixing of a finished batch, in f32, before it is packed.
 
-use super::encode::{bind, bind_group, pack_workgroups, whole};
+use super::encode::{bind, bind_group, whole};
 use super::kernels::Kernels;
 use super::mix_dispatches::{Dispatch, Others, Parameters, dispatches};
 use super::target::{MixBuffers, Target};
@@ -45,7 +45,7 @@ pub(super) fn mix(
     let mut compute = commands.begin_compute_pass(&descriptor);
     compute.set_pipeline(&mixer.pipeline);
     for (group, threads) in groups {
-        let [x, y, z] = pack_workgroups(threads.into());
+        let [x, y, z] = kernels.gpu().caps().counted(u64::from(threads).div_ceil(256));
         compute.set_bind_group(0, &group, &[]);
         compute.dispatch_workgroups(x, y, z);
     }

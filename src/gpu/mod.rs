@@ -1,14 +1,15 @@
 //! The only folder that calls wgpu: it runs a plan's passes on a device, and knows neither files, nor the loader's
 //! threads and queues.
 //!
-//! A device is opened in `device.rs` (`adapters.rs` lists adapters, `caps.rs` has the capabilities). `errors.rs` turns
+//! A device is opened in `device.rs` (`adapters.rs` lists adapters; `caps.rs` alone asks for limits and features). `errors.rs` turns
 //! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `compile.rs` compiles
 //! shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between processes, `kernels.rs` holds
-//! those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them.
+//! those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them
+//! (through `queue.rs`, as all that is submitted or mapped).
 //! `mix.rs` records the mixing of a batch, which `mix_dispatches.rs` divides into dispatches.
 //! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
 //! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
-//! `measure.rs` is for benches.
+//! `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
 
 pub(crate) mod adapters;
 pub(crate) mod cache_pages;
@@ -21,8 +22,10 @@ pub(crate) mod kernels;
 pub(crate) mod measure;
 mod mix;
 pub(crate) mod mix_dispatches;
+mod mock;
 mod pipeline_cache;
 mod pipelines;
+mod queue;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;
@@ -32,8 +35,9 @@ mod watch;
 pub(crate) mod workspace;
 
 pub use compile::Compile;
-pub use device::{Attached, Gpu, attached};
+pub use device::{Attached, Gpu, attached, mocked};
 pub use errors::run_checked;
+pub use mock::{Clock, Fault, Mock};
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
 const ALIGNMENT: u64 = 256;

@@ -1,6 +1,7 @@
 //! A device's compiled pipelines, by the text of their shader, cached for the life of the device: a driver takes 10 to
 //! 100 ms to compile one, and loaders, replays and later runs of a plan need the same texts.
 
+use super::caps::Caps;
 use super::pipeline_cache::PipelineCache;
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -18,8 +19,8 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    pub(super) fn new(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> Pipelines {
-        let cache = PipelineCache::open(device, info);
+    pub(super) fn new(device: &wgpu::Device, info: &wgpu::AdapterInfo, caps: &Caps) -> Pipelines {
+        let cache = if caps.pipeline_cache { PipelineCache::open(device, info) } else { None };
         Pipelines { cache, layouts: OnceLock::new(), compiled: Mutex::default() }
     }
 

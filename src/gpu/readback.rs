@@ -17,8 +17,8 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
         let staging = gpu.buffer("gpufeed readback", end - start, usage, false);
         let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, start, &staging, 0, Some(end - start));
-        gpu.queue().submit([encoder.finish()]);
-        staging.map_async(wgpu::MapMode::Read, .., move |result| {
+        gpu.submit([encoder.finish()]);
+        gpu.map(staging.slice(..), wgpu::MapMode::Read, move |result| {
             // The receiver is below; it is dropped early only if this function has returned an error.
             let _ = sender.send(result);
         });
@@ -38,6 +38,7 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
     if !matches!(mapped, Some(Ok(()))) {
         return Err(gpu.mapping_error(STAGE));
     }
+    let _using = gpu.mock().map(|mock| mock.using_mapped());
     let view = staging.get_mapped_range(..).map_err(|error| fail(error.to_string()))?;
     let skip = (range.start - start) as usize;
     Ok(view[skip..skip + (range.end - range.start) as usize].to_vec())

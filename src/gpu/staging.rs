@@ -5,10 +5,12 @@
 //! allocates at each call: 1.2-2.2 GB/s against 9.2 GB/s, measured on lavapipe.
 
 use super::Gpu;
+use super::mock::Mock;
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Arc, RwLockReadGuard};
 use std::time::Duration;
 
 /// The interval between two polls for the same submission.
@@ -48,23 +50,29 @@ pub(crate) struct Staging {
 pub(crate) struct MappedRange {
     buffer: wgpu::Buffer,
     range: Range<u64>,
+    mock: Option<Arc<Mock>>,
 }
 
 impl MappedRange {
     /// The range's memory.
-    pub(crate) fn open(&self) -> Result<OpenRange> {
+    pub(crate) fn open(&self) -> Result<OpenRange<'_>> {
+        let using = self.mock.as_deref().map(Mock::using_mapped);
         let view = self.buffer.get_mapped_range_mut(self.range.clone());
-        view.map(OpenRange).map_err(|error| device_error(format!("a slot is no longer there: {error}")))
+        let view = view.map_err(|error| device_error(format!("a slot is no longer there: {error}")))?;
+        Ok(OpenRange { view, _using: using })
     }
 }
 
 /// Write-combined memory: written in order, never read.
-pub(crate) struct OpenRange(wgpu::BufferViewMut);
+pub(crate) struct OpenRange<'a> {
+    view: wgpu::BufferViewMut,
+    _using: Option<RwLockReadGuard<'a, ()>>,
+}
 
-impl OpenRange {
+impl OpenRange<'_> {
     /// Copies `bytes` to byte `offset` of the range.
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.0.slice(offset..offset + bytes.len()).copy_from_slice(bytes);
+        self.view.slice(offset..offset + bytes.len()).copy_from_slice(bytes);
     }
 }
 
@@ -160,7 +168,8 @@ impl Staging {
 
     /// A writable range of a mapped buffer.
     pub(crate) fn range(&self, number: usize, offset: u64, bytes: u64) -> MappedRange {
-        MappedRange { buffer: self.buffers[number].clone(), range: offset..offset + bytes }
+        let (buffer, range) = (self.buffers[number].clone(), offset..offset + bytes);
+        MappedRange { buffer, range, mock: self.gpu.mock().cloned() }
     }
 
     /// Copies `bytes` into `target` through a mapped buffer.
@@ -172,7 +181,7 @@ impl Staging {
             self.unmap(number);
             let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             encoder.copy_buffer_to_buffer(&self.buffers[number], 0, target, 0, Some(whole));
-            let submission = gpu.queue().submit([encoder.finish()]);
+            let submission = gpu.submit([encoder.finish()]);
             self.submitted(number, submission)
         })?
     }
@@ -198,7 +207,7 @@ impl Staging {
 
     fn map(&mut self, number: usize) {
         let sender = self.mapped.0.clone();
-        self.buffers[number].map_async(wgpu::MapMode::Write, .., move |result| {
+        self.gpu.map(self.buffers[number].slice(..), wgpu::MapMode::Write, move |result| {
             // The ring may have been dropped by then, and its buffers with it.
             let _ = sender.send((number, result));
         });

@@ -114,9 +114,9 @@ impl Resources {
             workspace.flush_params(gpu);
             let commands = encoder.finish();
             let start = Instant::now();
-            let submission = gpu.queue().submit([commands]);
+            let submission = gpu.submit([commands]);
             let submitting = start.elapsed();
-            workspace.timing.submitted();
+            workspace.timing.submitted(gpu);
             staging.submitted(slot, submission)?;
             Ok(if gpu.caps().computes_in_submit { submitting } else { Duration::ZERO })
         })?
@@ -161,8 +161,8 @@ impl Resources {
             workspace.flush_params(gpu);
             let commands = encoder.finish();
             let start = Instant::now();
-            let submission = gpu.queue().submit([commands]);
-            workspace.timing.submitted();
+            let submission = gpu.submit([commands]);
+            workspace.timing.submitted(gpu);
             Ok::<_, Error>((submission, start.elapsed()))
         })??;
         self.cached_in_flight.push_back(submission);
@@ -193,7 +193,7 @@ pub(crate) fn run_once(
         let completion = Completion { elements: bytes / plan.output().dtype.bytes() as u64, mixing };
         completion.record(&mut encoder, kernels, &target, &mut workspace)?;
         workspace.flush_params(gpu);
-        gpu.queue().submit([encoder.finish()]);
+        gpu.submit([encoder.finish()]);
         Ok::<_, Error>(())
     })??;
     readback::read(gpu, &target.output, 0..bytes)

@@ -66,6 +66,11 @@ fn float_scratch_bytes(plan: &Plan, bytes: u64) -> u64 {
     }
 }
 
+/// An error if a batch of `bytes` bytes that shaders make, or its f32 version, exceeds the adapter's largest buffer.
+pub(crate) fn check_made_batch(gpu: &Gpu, plan: &Plan, bytes: u64) -> Result<()> {
+    check_batch(gpu, float_scratch_bytes(plan, bytes).max(bytes))
+}
+
 /// An error if a batch of `bytes` bytes exceeds the adapter's largest buffer.
 pub(crate) fn check_batch(gpu: &Gpu, bytes: u64) -> Result<()> {
     let limit = gpu.caps().max_buffer_bytes;

@@ -5,6 +5,7 @@
 //! not timed: no thread waits for a clock.
 
 use super::Gpu;
+use super::mock::Clock;
 use crate::error::Result;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
@@ -75,6 +76,7 @@ pub(super) struct Timing {
     mapped: (Sender<Mapped>, Receiver<Mapped>),
     /// The nanoseconds of one tick of the GPU's clock.
     period: f64,
+    clock: Clock,
 }
 
 #[derive(Debug)]
@@ -87,7 +89,17 @@ struct Set {
 impl Default for Timing {
     fn default() -> Self {
         let (sets, free, reading) = (Vec::new(), Vec::new(), VecDeque::new());
-        Timing { sets, free, open: None, written: None, resolving: None, reading, mapped: unbounded(), period: 0.0 }
+        Timing {
+            sets,
+            free,
+            open: None,
+            written: None,
+            resolving: None,
+            reading,
+            mapped: unbounded(),
+            period: 0.0,
+            clock: Clock::True,
+        }
     }
 }
 
@@ -111,7 +123,8 @@ impl Timing {
             (0..if there { SETS } else { 0 }).map(set).collect::<Vec<_>>()
         })?;
         let period = f64::from(gpu.queue().get_timestamp_period());
-        Ok(Timing { free: (0..sets.len()).collect(), sets, period, ..Timing::default() })
+        let clock = gpu.mock().map_or(Clock::True, |mock| mock.clock);
+        Ok(Timing { free: (0..sets.len()).collect(), sets, period, clock, ..Timing::default() })
     }
 
     /// Begins a submission: takes a free set, and resolves the last one's.
@@ -149,7 +162,7 @@ impl Timing {
     }
 
     /// The recorded work was submitted: maps the resolved set.
-    pub(super) fn submitted(&mut self) {
+    pub(super) fn submitted(&mut self, gpu: &Gpu) {
         match self.open.take() {
             Some((set, passes)) if passes.is_empty() => self.free.push(set),
             open => self.written = open,
@@ -157,7 +170,7 @@ impl Timing {
         if let Some((set, passes)) = self.resolving.take() {
             let sender = self.mapped.0.clone();
             let used = 0..2 * passes.len() as u64 * 8;
-            self.sets[set].read.map_async(wgpu::MapMode::Read, used, move |result| {
+            gpu.map(self.sets[set].read.slice(used), wgpu::MapMode::Read, move |result| {
                 // The run may have ended by then.
                 let _ = sender.send((set, result.is_ok()));
             });
@@ -180,7 +193,8 @@ impl Timing {
 
     fn add(&self, set: usize, passes: &[usize], times: &Times) {
         let Ok(view) = self.sets[set].read.get_mapped_range(0..2 * passes.len() as u64 * 8) else { return };
-        let ticks: Vec<u64> = view.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
+        let mut ticks: Vec<u64> = view.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
+        self.clock.falsify(&mut ticks);
         let pairs = ticks.as_chunks::<2>().0;
         times.timed.fetch_add(1, Relaxed);
         // Zeros, or an end before its beginning: the clock is broken.

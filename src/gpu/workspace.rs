@@ -3,6 +3,7 @@
 
 use super::ALIGNMENT;
 use super::Gpu;
+use super::caps::Caps;
 use super::timing::Timing;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
@@ -46,14 +47,37 @@ impl Workspace {
     /// Bytes of GPU memory for submissions of up to `images` images, `in_flight` of them at a time: wgpu copies the
     /// parameters of each.
     pub(crate) fn bytes_for(plan: &Plan, images: usize, in_flight: u64) -> u64 {
-        let Sizes { params, statistics, tables, weights, intermediates } = sizes(plan, images);
+        let Sizes { params, statistics, tables, weights } = Sizes::of_an_image(plan).times(images);
         let written = (params + weights) * (1 + in_flight);
-        written + statistics + tables + intermediates * INTERMEDIATE_BYTES + ALIGNMENT + Timing::BYTES
+        written + statistics + tables + intermediates(plan) * INTERMEDIATE_BYTES + ALIGNMENT + Timing::BYTES
+    }
+
+    /// The most images of a submission: a shader reads their parameters, and their statistics, in one binding each.
+    pub(crate) fn most_images(caps: &Caps, plan: &Plan) -> usize {
+        let an_image = Sizes::of_an_image(plan);
+        (caps.max_binding_bytes / an_image.params.max(an_image.of_statistics())) as usize
     }
 
     /// A workspace for submissions of up to `images` images.
+    ///
+    /// # Errors
+    /// `ErrorKind::DoesNotFit` if `images` are more than [`most_images`](Self::most_images).
     pub(crate) fn new(gpu: &Gpu, plan: &Plan, images: usize) -> Result<Workspace> {
-        let Sizes { params, statistics, tables, weights, intermediates } = sizes(plan, images);
+        let all = Sizes::of_an_image(plan).times(images);
+        let (binding, largest) = (gpu.caps().max_binding_bytes, all.params.max(all.of_statistics()));
+        if largest > binding {
+            return Err(ErrorKind::DoesNotFit {
+                what: "the parameters of the images of a submission",
+                needed: largest,
+                limit: binding,
+                whose: "a binding of this adapter",
+                setting: "the number of images given at once",
+            }
+            .into());
+        }
+        let Sizes { params, statistics, tables, weights } = all;
+        // A multiple of a pixel's bytes.
+        let intermediate_bytes = INTERMEDIATE_BYTES.min(binding / ALIGNMENT * ALIGNMENT);
         gpu.create_checked("gpufeed workspace", Self::bytes_for(plan, images, 0), || {
             let buffer = |label: &str, size: u64, usage: wgpu::BufferUsages| {
                 gpu.buffer(label, size, usage | wgpu::BufferUsages::STORAGE, false)
@@ -62,12 +86,13 @@ impl Workspace {
             Workspace {
                 params: buffer("gpufeed parameters", params, wgpu::BufferUsages::COPY_DST),
                 statistics: buffer("gpufeed statistics", statistics + tables + weights, wgpu::BufferUsages::COPY_DST),
-                intermediates: (0..intermediates)
-                    .map(|_| buffer("gpufeed intermediate", INTERMEDIATE_BYTES, wgpu::BufferUsages::COPY_SRC))
+                intermediates: (0..intermediates(plan))
+                    .map(|_| buffer("gpufeed intermediate", intermediate_bytes, wgpu::BufferUsages::COPY_SRC))
                     .collect(),
                 dummy: buffer("gpufeed unused binding", ALIGNMENT, none),
                 bytes: Vec::with_capacity(params as usize),
-                most_images: images,
+                // Images are the third dimension of a dispatch.
+                most_images: images.min(gpu.caps().max_workgroups as usize),
                 weights: Weights {
                     tables: (statistics / 4) as u32,
                     first: ((statistics + tables) / 4) as u32,
@@ -110,12 +135,11 @@ impl Workspace {
     }
 
     pub(crate) fn has_room(&self, images: usize) -> bool {
-        // Images are the third dimension of a dispatch, which every device limits to 65535 groups.
-        images <= self.most_images.min(65_535)
+        images <= self.most_images
     }
 
     pub(crate) fn intermediate_capacity(&self) -> u64 {
-        INTERMEDIATE_BYTES
+        self.intermediates.first().map_or(0, wgpu::Buffer::size)
     }
 
     pub(crate) fn params(&self) -> &wgpu::Buffer {
@@ -137,36 +161,52 @@ impl Workspace {
     }
 }
 
-/// Bytes of each part of a workspace, and the number of intermediates.
+/// The number of intermediates.
+fn intermediates(plan: &Plan) -> u64 {
+    (plan.stages().len() - 1).min(2) as u64
+}
+
+/// Bytes of each part of a workspace.
 struct Sizes {
     params: u64,
     statistics: u64,
     tables: u64,
     weights: u64,
-    intermediates: u64,
 }
 
-fn sizes(plan: &Plan, images: usize) -> Sizes {
-    // Every chunk has at least one image, so the sum of aligned images bounds the sum of aligned chunks. In a stage
-    // that may begin with an operator an image has parameters for its kernel, for a mean and for its tables.
-    let of_stage = |(number, stage): (usize, &PlanStage)| {
-        let (bytes, passes) = if stage.gathers {
-            let means = usize::from(stage.statistics);
-            (Image::bytes_with_gather(stage.steps, plan.blur_weights(number)), 2 + means)
-        } else {
-            (Image::bytes(stage.steps), 1)
+impl Sizes {
+    fn of_an_image(plan: &Plan) -> Sizes {
+        // Every chunk has at least one image, so the sum of aligned images bounds the sum of aligned chunks. In a stage
+        // that may begin with an operator an image has parameters for its kernel, for a mean and for its tables.
+        let of_stage = |(number, stage): (usize, &PlanStage)| {
+            let (bytes, passes) = if stage.gathers {
+                let means = usize::from(stage.statistics);
+                (Image::bytes_with_gather(stage.steps, plan.blur_weights(number)), 2 + means)
+            } else {
+                (Image::bytes(stage.steps), 1)
+            };
+            bytes.next_multiple_of(ALIGNMENT as usize) * passes
         };
-        bytes.next_multiple_of(ALIGNMENT as usize) * passes
-    };
-    let an_image: usize = plan.stages().iter().enumerate().map(of_stage).sum();
-    let statistics = plan.stages().iter().map(|stage| stage.statistics).max().unwrap_or(0).max(1);
-    let has_tables = (0..plan.stages().len()).any(|stage| plan.has_tables(stage));
-    let images = images as u64;
-    Sizes {
-        params: images * an_image as u64,
-        statistics: images * u64::from(statistics) * u64::from(PARTIALS) * 4,
-        tables: if has_tables { images * u64::from(TABLE_WORDS) * 4 } else { 0 },
-        weights: if plan.resizes_uint8() { images * WEIGHT_WORDS * 4 } else { 0 },
-        intermediates: (plan.stages().len() - 1).min(2) as u64,
+        let params: usize = plan.stages().iter().enumerate().map(of_stage).sum();
+        let statistics = plan.stages().iter().map(|stage| stage.statistics).max().unwrap_or(0).max(1);
+        let has_tables = (0..plan.stages().len()).any(|stage| plan.has_tables(stage));
+        Sizes {
+            params: params as u64,
+            statistics: u64::from(statistics) * u64::from(PARTIALS) * 4,
+            tables: if has_tables { u64::from(TABLE_WORDS) * 4 } else { 0 },
+            weights: if plan.resizes_uint8() { WEIGHT_WORDS * 4 } else { 0 },
+        }
+    }
+
+    fn times(&self, images: usize) -> Sizes {
+        let times = |bytes: u64| bytes.saturating_mul(images as u64);
+        let Sizes { params, statistics, tables, weights } = *self;
+        let [params, statistics, tables, weights] = [params, statistics, tables, weights].map(times);
+        Sizes { params, statistics, tables, weights }
+    }
+
+    /// Bytes of the buffer of statistics, in which the tables and the weights stand as well.
+    fn of_statistics(&self) -> u64 {
+        self.statistics.saturating_add(self.tables).saturating_add(self.weights)
     }
 }

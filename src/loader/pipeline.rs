@@ -95,12 +95,6 @@ impl Pipeline {
         Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth, announced }
     }
 
-    /// The most samples in a staging slot: those of one batch, and the same number that replace failed ones of earlier
-    /// batches.
-    pub(super) fn slot_samples(&self) -> usize {
-        2 * self.batch_size
-    }
-
     /// Begins a run. [`leave`](Self::leave) ends it.
     pub(super) fn enter(&self) -> Result<()> {
         let executor = self.execution.executor();

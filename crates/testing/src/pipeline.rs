@@ -76,8 +76,15 @@ pub struct Seen {
 
 impl From<&Batch> for Seen {
     fn from(batch: &Batch) -> Seen {
+        Seen::read(batch).unwrap()
+    }
+}
+
+impl Seen {
+    /// Reads a batch; an error if the device that holds it is lost or has no memory for the copy.
+    pub fn read(batch: &Batch) -> gpufeed::Result<Seen> {
         let failure = |f: &gpufeed::Failure| (f.batch_index, f.id, f.name.clone(), f.error.to_string());
-        Seen {
+        Ok(Seen {
             epoch: batch.epoch(),
             index: batch.index(),
             shape: batch.shape(),
@@ -86,12 +93,10 @@ impl From<&Batch> for Seen {
             labels: batch.labels().to_vec(),
             params: batch.params().to_vec(),
             failures: batch.failures().iter().map(failure).collect(),
-            bytes: batch.to_host().unwrap(),
-        }
+            bytes: batch.to_host()?,
+        })
     }
-}
 
-impl Seen {
     /// Returns the bytes of the image with the batch index `place`.
     pub fn image(&self, place: usize) -> &[u8] {
         let bytes = self.bytes.len() / self.ids.len();

@@ -9,7 +9,7 @@ use crate::gpu::Gpu;
 use crate::gpu::kernels::{Kernels, MixSizes};
 use crate::gpu::staging::SLOTS;
 use crate::gpu::submission::CACHED_IN_FLIGHT;
-use crate::gpu::target::{Target, check_batch};
+use crate::gpu::target::{Target, check_batch, check_made_batch};
 use crate::gpu::workspace::Workspace;
 use crate::loader::buffers::{Budget, BufferRing, HostBuffer, HostMemory};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
@@ -193,6 +193,23 @@ impl DataLoaderBuilder {
         }
     }
 
+    /// The most samples in a staging slot: those of one batch, and the same number that replace failed ones of earlier
+    /// batches; fewer where a binding has no room for their parameters.
+    fn slot_samples(&self, gpu: &Gpu, plan: &Plan) -> Result<usize> {
+        let (outputs, most) = (self.views * plan.crops(), Workspace::most_images(gpu.caps(), plan));
+        if most < outputs {
+            return Err(ErrorKind::DoesNotFit {
+                what: "the parameters of one sample",
+                needed: Workspace::bytes_for(plan, outputs, 0),
+                limit: gpu.caps().max_binding_bytes,
+                whose: "a binding of this adapter",
+                setting: "views",
+            }
+            .into());
+        }
+        Ok((2 * self.batch_size).min(most / outputs))
+    }
+
     /// Bytes that mixing adds to each target; `None` if batches are not mixed.
     fn mix_sizes(&self, gpu: &Gpu, plan: &Plan, size: (u32, u32)) -> Result<Option<MixSizes>> {
         let sizes = |_| MixSizes::new(gpu, self.batch_size, self.views * plan.crops(), elements(plan, size));
@@ -220,6 +237,7 @@ impl DataLoaderBuilder {
     ) -> Result<(Execution, Budget)> {
         let (plan, cached_stage) = split.plan_for_kernels();
         let plan = &plan;
+        gpu.caps().check_image(size)?;
         let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
         let binding = gpu.caps().max_binding_bytes;
         // An image that the CPU executor finishes takes four floats a pixel; all views of a sample are in one slot. The
@@ -245,16 +263,16 @@ impl DataLoaderBuilder {
             }
             .into());
         }
+        let slot_samples = self.slot_samples(gpu, plan)?;
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
         let cached = if matches!(self.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
         let in_flight = (SLOTS + cached) as u64;
-        let fixed = slot_bytes * copies
-            + Workspace::bytes_for(plan, 2 * self.batch_size * self.views * plan.crops(), in_flight);
+        let fixed =
+            slot_bytes * copies + Workspace::bytes_for(plan, slot_samples * self.views * plan.crops(), in_flight);
         let mix_sizes = self.mix_sizes(gpu, plan, size)?;
         let a_target = Target::bytes_for(plan, batch) + mix_sizes.map_or(0, |sizes| sizes.bytes());
         let budget = Budget::new(self.memory_budget, base, fixed, a_target)?;
-        let largest = Target::bytes_for(plan, batch).saturating_sub(batch).max(batch);
-        check_batch(gpu, largest)?;
+        check_made_batch(gpu, plan, batch)?;
         let outputs = BufferRing::new(base, budget);
         let mut kernels = Kernels::new(gpu, plan, cached_stage)?;
         if let Some(sizes) = mix_sizes {
@@ -262,7 +280,7 @@ impl DataLoaderBuilder {
         }
         kernels.warm_up();
         (0..base).try_for_each(|_| Target::new(&kernels, batch).map(|target| outputs.add(target)))?;
-        let gpu = GpuBuffers { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes };
+        let gpu = GpuBuffers { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes, slot_samples };
         Ok((Execution::Gpu(Arc::new(gpu)), budget))
     }
 }
@@ -282,7 +300,7 @@ fn allocate(pipeline: &Pipeline) -> Result<()> {
             }
         }
         Execution::Gpu(executor) => {
-            let resources = executor.take_resources(pipeline.slot_samples() * pipeline.outputs)?;
+            let resources = executor.take_resources(pipeline.outputs)?;
             executor.return_resources(resources);
         }
     }

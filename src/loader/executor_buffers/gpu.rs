@@ -20,6 +20,8 @@ pub(in crate::loader) struct GpuBuffers {
     pub(in crate::loader) resources: (Sender<Resources>, Receiver<Resources>),
     pub(in crate::loader) slots: usize,
     pub(in crate::loader) slot_bytes: u64,
+    /// The most samples in a slot, or in a submission of cached samples.
+    pub(in crate::loader) slot_samples: usize,
 }
 
 impl ExecutorBuffers for GpuBuffers {
@@ -52,12 +54,12 @@ impl GpuBuffers {
         self.kernels.plan().stages().len()
     }
 
-    /// Slots and workspace of an earlier run, or new ones, for `images` images in a slot.
-    pub(in crate::loader) fn take_resources(&self, images: usize) -> Result<Resources> {
+    /// Slots and workspace of an earlier run, or new ones, for samples with `outputs` images each.
+    pub(in crate::loader) fn take_resources(&self, outputs: usize) -> Result<Resources> {
         if let Ok(resources) = self.resources.1.try_recv() {
             return Ok(resources);
         }
-        Resources::new(&self.kernels, self.slots, self.slot_bytes, images)
+        Resources::new(&self.kernels, self.slots, self.slot_bytes, self.slot_samples * outputs)
     }
 
     pub(in crate::loader) fn return_resources(&self, resources: Resources) {

@@ -209,7 +209,7 @@ fn copy_rows(
 }
 
 /// RGB8 to RGBA8, one block of pixels at a time.
-fn widen(row: &[u8], offset: usize, range: &mut OpenRange) {
+fn widen(row: &[u8], offset: usize, range: &mut OpenRange<'_>) {
     const PIXELS: usize = 128;
     let mut block = [255; 4 * PIXELS];
     for (i, pixels) in row.chunks(3 * PIXELS).enumerate() {

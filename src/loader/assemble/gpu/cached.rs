@@ -35,18 +35,14 @@ impl GpuRun<'_> {
         Ok(true)
     }
 
-    /// Makes one submission of a batch's cached samples, with a dispatch for each page.
+    /// Makes one submission of a batch's cached samples, with a dispatch for each page; several where one has no room
+    /// for the parameters of all.
     fn submit_cached_of(&mut self, number: u64) -> Result<()> {
         let (pages, views) = (self.pages(), self.pipeline.outputs);
         let Some(pending) = self.batches.get_mut(&number) else { return Ok(()) };
         let samples = std::mem::take(&mut pending.buffers.cached);
         let images = (samples.len() * views) as u64;
         let _span = tracing::trace_span!("cached", images).entered();
-        if self.resources.cached_are_many() {
-            self.clock.spent(Stage::Submit, 0);
-            let (resources, gpu) = (&mut *self.resources, self.executor.kernels.gpu());
-            self.clock.waited_for_gpu(|| resources.wait_for_cached(gpu))?;
-        }
         pending.remaining -= samples.len();
         let mut placed: Vec<(usize, InPage)> = Vec::with_capacity(samples.len());
         for (index, sample) in samples {
@@ -56,23 +52,38 @@ impl GpuRun<'_> {
         let complete = (pending.remaining == 0).then(|| pending.completion(self.pipeline));
         let Some(target) = &pending.buffers.target else { return Ok(()) };
         placed.sort_by_key(|(index, pixels)| (pixels.page, *index));
-        let mut items_by_page = Vec::new();
-        for of_page in placed.chunk_by(|a, b| a.1.page == b.1.page) {
-            let mut items = Vec::with_capacity(of_page.len() * views);
-            for (index, InPage { views: programs, .. }) in of_page {
-                let images = (index * views..).zip(programs);
-                items.extend(images.map(|(index, (pixels, program))| Item {
-                    program,
-                    pixels: *pixels,
-                    index,
-                    to_cache: None,
-                }));
-            }
-            items_by_page.push((pages[of_page[0].1.page].clone(), items));
-        }
         let (kernels, times) = (&self.executor.kernels, &self.pipeline.stats.gpu);
-        let computing = self.resources.submit_cached(kernels, items_by_page, target, complete, times)?;
-        self.clock.spent_with_gpu(Stage::Submit, images, computing);
+        let mut parts = placed.chunks(self.executor.slot_samples).peekable();
+        while let Some(part) = parts.next() {
+            if self.resources.cached_are_many() {
+                self.clock.spent(Stage::Submit, 0);
+                let resources = &mut *self.resources;
+                self.clock.waited_for_gpu(|| resources.wait_for_cached(kernels.gpu()))?;
+            }
+            let items_by_page = items_by_page(part, &pages, views);
+            let complete = complete.filter(|_| parts.peek().is_none());
+            let computing = self.resources.submit_cached(kernels, items_by_page, target, complete, times)?;
+            self.clock.spent_with_gpu(Stage::Submit, (part.len() * views) as u64, computing);
+        }
         Ok(())
     }
+}
+
+/// The images of samples that are sorted by page, with the buffer of each page.
+fn items_by_page<'a>(samples: &'a [(usize, InPage)], pages: &[Page], views: usize) -> Vec<(Page, Vec<Item<'a>>)> {
+    let mut by_page = Vec::new();
+    for of_page in samples.chunk_by(|a, b| a.1.page == b.1.page) {
+        let mut items = Vec::with_capacity(of_page.len() * views);
+        for (index, InPage { views: programs, .. }) in of_page {
+            let images = (index * views..).zip(programs);
+            items.extend(images.map(|(index, (pixels, program))| Item {
+                program,
+                pixels: *pixels,
+                index,
+                to_cache: None,
+            }));
+        }
+        by_page.push((pages[of_page[0].1.page].clone(), items));
+    }
+    by_page
 }

@@ -119,7 +119,7 @@ impl GpuRun<'_> {
     /// A slot with room for `bytes`. Seals slots that have no room.
     fn open_slot(&mut self, bytes: u64) -> Result<Option<usize>> {
         let filling = &mut self.slots.filling;
-        let max_samples = self.pipeline.slot_samples();
+        let max_samples = self.executor.slot_samples;
         if let Some(open) = filling.iter().position(|slot| !slot.sealed) {
             let slot = &mut filling[open];
             let samples = slot.samples.len() + slot.outstanding;
