@@ -24,6 +24,7 @@
 
 mod frozen;
 mod kernels;
+mod recipes;
 mod translate;
 
 use gpufeed::internals::shaders::{
