@@ -230,9 +230,21 @@ fn sample(image: u32, x: i32, first_y: i32, end_y: i32) {
 }
 ";
 
-/// Up to this number of steps are loaded into registers and called one after the other; more are looped over in the
+/// Up to this number of steps may be loaded into registers and called one after the other; more are looped over in the
 /// buffer.
 pub const UNROLLED_STEPS: u32 = 8;
+
+/// The most calls that the unrolled steps of a pixel may have in a text: each step can be any of the opcodes. Beyond it
+/// the code exceeds the 32 KiB in which AMD's GPUs keep instructions, and the numbers of the steps their scalar
+/// registers. A step on 8-bit numbers is as long as eight others. `benches/LOG.md` has the measurement.
+const UNROLLED_CALLS: usize = 64;
+
+/// True if the steps are called one after the other, without a loop.
+fn is_unrolled(opcodes: &[u32], max_steps: u32) -> bool {
+    let is_uint8 = |opcode: &&u32| UINT8_STEPS.iter().any(|step| step.opcode == **opcode);
+    let calls = opcodes.len() + 7 * opcodes.iter().filter(is_uint8).count();
+    max_steps <= 1 || (max_steps <= UNROLLED_STEPS && calls * max_steps as usize <= UNROLLED_CALLS)
+}
 
 /// A thread's means of the stage's statistics: a variable for each, and the functions that read and write the one of a
 /// number. `prelude.wgsl` says why they are no array. Means of 8-bit numbers are a mantissa and an exponent.
@@ -276,7 +288,7 @@ fn color_calls(opcodes: &[u32], max_steps: u32) -> String {
         let case = format!("        case {opcode}u: {{\n            return {name}(value, step{place});\n        }}\n");
         cases.push_str(&case);
     }
-    let unrolled = max_steps <= UNROLLED_STEPS;
+    let unrolled = is_unrolled(opcodes, max_steps);
     let (mut variables, mut loads, mut calls) = (String::new(), String::new(), String::new());
     for i in (0..max_steps).filter(|_| unrolled) {
         // Steps that an image lacks are zeros; opcode 0 does nothing.
