@@ -66,6 +66,7 @@ var<private> output_size: vec2<i32>;
 var<private> source_offset: u32;
 var<private> source_stride: u32;
 var<private> source_float: bool;
+var<private> target_offset: u32;
 var<private> steps_len: u32;
 
 fn begin(image: u32) {
@@ -73,6 +74,7 @@ fn begin(image: u32) {
     source_offset = images[image].source_offset;
     source_stride = images[image].source_stride;
     source_float = images[image].source_float == 1u;
+    target_offset = images[image].target_offset;
     steps_len = images[image].steps_len;
     load_steps(image);
     load_means(image);
