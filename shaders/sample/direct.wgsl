@@ -65,17 +65,16 @@ fn weight_of(axis: Axis, taps: Taps, k: i32, filter_mode: u32) -> f32 {
     return 1.0;
 }
 
-fn direct_pixel(image: u32, axis_x: Axis, axis_y: Axis, x: i32, y: i32) -> vec4<f32> {
-    let filter_mode = images[image].filter_mode;
-    let border = images[image].source_border;
-    let source_fill = images[image].source_fill;
-    let grid_x = grid_index(axis_x, x, images[image].grid_border);
-    let grid_y = grid_index(axis_y, y, images[image].grid_border);
-    if grid_x == OUTSIDE || grid_y == OUTSIDE {
-        return images[image].grid_fill;
-    }
-    let taps_x = taps_of(axis_x, grid_x, filter_mode);
-    let taps_y = taps_of(axis_y, grid_y, filter_mode);
+// The weighted sum of an output's taps.
+fn direct_pixel(
+    axis_x: Axis,
+    axis_y: Axis,
+    taps_x: Taps,
+    taps_y: Taps,
+    filter_mode: u32,
+    border: u32,
+    source_fill: vec4<f32>,
+) -> vec4<f32> {
     var sum = vec4<f32>(0.0);
     var weight_y = 0.0;
     var weight_x = 0.0;
@@ -88,7 +87,7 @@ fn direct_pixel(image: u32, axis_x: Axis, axis_y: Axis, x: i32, y: i32) -> vec4<
             let source_x = source_index(axis_x, taps_x.first + k, border);
             let wx = weight_of(axis_x, taps_x, k, filter_mode);
             var pixel = source_fill;
-            if source_x != OUTSIDE && source_y != OUTSIDE {
+            if !BORDERS || (source_x != OUTSIDE && source_y != OUTSIDE) {
                 pixel = load(source_x, source_y);
             }
             row += wx * pixel;
@@ -103,9 +102,23 @@ fn direct_pixel(image: u32, axis_x: Axis, axis_y: Axis, x: i32, y: i32) -> vec4<
     return sum;
 }
 
-// One column of up to ROWS outputs.
+// One column of up to ROWS outputs. The loop reads no number of the image and computes nothing of the column again: drivers move
+// neither out of it. Only a border puts pixels OUTSIDE.
 fn direct(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i32) {
+    let filter_mode = images[image].filter_mode;
+    let grid_border = images[image].grid_border;
+    let source_border = images[image].source_border;
+    let source_fill = images[image].source_fill;
+    let grid_fill = images[image].grid_fill;
+    let grid_x = grid_index(axis_x, x, grid_border);
+    let taps_x = taps_of(axis_x, grid_x, filter_mode);
     for (var y = first_y; y < end_y; y++) {
-        emit(image, x, y, direct_pixel(image, axis_x, axis_y, x, y));
+        let grid_y = grid_index(axis_y, y, grid_border);
+        var value = grid_fill;
+        if !(BORDERS && (grid_x == OUTSIDE || grid_y == OUTSIDE)) {
+            let taps_y = taps_of(axis_y, grid_y, filter_mode);
+            value = direct_pixel(axis_x, axis_y, taps_x, taps_y, filter_mode, source_border, source_fill);
+        }
+        emit(image, x, y, value);
     }
 }

@@ -29,10 +29,10 @@ fn strip(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i3
     let centre_x = axis_x.scale * (f32(grid_x) + 0.5) + axis_x.phase;
     let first_x = max(i32(centre_x - axis_x.support + 0.5), 0);
     let end_x = min(i32(centre_x + axis_x.support + 0.5), axis_x.view_len);
-    let origin_x = view_origin(axis_x);
-    let origin_y = view_origin(axis_y);
+    // Places in the source go from pixel to pixel and from row to row by additions: GPUs multiply integers slowly.
     let step_x = select(1, -1, axis_x.view_mirror == 1u);
-    let step_y = select(1, -1, axis_y.view_mirror == 1u);
+    let step_y = select(1, -1, axis_y.view_mirror == 1u) * i32(source_stride);
+    let first_column = i32(source_offset) + view_origin(axis_x) + step_x * first_x;
     var sum_x = 0.0;
     for (var v = first_x; v < end_x; v++) {
         sum_x += triangle(v, centre_x, axis_x.inverse);
@@ -52,25 +52,26 @@ fn strip(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i3
     var current_weight = 0.0;
     var next_weight = 0.0;
     var y = taps_begin(axis_y, grid_y);
+    var row_begin = view_origin(axis_y) * i32(source_stride) + step_y * y + first_column;
     // Loops and no branch: a software GPU would execute both sides, colour and stores included, at every source row.
     while grid_y < end_grid {
         let both = min(taps_begin(axis_y, grid_y + 1), end);
         for (; y < both; y++) {
-            let pixel = (origin_y + step_y * y) * i32(source_stride) + origin_x;
-            let row = weighted_row(pixel, step_x, first_x, end_x, centre_x, axis_x.inverse);
+            let row = weighted_row(row_begin, step_x, first_x, end_x, centre_x, axis_x.inverse);
             let weight = triangle(y, centre, axis_y.inverse);
             current += weight * row;
             current_weight += weight;
+            row_begin += step_y;
         }
         for (; y < end; y++) {
-            let pixel = (origin_y + step_y * y) * i32(source_stride) + origin_x;
-            let row = weighted_row(pixel, step_x, first_x, end_x, centre_x, axis_x.inverse);
+            let row = weighted_row(row_begin, step_x, first_x, end_x, centre_x, axis_x.inverse);
             let weight = triangle(y, centre, axis_y.inverse);
             let weight_after = triangle(y, next_centre, axis_y.inverse);
             current += weight * row;
             current_weight += weight;
             next += weight_after * row;
             next_weight += weight_after;
+            row_begin += step_y;
         }
         emit(image, x, output, vec4(current / (current_weight * sum_x), 1.0));
         output += direction;

@@ -2,5 +2,5 @@
 @group(0) @binding(3) var<storage, read_write> outputs: array<vec4<f32>>;
 
 fn store(image: u32, x: i32, y: i32, value: vec4<f32>) {
-    outputs[images[image].target_offset + u32(y * output_size.x + x)] = value;
+    outputs[target_offset + u32(y * output_size.x + x)] = value;
 }

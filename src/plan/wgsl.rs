@@ -230,9 +230,21 @@ fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i
 }
 ";
 
-/// Up to this number of steps are loaded into registers and called one after the other; more are looped over in the
+/// Up to this number of steps may be loaded into registers and called one after the other; more are looped over in the
 /// buffer.
 pub const UNROLLED_STEPS: u32 = 8;
+
+/// The most calls that the unrolled steps of a pixel may have in a text: each position calls any of its opcodes. Beyond it
+/// the code exceeds the 32 KiB in which AMD's GPUs keep instructions, and the numbers of the steps their scalar
+/// registers. A step on 8-bit numbers is as long as eight others. `benches/LOG.md` has the measurement.
+const UNROLLED_CALLS: usize = 64;
+
+/// True if the steps are called one after the other, without a loop.
+fn is_unrolled(positions: &[Vec<u32>]) -> bool {
+    let is_uint8 = |opcode: &u32| UINT8_STEPS.iter().any(|step| step.opcode == *opcode);
+    let calls = positions.iter().flatten().map(|opcode| if is_uint8(opcode) { 8 } else { 1 }).sum::<usize>();
+    positions.len() <= 1 || (positions.len() <= UNROLLED_STEPS as usize && calls <= UNROLLED_CALLS)
+}
 
 /// A thread's means of the stage's statistics: a variable for each, and the functions that read and write the one of a
 /// number. `prelude.wgsl` says why they are no array. Means of 8-bit numbers are a mantissa and an exponent.
@@ -267,10 +279,12 @@ fn set_mean(statistic: u32, value: {mean}) {{
 /// The calls of the colour steps that a stage can have: `load_steps`, once for each thread, and `color`.
 fn color_calls(colors: &ColorFacts) -> String {
     let ColorFacts { opcodes, positions, steps: max_steps, .. } = colors;
-    let unrolled = *max_steps <= UNROLLED_STEPS;
-    // Positions that hold the same steps share a function.
-    let all = vec![opcodes.clone(); if unrolled { *max_steps as usize } else { 1 }];
+    let all = vec![opcodes.clone(); (*max_steps).min(UNROLLED_STEPS + 1) as usize];
     let positions = if positions.is_empty() { &all } else { positions };
+    let unrolled = is_unrolled(positions);
+    // A loop has one function for all. Positions that hold the same steps share one.
+    let union = vec![opcodes.clone()];
+    let positions = if unrolled { positions } else { &union };
     let mut sets: Vec<&Vec<u32>> = positions.iter().filter(|opcodes| !opcodes.is_empty()).collect();
     sets.sort_unstable();
     sets.dedup();

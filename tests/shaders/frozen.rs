@@ -6,11 +6,12 @@
 //! a later step have lines of their own.
 
 use super::opcodes;
+use super::recipes::recipe_passes;
 use super::translate::spirv;
+use gpufeed::DType;
 use gpufeed::internals::shaders::{
-    ColorFacts, PassSource, PassTarget, STEPS, SamplingFacts, Variant, cached, opcode, passes, validate,
+    ColorFacts, PassSource, PassTarget, STEPS, SamplingFacts, Variant, opcode, validate,
 };
-use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::frozen;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -86,28 +87,6 @@ fn frame_group(frame: &SamplingFacts, colors: &ColorFacts) -> String {
         _ => "every colour step but contrast",
     };
     format!("frame {source:?} to {target:?}, channels {channels}, {steps}")
-}
-
-/// Returns each pass of the built-in recipes with its name, as loaders ask for it: without a cache, and where a cache
-/// stores floats.
-fn recipe_passes() -> Vec<(String, Variant)> {
-    let mut found: Vec<(String, Variant)> = Vec::new();
-    for name in recipe::NAMES {
-        let recipe = recipe::named(name).unwrap();
-        let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
-        let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &output).unwrap();
-        // Only the CPU executor has AugMix.
-        if name == "imagenet-augmix" {
-            continue;
-        }
-        let (plain, cached) = (passes(&plan), passes(&cached(&plan)));
-        let other = cached != plain;
-        found.extend(plain.into_iter().map(|(pass, variant)| (format!("{name}, {pass}"), variant)));
-        if other {
-            found.extend(cached.into_iter().map(|(pass, variant)| (format!("{name}, cached, {pass}"), variant)));
-        }
-    }
-    found
 }
 
 fn code(text: &str) -> Vec<u8> {

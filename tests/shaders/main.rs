@@ -9,8 +9,9 @@
 //!
 //! - every frame, with all colour steps that it can have and with none, and
 //! - every set of colour steps in one frame, and every number of steps with all of them, with each alone and with none.
-//!   Not every set comes with every number: how steps are loaded and called does not depend on which they are. A plan
-//!   knows which steps come at which position, and each such set has a function of its own; here all have all.
+//!   Not every set comes with every number: how steps are loaded and called, one after the other or in a loop, does not
+//!   depend on which they are, and both ways are seen with many sets. A plan knows which steps come at which position,
+//!   and each such set has a function of its own; here all have all.
 //!
 //! Every run checks the sets of at most two steps, those that lack at most one, and about 512 of the others, however
 //! many steps there are, because no step's function uses another step's. With GPUFEED_FULL=1, as in
@@ -25,6 +26,7 @@
 
 mod frozen;
 mod kernels;
+mod recipes;
 mod translate;
 
 use gpufeed::internals::shaders::{
