@@ -49,6 +49,7 @@ pub mod shaders {
     use crate::plan::sampling::Axis;
     use crate::plan::shader_layout::{GatherNumbers, Image};
     use crate::plan::split::{CacheMemory, CacheSplit, Executor};
+    pub use crate::plan::description::Description;
     pub use crate::plan::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
     pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {
