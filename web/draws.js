@@ -115,6 +115,13 @@ export const OPERATORS = {
       context.emit(1, { Crop: { top: offset(context.height, height), left: offset(context.width, width), height, width } });
     },
   },
+  Pad: {
+    slots: 1,
+    draw(t, context) {
+      const [left, top, right, bottom] = sides(t.padding);
+      context.emit(0, { Pad: { left, top, right, bottom, mode: t.padding_mode, fill: t.fill } });
+    },
+  },
   RandomHorizontalFlip: sometimes(() => 'HorizontalFlip'),
   RandomVerticalFlip: sometimes(() => 'VerticalFlip'),
   RandomInvert: sometimes(() => 'Invert'),

@@ -69,18 +69,14 @@ export async function readPhotograph(file) {
   }
 }
 
-/** Shows a picture on a canvas, not larger than `most` pixels a side; the canvas is wide as the picture is. */
-export async function show(canvas, { pixels, width, height }, most) {
-  const bitmap = await createImageBitmap(new ImageData(new Uint8ClampedArray(pixels.buffer, pixels.byteOffset, 4 * width * height), width));
+/** A picture as the browser draws it, scaled down to at most `most` pixels a side. */
+export function scaled({ pixels, width, height }, most) {
   const scale = Math.min(1, most / Math.max(width, height));
-  [canvas.width, canvas.height] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
-  const context = canvas.getContext('2d');
-  context.imageSmoothingQuality = 'high';
-  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  bitmap.close();
+  const [resizeWidth, resizeHeight] = [width, height].map((side) => Math.max(1, Math.round(side * scale)));
+  return createImageBitmap(new ImageData(pixels, width), { resizeWidth, resizeHeight, resizeQuality: 'high' });
 }
 
-/** A result of the shaders as RGBA bytes: Normalize undone, clamped, one channel as gray. */
+/** A result of the shaders for a canvas: Normalize undone, clamped, one channel as gray. */
 export function displayed({ width, height, channels, layout, scale, values }, normalize) {
   const pixels = new Uint8ClampedArray(4 * width * height).fill(255);
   const area = width * height;
@@ -90,5 +86,5 @@ export function displayed({ width, height, channels, layout, scale, values }, no
     const [first, step] = layout === 'Nhwc' ? [channel, channels] : [channel * area, 1];
     for (let i = 0; i < area; i++) pixels[4 * i + c] = 255 * ((values[first + i * step] / scale) * std + mean);
   }
-  return { pixels, width, height };
+  return new ImageData(pixels, width);
 }
