@@ -45,11 +45,11 @@ pub mod shaders {
     pub use crate::color::{ColorStep, STEPS, UINT8_STEPS};
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
+    pub use crate::plan::description::Description;
     use crate::plan::pass::Pass;
     use crate::plan::sampling::Axis;
     use crate::plan::shader_layout::{GatherNumbers, Image};
     use crate::plan::split::{CacheMemory, CacheSplit, Executor};
-    pub use crate::plan::description::Description;
     pub use crate::plan::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
     pub use crate::plan::wgsl::{FILTERS, UNROLLED_STEPS, validate};
     pub mod opcode {

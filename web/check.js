@@ -4,13 +4,15 @@ import { loadGolden, runCase } from './golden.js';
 
 const element = (id) => document.getElementById(id);
 
+const short = (number) => (number === 0 ? '0' : number.toExponential(1));
+
 function showGroups(results) {
-  const groups = Map.groupBy ? Map.groupBy(results, ({ recipe }) => recipe) : new Map();
-  if (!Map.groupBy) results.forEach((result) => groups.set(result.recipe, [...(groups.get(result.recipe) ?? []), result]));
+  const groups = new Map();
+  results.forEach((result) => groups.set(result.recipe, [...(groups.get(result.recipe) ?? []), result]));
   const rows = [...groups].map(([recipe, own]) => {
     const row = document.createElement('tr');
     const worst = Math.max(...own.map((result) => result.worst));
-    const cells = [recipe, own.length, own.filter(({ passed }) => passed).length, worst.toExponential(1)];
+    const cells = [recipe, own.length, own.filter(({ passed }) => passed).length, short(worst)];
     row.append(...cells.map((cell) => Object.assign(document.createElement('td'), { textContent: cell })));
     return row;
   });
@@ -37,7 +39,7 @@ export async function checkGpu(runnerOf) {
     element('failures').replaceChildren(...failed.map(({ name, reason }) => (
       Object.assign(document.createElement('li'), { textContent: `${name}: ${reason}` }))));
     verdict.className = failed.length > 0 ? 'wrong' : '';
-    verdict.textContent = `${cases.length - failed.length} of ${cases.length} cases equal torchvision's; the largest difference is ${worst.toExponential(1)}.`;
+    verdict.textContent = `${cases.length - failed.length} of ${cases.length} cases equal torchvision's; the largest difference is ${short(worst)}.`;
     return results;
   } catch (error) {
     verdict.textContent = '';

@@ -16,7 +16,7 @@ export async function openGpu({ onLost, onError }) {
   // More than the default limits allows larger photographs.
   const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
   const device = await adapter.requestDevice({ requiredLimits: { maxStorageBufferBindingSize, maxBufferSize } });
-  device.lost.then(({ reason, message }) => reason !== 'destroyed' && onLost(`The GPU was lost: ${message || reason}. Load the page again.`));
+  device.lost.then(({ reason, message }) => reason !== 'destroyed' && onLost(`The GPU was lost: ${(message || reason).replace(/\.$/, '')}. Load the page again.`));
   device.addEventListener('uncapturederror', ({ error }) => onError(`The GPU reports an error: ${error.message}`));
   const { vendor, architecture, description, isFallbackAdapter } = adapter.info;
   const name = description || [vendor, architecture].filter(Boolean).join(' ') || 'an adapter without a name';

@@ -78,7 +78,8 @@ function figure(image, { key, ops }, number, views) {
   const made = document.createElement('figure');
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [image.width, image.height];
-  canvas.getContext('2d').putImageData(displayed(image, normalize), 0, 0);
+  // Its pixels come from the CPU: a canvas on the GPU would copy them there and back.
+  canvas.getContext('2d', { willReadFrequently: true }).putImageData(displayed(image, normalize), 0, 0);
   canvas.className = image.width < 100 ? 'small' : '';
   canvas.setAttribute('role', 'img');
   canvas.setAttribute('aria-label', `Draw ${number}`);
@@ -201,6 +202,8 @@ async function start() {
     element('recipe').value = 'imagenet-train-jitter';
     describeAbsent(found.absent);
     listen();
+    // On a narrow window the draws come first.
+    element('controls').open = matchMedia('(min-width: 56rem)').matches;
     element('main').hidden = false;
     status.textContent = `WebGPU on ${gpu.adapter}.`;
     takeRecipe(element('recipe').value);

@@ -50,12 +50,15 @@ class Chromium:
         self.events: list[dict] = []
 
     def close(self) -> None:
-        os.close(self.input)
         try:
+            self.call("Browser.close")
             self.process.wait(10)
+        except (ConnectionError, BrokenPipeError):
+            self.process.wait()
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        os.close(self.input)
         os.close(self.output)
         self.log.close()
 

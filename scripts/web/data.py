@@ -62,7 +62,8 @@ def reason_of_absence(shaders: dict) -> str | None:
     """Why the page cannot run a recipe; None for one that it can."""
     gathering = sorted({slot["transform"] for slot in shaders["slots"] if kind(slot["effect"]) in ("Gather", "Policy", "Mixture")})
     if gathering:
-        return f"{' and '.join(gathering)} read{'s' if len(gathering) == 1 else ''} more pixels than one, by kernels that the page does not have"
+        computes = "computes" if len(gathering) == 1 else "compute"
+        return f"{' and '.join(gathering)} {computes} each pixel from several, by kernels that the page does not have"
     if any(slot["uint8"] for slot in shaders["slots"]):
         return "it computes on 8-bit numbers, for which the page lacks the weights of a resize"
     return None

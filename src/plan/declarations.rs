@@ -134,7 +134,10 @@ mod tests {
             assert_eq!((y.offset as usize, &*y.element), (std::mem::offset_of!(Image, y), "Axis"));
             assert_eq!(found.structs["Step"].fields[4].count, 4);
             assert_eq!(found.workgroup_size, [wgsl::GROUP.0, wgsl::GROUP.1, 1]);
-            assert_eq!((found.constants["PARTIALS"], found.constants["LINEAR_ANTIALIASES"]), (wgsl::PARTIALS.into(), 1));
+            assert_eq!(
+                (found.constants["PARTIALS"], found.constants["LINEAR_ANTIALIASES"]),
+                (wgsl::PARTIALS.into(), 1)
+            );
             assert_eq!((&*found.entry_point, &found.bindings[..2]), ("main", &[0, 1][..]));
         }
     }
