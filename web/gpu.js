@@ -99,6 +99,11 @@ export class Runner {
 
   buffer(bytes, usage, contents) {
     const size = Math.max(4 * Math.ceil(bytes / 4), 16);
+    const limit = this.device.limits.maxStorageBufferBindingSize;
+    if (size > limit) {
+      const [needed, most] = [size, limit].map((number) => (number / 1e6).toFixed(1));
+      throw new Told(`${needed} million bytes do not fit a buffer of this GPU, which holds ${most}: a smaller photograph, a smaller size or fewer draws fit.`);
+    }
     const buffer = this.device.createBuffer({ size, usage });
     if (contents) this.device.queue.writeBuffer(buffer, 0, contents);
     this.held.push(buffer);
@@ -131,14 +136,9 @@ export class Runner {
   /** Runs `programs`, which compose.js has made, on one source of RGBA bytes: `{ pixels, width, height }`. Returns the images. */
   async run(source, programs) {
     const { device, description } = this;
-    const limit = device.limits.maxStorageBufferBindingSize;
     const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
     this.held = [];
     try {
-      if (source.pixels.byteLength > limit) {
-        const most = Math.floor(limit / 4e6);
-        throw new Told(`An image of ${source.width}×${source.height} pixels does not fit a buffer of this GPU, which holds ${most} million pixels.`);
-      }
       let read = this.buffer(source.pixels.byteLength, STORAGE | COPY_DST, source.pixels);
       const counted = description.passes.map(({ constants }) => (constants.STATISTICS ?? 0) * (constants.PARTIALS ?? 0));
       const statistics = this.buffer(4 * programs.length * Math.max(...counted), STORAGE);

@@ -12,6 +12,7 @@ import { cropOf, inWords } from './words.js';
 const element = (id) => document.getElementById(id);
 const runners = new Map();
 let device;
+let lost = false;
 let recipes;
 let recipe;
 let transforms;
@@ -25,6 +26,8 @@ function tell(text) {
 
 /** Errors that the page expects are sentences; the others also go to the console with their place. */
 function fail(error) {
+  // A lost GPU has been told already, and everything fails after it.
+  if (lost) return;
   if (!(error instanceof Told)) console.error(error);
   tell(error.message || String(error));
 }
@@ -109,7 +112,7 @@ async function drawOnce() {
   element('draws').replaceChildren(...images.map((image, i) => figure(image, params[i], i, chosen.views)));
   const { width, height, channels } = images[0];
   element('summary').textContent = `${images.length} draws of ${width}×${height}×${channels} in ${milliseconds.toFixed(0)} ms, `
-    + 'with the copies to the GPU and back. Point at a draw to see its crop on the photograph.';
+    + `with the copies to the GPU and back.${cropOf(params[0].ops) ? ' Point at a draw to see its crop on the photograph.' : ''}`;
 }
 
 let drawing = false;
@@ -118,7 +121,7 @@ let stale = false;
 /** Draws, and again if something has changed meanwhile: a moving slider asks for more draws than the GPU makes. */
 async function redraw() {
   stale = true;
-  if (drawing || !picture) return;
+  if (drawing || lost || !picture) return;
   drawing = true;
   while (stale) {
     stale = false;
@@ -172,7 +175,11 @@ function takeDrops() {
 }
 
 function listen() {
-  element('file').addEventListener('change', ({ target }) => target.files[0] && takePicture(readPhotograph(target.files[0])));
+  element('file').addEventListener('change', ({ target }) => {
+    if (target.files[0]) takePicture(readPhotograph(target.files[0]));
+    // So that the same file can be chosen again.
+    target.value = '';
+  });
   element('recipe').addEventListener('change', ({ target }) => takeRecipe(target.value));
   element('reset').addEventListener('click', () => takeRecipe(recipe.name));
   element('again').addEventListener('click', () => {
@@ -194,7 +201,11 @@ function describeAbsent(absent) {
 async function start() {
   const status = element('status');
   try {
-    const gpu = await openGpu({ onLost: tell, onError: tell });
+    const onLost = (text) => {
+      lost = true;
+      tell(text);
+    };
+    const gpu = await openGpu({ onLost, onError: tell });
     device = gpu.device;
     const found = await fetch('data/recipes.json').then((response) => response.json());
     recipes = found.recipes;

@@ -3,7 +3,7 @@
 
     scripts/web/check.py [--quick] [--shots FOLDER]
 
---quick leaves out the draws of each recipe and the lost GPU. --shots writes screenshots: light and dark, wide and narrow.
+--quick leaves out the draws of each recipe, small buffers and the lost GPU. --shots writes screenshots: light and dark, wide and narrow.
 """
 
 from __future__ import annotations
@@ -190,6 +190,20 @@ def check_clean(page: Page, url: str) -> None:
     say(f"no error and no warning in the console; all {len(page.requests())} requests went to this machine")
 
 
+def check_limits(browser: Chromium, url: str) -> None:
+    """A GPU that says it has small buffers."""
+    page = browser.page()
+    limit = "Object.defineProperty(GPUSupportedLimits.prototype, 'maxStorageBufferBindingSize', { get: () => 3000000 })"
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=limit)
+    page.open(url)
+    page.wait("document.getElementById('message')?.hidden === false", "a sentence about the buffers")
+    expect(message(page).startswith("7.2 million bytes do not fit a buffer of this GPU, which holds 3.0"), message(page))
+    few_draws(page)
+    page.wait(f"{DRAWN} === 3 && document.getElementById('message').hidden", "fewer draws fit")
+    expect(page.complaints() == [], f"the console: {page.complaints()}")
+    say("draws that do not fit the GPU's buffers are told in words, and fewer fit")
+
+
 def check_lost(browser: Chromium, page: Page) -> None:
     """Ends the browser's GPU process under the page."""
     browser.call("Browser.crashGpuProcess")
@@ -253,6 +267,7 @@ def main() -> int:
             check_golden(page, url)
             check_clean(page, url)
             if not arguments.quick:
+                check_limits(browser, url)
                 check_lost(browser, page)
         except (AssertionError, TimeoutError, RuntimeError, ConnectionError) as error:
             print(f"the page is not as it should be: {error}", file=sys.stderr)
