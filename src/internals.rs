@@ -45,6 +45,7 @@ pub mod shaders {
     pub use crate::color::{ColorStep, STEPS, UINT8_STEPS};
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
+    pub use crate::plan::description::Description;
     use crate::plan::pass::Pass;
     use crate::plan::sampling::Axis;
     use crate::plan::shader_layout::{GatherNumbers, Image};

@@ -92,7 +92,7 @@ fn check_workgroups(workgroups: u64, limit: u64, what: impl FnOnce() -> String) 
 }
 
 /// The workgroups along x and y that compute an image.
-pub(super) fn image_workgroups((width, height): (u32, u32)) -> [u32; 2] {
+fn image_workgroups((width, height): (u32, u32)) -> [u32; 2] {
     [width.div_ceil(GROUP.0), height.div_ceil(GROUP.1 * ROWS)]
 }
 

@@ -2,16 +2,14 @@
 
 use super::ALIGNMENT;
 use super::cache_pages::{Page, PageRange};
-use super::caps::image_workgroups;
 use super::kernels::Kernels;
 use super::target::Target;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
 use crate::error::{ErrorKind, Result};
 use crate::plan::DType;
-use crate::plan::pass::Pass;
+use crate::plan::pass::{Dispatch, Pass};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::shader_layout::{Image, PixelsAt, write_weights};
-use crate::plan::wgsl::PARTIALS;
 use std::num::NonZero;
 use std::ops::Range;
 
@@ -301,13 +299,13 @@ pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
     let taking = || programs().filter(|program| pass.takes(program));
     let largest = |side: fn(&StageProgram) -> u32| taking().map(side).max().unwrap_or(1);
     let images = taking().count() as u32;
-    match pass {
-        Pass::Tables { .. } => [1, 1, images],
-        Pass::Statistic { .. } => [PARTIALS, 1, images],
-        Pass::Stage { .. } | Pass::Pack => {
-            let [x, y] =
-                image_workgroups((largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1)));
-            [x, y, images]
+    match pass.dispatch() {
+        Dispatch::Groups(across) => [across, 1, images],
+        Dispatch::Outputs([columns, rows]) => {
+            let (x, y) = (largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1));
+            [x.div_ceil(columns), y.div_ceil(rows), images]
         }
+        // `pack` dispatches the whole batch.
+        Dispatch::Words(_) => [0; 3],
     }
 }

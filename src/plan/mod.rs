@@ -10,6 +10,8 @@ pub(crate) mod composer;
 pub(crate) mod cpu_fallback;
 mod crops;
 mod custom;
+pub(crate) mod declarations;
+pub(crate) mod description;
 mod fuse;
 pub(crate) mod gather;
 mod list_checks;

@@ -5,9 +5,11 @@ use super::gather::{Gather, GatherKind};
 use super::program::StageProgram;
 use super::sampling::Filter;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
+use super::wgsl::{GROUP, PARTIALS, ROWS};
 use super::{DType, Layout, Plan};
 use crate::color::Facts;
 use crate::transforms::{Effect, GatherClass, Slot};
+use serde::Serialize;
 
 /// One dispatch of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +58,16 @@ impl Pass {
         }
     }
 
+    /// Its workgroups.
+    pub(crate) fn dispatch(&self) -> Dispatch {
+        match self {
+            Pass::Tables { .. } => Dispatch::Groups(1),
+            Pass::Statistic { .. } => Dispatch::Groups(PARTIALS),
+            Pass::Stage { .. } => Dispatch::Outputs([GROUP.0, GROUP.1 * ROWS]),
+            Pass::Pack => Dispatch::Words(256),
+        }
+    }
+
     /// True if this stage of an image takes part in the pass.
     pub(crate) fn takes(&self, program: &StageProgram) -> bool {
         match self {
@@ -66,6 +78,18 @@ impl Pass {
             Pass::Pack => true,
         }
     }
+}
+
+/// How many workgroups a pass has for one image, or for the whole batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatch {
+    /// This many along x; an image each along z.
+    Groups(u32),
+    /// One for each rectangle of outputs, columns and rows; an image each along z.
+    Outputs([u32; 2]),
+    /// One for this many words of the packed batch.
+    Words(u32),
 }
 
 /// The shader of one dispatch; [`Plan::shaders`] returns them.

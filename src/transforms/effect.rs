@@ -2,9 +2,10 @@
 
 use super::arguments::{Interpolation, PaddingMode};
 use crate::color::opcode;
+use serde::Serialize;
 
 /// The effect of one op on the image, as far as the planner must know it before it sees an image.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) enum Effect {
     /// Known never to be emitted here; it preserves the numbers of the operator's other slots.
     Never,
@@ -35,7 +36,7 @@ pub(crate) enum Effect {
 }
 
 /// The operators of [`Effect::Gather`] by what their shaders need.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) enum GatherClass {
     /// Each pixel shows another place.
     Warp,

@@ -39,9 +39,9 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Option<usize>,
     /// Prints one JSON object
-    #[arg(long, conflicts_with = "wgsl")]
+    #[arg(long)]
     json: bool,
-    /// Prints the text of each pass's shader
+    /// Prints the text of each pass's shader; with --json, adds the shaders with their declarations and op slots
     #[arg(long)]
     wgsl: bool,
 }
@@ -67,12 +67,16 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     }
     let loader = builder.build(&backend)?;
     let passes = shaders::passes(loader.plan());
-    if arguments.wgsl {
+    if arguments.json {
+        let mut value = json(&loader, &passes);
+        if arguments.wgsl {
+            value["shaders"] = serde_json::to_value(shaders::Description::of(loader.plan())?)?;
+        }
+        to_stdout(|out| writeln!(out, "{value:#}"))?;
+    } else if arguments.wgsl {
         to_stdout(|out| {
             passes.iter().try_for_each(|(name, variant)| writeln!(out, "// {name}\n{}\n", variant.text()))
         })?;
-    } else if arguments.json {
-        to_stdout(|out| writeln!(out, "{:#}", json(&loader, &passes)))?;
     } else {
         say!("backend: {backend}\n{}", loader.explain());
     }

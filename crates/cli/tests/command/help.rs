@@ -89,7 +89,35 @@ fn a_recipe_is_explained() {
     assert_eq!(value["dispatches"], value["passes"].as_array().unwrap().len());
     let wgsl = printed(&["explain", "--recipe", "simclr", "--backend", "cpu", "--wgsl"]);
     assert!(wgsl.matches("@compute").count() >= 2, "{wgsl}");
+    assert_eq!(value["shaders"], serde_json::Value::Null);
     let refused = gpufeed(&["explain", "--backend", "cpu", "--shaders"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8(refused.stderr).unwrap().contains("--adapter"));
+}
+
+/// `web/` runs the shaders by these numbers.
+#[test]
+fn json_with_wgsl_has_what_runs_the_shaders() {
+    let recipe = ["explain", "--recipe", "imagenet-train-jitter", "--backend", "cpu"];
+    let value: serde_json::Value =
+        serde_json::from_str(&printed(&[&recipe[..], &["--json", "--wgsl"]].concat())).unwrap();
+    let wgsl = printed(&[&recipe[..], &["--wgsl"]].concat());
+    let shaders = &value["shaders"];
+    let passes = shaders["passes"].as_array().unwrap();
+    assert_eq!(passes.len(), 2);
+    for (pass, name) in passes.iter().zip(value["passes"].as_array().unwrap()) {
+        assert_eq!(pass["name"], *name);
+        assert!(wgsl.contains(pass["wgsl"].as_str().unwrap()), "{name}");
+        assert_eq!(pass["workgroup_size"], serde_json::json!([32, 8, 1]));
+        let fields = pass["structs"]["Image"]["fields"].as_array().unwrap();
+        let steps = fields.iter().find(|field| field["name"] == "steps").unwrap();
+        let expected = serde_json::json!({"name": "steps", "offset": 208, "type": "Step", "count": 7, "stride": 32});
+        assert_eq!(*steps, expected);
+    }
+    assert_eq!(passes[0]["writes_statistics"], true);
+    assert_eq!(passes[1]["dispatch"], serde_json::json!({"outputs": [32, 128]}));
+    let effects: Vec<&str> =
+        shaders["slots"].as_array().unwrap().iter().filter_map(|slot| slot["effect"].as_str()).collect();
+    assert_eq!(effects, ["Crop", "Flip", "Normalize"]);
+    assert_eq!(shaders["transforms"][0]["scale"], serde_json::json!([0.08, 1.0]));
 }

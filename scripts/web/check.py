@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Looks at the page in web/ with headless Chromium and WebGPU by SwiftShader; scripts/test-web.sh starts it.
+
+    scripts/web/check.py [--quick] [--shots FOLDER]
+
+--quick leaves out the draws of each recipe, small buffers and the lost GPU. --shots writes screenshots: light and dark, wide and narrow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.server
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from chromium import SWIFTSHADER, Chromium, Page
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PHOTOGRAPH = next((ROOT / "docs" / "pictures" / "photographs").glob("*.jpg"))
+# All draws as one number, which changes if a pixel does.
+PIXELS = """[...document.querySelectorAll('#draws canvas')].reduce((sum, canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return data.reduce((inner, byte) => (Math.imul(inner, 31) + byte) | 0, sum);
+}, 0)"""
+DRAWN = "document.querySelectorAll('#draws canvas').length"
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    """The files of web/. Below /tampered/, one number of torchvision's results is another."""
+
+    def do_GET(self) -> None:  # noqa: N802, the name that the library calls
+        if self.path.endswith("/tampered/data/golden.bin"):
+            vectors = bytearray((ROOT / "web" / "data" / "golden.bin").read_bytes())
+            # The sign of the first number of the last case.
+            vectors[-4 * 3 * 11 * 11 + 3] ^= 0x80
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(vectors)
+            return
+        self.path = self.path.replace("/tampered/", "/", 1)
+        super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+BEGIN = time.monotonic()
+
+
+def say(text: str) -> None:
+    print(f"{time.monotonic() - BEGIN:5.1f} s  {text}", flush=True)
+
+
+def expect(condition: object, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+def message(page: Page) -> str:
+    return str(page.value("document.getElementById('message').hidden ? '' : document.getElementById('message').textContent"))
+
+
+def few_draws(page: Page) -> None:
+    page.value("(() => { const count = document.getElementById('count'); count.value = 3; count.dispatchEvent(new Event('input')); })()")
+
+
+def check_draws(page: Page) -> None:
+    page.wait(f"{DRAWN} === 12", "draws of the drawn picture")
+    status = str(page.value("document.getElementById('status').textContent"))
+    expect("swiftshader" in status.lower(), f"the page runs on SwiftShader, not: {status}")
+    colours = page.value("new Set(document.querySelector('#draws canvas').getContext('2d').getImageData(0, 0, 200, 200).data).size")
+    expect(isinstance(colours, int) and colours > 20, f"a draw shows a picture, not {colours} levels")
+
+    # A GPU in software takes seconds for twelve.
+    few_draws(page)
+    page.wait(f"{DRAWN} === 3", "three draws")
+    before = page.value(PIXELS)
+    page.value("document.getElementById('again').click()")
+    page.wait(f"{PIXELS} !== {before}", "another seed changes the draws")
+    before = page.value(PIXELS)
+    # By the keyboard, as a reader without a mouse moves it.
+    page.value("[...document.querySelectorAll('#sliders label')].find((label) => label.textContent === 'brightness').control.focus()")
+    for _ in range(3):
+        page.key("ArrowRight")
+    page.wait(f"{PIXELS} !== {before}", "a slider changes the draws")
+    page.value("document.getElementById('reset').click()")
+    page.wait(f"{PIXELS} === {before}", "the recipe's own arguments give the draws before the slider")
+    say("draws appear, and change with the seed and with a slider; reset gives the same pixels again")
+
+
+def check_files(page: Page, folder: Path) -> None:
+    before = page.value(PIXELS)
+    broken = folder / "broken.jpg"
+    broken.write_bytes(b"\xff\xd8\xff\xe0 no JPEG")
+    page.choose_file("#file", broken)
+    page.wait("document.getElementById('message')?.hidden === false", "a sentence about the broken file")
+    expect(message(page).startswith("broken.jpg is no image that this browser can read"), message(page))
+    page.choose_file("#file", PHOTOGRAPH)
+    page.wait(f"{PIXELS} !== {before}", "a photograph changes the draws")
+    page.wait("document.getElementById('message').hidden", "the sentence about the broken file goes")
+    name = str(page.value("document.getElementById('original-name').textContent"))
+    expect(name.startswith(PHOTOGRAPH.name), name)
+    say(f"a broken file is told in words; {name} is drawn")
+
+
+def check_parameters(page: Page) -> None:
+    """The draws of web/draws.js and of the command."""
+    different = """(async (shift) => {
+        const { makeParams } = await import('./draws.js');
+        const [{ recipes }, entries] = await Promise.all(
+            ['recipes', 'draws'].map((name) => fetch(`data/${name}.json`).then((response) => response.json())));
+        const sorted = (value) => {
+            if (typeof value === 'number') return Math.fround(value);
+            if (Array.isArray(value)) return value.map(sorted);
+            if (value === null || typeof value !== 'object') return value;
+            return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+        };
+        const wrong = [];
+        let compared = 0;
+        for (const { recipe, seed, sample, width, height, draws } of entries) {
+            const { transforms, input_channels: channels } = recipes.find(({ name }) => name === recipe).shaders;
+            for (const { epoch, view, ops } of draws) {
+                const made = makeParams(transforms, channels, { width, height }, { seed: seed + shift, epoch, sample, view });
+                compared += 1;
+                if (JSON.stringify(sorted(made.ops)) !== JSON.stringify(sorted(ops))) wrong.push(`${recipe}, seed ${seed}, epoch ${epoch}`);
+            }
+        }
+        return { compared, wrong };
+    })"""
+    found = page.value(f"{different}(0)")
+    expect(found["compared"] > 100 and found["wrong"] == [], f"draws other than the command's: {found['wrong'][:5]}")
+    # decode-only and imagenet-eval draw nothing.
+    other = page.value(f"{different}(1)")
+    expect(len(other["wrong"]) > 90, f"with another seed only {len(other['wrong'])} draws differ: the comparison compares nothing")
+    say(f"{found['compared']} draws have the command's parameters; with another seed {len(other['wrong'])} have others")
+
+
+def verdict(page: Page) -> str:
+    page.value("document.getElementById('check').click()")
+    page.wait("/ of 60 cases/.test(document.getElementById('verdict').textContent)", "the comparison with torchvision")
+    return str(page.value("document.getElementById('verdict').textContent"))
+
+
+def check_golden(page: Page, url: str) -> None:
+    told = verdict(page)
+    failures = page.value("document.getElementById('failures').innerText")
+    expect(told.startswith("60 of 60 cases equal torchvision's"), f"{told}\n{failures}")
+    say(told)
+    page.open(f"{url}tampered/")
+    page.wait(f"{DRAWN} === 12", "the page with a wrong number")
+    told = verdict(page)
+    named = page.value("[...document.querySelectorAll('#failures li')].map((item) => item.textContent)")
+    expect(told.startswith("59 of 60") and len(named) == 1 and "pad/symmetric/7x5x3/1-2-3-4" in named[0], f"one wrong number: {told} {named}")
+    say("one wrong number among torchvision's is noticed: 59 of 60")
+
+
+def check_recipes(page: Page) -> None:
+    """Each recipe draws, and shows its shaders."""
+    names = page.value("[...document.getElementById('recipe').options].map((option) => option.value)")
+    few_draws(page)
+    for name in names:
+        page.value("document.getElementById('draws').replaceChildren()")
+        page.value(f"""(() => {{ const select = document.getElementById('recipe'); select.value = '{name}';
+            select.dispatchEvent(new Event('change')); }})()""")
+        page.wait(f"{DRAWN} === 3 || !document.getElementById('message').hidden", f"draws of {name}")
+        expect(message(page) == "", f"{name}: {message(page)}")
+        page.value("document.querySelector('#shaders summary').click()")
+        page.wait("document.querySelectorAll('#shaders code').length > 100", f"the shader of {name}")
+    say(f"{len(names)} recipes draw and show their shaders")
+
+
+def check_width(page: Page) -> None:
+    for width in (1280, 400, 320):
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        found = page.value("[document.documentElement.scrollWidth, innerWidth]")
+        expect(found[0] <= found[1], f"{width} pixels wide, the page needs {found[0]}")
+    nameless = page.value("""[...document.querySelectorAll('input, select')].filter((field) => !field.labels.length).map((field) => field.id)""")
+    expect(nameless == [], f"fields without a label: {nameless}")
+    say("nothing is cut off from 320 to 1280 pixels, and every field has a label")
+
+
+def check_clean(page: Page, url: str) -> None:
+    complaints, strange = page.complaints(), [request for request in page.requests() if not request.startswith((url, "about:"))]
+    expect(complaints == [], f"the console: {complaints}")
+    expect(strange == [], f"requests to elsewhere: {strange}")
+    expect(len(page.requests()) > 10, "the requests of the page were seen")
+    say(f"no error and no warning in the console; all {len(page.requests())} requests went to this machine")
+
+
+def check_limits(browser: Chromium, url: str) -> None:
+    """A GPU that says it has small buffers."""
+    page = browser.page()
+    limit = "Object.defineProperty(GPUSupportedLimits.prototype, 'maxStorageBufferBindingSize', { get: () => 3000000 })"
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=limit)
+    page.open(url)
+    page.wait("document.getElementById('message')?.hidden === false", "a sentence about the buffers")
+    expect(message(page).startswith("7.2 million bytes do not fit a buffer of this GPU, which holds 3.0"), message(page))
+    few_draws(page)
+    page.wait(f"{DRAWN} === 3 && document.getElementById('message').hidden", "fewer draws fit")
+    expect(page.complaints() == [], f"the console: {page.complaints()}")
+    say("draws that do not fit the GPU's buffers are told in words, and fewer fit")
+
+
+def check_lost(browser: Chromium, page: Page) -> None:
+    """Ends the browser's GPU process under the page."""
+    browser.call("Browser.crashGpuProcess")
+    page.wait("document.getElementById('message').textContent.startsWith('The GPU was lost')", "a sentence about the lost GPU")
+    say(f"a lost GPU is told in words: {message(page)}")
+
+
+def check_absent(folder: Path, url: str) -> None:
+    browser = Chromium(folder / "without")
+    try:
+        page = browser.page()
+        page.open(url)
+        page.wait("document.getElementById('message')?.hidden === false", "a sentence about WebGPU")
+        expect(message(page).startswith("WebGPU is absent: this browser knows WebGPU, but gives no adapter"), message(page))
+        expect(page.value("document.getElementById('main').hidden"), "without WebGPU nothing can be chosen")
+        page.call("Page.addScriptToEvaluateOnNewDocument", source="Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined })")
+        page.open(f"{url}index.html")
+        page.wait("document.getElementById('message')?.hidden === false", "a sentence about WebGPU")
+        expect(message(page).startswith("WebGPU is absent: this browser does not have it"), message(page))
+        say("without an adapter, and without WebGPU, the page says so")
+    finally:
+        browser.close()
+
+
+def shots(page: Page, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    page.value("document.activeElement.blur(), scrollTo(0, 0)")
+    for scheme in ("light", "dark"):
+        for width, height in ((1280, 1000), (400, 1900)):
+            page.shot(folder / f"{scheme}-{width}.png", width, height, scheme)
+    page.value("scrollTo(0, 0)")
+    page.value("document.querySelector('#shaders summary').click()")
+    page.value("document.getElementById('shaders-title').scrollIntoView()")
+    page.shot(folder / "light-1280-below.png", 1280, 1300, "light")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--shots", type=Path)
+    arguments = parser.parse_args()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *each: Files(*each, directory=str(ROOT / "web")))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        browser = Chromium(folder / "profile", *SWIFTSHADER)
+        try:
+            page = browser.page()
+            page.call("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
+            page.open(url)
+            check_draws(page)
+            check_files(page, folder)
+            check_width(page)
+            if arguments.shots:
+                verdict(page)
+                shots(page, arguments.shots)
+            check_parameters(page)
+            if not arguments.quick:
+                check_recipes(page)
+            check_golden(page, url)
+            check_clean(page, url)
+            if not arguments.quick:
+                check_limits(browser, url)
+                check_lost(browser, page)
+        except (AssertionError, TimeoutError, RuntimeError, ConnectionError) as error:
+            print(f"the page is not as it should be: {error}", file=sys.stderr)
+            return 1
+        finally:
+            browser.close()
+        try:
+            check_absent(folder, url)
+        except (AssertionError, TimeoutError, RuntimeError, ConnectionError) as error:
+            print(f"the page is not as it should be: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

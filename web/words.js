@@ -1,0 +1,41 @@
+// Ops in a few words, as `gpufeed preview` has them below each draw (src/transforms/op/words.rs).
+
+import { named } from './draws.js';
+
+const WORDS = {
+  Crop: ({ top, left, width, height }) => `crop ${width}×${height} at ${left},${top}`,
+  Pad: ({ left, top, right, bottom }) => ([top, right, bottom].every((side) => side === left) ? `pad ${left}` : `pad ${left},${top},${right},${bottom}`),
+  Resize: ({ width, height }) => `resize ${width}×${height}`,
+  HorizontalFlip: () => 'flip left-right',
+  VerticalFlip: () => 'flip top-bottom',
+  Brightness: ({ factor }) => `brightness ${factor.toFixed(2)}`,
+  Contrast: ({ factor }) => `contrast ${factor.toFixed(2)}`,
+  Saturation: ({ factor }) => `saturation ${factor.toFixed(2)}`,
+  Hue: ({ factor }) => `hue ${factor < 0 ? '' : '+'}${factor.toFixed(3)}`,
+  Grayscale: () => 'gray',
+  Invert: () => 'invert',
+  Solarize: ({ threshold }) => `solarize ${threshold.toFixed(2)}`,
+  AdjustGamma: ({ gamma }) => `gamma ${gamma.toFixed(2)}`,
+  Posterize: ({ bits }) => `posterize ${bits} bits`,
+  PermuteChannels: ({ permutation }) => `channels ${permutation.map((channel) => 'RGB'[channel]).join('')}`,
+  Erase: ({ top, left, width, height }) => `erase ${width}×${height} at ${left},${top}`,
+  Normalize: () => 'normalize',
+};
+
+/** The words of a list of ops. */
+export function inWords(ops) {
+  return ops.map(({ op }) => {
+    const [name, numbers] = named(op);
+    return WORDS[name](numbers);
+  }).join(', ');
+}
+
+/** The part of the photograph that the first crop reads, unless a resize or a border comes before it. */
+export function cropOf(ops) {
+  for (const { op } of ops) {
+    const [name, numbers] = named(op);
+    if (name === 'Crop') return numbers;
+    if (name === 'Resize' || name === 'Pad') return null;
+  }
+  return null;
+}
