@@ -62,7 +62,7 @@ GROWTH = 0.05
 KNOWN: dict[tuple[str, str], tuple[int, str]] = {
     ("sampling, blur", "vega10"): (
         3,
-        "a thread holds 16 outputs of three channels, 48 of its 80 registers, so that a row is filtered across once for all of them"
+        "a thread holds 16 outputs of three channels, 48 of its 72 registers, so that a row is filtered across once for all of them"
         " (`shaders/gather/blur.wgsl`); RDNA has twice the registers for a wave of 32",
     ),
 }
