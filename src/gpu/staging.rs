@@ -110,6 +110,7 @@ impl Staging {
         {
             self.map(number);
             self.poll_mapped()?;
+            self.receive_all()?;
         }
         Ok(self.free.pop_front())
     }
@@ -131,12 +132,12 @@ impl Staging {
         Ok(())
     }
 
-    /// True if waiting for the GPU can return a buffer.
-    pub(crate) fn waits_for_gpu(&self) -> bool {
-        self.away > 0
+    /// True if there is a buffer, or if waiting for the GPU can return one.
+    pub(crate) fn has_buffers(&self) -> bool {
+        self.away > 0 || !self.free.is_empty() || !self.fresh.is_empty()
     }
 
-    /// Waits until a buffer is mapped again.
+    /// Waits until a buffer is mapped again, if one is on its way.
     pub(crate) fn wait_oldest(&mut self) -> Result<()> {
         while self.away > 0 {
             if let Ok(mapped) = self.mapped.1.try_recv() {
@@ -159,7 +160,7 @@ impl Staging {
             if let Some(number) = self.try_take()? {
                 return Ok(number);
             }
-            if !self.waits_for_gpu() {
+            if !self.has_buffers() {
                 return Err(device_error("no staging buffer is on its way back"));
             }
             self.wait_oldest()?;
@@ -201,8 +202,7 @@ impl Staging {
     fn poll_mapped(&mut self) -> Result<()> {
         // A lost device has refused the mapping at once. So it is not polled while workers write to its memory.
         self.receive_all()?;
-        self.gpu.poll_finished(STAGE)?;
-        self.receive_all()
+        self.gpu.poll_finished(STAGE)
     }
 
     fn map(&mut self, number: usize) {

@@ -114,7 +114,7 @@ impl<'a> GpuRun<'a> {
             }
             self.clock.spent(Stage::Submit, 0);
             let message = match missing {
-                Missing::Slot if self.slots.are_idle() && self.resources.staging.waits_for_gpu() => {
+                Missing::Slot if self.slots.are_idle() && self.resources.staging.has_buffers() => {
                     let staging = &mut self.resources.staging;
                     self.clock.waited_for_gpu(|| staging.wait_oldest())?;
                     continue;
