@@ -45,6 +45,8 @@ done
 timed cargo check -p gpufeed-burn || failed=1
 timed cargo check -p gpufeed-jpeg || failed=1
 timed scripts/test-widths.sh all || failed=1
+timed scripts/shader-stats.sh || failed=1
+timed scripts/test-web.sh || failed=1
 timed scripts/test-translations.sh || failed=1
 timed scripts/test-drivers.sh || failed=1
 timed scripts/test-validation.sh || failed=1

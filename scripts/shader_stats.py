@@ -268,6 +268,8 @@ def main() -> int:
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     try:
+        # Here, so that the processes do not unpack it all at once.
+        radv.library()
         mesa, found = measure(arguments.folder, QUICK if arguments.quick and not arguments.table else TARGETS)
     except radv.DriverError as error:
         print(f"shader statistics: not measured: {error}", file=sys.stderr)
