@@ -206,6 +206,7 @@ impl Plan {
     fn colors(&self, stage: usize, statistic: Option<u32>) -> ColorFacts {
         let PlanStage { steps, positions, .. } = &self.stages()[stage];
         let needs_mean = |opcode: u32| Facts::of(opcode).needs_mean;
+        let are_distinguished = !positions.distinguished().is_empty();
         let mut positions = positions.clone();
         if statistic.is_some() {
             positions.end_before_last(needs_mean);
@@ -213,7 +214,10 @@ impl Plan {
         if statistic == Some(0) {
             positions.remove(needs_mean);
         }
-        let (opcodes, positions) = (positions.opcodes(), positions.distinguished().to_vec());
+        let opcodes = positions.opcodes();
+        // Images have their steps at the same places for all passes of a stage, so what is left of many positions is not
+        // distinguished either.
+        let positions = if are_distinguished { positions.distinguished().to_vec() } else { Vec::new() };
         ColorFacts { opcodes, positions, functions: self.custom_functions(stage), steps: *steps }
     }
 
