@@ -18,16 +18,16 @@ pub struct Declarations {
     pub bindings: Vec<u32>,
     /// The module's constants that are whole numbers or true and false (1 and 0).
     pub constants: BTreeMap<String, i64>,
-    /// Its structs.
+    /// The structs that it declares.
     pub structs: BTreeMap<String, Struct>,
 }
 
 /// A struct as it stands in a buffer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Struct {
-    /// Bytes, padding included.
+    /// Its size in bytes, padding included.
     pub bytes: u32,
-    /// Its fields, in order.
+    /// Its fields in their order.
     pub fields: Vec<Field>,
 }
 

@@ -30,7 +30,7 @@ pub struct Description {
     pub passes: Vec<PassDescription>,
 }
 
-/// One op slot.
+/// One op slot of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlotDescription {
     /// The transform that emits the op.
@@ -47,7 +47,7 @@ pub struct SlotDescription {
     pub uint8: bool,
 }
 
-/// One pass.
+/// One pass of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PassDescription {
     /// Its name: `stage 0`, `stage 0, mean 0`, `pack`.
@@ -56,17 +56,17 @@ pub struct PassDescription {
     pub stage: Option<usize>,
     /// True if it writes statistics, which binding 2 holds; false if it writes binding 3.
     pub writes_statistics: bool,
-    /// Its workgroups.
+    /// How many workgroups it has.
     pub dispatch: Dispatch,
-    /// What the text declares.
+    /// What its text declares, as naga reads it.
     #[serde(flatten)]
     pub declarations: Declarations,
-    /// The whole text.
+    /// Its whole text in WGSL.
     pub wgsl: String,
 }
 
 impl Description {
-    /// Describes a plan.
+    /// Describes the plan, pass by pass.
     ///
     /// # Errors
     /// naga's message about a text that is not valid: that of a user's own colour step.
