@@ -20,7 +20,7 @@ pub struct Mock {
     pub buffers: Fault,
     /// There is no memory for these probes, the buffers of 4 bytes by which a device is known to be alive.
     pub probes: Fault,
-    /// These mappings fail.
+    /// These mappings of buffers fail.
     pub maps: Fault,
     /// What the adapter says about itself instead of the truth.
     pub(super) info: Option<fn(&mut wgpu::AdapterInfo)>,
@@ -42,7 +42,7 @@ pub enum Clock {
     True,
     /// Every timestamp is 0 (Metal, gfx-rs/wgpu#9414).
     Zero,
-    /// It runs backwards.
+    /// Later timestamps are smaller.
     Backwards,
 }
 
