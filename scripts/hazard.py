@@ -14,24 +14,12 @@ import ctypes
 import sys
 from ctypes import POINTER, Structure, byref, c_float, c_int, c_uint32, c_uint64, c_void_p
 
+from vulkan import DeviceInfo, InstanceInfo, QueueInfo, structure
+
 TRANSFER_SRC, TRANSFER_DST = 1, 2
 BYTES = 256
 
 
-def structure(name: str, *fields: tuple[str, type]) -> type[Structure]:
-    """A Vulkan structure, which begins with its type and a pointer to the next."""
-    return type(name, (Structure,), {"_fields_": [("type", c_uint32), ("next", c_void_p), *fields]})
-
-
-InstanceInfo = structure(
-    "InstanceInfo", ("flags", c_uint32), ("application", c_void_p), ("layers", c_uint32), ("layer_names", c_void_p),
-    ("extensions", c_uint32), ("extension_names", c_void_p),
-)
-QueueInfo = structure("QueueInfo", ("flags", c_uint32), ("family", c_uint32), ("count", c_uint32), ("priorities", POINTER(c_float)))
-DeviceInfo = structure(
-    "DeviceInfo", ("flags", c_uint32), ("queues", c_uint32), ("queue_infos", c_void_p), ("layers", c_uint32), ("layer_names", c_void_p),
-    ("extensions", c_uint32), ("extension_names", c_void_p), ("features", c_void_p),
-)
 BufferInfo = structure(
     "BufferInfo", ("flags", c_uint32), ("size", c_uint64), ("usage", c_uint32), ("sharing", c_uint32), ("families", c_uint32),
     ("family_list", c_void_p),
@@ -64,7 +52,8 @@ def main(mistake: str) -> None:
     instance, physical, count = c_void_p(), c_void_p(), c_uint32(1)
     call("vkCreateInstance", byref(InstanceInfo(1, None, 0, None, 0, None, 0, None)), None, byref(instance))
     call("vkEnumeratePhysicalDevices", instance, byref(count), byref(physical))
-    queues = QueueInfo(2, None, 0, 0, 1, (c_float * 1)(1.0))
+    priority = c_float(1.0)
+    queues = QueueInfo(2, None, 0, 0, 1, ctypes.addressof(priority))
     device, queue = c_void_p(), c_void_p()
     info = DeviceInfo(3, None, 0, 1, ctypes.addressof(queues), 0, None, 0, None, None)
     call("vkCreateDevice", physical, byref(info), None, byref(device))

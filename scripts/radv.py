@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import unpack
+from vulkan import DeviceInfo, InstanceInfo, QueueInfo, structure
 
 # Numbers of VkStructureType.
 INSTANCE, QUEUE, DEVICE, LAYOUT, PIPELINE_LAYOUT, MODULE, STAGE, COMPUTE = 1, 2, 3, 32, 30, 16, 18, 29
@@ -25,26 +26,12 @@ STORAGE_BUFFER, COMPUTE_STAGE = 7, 0x20
 BINDINGS = 4
 
 
-def structure(name: str, *fields: tuple[str, type]) -> type[Structure]:
-    """A Vulkan structure, which begins with its type and a pointer to the next."""
-    return type(name, (Structure,), {"_fields_": [("type", c_uint32), ("next", c_void_p), *fields]})
-
-
 def plain(name: str, *fields: tuple[str, type]) -> type[Structure]:
     return type(name, (Structure,), {"_fields_": list(fields)})
 
 
 ApplicationInfo = structure(
     "ApplicationInfo", ("name", c_char_p), ("version", c_uint32), ("engine", c_char_p), ("engine_version", c_uint32), ("api", c_uint32)
-)
-InstanceInfo = structure(
-    "InstanceInfo", ("flags", c_uint32), ("application", c_void_p), ("layers", c_uint32), ("layer_names", c_void_p),
-    ("extensions", c_uint32), ("extension_names", c_void_p),
-)
-QueueInfo = structure("QueueInfo", ("flags", c_uint32), ("family", c_uint32), ("count", c_uint32), ("priorities", c_void_p))
-DeviceInfo = structure(
-    "DeviceInfo", ("flags", c_uint32), ("queues", c_uint32), ("queue_infos", c_void_p), ("layers", c_uint32), ("layer_names", c_void_p),
-    ("extensions", c_uint32), ("extension_names", c_void_p), ("features", c_void_p),
 )
 # VkPhysicalDeviceFeatures has 55 booleans, robustBufferAccess first; VkPhysicalDeviceVulkan13Features has 15.
 Features2 = structure("Features2", ("robust_buffer_access", c_uint32), ("others", c_uint32 * 54))

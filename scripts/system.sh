@@ -50,3 +50,19 @@ install_packages() {
         return 1
     fi
 }
+
+# Prints Chromium's path, under any of its names; fails where there is none.
+find_chromium() {
+    command -v chromium || command -v chromium-browser || command -v google-chrome
+}
+
+# Installs Chromium where there is none; ends the script where that fails.
+require_chromium() {
+    find_chromium >/dev/null && return
+    printf '\n== No Chromium: installing it\n'
+    install_packages 'chromium fonts-dejavu-core' 'chromium dejavu-sans-fonts' 'chromium ttf-dejavu' || true
+    if ! find_chromium >/dev/null; then
+        echo 'nothing can be looked at: install Chromium, then run this again' >&2
+        exit 1
+    fi
+}

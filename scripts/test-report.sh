@@ -16,22 +16,7 @@ export NODEVICE_SELECT=1
 
 step() { printf '\n== %s\n' "$*"; }
 
-find_chromium() {
-    local name
-    for name in chromium chromium-browser google-chrome; do
-        command -v "$name" && return
-    done
-    return 1
-}
-
-if ! find_chromium >/dev/null; then
-    step 'No Chromium: installing it'
-    install_packages 'chromium fonts-dejavu-core' 'chromium dejavu-sans-fonts' 'chromium ttf-dejavu' || true
-    if ! find_chromium >/dev/null; then
-        echo 'the report cannot be looked at: install Chromium, then run this again' >&2
-        exit 1
-    fi
-fi
+require_chromium
 chromium=$(find_chromium)
 
 folder=$(mktemp -d)

@@ -12,18 +12,7 @@ require_cargo
 
 step() { printf '\n== %s\n' "$*"; }
 
-find_chromium() {
-    command -v chromium || command -v chromium-browser || command -v google-chrome
-}
-
-if ! find_chromium >/dev/null; then
-    step 'No Chromium: installing it'
-    install_packages 'chromium fonts-dejavu-core' 'chromium dejavu-sans-fonts' 'chromium ttf-dejavu' || true
-    if ! find_chromium >/dev/null; then
-        echo 'the page cannot be looked at: install Chromium, then run this again' >&2
-        exit 1
-    fi
-fi
+require_chromium
 
 step 'Building'
 # With an example: its dependencies' features are then those of the tests, and wgpu is not built a second time.

@@ -5,13 +5,12 @@ use super::errors;
 use crate::error::Result;
 use crate::plan::wgsl;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const STAGE: &str = "compiling the shaders";
 
-/// What compiling the shaders of a loader took, in [`Stats`](crate::Stats).
+/// The time and the number of pipelines that compiling a loader's shaders took, in [`Stats`](crate::Stats).
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {
@@ -47,7 +46,7 @@ impl std::fmt::Display for Compile {
 }
 
 /// The pipelines of `shaders`, which are labels and texts. Validates and compiles the texts that this device has not
-/// compiled before, each on a thread of its own as long as there are cores. Labels appear in the driver's messages.
+/// compiled before, each on a thread of its own. Labels appear in the driver's messages.
 ///
 /// # Errors
 /// naga's error, with the line, if a text is not valid; [`ErrorKind::Device`](crate::ErrorKind::Device) if the driver
@@ -55,48 +54,38 @@ impl std::fmt::Display for Compile {
 pub(super) fn pipelines(gpu: &Gpu, shaders: &[(String, String)]) -> Result<(Vec<wgpu::ComputePipeline>, Compile)> {
     let began = Instant::now();
     let cached = gpu.pipelines();
-    let missing: BTreeMap<&str, &str> = shaders
-        .iter()
-        .filter(|(_, text)| cached.get(text).is_none())
-        .map(|(label, text)| (text.as_str(), label.as_str()))
-        .collect();
-    let compiled = missing.len();
-    let mut fresh = BTreeMap::new();
-    for (text, pipeline) in side_by_side(gpu, missing)? {
-        cached.insert(text.to_owned(), pipeline.clone());
-        fresh.insert(text, pipeline);
+    let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
+    for (label, text) in shaders {
+        match cached.get(text) {
+            Some(pipeline) => drop(found.insert(text, pipeline)),
+            None => drop(missing.insert(text, label)),
+        }
     }
-    if compiled > 0 {
+    let mut compile = Compile { compiled: missing.len(), kept: shaders.len() - missing.len(), time: Duration::ZERO };
+    if compile.compiled > 0 {
+        for (text, pipeline) in side_by_side(gpu, missing)? {
+            cached.insert(text.clone(), pipeline.clone());
+            found.insert(text, pipeline);
+        }
         cached.save();
+        compile.time = began.elapsed();
     }
-    let time = if compiled > 0 { began.elapsed() } else { Duration::ZERO };
-    let find = |text: &String| fresh.get(text.as_str()).cloned().or_else(|| cached.get(text));
-    // Another thread may have emptied the cache since.
-    let found = shaders.iter().map(|(label, text)| find(text).map_or_else(|| one(gpu, label, text), Ok));
-    Ok((found.collect::<Result<_>>()?, Compile { compiled, kept: shaders.len() - compiled, time }))
+    Ok((shaders.iter().map(|(_, text)| found[text].clone()).collect(), compile))
 }
 
-fn side_by_side<'a>(gpu: &Gpu, missing: BTreeMap<&'a str, &str>) -> Result<Vec<(&'a str, wgpu::ComputePipeline)>> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(missing.len());
-    let missing = Mutex::new(missing.into_iter());
-    let next = || missing.lock().expect("nothing panics with the lock").next();
-    let work = || -> Result<Vec<_>> {
-        let mut done = Vec::new();
-        while let Some((text, label)) = next() {
-            done.push((text, one(gpu, label, text)?));
-        }
-        Ok(done)
-    };
-    if threads < 2 {
-        return work();
-    }
+/// Compiles the texts of `missing`, which has their labels. A plan has at most a dozen.
+fn side_by_side<'a>(
+    gpu: &Gpu,
+    missing: BTreeMap<&'a String, &'a String>,
+) -> Result<Vec<(&'a String, wgpu::ComputePipeline)>> {
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::new();
-        for thread in threads {
-            all.extend(thread.join().map_err(|_| errors::error(STAGE, "the driver or wgpu panicked"))??);
-        }
-        Ok(all)
+        let spawn = |(text, label): (&'a String, &'a String)| (text, scope.spawn(move || one(gpu, label, text)));
+        let threads: Vec<_> = missing.into_iter().map(spawn).collect();
+        let join = |(text, thread): (_, thread::ScopedJoinHandle<'_, _>)| match thread.join() {
+            Ok(pipeline) => Ok((text, pipeline?)),
+            Err(_) => Err(errors::error(STAGE, "the driver or wgpu panicked")),
+        };
+        threads.into_iter().map(join).collect()
     })
 }
 
@@ -122,14 +111,14 @@ const WARM_UP_BYTES: u64 = 1 << 20;
 
 /// Dispatches no workgroup of each pipeline on a software adapter, and does not wait: Mesa's lavapipe compiles a shader to
 /// machine code when it first runs, for a second in `imagenet-train-jitter`. The workers decode meanwhile. A failure
-/// is no error: what it would compile is compiled later.
+/// is only traced, because the driver then compiles when the first batch runs.
 pub(super) fn warm_up<'a>(gpu: &Gpu, pipelines: impl Iterator<Item = &'a wgpu::ComputePipeline>) {
     let caps = gpu.caps();
     if !caps.software || caps.computes_in_submit {
         return;
     }
     let device = gpu.device();
-    let warmed = gpu.checked(STAGE, || {
+    let warmed = gpu.create_checked("gpufeed warm-up", 3 * WARM_UP_BYTES, || {
         let buffer = |label, bytes| gpu.buffer(label, bytes, wgpu::BufferUsages::STORAGE, false);
         let read = buffer("gpufeed warm-up source", WARM_UP_BYTES);
         let written = buffer("gpufeed warm-up target", 2 * WARM_UP_BYTES);

@@ -7,7 +7,7 @@ use super::target::Target;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
 use crate::error::{ErrorKind, Result};
 use crate::plan::DType;
-use crate::plan::pass::{Dispatch, Pass};
+use crate::plan::pass::{Pass, Workgroups};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::shader_layout::{Image, PixelsAt, write_weights};
 use std::num::NonZero;
@@ -299,13 +299,13 @@ pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
     let taking = || programs().filter(|program| pass.takes(program));
     let largest = |side: fn(&StageProgram) -> u32| taking().map(side).max().unwrap_or(1);
     let images = taking().count() as u32;
-    match pass.dispatch() {
-        Dispatch::Groups(across) => [across, 1, images],
-        Dispatch::Outputs([columns, rows]) => {
+    match pass.workgroups() {
+        Workgroups::Groups(across) => [across, 1, images],
+        Workgroups::Outputs([columns, rows]) => {
             let (x, y) = (largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1));
             [x.div_ceil(columns), y.div_ceil(rows), images]
         }
         // `pack` dispatches the whole batch.
-        Dispatch::Words(_) => [0; 3],
+        Workgroups::Words(_) => [0; 3],
     }
 }

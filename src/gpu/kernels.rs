@@ -94,7 +94,7 @@ impl Kernels {
         }
     }
 
-    /// What compiling these kernels took.
+    /// The time and the number of pipelines that compiling these kernels took.
     pub(crate) fn compile(&self) -> Compile {
         self.compile
     }

@@ -1,6 +1,6 @@
 //! Devices that misbehave, for tests: a driver that loses its device at a given submission, refuses memory or mappings,
-//! or has a clock that is wrong. What wgpu can enforce by itself, lower limits and missing features, is no part of it:
-//! tests open devices with those.
+//! or has a clock that is wrong. Lower limits and missing features are not here: wgpu enforces them, so tests open devices
+//! with those.
 //!
 //! A device has no mock but in tests: there an `Option` is looked at for each submission, buffer and mapping.
 
@@ -16,13 +16,13 @@ pub struct Mock {
     pub submissions: Fault,
     /// The device is lost just after the first of these submissions.
     pub finished_submissions: Fault,
-    /// There is no memory for these buffers.
+    /// Memory for these buffers is refused.
     pub buffers: Fault,
-    /// There is no memory for these probes, the buffers of 4 bytes by which a device is known to be alive.
+    /// Memory is refused for these probes, the buffers of 4 bytes by which a device is known to be alive.
     pub probes: Fault,
     /// These mappings of buffers fail.
     pub maps: Fault,
-    /// What the adapter says about itself instead of the truth.
+    /// Changes the information that the adapter gives about itself.
     pub(super) info: Option<fn(&mut wgpu::AdapterInfo)>,
     /// The clock of timestamps.
     pub(super) clock: Clock,
@@ -65,7 +65,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The calls with these numbers will fail; counting begins anew.
+    /// Sets the numbers of the calls that will fail, and counts from 0 again.
     pub fn at(&self, failing: Range<u64>) {
         let mut current = lock(&self.failing);
         self.calls.store(0, Ordering::SeqCst);
@@ -112,7 +112,7 @@ impl Mock {
         }
     }
 
-    /// Counts a probe; true if there is no memory for it.
+    /// Counts a probe; true if memory for it is refused.
     pub(super) fn refuses_probe(&self) -> bool {
         self.probes.fails()
     }

@@ -7,7 +7,7 @@ use naga::{ArraySize, Expression, Handle, Literal, ScalarKind, Type, TypeInner};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a shader's text declares.
+/// The structs, constants, bindings and workgroup that a shader's text declares.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Declarations {
     /// The name of the entry point.

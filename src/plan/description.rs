@@ -3,7 +3,7 @@
 
 use super::Plan;
 use super::declarations::Declarations;
-use super::pass::{Dispatch, Pass};
+use super::pass::{Pass, Workgroups};
 use crate::color::{STEPS, UINT8_STEPS};
 use crate::error::Result;
 use crate::transforms::{Effect, Transform};
@@ -57,7 +57,7 @@ pub struct PassDescription {
     /// True if it writes statistics, which binding 2 holds; false if it writes binding 3.
     pub writes_statistics: bool,
     /// How many workgroups it has.
-    pub dispatch: Dispatch,
+    pub dispatch: Workgroups,
     /// What its text declares, as naga reads it.
     #[serde(flatten)]
     pub declarations: Declarations,
@@ -86,7 +86,7 @@ impl Description {
                 name: pass.to_string(),
                 stage: pass.stage(),
                 writes_statistics: matches!(pass, Pass::Tables { .. } | Pass::Statistic { .. }),
-                dispatch: pass.dispatch(),
+                dispatch: pass.workgroups(),
                 declarations: Declarations::of(&wgsl)?,
                 wgsl,
             })

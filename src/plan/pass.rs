@@ -59,12 +59,12 @@ impl Pass {
     }
 
     /// Its workgroups.
-    pub(crate) fn dispatch(&self) -> Dispatch {
+    pub(crate) fn workgroups(&self) -> Workgroups {
         match self {
-            Pass::Tables { .. } => Dispatch::Groups(1),
-            Pass::Statistic { .. } => Dispatch::Groups(PARTIALS),
-            Pass::Stage { .. } => Dispatch::Outputs([GROUP.0, GROUP.1 * ROWS]),
-            Pass::Pack => Dispatch::Words(256),
+            Pass::Tables { .. } => Workgroups::Groups(1),
+            Pass::Statistic { .. } => Workgroups::Groups(PARTIALS),
+            Pass::Stage { .. } => Workgroups::Outputs([GROUP.0, GROUP.1 * ROWS]),
+            Pass::Pack => Workgroups::Words(256),
         }
     }
 
@@ -83,7 +83,7 @@ impl Pass {
 /// How many workgroups a pass has for one image, or for the whole batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Dispatch {
+pub enum Workgroups {
     /// This many along x; an image each along z.
     Groups(u32),
     /// One for each rectangle of outputs, columns and rows; an image each along z.

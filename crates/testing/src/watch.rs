@@ -37,8 +37,8 @@ pub fn has_proc() -> bool {
     there
 }
 
-/// Whether Vulkan's validation layer is loaded, as `scripts/test-validation.sh` does. It starts a thread for each queue
-/// at the first submission, which has the name of the thread that submits; the tests print that once.
+/// True if Vulkan's validation layer is loaded, as by `scripts/test-validation.sh`. The layer starts a thread for each
+/// queue at the first submission, with the name of the thread that submits. The tests print once that they look for no thread.
 fn has_layer() -> bool {
     static SAID: Once = Once::new();
     let there = std::env::var("VK_INSTANCE_LAYERS").is_ok_and(|names| names.contains("validation"));

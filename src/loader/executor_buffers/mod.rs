@@ -17,7 +17,7 @@ pub(super) trait ExecutorBuffers {
     fn enter(&self) -> Result<()>;
     /// Ends a run.
     fn leave(&self);
-    /// What compiling its shaders took; nothing without shaders.
+    /// The time and the number of pipelines that compiling its shaders took; `None` without shaders.
     fn compile(&self) -> Option<Compile> {
         None
     }

@@ -2,6 +2,7 @@
 //! without memory for any buffer, with mappings that fail. Whatever happens, batches are right, or an error names its
 //! stage and the setting to change.
 
+mod ahead;
 mod clocks;
 mod failing;
 mod limits;
