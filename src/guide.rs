@@ -21,6 +21,7 @@ chapter!(backends, "backends");
 chapter!(caches, "caches", "cache.svg");
 chapter!(jpeg, "jpeg", "regions.svg");
 chapter!(bottleneck, "bottleneck", "stages.svg", "report.png", "workers.svg");
+chapter!(roofline, "roofline");
 chapter!(memory, "memory");
 chapter!(platforms, "platforms");
 chapter!(determinism, "determinism");

@@ -29,6 +29,7 @@ pub(crate) mod shader_layout;
 pub(crate) mod split;
 pub(crate) mod variant;
 pub(crate) mod wgsl;
+pub(crate) mod work;
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};

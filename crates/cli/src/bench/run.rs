@@ -90,7 +90,7 @@ pub(super) fn run(
     if arguments.quick {
         let skipped = "not measured: --quick";
         run.report.notes.push(format!("kernels, upload, alone and memory: {skipped}"));
-        run.report.kernels = Kernels { clock: skipped.to_owned(), rows: Vec::new() };
+        run.report.kernels = Kernels { clock: skipped.to_owned(), ..Kernels::default() };
     } else {
         run.parts(&loader)?;
     }

@@ -36,6 +36,7 @@ pub(crate) fn all(report: &Report) -> Vec<Table> {
         stages(report),
         isolated_stages(report),
         kernels(report),
+        roofline(report),
         upload(report),
         sweep(report),
         queues(report),
@@ -191,10 +192,13 @@ fn rate(rate: &Rate) -> Vec<String> {
         units::duration(rate.seconds),
         units::gigabytes(rate.gb_per_second),
         or_dash(rate.of_copy.map(units::percent)),
+        or_dash(rate.predicted_seconds.map(units::duration)),
+        or_dash(rate.predicted_limit.clone()),
     ]
 }
 
-const RATE: [&str; 6] = ["", "images", "bytes", "time", "rate", "of a copy"];
+/// `of a copy` and `predicted` are of the rate and of the time; `by` is what limits the prediction.
+const RATE: [&str; 8] = ["", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
 
 fn kernels(report: &Report) -> Table {
     let kernels = &report.kernels;
@@ -212,13 +216,35 @@ fn kernels(report: &Report) -> Table {
     if kernels.rows.is_empty() {
         head.clear();
     }
-    Table { title: "Kernels alone", head, text: vec![], rows, note }
+    Table { title: "Kernels alone", head, text: vec![7], rows, note }
+}
+
+fn roofline(report: &Report) -> Table {
+    let Some(roofline) = &report.kernels.roofline else { return named("Roofline", Vec::new()) };
+    let rate = |rate: f64| format!("{} images/s", units::number(rate));
+    let gflops = |rate: f64| format!("{} GFLOP/s", units::number(rate));
+    let predicted = format!("{}, limited by {}", rate(roofline.predicted_images_per_second), roofline.limit);
+    named(
+        "Roofline",
+        vec![
+            ("roofs by", roofline.source.clone()),
+            ("memory", units::gigabytes(roofline.gb_per_second)),
+            ("measured: the copy kernel", units::gigabytes(roofline.measured_gb_per_second)),
+            ("arithmetic", gflops(roofline.gflop_per_second)),
+            ("measured: the arithmetic kernel", gflops(roofline.measured_gflop_per_second)),
+            ("the recipe's passes, predicted", predicted),
+            (
+                "measured: the recipe's passes",
+                roofline.measured_images_per_second.map_or("not measured".to_owned(), rate),
+            ),
+        ],
+    )
 }
 
 fn upload(report: &Report) -> Table {
     let mut head = RATE.to_vec();
     head[0] = "way in";
-    Table { title: "Upload", head, text: vec![], rows: report.upload.iter().map(rate).collect(), note: None }
+    Table { title: "Upload", head, text: vec![7], rows: report.upload.iter().map(rate).collect(), note: None }
 }
 
 fn sweep(report: &Report) -> Table {

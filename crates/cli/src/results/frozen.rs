@@ -26,6 +26,8 @@ fn filled() -> Report {
     report.kernels.rows[0].runs = vec![7.25, 7.5];
     report.upload[0].runs = vec![12.5, 12.75];
     report.upload[0].flops_per_byte = Some(0.5);
+    report.upload[0].predicted_seconds = Some(0.0005);
+    report.upload[0].predicted_limit = Some("bus".to_owned());
     report.notes = vec!["no GPU".to_owned()];
     report
 }

@@ -18,6 +18,6 @@ pub(crate) use report::Report;
 pub(crate) use report::sample;
 pub(crate) use sections::{
     Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
-    Rate, Stage, Statistics, Sweep,
+    Rate, Roofline, Stage, Statistics, Sweep,
 };
 pub(crate) use spread::{Spread, median};

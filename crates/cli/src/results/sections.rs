@@ -158,6 +158,28 @@ pub(crate) struct Kernels {
     /// `timestamps`, `wall`, or the reason why there are no rows.
     pub(crate) clock: String,
     pub(crate) rows: Vec<Rate>,
+    /// The recipe's passes as predicted; `None` without a GPU.
+    pub(crate) roofline: Option<Roofline>,
+}
+
+/// The two roofs from which the time of kernels was predicted, and the rate of all of the recipe's passes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Roofline {
+    /// A data sheet, or kernels of this run.
+    pub(crate) source: String,
+    /// The memory's roof: the rate of a copy.
+    pub(crate) gb_per_second: f64,
+    /// The arithmetic's roof, in thousand millions of operations.
+    pub(crate) gflop_per_second: f64,
+    /// The rates of this run's copy kernel and arithmetic kernel.
+    pub(crate) measured_gb_per_second: f64,
+    pub(crate) measured_gflop_per_second: f64,
+    /// `memory` or `arithmetic`.
+    pub(crate) limit: String,
+    pub(crate) predicted_images_per_second: f64,
+    /// `None` if the recipe's own passes were not measured; `notes` has the reason.
+    pub(crate) measured_images_per_second: Option<f64>,
 }
 
 /// The throughput of a kernel or of an upload path. Bytes are the least that must move.
@@ -172,8 +194,12 @@ pub(crate) struct Rate {
     pub(crate) gb_per_second: f64,
     /// This rate as a share of a plain copy's rate in the same run.
     pub(crate) of_copy: Option<f64>,
-    /// Floating-point operations per byte, for the roofline; counted by hand.
+    /// Floating-point operations per byte, for the roofline.
     pub(crate) flops_per_byte: Option<f64>,
+    /// `seconds` as the roofline predicts it; `None` without a GPU or counted operations.
+    pub(crate) predicted_seconds: Option<f64>,
+    /// The roof that limits the prediction: `memory` or `arithmetic`.
+    pub(crate) predicted_limit: Option<String>,
     /// `gb_per_second` of each run; empty if it was measured once.
     pub(crate) runs: Vec<f64>,
 }

@@ -1,32 +1,59 @@
 //! A measured kernel before and after its times are known.
 
+use super::roofline::Roofs;
 use crate::results::{Rate, median};
+use gpufeed::internals::Work;
 
 /// A row of the report before it is timed.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) images: u64,
     pub(crate) bytes: u64,
-    pub(crate) flops: Option<f64>,
+    /// The work of its passes, one after the other; empty if no operations are counted.
+    pub(crate) works: Vec<Work>,
 }
 
 impl Case {
     /// Returns the GB/s of one run.
-    fn rate(&self, seconds: f64) -> f64 {
+    pub(crate) fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / seconds / 1e9
     }
 
-    fn row(self, turns: &[f64], copy: f64) -> Rate {
+    /// Thousand millions of operations of one run a second.
+    pub(crate) fn gflop_rate(&self, seconds: f64) -> f64 {
+        self.operations() / seconds / 1e9
+    }
+
+    fn operations(&self) -> f64 {
+        self.works.iter().map(|work| work.operations).sum()
+    }
+
+    fn row(self, turns: &[f64], copy: f64, roofs: Option<&Roofs>) -> Rate {
         let seconds = median(turns);
         let (rate, runs) = (self.rate(seconds), turns.iter().map(|&seconds| self.rate(seconds)).collect());
-        let flops_per_byte = self.flops.map(|flops| flops / self.bytes as f64);
+        let flops_per_byte = (!self.works.is_empty()).then(|| self.operations() / self.bytes as f64);
+        // Without images it is a roof.
+        let roofs = roofs.filter(|_| self.images > 0 && !self.works.is_empty());
+        let predicted = roofs.map(|roofs| roofs.predict(&self.works));
         let Case { name, images, bytes, .. } = self;
-        Rate { name, images, bytes, seconds, gb_per_second: rate, of_copy: Some(rate / copy), runs, flops_per_byte }
+        Rate {
+            name,
+            images,
+            bytes,
+            seconds,
+            gb_per_second: rate,
+            of_copy: Some(rate / copy),
+            runs,
+            flops_per_byte,
+            predicted_seconds: predicted.map(|predicted| predicted.seconds),
+            predicted_limit: predicted.map(|predicted| predicted.limit().to_owned()),
+        }
     }
 }
 
-/// Makes the rows of timed cases. The first case is the copy that the others are compared with.
-pub(crate) fn rows(cases: Vec<Case>, seconds: &[Vec<f64>]) -> Vec<Rate> {
+/// Makes the rows of timed cases, with predictions if there are roofs. The first case is the copy that the others are
+/// compared with.
+pub(crate) fn rows(cases: Vec<Case>, seconds: &[Vec<f64>], roofs: Option<&Roofs>) -> Vec<Rate> {
     let copy = cases.first().zip(seconds.first()).map_or(f64::INFINITY, |(case, turns)| case.rate(median(turns)));
-    cases.into_iter().zip(seconds).map(|(case, turns)| case.row(turns, copy)).collect()
+    cases.into_iter().zip(seconds).map(|(case, turns)| case.row(turns, copy, roofs)).collect()
 }

@@ -4,16 +4,17 @@
 //! `mod.rs` chooses the processor. `on_gpu.rs` times the passes of fixed plans and of the recipe, `on_cpu.rs` the CPU
 //! executor on one thread, `upload.rs` the paths into the GPU's memory. `plans.rs` has the fixed plans, `case.rs` turns
 //! times into rows, `reference.rs` the kernels to compare with, `timer.rs` times dispatches, and `turns.rs` lets
-//! measurements take turns.
+//! measurements take turns. `roofline/` predicts the times of a GPU.
 //!
-//! Bytes are the least that must move: each source pixel is read once, each output written once. Arithmetic is counted
-//! by hand from the regions and the taps of an antialiased triangle, without its weights.
+//! Bytes are the least that must move: each source pixel is read once, each output written once. Operations are those of
+//! `gpufeed::internals::work`; on the CPU they are counted by hand.
 
 mod case;
 mod on_cpu;
 mod on_gpu;
 mod plans;
 pub mod reference;
+mod roofline;
 pub mod timer;
 mod turns;
 pub(crate) mod upload;

@@ -1,7 +1,7 @@
 //! Times the CPU executor on one thread against memcpy.
 
 use super::case::{Case, rows};
-use super::plans::{FLOPS_PER_TAP, Plans, make_params, reduction};
+use super::plans::{FLOPS_PER_TAP, Plans, make_params, one_work, reduction};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::Kernels;
@@ -20,8 +20,12 @@ const MEMCPY: usize = 64 << 20;
 /// Measures the fixed plans and the recipe, image after image on one thread.
 pub(crate) fn measure((recipe, samples): (&Plan, &Samples), time: Duration) -> Result<Kernels, Box<dyn Error>> {
     let (from, mut to) = (vec![1u8; MEMCPY], vec![0u8; MEMCPY]);
-    let mut cases =
-        vec![Case { name: "copy (memcpy)".to_owned(), images: 0, bytes: 2 * MEMCPY as u64, flops: Some(0.0) }];
+    let mut cases = vec![Case {
+        name: "copy (memcpy)".to_owned(),
+        images: 0,
+        bytes: 2 * MEMCPY as u64,
+        works: one_work(2 * MEMCPY as u64, 0.0),
+    }];
     let copy: Work<'_> = Box::new(|times| {
         let start = Instant::now();
         (0..times).for_each(|_| black_box(&mut to[..]).copy_from_slice(black_box(&from)));
@@ -33,8 +37,9 @@ pub(crate) fn measure((recipe, samples): (&Plan, &Samples), time: Duration) -> R
         [("resized crop, f32", &train, true), ("resized crop, f16", &half, false), ("contrast, f32", &contrast, false)];
     let mut add = |name: &str, plan: &Plan, params: &[Params], pixel: usize, counted: bool| -> gpufeed::Result<()> {
         let mut native = Native::new(plan, params, pixel)?;
-        let flops = if counted { Some(flops(plan, params)?) } else { None };
-        cases.push(Case { name: name.to_owned(), images: params.len() as u64, bytes: native.bytes(), flops });
+        let counted = if counted { one_work(native.bytes(), flops(plan, params)?) } else { Vec::new() };
+        let (name, images) = (name.to_owned(), params.len() as u64);
+        cases.push(Case { name, images, bytes: native.bytes(), works: counted });
         works.push(Box::new(move |times| {
             let start = Instant::now();
             (0..times).for_each(|_| _ = black_box(native.run()));
@@ -49,7 +54,7 @@ pub(crate) fn measure((recipe, samples): (&Plan, &Samples), time: Duration) -> R
     add("the recipe", recipe, params, samples.pixel, false)?;
     let seconds = take_turns(&mut works, time)?;
     drop(works);
-    Ok(Kernels { clock: "wall".to_owned(), rows: rows(cases, &seconds) })
+    Ok(Kernels { clock: "wall".to_owned(), rows: rows(cases, &seconds, None), roofline: None })
 }
 
 /// Counts the operations of a resized crop with Normalize: vertical taps at every source column, then horizontal ones,

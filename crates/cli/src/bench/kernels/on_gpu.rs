@@ -1,15 +1,16 @@
 //! Times the passes of the fixed plans and of the recipe on a GPU against a copy kernel.
 
 use super::case::{Case, rows};
-use super::plans::{FLOPS_PER_TAP, Plans, make_params, reduction};
-use super::reference::{copy_kernel, naive};
+use super::plans::{FLOPS_PER_TAP, Plans, make_params, one_work, reduction};
+use super::reference::{OPERATIONS, arithmetic_kernel, copy_kernel, naive};
+use super::roofline::Roofs;
 use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
-use crate::results::Kernels;
-use gpufeed::internals::{Dispatch, Rig};
+use crate::results::{Kernels, Rate, median};
+use gpufeed::internals::{Dispatch, Rig, Work as PassWork, work};
 use gpufeed::wgpu;
-use gpufeed::{DType, Gpu, Plan};
+use gpufeed::{Gpu, Plan};
 use std::error::Error;
 use std::time::Duration;
 
@@ -29,8 +30,10 @@ pub(crate) fn measure(
     let bench = Bench::new(&adapter)?;
     let (mut cases, mut kernels) = bench.fixed()?;
     let images = (batch(gpu) as usize).min(samples.params.len());
+    let recipe_works = work(recipe, &samples.params[..images])?;
+    let fixed = cases.len();
     match Rig::new(&adapter.gpu, recipe, &samples.params[..images]) {
-        Ok(rig) => bench.recipe((&rig, images as u64), recipe.output().dtype, &mut cases, &mut kernels)?,
+        Ok(rig) => bench.recipe((&rig, images as u64), (recipe, &recipe_works), &mut cases, &mut kernels)?,
         Err(error) => notes.push(format!("kernels: the recipe's own passes were not measured: {error}")),
     }
     let by_timestamps = has_good_timestamps(&adapter, &kernels, notes)?;
@@ -44,7 +47,14 @@ pub(crate) fn measure(
     }
     let seconds = take_turns(&mut works, time)?;
     let clock = if by_timestamps { "timestamps" } else { "wall" };
-    Ok(Kernels { clock: clock.to_owned(), rows: rows(cases, &seconds) })
+    let [copy, arithmetic] = [0, 1].map(|case| (&cases[case], median(&seconds[case])));
+    let measured_roofs = Roofs::measured(copy.0.rate(copy.1), arithmetic.0.gflop_rate(arithmetic.1));
+    let roofs = Roofs::by_data_sheet(&gpu.info().name).unwrap_or_else(|| measured_roofs.clone());
+    let rows = rows(cases, &seconds, Some(&roofs));
+    let measured = &rows[fixed..];
+    let measured = (!measured.is_empty()).then(|| measured.iter().map(|row: &Rate| row.seconds).sum());
+    let roofline = Some(roofs.report(&measured_roofs, (&recipe_works, images as u64), measured));
+    Ok(Kernels { clock: clock.to_owned(), rows, roofline })
 }
 
 /// Opens a second device of the same adapter, because the loader's may lack timestamps.
@@ -108,6 +118,8 @@ impl<'a> Bench<'a> {
         let images = batch(gpu);
         let Plans { train, half, contrast } = Plans::compile()?;
         let rig = |plan: &Plan| Rig::new(gpu, plan, &make_params(plan, images)?);
+        let works = |plan: &Plan| work(plan, &make_params(plan, images)?);
+        let [works_train, works_half, works_contrast] = [works(&train)?, works(&half)?, works(&contrast)?];
         let [rig, rig_half, rig_contrast] = [rig(&train)?, rig(&half)?, rig(&contrast)?];
         let (slot, elements) = (rig.slot_bytes(), rig.elements());
         let source = self.source(slot);
@@ -117,26 +129,32 @@ impl<'a> Bench<'a> {
         let [from, to] = [(); 2].map(|()| adapter.storage(copied));
 
         let [columns, rows] = reduction(&train, &make_params(&train, images)?)?;
-        let outputs = elements as f64 / 3.0;
-        // The strip kernel applies a column's taps at every source row, into two accumulators.
-        let strip = outputs * (rows * (2.0 * columns * FLOPS_PER_TAP + 2.0 * FLOPS_PER_TAP) + FLOPS_PER_TAP);
-        let per_output = outputs * (2.0 * columns * 2.0 * rows * FLOPS_PER_TAP + FLOPS_PER_TAP);
+        let per_output = elements as f64 / 3.0 * (2.0 * columns * 2.0 * rows * FLOPS_PER_TAP + FLOPS_PER_TAP);
+        let groups = if gpu.is_software() { 16 } else { 4096 };
+        let invocations = 256 * u64::from(groups);
+        let sums = adapter.storage(16 * invocations);
+        let arithmetic = one_work(16 * invocations, (OPERATIONS * invocations) as f64);
 
         let [stage] = &rig.dispatches()[..] else { return Err("a crop takes one pass".into()) };
         let [stage_half, pack] = &rig_half.dispatches()[..] else { return Err("f16 takes two passes".into()) };
         let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
-        let case = |name: &str, images, bytes, flops| Case { name: name.to_owned(), images, bytes, flops };
+        let [mean_work, stage_work] = &works_contrast[..] else { return Err("contrast takes two passes".into()) };
+        let case = |name: &str, images, bytes, works: &[PassWork]| {
+            let (name, works) = (name.to_owned(), works.to_vec());
+            Case { name, images, bytes, works }
+        };
         let cases = vec![
-            case("copy kernel", 0, 2 * copied, Some(0.0)),
-            case("strip, f32", images, moved, Some(strip)),
-            case("per-output taps, f32", images, moved, Some(per_output)),
-            case("strip and packing, f16", images, slot + 10 * elements, Some(strip)),
-            // The mean pass samples as the stage does. It has no Normalize, but computes each pixel's gray value.
-            case("contrast: its mean", images, slot, Some(strip)),
-            case("contrast: the stage after it", images, moved, Some(strip + 2.0 * outputs * FLOPS_PER_TAP)),
+            case("copy kernel", 0, 2 * copied, &one_work(2 * copied, 0.0)),
+            case("arithmetic kernel", 0, 16 * invocations, &arithmetic),
+            case("strip, f32", images, moved, &works_train),
+            case("per-output taps, f32", images, moved, &one_work(moved, per_output)),
+            case("strip and packing, f16", images, slot + 10 * elements, &works_half),
+            case("contrast: its mean", images, slot, std::slice::from_ref(mean_work)),
+            case("contrast: the stage after it", images, moved, std::slice::from_ref(stage_work)),
         ];
         let kernels = vec![
             vec![self.kernel(&copy_kernel(copied), &from, &to)],
+            vec![self.kernel(&arithmetic_kernel(groups), &from, &sums)],
             vec![self.kernel(stage, &source, &output)],
             vec![self.kernel(&naive(stage)?, &source, &output)],
             vec![self.kernel(stage_half, &source, &output), self.kernel(pack, &output, &packed)],
@@ -150,21 +168,22 @@ impl<'a> Bench<'a> {
     fn recipe(
         &self,
         (rig, images): (&Rig, u64),
-        dtype: DType,
+        (recipe, works): (&Plan, &[PassWork]),
         cases: &mut Vec<Case>,
         kernels: &mut Vec<Vec<Kernel>>,
     ) -> Result<(), Box<dyn Error>> {
         let (slot, elements) = (rig.slot_bytes(), rig.elements());
         let source = self.source(slot);
         let [output, packed] = [(); 2].map(|()| self.adapter.storage(4 * elements));
-        for (number, dispatch) in rig.dispatches().iter().enumerate() {
+        let packed_bytes = recipe.output().dtype.bytes() as u64;
+        for (number, (dispatch, work)) in rig.dispatches().iter().zip(works).enumerate() {
             let (bytes, read, write) = match dispatch.name {
                 "Statistic" => (slot, &source, &output),
-                "Pack" => ((4 + dtype.bytes() as u64) * elements, &output, &packed),
+                "Pack" => ((4 + packed_bytes) * elements, &output, &packed),
                 _ => (slot + 4 * elements, &source, &output),
             };
             let name = format!("the recipe: {number}, {}", dispatch.name.to_lowercase());
-            cases.push(Case { name, images, bytes, flops: None });
+            cases.push(Case { name, images, bytes, works: vec![work.clone()] });
             kernels.push(vec![self.kernel(dispatch, read, write)]);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The plans that every report measures, whatever its recipe, so that machines can be compared.
 
 use super::reference::{SIZE, crop};
+use gpufeed::internals::Work;
 use gpufeed::transforms::{ColorJitter, Key, Normalize, Params, Transform};
 use gpufeed::{DType, Layout, Output, Plan};
 
@@ -31,6 +32,11 @@ impl Plans {
             contrast: plan(&jitter, DType::F32)?,
         })
     }
+}
+
+/// The work of a kernel that no plan has.
+pub(crate) fn one_work(bytes: u64, operations: f64) -> Vec<Work> {
+    vec![Work { pass: String::new(), bytes, operations }]
 }
 
 /// Makes the parameters of images of ImageNet's usual size.

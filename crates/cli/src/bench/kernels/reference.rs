@@ -31,6 +31,33 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     Dispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
 }
 
+/// Operations of an invocation of [`arithmetic_kernel`].
+pub const OPERATIONS: u64 = 512 * 4 * 4 * 2;
+
+/// Returns a kernel of `groups` workgroups of 256 that multiplies and adds in registers: four vectors of four, which do
+/// not wait for each other. Each invocation writes 16 bytes, so that nothing is left out.
+pub fn arithmetic_kernel(groups: u32) -> Dispatch {
+    let wgsl = "
+@group(0) @binding(3) var<storage, read_write> sums: array<vec4<f32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let start = f32(id.x);
+    var a = vec4(start);
+    var b = a + 1.0;
+    var c = a + 2.0;
+    var d = a + 3.0;
+    for (var i = 0; i < 512; i++) {
+        a = a * 0.5 + 0.25;
+        b = b * 0.5 + 0.25;
+        c = c * 0.5 + 0.25;
+        d = d * 0.5 + 0.25;
+    }
+    sums[id.x] = a + b + c + d;
+}
+";
+    Dispatch { name: "arithmetic", wgsl: wgsl.to_owned(), params: vec![0; 16], groups: [groups, 1, 1] }
+}
+
 /// Returns the pass with its per-output kernel alone: every output sums its own taps in two loops.
 ///
 /// # Errors

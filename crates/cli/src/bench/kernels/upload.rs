@@ -1,6 +1,7 @@
 //! The paths by which pixels reach the GPU's memory, against a copy within the host's memory.
 
 use super::reference::SIZE;
+use super::roofline;
 use super::turns::{Work, take_turns};
 use crate::bench::setup::Setup;
 use crate::results::Rate;
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Whole photographs as RGBA8. Together they are about as large as one of the loader's staging slots.
 const IMAGES: u64 = 44;
 
+/// The paths that copy over the bus: the loader's, and wgpu's own.
+const COPIES: [&str; 2] = ["ring and copy", "write_buffer"];
+
 /// Measures each path, for `seconds` in all. Without a GPU it measures only the copy within the host.
 pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> Result<Vec<Rate>, Box<dyn Error>> {
     let bytes = IMAGES * 4 * u64::from(SIZE.0) * u64::from(SIZE.1);
@@ -27,7 +31,7 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
     });
     let (mut names, mut works) = (vec!["memcpy"], vec![memcpy]);
     if let Some(gpu) = setup.gpu() {
-        names.push("ring and copy");
+        names.push(COPIES[0]);
         works.push(ring(gpu, &pixels, false)?);
         if gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
             names.push("mapped in place");
@@ -37,7 +41,7 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
                 "upload: mapped in place was not measured, the device has no MAPPABLE_PRIMARY_BUFFERS".to_owned(),
             );
         }
-        names.push("write_buffer");
+        names.push(COPIES[1]);
         works.push(write_buffer(gpu, &pixels));
     } else {
         notes.push("upload: nothing is uploaded, there is no GPU in this run; memcpy alone".to_owned());
@@ -45,8 +49,10 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
     let times = take_turns(&mut works, Duration::from_secs_f64(seconds))?;
     let memcpy = times.first().map_or(0.0, |turns| median(turns));
     let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
+    let by_bus = setup.gpu().and_then(|gpu| roofline::upload_seconds(&gpu.info().name, bytes));
     let row = |(name, turns): (&str, Vec<f64>)| {
         let seconds = median(&turns);
+        let predicted_seconds = by_bus.filter(|_| COPIES.contains(&name));
         Rate {
             name: name.to_owned(),
             images: IMAGES,
@@ -55,7 +61,9 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
             gb_per_second: rate(seconds),
             of_copy: Some(memcpy / seconds),
             runs: turns.into_iter().map(rate).collect(),
-            flops_per_byte: None,
+            predicted_seconds,
+            predicted_limit: predicted_seconds.map(|_| "bus".to_owned()),
+            ..Rate::default()
         }
     };
     Ok(names.into_iter().zip(times).map(row).collect())

@@ -1,6 +1,8 @@
 //! Prints the report to the terminal: first the verdict, then the numbers.
 
-use crate::results::{Bottleneck, IsolatedStage, Memory, Perturbation, Pool, Prediction, Rate, Report, Spread, Stage};
+use crate::results::{
+    Bottleneck, IsolatedStage, Memory, Perturbation, Pool, Prediction, Rate, Report, Roofline, Spread, Stage,
+};
 use crate::units::{self, duration, percent};
 use console::style;
 use gpufeed::internals::Shown;
@@ -34,15 +36,39 @@ fn spread(spread: &Spread) -> String {
 
 fn rate(rate: &Rate) -> (String, String) {
     let share = rate.of_copy.map_or(String::new(), |share| format!(", {} of a copy", percent(share)));
+    let limit = rate.predicted_limit.as_deref().unwrap_or_default();
+    let predicted =
+        rate.predicted_seconds.map_or(String::new(), |seconds| format!("; predicted {} by {limit}", duration(seconds)));
     row(
         &rate.name,
         format!(
-            "{}{share}; {} for {}",
+            "{}{share}; {} for {}{predicted}",
             units::gigabytes(rate.gb_per_second),
             duration(rate.seconds),
             units::bytes(rate.bytes as f64)
         ),
     )
+}
+
+/// Describes the roofs, and the recipe's passes as predicted and as measured.
+fn roofline(roofline: &Roofline) -> [(String, String); 4] {
+    let roofs = |gb: f64, gflop: f64| format!("{}, {} GFLOP/s", units::gigabytes(gb), units::number(gflop));
+    let measured = roofs(roofline.measured_gb_per_second, roofline.measured_gflop_per_second);
+    let share = |rate: f64| percent(rate / roofline.predicted_images_per_second);
+    [
+        row("roofs", format!("{}, by {}", roofs(roofline.gb_per_second, roofline.gflop_per_second), roofline.source)),
+        row("roofs, measured", measured),
+        row(
+            "the recipe's passes, predicted",
+            format!("{}, limited by {}", images(roofline.predicted_images_per_second), roofline.limit),
+        ),
+        row(
+            "the recipe's passes, measured",
+            roofline.measured_images_per_second.map_or("not measured, see the notes".to_owned(), |rate| {
+                format!("{}, {} of the prediction", images(rate), share(rate))
+            }),
+        ),
+    ]
 }
 
 /// Describes the verdict in one sentence: the limit, the evidence, and the change that would help.
@@ -147,6 +173,7 @@ pub(crate) fn print(report: &Report) -> Result<(), String> {
     section("Workers", workers)?;
     section("Predictions", report.predictions.iter().map(prediction))?;
     section(&format!("Kernels ({})", report.kernels.clock), report.kernels.rows.iter().map(rate))?;
+    section("Roofline: docs/guide/roofline.md", report.kernels.roofline.iter().flat_map(roofline))?;
     section("Ways in", report.upload.iter().map(rate))?;
     if report.memory.declared_bytes > 0 {
         section("Memory", memory(&report.memory))?;
