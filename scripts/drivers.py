@@ -88,7 +88,7 @@ def swiftshader() -> Driver:
 
 
 def run(command: list[str], environment: dict[str, str]) -> tuple[bool, str]:
-    """Whether the command ended well, with what it printed."""
+    """True if the command ended well, and what it printed."""
     everything = os.environ | environment | {"NODEVICE_SELECT": "1", "GPUFEED_REQUIRE_GPU": "1"}
     done = subprocess.run(command, cwd=ROOT, env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     return done.returncode == 0, done.stdout

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Every check at full width: those of .ci/run, and those that take too long for each change. Goes on after a failure, and
-# writes a summary with date, commit and the minutes of each step.
+# writes a summary with date, commit and the minutes of each step. Renews the tables of drivers (docs/guide/platforms.md) and of
+# translations (benches/results/translations.md): commit them with the summary.
 #
-#   scripts/nightly.sh [SUMMARY.md]     by default benches/results/nightly.md; about 45 minutes on two cores
+#   scripts/nightly.sh [SUMMARY.md]     by default benches/results/nightly.md; about two hours on two cores
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/timed.sh
@@ -47,8 +48,8 @@ timed cargo check -p gpufeed-jpeg || failed=1
 timed scripts/test-widths.sh all || failed=1
 timed scripts/shader-stats.sh || failed=1
 timed scripts/test-web.sh || failed=1
-timed scripts/test-translations.sh || failed=1
-timed scripts/test-drivers.sh || failed=1
+timed scripts/test-translations.sh --table || failed=1
+timed scripts/test-drivers.sh --table || failed=1
 timed scripts/test-validation.sh || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
