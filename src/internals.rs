@@ -7,7 +7,7 @@ pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::stats::measure::{recording, sections};
-pub use crate::plan::work::{Work, work};
+pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
 
 pub mod regular_file {

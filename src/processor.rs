@@ -57,7 +57,7 @@ impl Processor {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if parameters do not belong to the plan or to the image's
-    /// size, if results differ in size, if there is no image, or if one takes more workgroups than the device allows; on
+    /// size, if results differ in size, if none is given, or if one takes more workgroups than the device allows; on
     /// a GPU [`ErrorKind::DoesNotFit`] if the images or the results exceed its buffers, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), and
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if it is lost.
     pub fn run(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<u8>> {

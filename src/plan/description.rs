@@ -58,7 +58,7 @@ pub struct PassDescription {
     pub writes_statistics: bool,
     /// How many workgroups it has.
     pub dispatch: Workgroups,
-    /// What its text declares, as naga reads it.
+    /// The declarations of its text, as naga reads them.
     #[serde(flatten)]
     pub declarations: Declarations,
     /// Its whole text in WGSL.

@@ -47,7 +47,7 @@ impl Positions {
         }
     }
 
-    /// Removes the last position that can hold such a step, and those behind it.
+    /// Removes the last position that can hold such a step, and all later ones.
     pub(super) fn end_before_last(&mut self, is_such: impl Fn(u32) -> bool) {
         let last = self.allowed.iter().rposition(|opcodes| opcodes.iter().any(|&opcode| is_such(opcode)));
         self.allowed.truncate(last.unwrap_or(self.len()));
@@ -86,7 +86,7 @@ impl Positions {
         })
     }
 
-    /// The position behind the last step of an image.
+    /// The position after the last step of an image.
     pub(crate) fn end(&self, steps: &[Step]) -> usize {
         self.of(steps).flatten().last().map_or(0, |position| position + 1)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Image {
     pub(crate) source_float: u32,
     /// First element of the target: in f32s of the output, or `vec4`s of an intermediate.
     pub(crate) target_offset: u32,
-    /// The position behind the last step.
+    /// The position after the last step.
     pub(crate) steps_len: u32,
     /// The image's number in the chunk, which locates its statistics.
     pub(crate) number: u32,

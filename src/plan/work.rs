@@ -26,7 +26,7 @@ pub struct Work {
 }
 
 /// Operations of a tap: a multiplication and an addition for each of three channels.
-const TAP: f64 = 6.0;
+pub const TAP_OPERATIONS: f64 = 6.0;
 /// Operations of a warp's position for one output: two sums of two products, and a division in perspective.
 const POSITION: f64 = 10.0;
 /// Operations of a pixel in the pass that makes tables: three counts and their comparisons.
@@ -117,21 +117,21 @@ fn resampling(sampling: &Sampling) -> f64 {
     if sampling.uses_strip_kernel() {
         // A thread applies the taps of its column at every source row once, and adds the row to two outputs.
         let rows = f64::from(sampling.y.scale) * f64::from(ROWS + 2) / f64::from(ROWS);
-        return rows * (across + 2.0) * TAP;
+        return rows * (across + 2.0) * TAP_OPERATIONS;
     }
-    across * down * TAP
+    across * down * TAP_OPERATIONS
 }
 
 /// Operations of an output of the operator that a stage begins with.
 fn gathering(gather: &Gather) -> f64 {
     match &gather.kind {
-        GatherKind::Warp(warp) => POSITION + if warp.nearest { 0.0 } else { 4.0 * TAP },
+        GatherKind::Warp(warp) => POSITION + if warp.nearest { 0.0 } else { 4.0 * TAP_OPERATIONS },
         GatherKind::Blur { kernel_size: [columns, rows], .. } => {
             // A thread filters across each row that its column of outputs needs.
             let rows_an_output = f64::from(ROWS + rows) / f64::from(ROWS);
-            TAP * (rows_an_output * f64::from(*columns) + f64::from(*rows))
+            TAP_OPERATIONS * (rows_an_output * f64::from(*columns) + f64::from(*rows))
         }
-        GatherKind::Sharpen { .. } => 10.0 * TAP,
+        GatherKind::Sharpen { .. } => 10.0 * TAP_OPERATIONS,
         GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => 0.0,
         GatherKind::Autocontrast | GatherKind::Equalize => 6.0,
     }
@@ -143,7 +143,7 @@ fn operations_of_functions(text: &str) -> Result<BTreeMap<String, f64>> {
     let (module, info) = wgsl::validate(text)?;
     let mut counted = BTreeMap::new();
     for (handle, function) in module.functions.iter() {
-        // WGSL has no recursion, and naga puts a function behind those that it calls.
+        // WGSL has no recursion, and naga lists a function after those that it calls.
         let operations = of_function(&module, &info, (handle, function), &counted);
         counted.insert(handle, operations);
     }

@@ -53,7 +53,7 @@ fn fewer_capabilities_change_no_batch() {
     let none = wgpu::Features::empty();
     let (clock, in_place) = (wgpu::Features::TIMESTAMP_QUERY, wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
     type Change = fn(&mut wgpu::Limits);
-    // Few devices, as each compiles all shaders anew.
+    // Few devices, because each compiles all shaders.
     let narrow: [(&str, wgpu::Features, Change); 5] = [
         ("no features", none, |_| {}),
         ("timestamps alone, bindings of 64 MiB", clock, small_bindings),

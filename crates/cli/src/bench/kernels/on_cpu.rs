@@ -1,12 +1,12 @@
 //! Times the CPU executor on one thread against memcpy.
 
 use super::case::{Case, rows};
-use super::plans::{FLOPS_PER_TAP, Plans, make_params, one_work, reduction};
+use super::plans::{Plans, make_params, one_work, reduction};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::Kernels;
 use gpufeed::Plan;
-use gpufeed::internals::Native;
+use gpufeed::internals::{Native, TAP_OPERATIONS};
 use gpufeed::transforms::Params;
 use std::error::Error;
 use std::hint::black_box;
@@ -63,5 +63,5 @@ fn flops(plan: &Plan, params: &[Params]) -> gpufeed::Result<f64> {
     let [columns, rows] = reduction(plan, params)?;
     let (width, height) = plan.output_size().unwrap_or((1, 1));
     let outputs = params.len() as f64 * f64::from(width) * f64::from(height);
-    Ok(outputs * (columns * 2.0 * rows * FLOPS_PER_TAP + 2.0 * columns * FLOPS_PER_TAP + FLOPS_PER_TAP))
+    Ok(outputs * (columns * 2.0 * rows * TAP_OPERATIONS + 2.0 * columns * TAP_OPERATIONS + TAP_OPERATIONS))
 }

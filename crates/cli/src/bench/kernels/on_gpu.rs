@@ -1,14 +1,14 @@
 //! Times the passes of the fixed plans and of the recipe on a GPU against a copy kernel.
 
 use super::case::{Case, rows};
-use super::plans::{FLOPS_PER_TAP, Plans, make_params, one_work, reduction};
+use super::plans::{Plans, make_params, one_work, reduction};
 use super::reference::{OPERATIONS, arithmetic_kernel, copy_kernel, naive};
 use super::roofline::Roofs;
 use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
-use gpufeed::internals::{Dispatch, Rig, Work as PassWork, work};
+use gpufeed::internals::{Dispatch, Rig, TAP_OPERATIONS, Work as PassWork, work};
 use gpufeed::wgpu;
 use gpufeed::{Gpu, Plan};
 use std::error::Error;
@@ -51,9 +51,9 @@ pub(crate) fn measure(
     let measured_roofs = Roofs::measured(copy.0.rate(copy.1), arithmetic.0.gflop_rate(arithmetic.1));
     let roofs = Roofs::by_data_sheet(&gpu.info().name).unwrap_or_else(|| measured_roofs.clone());
     let rows = rows(cases, &seconds, Some(&roofs));
-    let measured = &rows[fixed..];
-    let measured = (!measured.is_empty()).then(|| measured.iter().map(|row: &Rate| row.seconds).sum());
-    let roofline = Some(roofs.report(&measured_roofs, (&recipe_works, images as u64), measured));
+    let of_recipe: &[Rate] = &rows[fixed..];
+    let seconds = (!of_recipe.is_empty()).then(|| of_recipe.iter().map(|row| row.seconds).sum());
+    let roofline = Some(roofs.report(&measured_roofs, (&recipe_works, images as u64), seconds));
     Ok(Kernels { clock: clock.to_owned(), rows, roofline })
 }
 
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         let [from, to] = [(); 2].map(|()| adapter.storage(copied));
 
         let [columns, rows] = reduction(&train, &make_params(&train, images)?)?;
-        let per_output = elements as f64 / 3.0 * (2.0 * columns * 2.0 * rows * FLOPS_PER_TAP + FLOPS_PER_TAP);
+        let per_output = elements as f64 / 3.0 * (2.0 * columns * 2.0 * rows * TAP_OPERATIONS + TAP_OPERATIONS);
         let groups = if gpu.is_software() { 16 } else { 4096 };
         let invocations = 256 * u64::from(groups);
         let sums = adapter.storage(16 * invocations);

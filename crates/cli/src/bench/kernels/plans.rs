@@ -5,9 +5,6 @@ use gpufeed::internals::Work;
 use gpufeed::transforms::{ColorJitter, Key, Normalize, Params, Transform};
 use gpufeed::{DType, Layout, Output, Plan};
 
-/// Operations of a tap: a multiplication and an addition for each of three channels.
-pub(crate) const FLOPS_PER_TAP: f64 = 6.0;
-
 /// The fixed plans. Each crops, resizes and flips.
 pub(crate) struct Plans {
     /// Normalize, to f32.

@@ -35,17 +35,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 pub const OPERATIONS: u64 = 512 * 4 * 4 * 2;
 
 /// Returns a kernel of `groups` workgroups of 256 that multiplies and adds in registers: four vectors of four, which do
-/// not wait for each other. Each invocation writes 16 bytes, so that nothing is left out.
+/// not wait for each other. Their numbers differ and 16 bytes of each invocation are written, so that a compiler leaves
+/// nothing out.
 pub fn arithmetic_kernel(groups: u32) -> Dispatch {
     let wgsl = "
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<f32>>;
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let start = f32(id.x);
-    var a = vec4(start);
-    var b = a + 1.0;
-    var c = a + 2.0;
-    var d = a + 3.0;
+    var a = vec4(0.0, 1.0, 2.0, 3.0) + f32(id.x);
+    var b = a + 4.0;
+    var c = a + 8.0;
+    var d = a + 12.0;
     for (var i = 0; i < 512; i++) {
         a = a * 0.5 + 0.25;
         b = b * 0.5 + 0.25;
