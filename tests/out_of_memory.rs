@@ -39,14 +39,14 @@ fn builder(execute: Execute) -> DataLoaderBuilder {
 }
 
 #[test]
-fn build_names_the_bytes_and_the_settings() {
-    alone(60, "build", || {
+fn epoch_names_the_bytes_and_the_settings() {
+    alone(60, "starting", || {
         for gpu in vulkan() {
             for execute in [Execute::Gpu, Execute::Cpu] {
                 let before = gpu_buffers(&gpu);
                 let backend = gpu.clone().into();
-                let result = with_little_memory(200 << 20, || builder(execute).build(&backend));
-                let error = result.unwrap_err();
+                let loader = builder(execute).build(&backend).unwrap();
+                let error = with_little_memory(200 << 20, || loader.epoch(0)).unwrap_err();
                 let ErrorKind::OutOfMemory { what, bytes } = error.kind() else { panic!("{gpu}: {error}") };
                 assert!(!what.is_empty() && *bytes >= 16 << 20, "{error}");
                 let text = error.to_string();
@@ -55,7 +55,8 @@ fn build_names_the_bytes_and_the_settings() {
                     "{text}"
                 );
                 assert_eq!(gpu_buffers(&gpu), before, "{gpu}: what fitted is freed");
-                // The device still works after the refusal.
+                // The loader and the device still work after the refusal.
+                assert_eq!(loader.epoch(0).unwrap().filter(Result::is_ok).count(), 8, "{gpu}");
                 let loader = DataLoader::builder(small_files(9)).transform(CenterCrop::new(16)).execute(execute);
                 assert_eq!(loader.build(&backend).unwrap().epoch(0).unwrap().filter(Result::is_ok).count(), 9);
             }

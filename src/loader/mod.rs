@@ -137,9 +137,10 @@ impl DataLoader {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for epoch `u64::MAX`, which has no end;
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if threads cannot be started, or if the GPU is lost;
-    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run. Later
-    /// errors are items of [`Epochs`]: `Device` if the GPU is lost, and
-    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has no memory left for the buffers of the run.
+    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if the memory budget has no room for another run;
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the GPU has no memory left for its buffers. Later
+    /// errors are items of [`Epochs`]: `Device` if the GPU is lost, and `OutOfMemory` if more buffers are needed, because
+    /// the caller keeps batches, and there is no memory for them.
     pub fn epoch(&self, epoch: u64) -> Result<Epochs> {
         self.epochs(epoch..after(epoch)?)
     }

@@ -95,11 +95,13 @@ impl Pipeline {
         Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth, announced }
     }
 
-    /// Begins a run. [`leave`](Self::leave) ends it.
+    /// Begins a run. [`leave`](Self::leave) ends it. The first run makes the GPU's buffers, not `build`: software drivers
+    /// write zeros to them, 70-180 ms for the default slots on OpenGL and SwiftShader.
     pub(super) fn enter(&self) -> Result<()> {
         let executor = self.execution.executor();
         executor.gpu().map_or(Ok(()), |gpu| gpu.alive("starting a run"))?;
-        executor.enter()
+        executor.enter()?;
+        executor.allocate(self.batch_bytes()).inspect_err(|_| self.leave())
     }
 
     pub(super) fn leave(&self) {

@@ -9,6 +9,7 @@
 use super::budget::Budget;
 use crate::error::{ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ pub(in crate::loader) struct BufferRing<T> {
     held: AtomicUsize,
     /// The number of runs in progress.
     runs: AtomicUsize,
+    /// True once the buffers of one run were made.
+    filled: Mutex<bool>,
     base: usize,
     budget: Budget,
 }
@@ -127,6 +130,7 @@ impl<T> BufferRing<T> {
             made: AtomicUsize::new(0),
             held: AtomicUsize::new(0),
             runs: AtomicUsize::new(0),
+            filled: Mutex::new(false),
             base,
             budget,
         })
@@ -151,10 +155,16 @@ impl<T> BufferRing<T> {
         self.runs.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Adds a buffer.
-    pub(in crate::loader) fn add(&self, buffer: T) {
-        self.made.fetch_add(1, Ordering::SeqCst);
-        let _ = self.returns.0.send(buffer);
+    /// Makes the buffers of one run, unless an earlier call has: all of them or, after an error, none.
+    pub(in crate::loader) fn fill(&self, make: impl Fn() -> Result<T>) -> Result<()> {
+        let mut filled = self.filled.lock();
+        if !*filled {
+            let buffers = (0..self.base).map(|_| make()).collect::<Result<Vec<T>>>()?;
+            self.made.fetch_add(buffers.len(), Ordering::SeqCst);
+            buffers.into_iter().for_each(|buffer| self.put_back(buffer));
+            *filled = true;
+        }
+        Ok(())
     }
 
     fn lease(self: &Arc<Self>, share: &Arc<RunShare>, buffer: T) -> Lease<T> {

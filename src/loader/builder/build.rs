@@ -60,13 +60,13 @@ impl DataLoaderBuilder {
         }
     }
 
-    /// Checks everything, compiles the plan, allocates GPU buffers.
+    /// Checks everything, and compiles the plan and its shaders. The first run makes the GPU's buffers.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::Snippet`] for the
     /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
-    /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for a buffer;
-    /// [`ErrorKind::Device`] if it refuses a shader or is lost.
+    /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for the small
+    /// buffers of compiling; [`ErrorKind::Device`] if it refuses a shader or is lost.
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
@@ -103,6 +103,8 @@ impl DataLoaderBuilder {
             if too_large { u64::MAX / 64 } else { (self.batch_size * outputs * plan.image_bytes(size)) as u64 };
         let split = CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
         let (execution, budget) = self.execution(backend, &split, batch_bytes, size)?;
+        // Shaders that were compiled before call nothing on the device, so that its loss has not been noticed.
+        execution.executor().gpu().map_or(Ok(()), |gpu| gpu.alive("building a loader"))?;
         let len = self.dataset.len();
         let cache = match (self.cache, &execution) {
             (Cache::Off, _) => cache::CacheStore::Off,
@@ -141,7 +143,6 @@ impl DataLoaderBuilder {
             scratch: bounded(workers),
             stats: Counters::new(workers),
         };
-        allocate(&pipeline)?;
         Ok(DataLoader { pipeline: Arc::new(pipeline), recipe, backend: backend.clone(), budget })
     }
 
@@ -180,7 +181,7 @@ impl DataLoaderBuilder {
             (Backend::Cpu, _) => {
                 let budget = budget(0, batch)?;
                 let memory = self.host_memory.clone();
-                let host = host_ring(base, budget, batch, &memory);
+                let host = host_ring(base, budget, batch, &memory)?;
                 Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up: None })), budget))
             }
             (Backend::Gpu(gpu), _) => {
@@ -219,10 +220,9 @@ impl DataLoaderBuilder {
     fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
         let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
         let outputs = BufferRing::new(base, budget);
-        (0..base).try_for_each(|_| Target::plain(gpu, batch).map(|target| outputs.add(target)))?;
         // The caller never sees this ring.
         let memory = HostMemory::default();
-        let host = host_ring(2, Budget::unlimited(batch), batch, &memory);
+        let host = host_ring(2, Budget::unlimited(batch), batch, &memory)?;
         let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, staging: bounded(1) });
         Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up })), budget))
     }
@@ -279,8 +279,8 @@ impl DataLoaderBuilder {
             kernels = kernels.with_mixer(sizes, (self.views * plan.crops() * elements(plan, size)) as u64)?;
         }
         kernels.warm_up();
-        (0..base).try_for_each(|_| Target::new(&kernels, batch).map(|target| outputs.add(target)))?;
-        let gpu = GpuBuffers { kernels, outputs, resources: bounded(1), slots: SLOTS, slot_bytes, slot_samples };
+        let (slots, resources, sample_images) = (SLOTS, bounded(1), self.views * plan.crops());
+        let gpu = GpuBuffers { kernels, outputs, resources, slots, slot_bytes, slot_samples, sample_images };
         Ok((Execution::Gpu(Arc::new(gpu)), budget))
     }
 }
@@ -290,29 +290,12 @@ fn elements(plan: &Plan, size: (u32, u32)) -> usize {
     plan.image_bytes(size) / plan.output().dtype.bytes()
 }
 
-/// Allocates the memory of the first run under error scopes, before any thread starts: memory that the GPU does not
-/// have becomes an error of `build`.
-fn allocate(pipeline: &Pipeline) -> Result<()> {
-    match &pipeline.execution {
-        Execution::Cpu(executor) => {
-            if let Some(up) = &executor.copy_up {
-                up.return_staging(up.take_staging(pipeline.batch_bytes())?);
-            }
-        }
-        Execution::Gpu(executor) => {
-            let resources = executor.take_resources(pipeline.outputs)?;
-            executor.return_resources(resources);
-        }
-    }
-    Ok(())
-}
-
 /// Makes all buffers of a run at once, so that no epoch makes one. The system provides the memory when it is first
 /// written.
-fn host_ring(base: usize, budget: Budget, batch: u64, memory: &HostMemory) -> Arc<BufferRing<HostBuffer>> {
+fn host_ring(base: usize, budget: Budget, batch: u64, memory: &HostMemory) -> Result<Arc<BufferRing<HostBuffer>>> {
     let outputs = BufferRing::new(base, budget);
-    (0..base).for_each(|_| outputs.add(HostBuffer::new(batch as usize, memory)));
-    outputs
+    outputs.fill(|| Ok(HostBuffer::new(batch as usize, memory)))?;
+    Ok(outputs)
 }
 
 /// True if the data set holds pixels in memory, and those of the first sample are few.

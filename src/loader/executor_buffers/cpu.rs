@@ -56,6 +56,14 @@ impl ExecutorBuffers for CpuBuffers {
         }
     }
 
+    fn allocate(&self, batch_bytes: u64) -> Result<()> {
+        let Some(up) = &self.copy_up else { return Ok(()) };
+        let staging = up.take_staging(batch_bytes)?;
+        up.outputs.fill(|| Target::plain(&up.gpu, batch_bytes))?;
+        up.return_staging(staging);
+        Ok(())
+    }
+
     fn describe(&self) -> String {
         match self.gpu() {
             None => "CPU executor in the workers, batches in host memory".to_owned(),

@@ -22,6 +22,8 @@ pub(in crate::loader) struct GpuBuffers {
     pub(in crate::loader) slot_bytes: u64,
     /// The most samples in a slot, or in a submission of cached samples.
     pub(in crate::loader) slot_samples: usize,
+    /// Images of each sample.
+    pub(in crate::loader) sample_images: usize,
 }
 
 impl ExecutorBuffers for GpuBuffers {
@@ -35,6 +37,13 @@ impl ExecutorBuffers for GpuBuffers {
 
     fn leave(&self) {
         self.outputs.leave();
+    }
+
+    fn allocate(&self, batch_bytes: u64) -> Result<()> {
+        let resources = self.take_resources()?;
+        self.outputs.fill(|| Target::new(&self.kernels, batch_bytes))?;
+        self.return_resources(resources);
+        Ok(())
     }
 
     fn compile(&self) -> Option<Compile> {
@@ -54,12 +63,12 @@ impl GpuBuffers {
         self.kernels.plan().stages().len()
     }
 
-    /// Slots and workspace of an earlier run, or new ones, for samples with `outputs` images each.
-    pub(in crate::loader) fn take_resources(&self, outputs: usize) -> Result<Resources> {
+    /// Slots and workspace of an earlier run, or new ones.
+    pub(in crate::loader) fn take_resources(&self) -> Result<Resources> {
         if let Ok(resources) = self.resources.1.try_recv() {
             return Ok(resources);
         }
-        Resources::new(&self.kernels, self.slots, self.slot_bytes, self.slot_samples * outputs)
+        Resources::new(&self.kernels, self.slots, self.slot_bytes, self.slot_samples * self.sample_images)
     }
 
     pub(in crate::loader) fn return_resources(&self, resources: Resources) {

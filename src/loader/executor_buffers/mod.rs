@@ -13,8 +13,10 @@ use crate::gpu::{Compile, Gpu};
 pub(super) trait ExecutorBuffers {
     /// Returns the GPU, if the executor uses one.
     fn gpu(&self) -> Option<&Gpu>;
-    /// Begins a run; an error if there is no memory for it.
+    /// Begins a run; an error if the budget has no room for it.
     fn enter(&self) -> Result<()>;
+    /// Makes the GPU's buffers for a run of batches of `batch_bytes` bytes, unless those of an earlier run are free.
+    fn allocate(&self, batch_bytes: u64) -> Result<()>;
     /// Ends a run.
     fn leave(&self);
     /// The time and the number of pipelines that compiling its shaders took; `None` without shaders.

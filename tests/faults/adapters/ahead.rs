@@ -8,9 +8,9 @@ use gpufeed_testing::watch::alone;
 use std::time::Duration;
 
 /// On a Vulkan driver in software, `build` submits new shaders once; a loader of the same list finds them compiled.
-/// Staging slots are mapped when they are first taken.
+/// Buffers are made by the first run, and staging slots are mapped when they are first taken.
 #[test]
-fn shaders_are_compiled_and_run_once_and_no_slot_is_mapped() {
+fn shaders_are_compiled_and_run_once_and_no_run_is_prepared() {
     alone(120, "ahead", || {
         for device in devices() {
             let (gpu, mock) = misbehaving(device, false, Mock::default());
@@ -22,7 +22,9 @@ fn shaders_are_compiled_and_run_once_and_no_slot_is_mapped() {
             assert_eq!((compile.compiled, compile.kept), (2, 0), "{gpu}: the jitter's mean and its stage");
             assert!(!compile.time.is_zero() && first.explain().contains("\nshaders: 2 pipelines compiled in"), "{gpu}");
 
+            mock.buffers.at(0..0);
             let second = build(Execute::Gpu);
+            assert_eq!(mock.buffers.calls(), 0, "{gpu}: a run makes the buffers");
             assert_eq!((mock.submissions.calls(), mock.maps.calls()), (u64::from(in_software), 0), "{gpu}");
             let compile = second.stats().compile;
             assert_eq!((compile.compiled, compile.kept, compile.time), (0, 2, Duration::ZERO), "{gpu}");

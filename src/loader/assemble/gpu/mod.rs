@@ -38,7 +38,7 @@ struct PendingBuffers {
 
 /// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
 pub(in crate::loader) fn run(executor: &GpuBuffers, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
-    let mut resources = executor.take_resources(thread.pipeline.outputs)?;
+    let mut resources = executor.take_resources()?;
     let result = GpuRun::new(executor, &thread, &mut resources).run();
     // Another run may take the slots, so no worker may still hold a range of them.
     drop(thread);
