@@ -3,18 +3,33 @@
 # writes a summary with date, commit and the minutes of each step. Renews the tables of drivers (docs/guide/platforms.md) and of
 # translations (benches/results/translations.md): commit them with the summary.
 #
-#   scripts/nightly.sh [SUMMARY.md]     by default benches/results/nightly.md; about two hours on two cores
+#   scripts/nightly.sh [--continue] [SUMMARY.md]     by default benches/results/nightly.md; about two and a half hours on two
+#                                                    cores. --continue: leaves out the steps that passed before an earlier run
+#                                                    was stopped; the summary says on which commit each step passed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/timed.sh
 . scripts/system.sh
 require_cargo
+continues=
+if [ "${1-}" = --continue ]; then
+    continues=1
+    shift
+fi
 summary=${1:-benches/results/nightly.md}
+if [ -n "$continues" ]; then
+    if ! grep -q 'stopped before its last step\|FAILED' "$summary"; then
+        echo "$summary is of a whole run: there is nothing to continue" >&2
+        exit 2
+    fi
+    kept=$(mktemp)
+    cp "$summary" "$kept"
+fi
 failed=0
 done=0
 
-commit=$(git rev-parse --short HEAD)
-if [ -n "$(git status --porcelain)" ]; then commit="$commit and changes that are not committed"; fi
+# A stopped run has left its tables.
+if [ -n "$(git status --porcelain -- . ':!benches/results' ':!docs/guide/platforms.md')" ]; then commit=$commit+changes; fi
 
 # At the end, or where the run is stopped: with the steps so far.
 summarise() {
@@ -23,11 +38,12 @@ summarise() {
     if [ "$failed" -ne 0 ]; then verdict=FAILED; fi
     {
         printf '# The nightly checks\n\n'
-        printf '`scripts/nightly.sh` on %s, commit %s: %s.\n\n' "$(date -u +%F)" "$commit" "$verdict"
+        printf '`scripts/nightly.sh`, ended on %s, commit %s: %s.\n\n' "$(date -u +%F)" "$commit" "$verdict"
         printf '%s, %s cores.\n\n' "$(uname -sm)" "$(getconf _NPROCESSORS_ONLN)"
         print_times
     } >"$summary"
     cat "$summary"
+    if [ -n "$kept" ]; then rm "$kept"; fi
 }
 trap summarise EXIT
 
@@ -49,7 +65,8 @@ timed scripts/test-widths.sh all || failed=1
 timed scripts/shader-stats.sh || failed=1
 timed scripts/test-web.sh || failed=1
 timed scripts/test-translations.sh --table || failed=1
-timed scripts/test-drivers.sh --table || failed=1
+# At full width each driver would take a quarter of an hour; .ci/run and test-widths.sh have that on llvmpipe.
+timed env -u GPUFEED_FULL scripts/test-drivers.sh --table || failed=1
 timed scripts/test-validation.sh || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
