@@ -3,7 +3,7 @@ times=()
 
 # The table of an earlier run whose steps are kept, those that passed; empty for none. `commit` is the one that is checked.
 kept=
-commit=$(git rev-parse --short HEAD)
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 
 # timed COMMAND...: runs it, and gives its exit status. A step that is kept is not run again.
 timed() {
