@@ -13,10 +13,10 @@ use crate::geometry::Rect;
 pub(crate) const REGION_BYTES: u64 = 16 << 20;
 /// The most bytes of one intermediate between two stages, and the size of the buffers for them.
 pub(crate) const INTERMEDIATE_BYTES: u64 = 64 << 20;
-/// The most loop iterations of a shader thread. Mesa's llvmpipe ends the loops of a shader after 65,535 iterations in
-/// total, without an error (`crates/testing/src/quirks.rs`), and desktop systems reset a GPU whose shaders run for
-/// seconds. Bicubic downscaling by 15 reaches the limit, bilinear by 40, of float pixels by 30. Loops of users' own
-/// colour steps are not counted.
+/// The most loop iterations of a shader thread. Mesa's llvmpipe, until a version between 22.3 and 25.0, ends the loops of
+/// a shader after 65,535 iterations in total, without an error (`crates/testing/src/quirks.rs`), and desktop systems
+/// reset a GPU whose shaders run for seconds. Bicubic downscaling by 15 reaches the limit, bilinear by 40, of float
+/// pixels by 30. Loops of users' own colour steps are not counted.
 const ITERATIONS: u64 = 60_000;
 
 /// True if the CPU executor has to run `program`, which reads `region_bytes` of source pixels (floats if `float`).
