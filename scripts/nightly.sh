@@ -53,10 +53,10 @@ timed .ci/run || failed=1
 timed cargo clippy --workspace --all-targets --all-features -- -D warnings || failed=1
 timed env RUSTDOCFLAGS='-D warnings' cargo doc -p gpufeed -p gpufeed-cli -p gpufeed-jpeg -p gpufeed-burn --no-deps --all-features || failed=1
 # The features that applications choose, each set as they build it. `.ci/run` has all of them at once.
-for features in '' lmdb; do
+for features in '' lmdb parquet remote; do
     timed cargo check --features "$features" || failed=1
 done
-for features in '' lmdb; do
+for features in '' lmdb parquet remote; do
     timed cargo check -p gpufeed-cli --features "$features" || failed=1
 done
 timed cargo check -p gpufeed-burn || failed=1
@@ -71,7 +71,7 @@ timed scripts/test-validation.sh || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
 timed scripts/test-python.sh || failed=1
-timed cargo build -p gpufeed-cli --features lmdb || failed=1
+timed cargo build -p gpufeed-cli --features lmdb,parquet,remote || failed=1
 timed python3 scripts/guide.py commands || failed=1
 timed scripts/guide.sh || failed=1
 timed python3 scripts/guide.py programs || failed=1

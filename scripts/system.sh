@@ -2,7 +2,7 @@
 
 # The packages that tests are built from, and their features. .ci/run selects more; with one selection for all scripts,
 # nothing is built twice.
-read -ra selected <<<"${GPUFEED_SELECTED:---workspace --exclude gpufeed-burn --exclude gpufeed-trainer --features lmdb}"
+read -ra selected <<<"${GPUFEED_SELECTED:---workspace --exclude gpufeed-burn --exclude gpufeed-trainer --features lmdb,parquet,remote}"
 
 # Ends the script where there is no cargo.
 require_cargo() {

@@ -15,8 +15,8 @@ export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
 # All packages, as .ci/run selects them: cargo chooses the features of dependencies by the selected packages, and would build
 # wgpu and others twice.
 case ${1-} in
-    '') selected=(--workspace --features lmdb,burn/fusion) ;;
-    --without-fusion) selected=(--workspace --features lmdb) ;;
+    '') selected=(--workspace --features lmdb,parquet,remote,burn/fusion) ;;
+    --without-fusion) selected=(--workspace --features lmdb,parquet,remote) ;;
     *)
         echo 'usage: scripts/test-burn.sh [--without-fusion]' >&2
         exit 2
