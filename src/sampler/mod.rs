@@ -140,6 +140,16 @@ impl Sampler {
         Sampler { rank, world, ..self }.checked()
     }
 
+    /// The rank that [`shard`](Self::shard) has set.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of ranks that [`shard`](Self::shard) has set.
+    pub fn world(&self) -> usize {
+        self.world
+    }
+
     /// Sets the handling of samples that do not fill a whole batch. Default: [`LastBatch::Partial`].
     ///
     /// # Errors

@@ -13,11 +13,14 @@
 
 mod batch;
 mod device;
+mod image_batch;
 mod loader;
+mod shard;
 
 pub use batch::BatchExt;
 pub use device::{BackendExt, GpuExt};
-pub use loader::{BurnLoader, ImageBatch};
+pub use image_batch::ImageBatch;
+pub use loader::BurnLoader;
 
 /// Runs the guide's program as a doc test.
 #[cfg(doctest)]

@@ -1,66 +1,24 @@
-//! Implements Burn's `DataLoader` trait for a gpufeed loader.
+//! Implements Burn's `DataLoader` trait for gpufeed loaders: one, or one for each of several devices.
 
-use crate::BatchExt;
+use crate::ImageBatch;
+use crate::shard::Shard;
 use burn::data::dataloader::{self, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
-use burn::tensor::{Device, Int, Tensor, TensorData, s};
-use gpufeed::internals::soft_labels;
-use gpufeed::{Batch, DataLoader, Epochs, Error, Result, State};
+use burn::tensor::Device;
+use gpufeed::{Batch, DataLoader, Epochs, Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A batch as tensors on the loader's device, without the padding of a last batch: the item of a [`BurnLoader`], or the
-/// input of its [`map`](BurnLoader::map).
-///
-/// ```no_run
-/// # fn show(batch: gpufeed_burn::ImageBatch) {
-/// println!("{:?} {:?}", batch.images.dims(), batch.classes.dims());
-/// println!("{}", batch.soft_labels(1000).unwrap());
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct ImageBatch {
-    /// The images, as [`BatchExt::to_tensor`] returns them.
-    pub images: Tensor<4>,
-    /// The class numbers, as [`BatchExt::class_tensor`] returns them.
-    pub classes: Tensor<1, Int>,
-    /// The class of each image, its partner's, and the share of the first, as [`Batch::mixed`] returns them.
-    pub mixed: Vec<(u32, u32, f64)>,
-    /// The sample id (`Dataset::id`) of each image.
-    pub ids: Vec<u64>,
-}
-
-impl ImageBatch {
-    /// Returns the labels as a tensor of shape `[images, num_classes]` beside the images, as
-    /// [`BatchExt::soft_label_tensor`] does: those of a batch that was mixed, one-hot rows of one that was not.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Argument`](gpufeed::ErrorKind::Argument) if a class, or a partner's, is not below `num_classes`.
-    pub fn soft_labels(&self, num_classes: usize) -> Result<Tensor<2>> {
-        let rows = soft_labels(&self.mixed, num_classes)?;
-        Ok(Tensor::from_data(TensorData::new(rows, [self.mixed.len(), num_classes]), &self.images.device()))
-    }
-
-    fn new(batch: &Batch, rows: Range<usize>, device: &Device) -> Result<ImageBatch> {
-        let (mut images, mut classes) = (batch.to_tensor(device)?, batch.class_tensor(device)?);
-        if rows != (0..batch.len()) {
-            images = images.slice(s![rows.clone(), .., .., ..]);
-            classes = classes.slice(s![rows.clone()]);
-        }
-        let mixed = batch.mixed().map_or_else(Vec::new, |mixed| mixed[rows.clone()].to_vec());
-        Ok(ImageBatch { images, classes, mixed, ids: batch.ids()[rows].to_vec() })
-    }
-}
 
 /// Wraps a [`DataLoader`] as Burn's trait of the same name, so that Burn's `Learner` accepts it.
 ///
 /// Every call of `iter` starts the next epoch. Its items are [`ImageBatch`], or the values that [`map`](Self::map)
 /// makes of them; padding (`LastBatch::Pad`) is cut off. `slice` selects a range of samples in the epoch's order: only
 /// the batches that overlap the range are read, and the batches at its ends are cut, so slices of the same length may
-/// have different numbers of batches. To divide the data among several processes, use
-/// [`DataLoaderBuilder::shard`](gpufeed::DataLoaderBuilder::shard), whose shards all have the same number of batches.
-/// `to_device` changes only the device of the tensors: a batch on a GPU cannot go to another device.
+/// have different numbers of batches. For several devices, [`on`](Self::on) has slices of whole batches; to divide the
+/// data among several processes, use [`DataLoaderBuilder::shard`](gpufeed::DataLoaderBuilder::shard), whose shards all
+/// have the same number of batches. `to_device` changes only the device of the tensors: a batch on a GPU cannot go to
+/// another device.
 /// ```
 /// use burn::data::dataloader::DataLoader as _;
 /// use gpufeed::transforms::RandomCrop;
@@ -80,39 +38,100 @@ impl ImageBatch {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub struct BurnLoader<O = ImageBatch> {
-    loader: Arc<DataLoader>,
-    device: Device,
+    /// Their items, laid end to end, are those of the loader. All have equally many.
+    shards: Arc<[Shard]>,
+    /// The device of the tensors, if it is not that of the shards.
+    device: Option<Device>,
     convert: Arc<dyn Fn(ImageBatch) -> O + Send + Sync>,
     /// The epoch that the next call of `iter` starts.
     epoch: AtomicU64,
-    /// For each batch, the position in the epoch after its last sample that is not padding; the same in every epoch.
-    ends: Arc<[usize]>,
-    /// The range of positions in the epoch's order whose samples this loader yields.
+    /// The range of the items that this loader yields.
     places: Range<usize>,
 }
 
 impl BurnLoader {
     /// Makes a loader that yields the batches of `loader` as tensors on `device`, from epoch 0 on.
     pub fn new(loader: DataLoader, device: Device) -> BurnLoader {
-        let order = loader.sampler().epoch(0);
-        let valid = (0..order.batches()).map(|batch| order.batch(batch).filter(|position| !position.padding).count());
-        let sum = |sum: &mut usize, items| {
-            *sum += items;
-            Some(*sum)
-        };
-        let ends: Arc<[usize]> = valid.scan(0, sum).collect();
-        let places = 0..ends.last().copied().unwrap_or(0);
-        let (loader, convert) = (Arc::new(loader), Arc::new(|batch| batch));
-        BurnLoader { loader, device, convert, epoch: AtomicU64::new(0), ends, places }
+        BurnLoader::of([Shard::new(loader, device, false)].into())
+    }
+
+    /// Makes a loader for several devices of one process, of a loader for each, for the learner's strategies
+    /// `MultiDevice` and `ddp`.
+    ///
+    /// The loaders are the shards of one data set: loader `i` of `n` is built with
+    /// [`shard(i, n)`](gpufeed::DataLoaderBuilder::shard), and each may have a backend of its own. Together they should
+    /// have as many [`workers`](gpufeed::DataLoaderBuilder::workers) as there are cores. The items are those of the first
+    /// loader, then those of the second, and so on. A learner calls `slice` with the n-th part of them, which is a
+    /// loader's, and `to_device` with its device. Without `slice`, `to_device` picks the loader of that device, if one
+    /// alone has it.
+    ///
+    /// All shards are of one length, as with PyTorch's `DistributedSampler`: where the samples do not divide by the
+    /// shards, some are repeated, and those count as items here.
+    /// ```
+    /// use burn::data::dataloader::DataLoader as _;
+    /// use burn::data::dataloader::split::split_dataloader;
+    /// use burn::tensor::Device;
+    /// use gpufeed::transforms::RandomCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    /// use gpufeed_burn::BurnLoader;
+    /// use std::sync::Arc;
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..12 {
+    ///     data.push_pixels(40, 40, PixelFormat::Rgb8, vec![9; 4800], Label::Class(class))?;
+    /// }
+    /// let data = Arc::new(data);
+    /// let devices = [Device::flex(), Device::flex()];
+    /// let mut loaders = Vec::new();
+    /// for (rank, device) in devices.iter().enumerate() {
+    ///     let loader = DataLoader::builder(data.clone()).transform(RandomCrop::new(32)).batch_size(3);
+    ///     loaders.push((loader.shard(rank, devices.len()).build(&Backend::Cpu)?, device.clone()));
+    /// }
+    /// let parts = split_dataloader(Arc::new(BurnLoader::on(loaders)?), &devices);
+    /// assert!(parts.iter().all(|part| part.num_items() == 6 && part.iter().count() == 2));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] if there is no loader, or if they are not the shards 0 to n - 1 of one data set, with the
+    /// same seed and batch size.
+    pub fn on(loaders: impl IntoIterator<Item = (DataLoader, Device)>) -> Result<BurnLoader> {
+        let shards: Arc<[Shard]> =
+            loaders.into_iter().map(|(loader, device)| Shard::new(loader, device, true)).collect();
+        let bad = |reason: String| Err(ErrorKind::Argument { setting: "loaders", reason }.into());
+        let Some(first) = shards.first() else { return bad("none, but each device has one".to_owned()) };
+        let of = |shard: &Shard| (shard.loader.seed(), shard.loader.dataset().len(), shard.items(), shard.items_of(0));
+        for (number, shard) in shards.iter().enumerate() {
+            let sampler = shard.loader.sampler();
+            let found = (sampler.rank(), sampler.world());
+            if found != (number, shards.len()) {
+                let (rank, world) = found;
+                return bad(format!(
+                    "loader {number} of {} is shard({rank}, {world}); build it with shard({number}, {})",
+                    shards.len(),
+                    shards.len()
+                ));
+            }
+            if of(shard) != of(first) {
+                return bad(format!(
+                    "loader {number} has another seed, data set, batch size or last batch than loader 0"
+                ));
+            }
+        }
+        Ok(BurnLoader::of(shards))
+    }
+
+    fn of(shards: Arc<[Shard]>) -> BurnLoader {
+        let places = 0..shards.iter().map(Shard::items).sum();
+        BurnLoader { shards, device: None, convert: Arc::new(|batch| batch), epoch: AtomicU64::new(0), places }
     }
 }
 
 impl<O: 'static> BurnLoader<O> {
     /// Converts each item with `map`.
     pub fn map<P>(self, map: impl Fn(O) -> P + Send + Sync + 'static) -> BurnLoader<P> {
-        let BurnLoader { loader, device, convert, epoch, ends, places } = self;
-        let convert = Arc::new(move |batch| map(convert(batch)));
-        BurnLoader { loader, device, convert, epoch, ends, places }
+        let BurnLoader { shards, device, convert, epoch, places } = self;
+        BurnLoader { shards, device, convert: Arc::new(move |batch| map(convert(batch))), epoch, places }
     }
 
     /// Sets the epoch that the first call of `iter` starts, for a training that resumes from a checkpoint.
@@ -120,31 +139,36 @@ impl<O: 'static> BurnLoader<O> {
         BurnLoader { epoch: AtomicU64::new(epoch), ..self }
     }
 
-    fn with(&self, device: &Device, places: Range<usize>) -> Arc<dyn dataloader::DataLoader<O>> {
+    fn with(&self, device: Option<&Device>, places: Range<usize>) -> Arc<dyn dataloader::DataLoader<O>> {
         Arc::new(BurnLoader {
-            loader: Arc::clone(&self.loader),
-            device: device.clone(),
+            shards: Arc::clone(&self.shards),
+            device: device.cloned(),
             convert: Arc::clone(&self.convert),
             epoch: AtomicU64::new(self.epoch.load(Ordering::Relaxed)),
-            ends: Arc::clone(&self.ends),
             places,
         })
+    }
+
+    /// Items of each shard.
+    fn each(&self) -> usize {
+        self.shards[0].items()
+    }
+
+    /// The items of the only shard on a device, if this loader has the items of all.
+    fn shard_on(&self, device: &Device) -> Option<Range<usize>> {
+        let mut on = (0..self.shards.len()).filter(|&shard| self.shards[shard].device == *device);
+        let (Some(shard), None) = (on.next(), on.next()) else { return None };
+        let all = self.places == (0..self.shards.len() * self.each());
+        all.then(|| shard * self.each()..(shard + 1) * self.each())
     }
 }
 
 impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
-        let (seed, epoch) = (self.loader.seed(), self.epoch.fetch_add(1, Ordering::Relaxed));
-        let batch = self.ends.partition_point(|&end| end <= self.places.start);
-        let run = if self.places.is_empty() {
-            Run::Over
-        } else {
-            match self.loader.resume(&State::at(seed, epoch, batch as u64)) {
-                Ok(run) => Run::On(run),
-                Err(error) => Run::Failed(error),
-            }
-        };
-        Box::new(Iter { of: self, run, batch, next: self.places.start })
+        let epoch = self.epoch.fetch_add(1, Ordering::Relaxed);
+        let mut iter = Iter { of: self, epoch, run: Run::Over, batch: 0, next: self.places.start };
+        iter.begin();
+        Box::new(iter)
     }
 
     fn num_items(&self) -> usize {
@@ -152,12 +176,13 @@ impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn dataloader::DataLoader<O>> {
-        self.with(device, self.places.clone())
+        let places = self.shard_on(device).unwrap_or_else(|| self.places.clone());
+        self.with(Some(device), places)
     }
 
     fn slice(&self, start: usize, end: usize) -> Arc<dyn dataloader::DataLoader<O>> {
         let place = |item: usize| self.places.start.saturating_add(item).min(self.places.end);
-        self.with(&self.device, place(start)..place(end).max(place(start)))
+        self.with(self.device.as_ref(), place(start)..place(end).max(place(start)))
     }
 }
 
@@ -169,28 +194,48 @@ enum Run {
 
 struct Iter<'a, O> {
     of: &'a BurnLoader<O>,
+    epoch: u64,
+    /// The epoch of the shard that has the next item.
     run: Run,
-    /// The index of the next batch, and the position in the epoch of its next sample.
+    /// The next batch of that shard, and the place of its next item.
     batch: usize,
     next: usize,
 }
 
-impl<O> Iter<'_, O> {
+impl<O: 'static> Iter<'_, O> {
+    /// The shard that has the next item, and the place of its first.
+    fn shard(&self) -> (&Shard, usize) {
+        let number = self.next / self.of.each();
+        (&self.of.shards[number], number * self.of.each())
+    }
+
+    /// Begins the epoch of the shard that has the next item, if there is one.
+    fn begin(&mut self) {
+        if self.next >= self.of.places.end {
+            return;
+        }
+        let (shard, first) = self.shard();
+        let batch = shard.batch_of(self.next - first);
+        let run = shard.begin(self.epoch, batch).map_or_else(Run::Failed, Run::On);
+        (self.batch, self.run) = (batch, run);
+    }
+
     fn item(&mut self, batch: Result<Batch>) -> Result<O> {
-        let BurnLoader { device, convert, ends, places, .. } = self.of;
-        let end = ends[self.batch];
-        let first = self.batch.checked_sub(1).map_or(0, |before| ends[before]);
+        let BurnLoader { device, convert, places, .. } = self.of;
+        let (shard, first) = self.shard();
+        let Range { start, end } = shard.items_of(self.batch);
+        let (start, end) = (first + start, first + end);
         let batch = batch?;
-        // Positions count samples. All views of a sample, with their crops, are consecutive rows of the batch.
+        // Places count samples. All views of a sample, with their crops, are consecutive rows of the batch.
         let images = batch.views() * batch.crops();
-        let rows = images * (self.next - first)..images * (end.min(places.end) - first);
-        let item = ImageBatch::new(&batch, rows, device)?;
+        let rows = images * (self.next - start)..images * (end.min(places.end) - start);
+        let item = ImageBatch::new(&batch, rows, device.as_ref().unwrap_or(&shard.device))?;
         (self.batch, self.next) = (self.batch + 1, end);
         Ok(convert(item))
     }
 }
 
-impl<O> Iterator for Iter<'_, O> {
+impl<O: 'static> Iterator for Iter<'_, O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -201,14 +246,18 @@ impl<O> Iterator for Iter<'_, O> {
             Run::Over => return None,
         };
         let item = self.item(run.next()?);
-        if item.is_ok() && self.next < self.of.places.end {
-            self.run = Run::On(run);
+        if item.is_ok() {
+            match self.next % self.of.each() {
+                0 => self.begin(),
+                _ if self.next < self.of.places.end => self.run = Run::On(run),
+                _ => {}
+            }
         }
         Some(item.map_err(DatasetError::new))
     }
 }
 
-impl<O> DataLoaderIterator<O> for Iter<'_, O> {
+impl<O: 'static> DataLoaderIterator<O> for Iter<'_, O> {
     fn progress(&self) -> Progress {
         let Range { start, end } = self.of.places;
         Progress::new(self.next.min(end) - start, end - start, Some("items".to_owned()))

@@ -5,4 +5,5 @@ mod errors;
 mod hand_over;
 mod loader;
 mod places;
+mod several_devices;
 mod stress;

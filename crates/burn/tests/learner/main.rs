@@ -9,11 +9,16 @@ use burn::tensor::Device;
 use burn::train::logger::InMemoryMetricLogger;
 use burn::train::metric::{AccuracyMetric, LossMetric};
 use burn::train::renderer::CliMetricsRenderer;
-use burn::train::{ClassificationOutput, InferenceStep, Learner, SupervisedTraining, TrainOutput, TrainStep};
+use burn::train::{
+    ClassificationOutput, ExecutionStrategy, InferenceStep, Learner, MultiDeviceOptim, SupervisedTraining, TrainOutput,
+    TrainStep, TrainingStrategy,
+};
 use gpufeed::transforms::{Normalize, RandomCrop};
 use gpufeed::{Backend, DataLoader, Execute, Gpu, InMemory, Label, PixelFormat};
 use gpufeed_burn::{BurnLoader, GpuExt, ImageBatch};
 use std::sync::Arc;
+
+type Loader = dyn burn::data::dataloader::DataLoader<ImageBatch>;
 
 /// A linear classifier of red, green and blue images.
 #[derive(Module, Debug)]
@@ -64,7 +69,7 @@ fn data(samples: u32) -> InMemory {
     data
 }
 
-fn accuracy(model: &Model, loader: &dyn burn::data::dataloader::DataLoader<ImageBatch>) -> f64 {
+fn accuracy(model: &Model, loader: &Loader) -> f64 {
     let (mut right, mut all) = (0, 0);
     for batch in loader.iter() {
         let output = model.classify(batch.unwrap());
@@ -76,7 +81,7 @@ fn accuracy(model: &Model, loader: &dyn burn::data::dataloader::DataLoader<Image
 }
 
 fn learns(name: &str, backend: &Backend, device: &Device, execute: Execute) {
-    let loader = |samples, shuffle| {
+    let loader = |samples, shuffle| -> Arc<Loader> {
         let builder = DataLoader::builder(data(samples))
             .transform(RandomCrop::new(8))
             .transform(Normalize::IMAGENET)
@@ -86,19 +91,28 @@ fn learns(name: &str, backend: &Backend, device: &Device, execute: Execute) {
         // The learner itself calls `to_device` with its own device.
         Arc::new(BurnLoader::new(builder.build(backend).unwrap(), device.clone()))
     };
+    let accuracy = train(loader(96, true), loader(48, false), device, None);
+    assert!(accuracy > 0.9, "{name}: {accuracy}");
+}
+
+/// Trains for four epochs, and returns the accuracy on the validation set.
+fn train(training: Arc<Loader>, validation: Arc<Loader>, device: &Device, strategy: Option<ExecutionStrategy>) -> f64 {
     let device = device.clone().autodiff();
     device.seed(1);
     let learner = Learner::new(Model::new(&device), AdamConfig::new().init(), ConstantLr::new(0.02));
     let folder = tempfile::tempdir().unwrap();
-    let result = SupervisedTraining::new(folder.path(), loader(96, true), loader(48, false))
+    let mut training = SupervisedTraining::new(folder.path(), training, Arc::clone(&validation));
+    if let Some(strategy) = strategy {
+        training = training.with_training_strategy(TrainingStrategy::Default(strategy));
+    }
+    let result = training
         .num_epochs(4)
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .with_metric_logger(InMemoryMetricLogger::new())
         .with_application_logger(None)
         .renderer(Box::new(CliMetricsRenderer::new()))
         .launch(learner);
-    let accuracy = accuracy(&result.model, &*loader(48, false));
-    assert!(accuracy > 0.9, "{name}: {accuracy}");
+    accuracy(&result.model, &*validation)
 }
 
 #[test]
@@ -107,5 +121,26 @@ fn a_learner_learns() {
     for adapter in Gpu::enumerate() {
         let (gpu, device) = Gpu::for_burn(&adapter).unwrap();
         learns(&gpu.to_string(), &Backend::Gpu(gpu.clone()), &device, Execute::Gpu);
+    }
+}
+
+/// Two devices of one process learn from the shards of one data set, with the gradients of both.
+#[test]
+fn a_learner_of_two_devices_learns() {
+    let devices = vec![Device::flex(); 2];
+    let builder = |samples| {
+        DataLoader::builder(data(samples)).transform(RandomCrop::new(8)).transform(Normalize::IMAGENET).batch_size(16)
+    };
+    let shard = |(rank, device): (usize, &Device)| {
+        let shard = builder(192).shuffle(true).workers(1).shard(rank, devices.len());
+        (shard.build(&Backend::Cpu).unwrap(), device.clone())
+    };
+    for optimizer in [MultiDeviceOptim::OptimMainDevice, MultiDeviceOptim::OptimSharded] {
+        let training = BurnLoader::on(devices.iter().enumerate().map(shard)).unwrap();
+        let validation = BurnLoader::new(builder(48).build(&Backend::Cpu).unwrap(), Device::flex());
+        let autodiff = devices.iter().map(|device| device.clone().autodiff()).collect();
+        let strategy = ExecutionStrategy::multi(autodiff, optimizer);
+        let accuracy = train(Arc::new(training), Arc::new(validation), &devices[0], Some(strategy));
+        assert!(accuracy > 0.9, "{optimizer:?}: {accuracy}");
     }
 }

@@ -1,0 +1,50 @@
+//! A batch as tensors, without its padding.
+
+use crate::BatchExt;
+use burn::tensor::{Device, Int, Tensor, TensorData, s};
+use gpufeed::internals::soft_labels;
+use gpufeed::{Batch, Result};
+use std::ops::Range;
+
+/// A batch as tensors on the loader's device, without the padding of a last batch: the item of a [`BurnLoader`], or the
+/// input of its [`map`](BurnLoader::map).
+///
+/// ```no_run
+/// # fn show(batch: gpufeed_burn::ImageBatch) {
+/// println!("{:?} {:?}", batch.images.dims(), batch.classes.dims());
+/// println!("{}", batch.soft_labels(1000).unwrap());
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageBatch {
+    /// The images, as [`BatchExt::to_tensor`] returns them.
+    pub images: Tensor<4>,
+    /// The class numbers, as [`BatchExt::class_tensor`] returns them.
+    pub classes: Tensor<1, Int>,
+    /// The class of each image, its partner's, and the share of the first, as [`Batch::mixed`] returns them.
+    pub mixed: Vec<(u32, u32, f64)>,
+    /// The sample id (`Dataset::id`) of each image.
+    pub ids: Vec<u64>,
+}
+
+impl ImageBatch {
+    /// Returns the labels as a tensor of shape `[images, num_classes]` beside the images, as
+    /// [`BatchExt::soft_label_tensor`] does: those of a batch that was mixed, one-hot rows of one that was not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](gpufeed::ErrorKind::Argument) if a class, or a partner's, is not below `num_classes`.
+    pub fn soft_labels(&self, num_classes: usize) -> Result<Tensor<2>> {
+        let rows = soft_labels(&self.mixed, num_classes)?;
+        Ok(Tensor::from_data(TensorData::new(rows, [self.mixed.len(), num_classes]), &self.images.device()))
+    }
+
+    pub(crate) fn new(batch: &Batch, rows: Range<usize>, device: &Device) -> Result<ImageBatch> {
+        let (mut images, mut classes) = (batch.to_tensor(device)?, batch.class_tensor(device)?);
+        if rows != (0..batch.len()) {
+            images = images.slice(s![rows.clone(), .., .., ..]);
+            classes = classes.slice(s![rows.clone()]);
+        }
+        let mixed = batch.mixed().map_or_else(Vec::new, |mixed| mixed[rows.clone()].to_vec());
+        Ok(ImageBatch { images, classes, mixed, ids: batch.ids()[rows].to_vec() })
+    }
+}
