@@ -93,14 +93,15 @@ impl BurnLoader {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`] if there is no loader, or if they are not the shards 0 to n - 1 of one data set, with the
-    /// same seed and batch size.
+    /// [`ErrorKind::Argument`] if there is no loader, or if they are not the shards 0 to n - 1 of one data set, in
+    /// the same order and batches.
     pub fn on(loaders: impl IntoIterator<Item = (DataLoader, Device)>) -> Result<BurnLoader> {
         let shards: Arc<[Shard]> =
             loaders.into_iter().map(|(loader, device)| Shard::new(loader, device, true)).collect();
         let bad = |reason: String| Err(ErrorKind::Argument { setting: "loaders", reason }.into());
         let Some(first) = shards.first() else { return bad("none, but each device has one".to_owned()) };
-        let of = |shard: &Shard| (shard.loader.seed(), shard.loader.dataset().len(), shard.items(), shard.items_of(0));
+        // All settings of the epoch's order but the rank.
+        let order = |shard: &Shard| shard.loader.sampler().clone().shard(0, shards.len()).ok();
         for (number, shard) in shards.iter().enumerate() {
             let sampler = shard.loader.sampler();
             let found = (sampler.rank(), sampler.world());
@@ -112,9 +113,10 @@ impl BurnLoader {
                     shards.len()
                 ));
             }
-            if of(shard) != of(first) {
+            if order(shard) != order(first) {
                 return bad(format!(
-                    "loader {number} has another seed, data set, batch size or last batch than loader 0"
+                    "loader {number} has another number of samples, batch_size, seed, shuffle, last_batch or weights than \
+                     loader 0"
                 ));
             }
         }
@@ -154,9 +156,11 @@ impl<O: 'static> BurnLoader<O> {
         self.shards[0].items()
     }
 
-    /// The items of the only shard on a device, if this loader has the items of all.
+    /// The items of the only shard on a device, if this loader has the items of all. A device with autodiff is the same
+    /// one: learners of one device ask with it.
     fn shard_on(&self, device: &Device) -> Option<Range<usize>> {
-        let mut on = (0..self.shards.len()).filter(|&shard| self.shards[shard].device == *device);
+        let device = device.clone().inner();
+        let mut on = (0..self.shards.len()).filter(|&shard| self.shards[shard].device.clone().inner() == device);
         let (Some(shard), None) = (on.next(), on.next()) else { return None };
         let all = self.places == (0..self.shards.len() * self.each());
         all.then(|| shard * self.each()..(shard + 1) * self.each())

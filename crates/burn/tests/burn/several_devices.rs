@@ -87,6 +87,7 @@ fn to_device_picks_the_loader_of_the_device() {
     for (device, expected) in [(Device::flex(), [0, 2, 4, 6, 8]), (gpu.device.clone(), [1, 3, 5, 7, 9])] {
         let part = loader.to_device(&device);
         assert_eq!(ids(&*part), [expected]);
+        assert_eq!(ids(&*loader.to_device(&device.clone().autodiff())), [expected]);
         assert!(part.iter().all(|batch| batch.unwrap().images.device() == device));
     }
     // Each batch is on the device of its own loader.
