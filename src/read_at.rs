@@ -1,4 +1,4 @@
-//! Reads at an offset of a file that many threads share, without using its position.
+//! Reads and writes at an offset of a file that many threads share, without using its position.
 
 use std::fs::File;
 use std::io;
@@ -23,6 +23,31 @@ pub(crate) fn read_exact(file: &File, mut buffer: &mut [u8], mut offset: u64) ->
         match file.seek_read(buffer, offset)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+        }
+    }
+    Ok(())
+}
+
+/// Writes `bytes` at `offset`.
+///
+/// # Errors
+/// The system's.
+#[cfg(all(unix, feature = "remote"))]
+pub(crate) fn write_all(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Writes `bytes` at `offset`.
+///
+/// # Errors
+/// The system's.
+#[cfg(all(windows, feature = "remote"))]
+pub(crate) fn write_all(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !bytes.is_empty() {
+        match file.seek_write(bytes, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => (bytes, offset) = (&bytes[written..], offset + written as u64),
         }
     }
     Ok(())

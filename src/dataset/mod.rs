@@ -28,6 +28,8 @@ mod list;
 mod lmdb;
 mod memory;
 mod numpy;
+#[cfg(feature = "remote")]
+mod remote;
 mod sample;
 mod seek_indexes;
 mod source;
