@@ -3,6 +3,7 @@
 #
 #   scripts/test-python.sh [--quick]     with --quick one Python, a wheel of the dev profile, and the short tests
 #
+# CARGO_TARGET_DIR: where the wheel is built (target).
 # Without --quick: a release wheel for any Linux of 2014 or later, checked by abi3audit, and one for CPython 3.14t; all tests, with
 # the frameworks; and the tests without frameworks on every CPython from 3.10 on that PATH or pyenv has.
 # PYTHON: which Python makes the environment (3.11 to 3.13; python3). GPUFEED_PYTHON_HOME: where environments are kept
@@ -23,10 +24,10 @@ esac
 
 home=${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}
 python=${PYTHON:-python3}
-wheels=$PWD/target/wheels
 unset CONDA_PREFIX
 # Dependencies are those of the workspace: one target folder builds them once.
-export CARGO_TARGET_DIR=$PWD/target
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+wheels=$CARGO_TARGET_DIR/wheels
 
 # environment NAME PYTHON REQUIREMENTS: makes or renews an environment; prints its Python.
 environment() {
@@ -61,7 +62,7 @@ fi
 wheel=$(ls "$wheels"/gpufeed-*.whl)
 # A program in Rust whose batches Python's have to equal.
 (cd python && cargo build --quiet --locked --example batches)
-export GPUFEED_BATCHES=$PWD/target/debug/examples/batches
+export GPUFEED_BATCHES=$CARGO_TARGET_DIR/debug/examples/batches
 ls -l "$wheel"
 wait "$installing"
 main=$(cat "$home/python")
@@ -82,7 +83,7 @@ fi
 
 export GPUFEED_FULL=1
 (cd python && cargo clippy --locked --all-targets -- -D warnings)
-"$main" -m pip install --quiet --no-cache-dir --requirement python/requirements-frameworks.txt
+"$main" -m pip install --quiet --no-cache-dir --requirement python/requirements-frameworks.txt --requirement python/requirements-ray.txt
 run_tests "$main" .
 (cd python && "$main" -m mypy --strict gpufeed examples)
 # The installed module, not the sources, which have none.

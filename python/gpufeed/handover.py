@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpufeed import _gpufeed
+from gpufeed.iterator import Run
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ def import_torch() -> Any:
 class Host:
     """Tensors that share the loader's memory."""
 
-    def __init__(self, run: _gpufeed.Run, channels_last: bool, normalize: Normalize | None) -> None:
+    def __init__(self, run: Run, channels_last: bool, normalize: Normalize | None) -> None:
         torch = import_torch()
         self._next, self._from_dlpack, self._channels_last = run.next, torch.from_dlpack, channels_last
         self._normalize = None

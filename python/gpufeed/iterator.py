@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
-from gpufeed import _gpufeed
+
+class Run(Protocol):
+    """The batches of one or more epochs, as the native module and a fleet make them."""
+
+    def next(self) -> Any:
+        """The next batch, or None after the last one."""
+
+    def ready(self) -> bool:
+        """True if ``next`` would not wait."""
+
+    def close(self) -> None:
+        """Ends the run and whatever makes its batches."""
+
+    def __len__(self) -> int:
+        """Batches that are left."""
 
 
 class Iterating(Iterator[Any]):
     """The batches of a run, as they are or converted. ``state`` is the position after the last one handed out, as JSON."""
 
-    def __init__(self, run: _gpufeed.Run, state: str, convert: Callable[[_gpufeed.Run], Callable[[], Any]] | None) -> None:
+    def __init__(self, run: Run, state: str, convert: Callable[[Run], Callable[[], Any]] | None) -> None:
         self._run = run
         self.state = state
         # True once a batch was asked for.

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from gpufeed import _gpufeed, arguments, samples
-from gpufeed.errors import ArgumentError, RunError
-from gpufeed.handover import Host
-from gpufeed.iterator import Iterating
+from gpufeed.errors import ArgumentError
+from gpufeed.position import Positioned
 from gpufeed.settings import cut_normalize, native, recipe_of
 from gpufeed.shard import resolve
 
-if TYPE_CHECKING:
-    import torch
 
-
-class DataLoader:
+class DataLoader(Positioned):
     """Augmented batches of a data set, decoded and transformed on threads, as torch tensors.
 
     ``data`` is a path in any of gpufeed's formats, a data set of :func:`gpufeed.open`, or an object with ``__len__`` and
@@ -63,18 +58,14 @@ class DataLoader:
         num_classes: int | None = None,
         **settings: Any,
     ) -> None:
+        super().__init__()
         self._data = data
         self._shard = shard
         self.batch_size = arguments.whole("batch_size", batch_size, 1)
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
         self._channels_last = arguments.flag("channels_last", channels_last)
-        self._closed = False
-        self._running: Iterating | None = None
-        self._next_epoch = 0
-        self._resume: str | None = None
         content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
-        self._normalize: tuple[list[float], list[float], str] | None = None
         if arguments.flag("normalize_on_device", normalize_on_device):
             self._normalize = (*cut_normalize(content), arguments.dtype(dtype or "float32"))
             dtype = "uint8"
@@ -97,8 +88,7 @@ class DataLoader:
                     "num_classes: soft labels need it, as the data set names no classes; num_classes=1000 works"
                 )
             self._settings["num_classes"] = arguments.whole("num_classes", known, 1)
-        _check_device(self.device)
-        self._buffers: Any = None
+        check_device(self.device)
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
         self._native = self._build(*self._early_shard())
@@ -118,8 +108,7 @@ class DataLoader:
 
     def _loader(self) -> _gpufeed.Loader:
         """The native loader, of the shard that is known now."""
-        if self._closed:
-            raise RunError("this loader was closed; make another one")
+        self._check_open()
         shard, source = resolve(self._shard)
         if shard != self._settled:
             if self._buffers is not None:
@@ -128,62 +117,17 @@ class DataLoader:
             self._native = self._build(shard, source)
         return self._native
 
-    def __len__(self) -> int:
-        """Batches of an epoch of this shard."""
-        return len(self._loader())
-
-    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The batches of the next epoch, as ``(images, labels)``. Ends an iteration that is under way."""
-        return self._start(None, self._tensors)
-
-    def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The batches of several epochs in a row, as ``(images, labels)``: the next epoch's first batches are prepared
-        while the last ones of an epoch are consumed. After :meth:`load_state_dict` goes on in mid-epoch."""
-        if not isinstance(epochs, range) or epochs.step != 1:
-            raise ArgumentError(f"epochs: {epochs!r}; a range with step 1 works")
-        if self._resume is None or epochs.start != self._next_epoch:
-            self.set_epoch(epochs.start)
-        return self._start(epochs.stop, self._tensors)
-
     def batches(self) -> Iterator[_gpufeed.Batch]:
         """The batches of the next epoch with all that is known of them: ``images`` and ``labels`` for
         ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``, ``index``."""
-        if self._buffers is not None:
-            # A copy that the user begins is synchronous from pageable memory alone, and safe therefore.
-            self._buffers.unlock()
-        return self._start(None, None)
+        return super().batches()
 
-    def _tensors(self, run: _gpufeed.Run) -> Callable[[], Any]:
-        """The source of an iteration over tensors."""
-        if self.device == "cpu":
-            return Host(run, self._channels_last, self._normalize)
-        from gpufeed.torch import OnDevice, host_buffers
+    def _host_buffers(self) -> Any:
+        from gpufeed.torch import host_buffers
 
-        if self._buffers is None:
-            # Not before: a process of several may choose its CUDA device after it has made the loader.
-            self._buffers = host_buffers(self.device, self._native)
-        return OnDevice(run, self._buffers, self._channels_last, self._normalize, run.ready)
+        return host_buffers(self.device, self._native)
 
-    def _start(self, end: int | None, convert: Callable[[_gpufeed.Run], Callable[[], Any]] | None) -> Iterating:
-        _refuse_torch_worker()
-        loader = self._loader()
-        self._check_length()
-        if self._running is not None:
-            if not self._running.begun and self._resume is None:
-                # Nothing was taken of it: this iteration stands in its place, as Lightning makes two for an epoch.
-                self._resume = self._running.state
-                self._next_epoch = json.loads(self._resume)["epoch"]
-            self._running.close()
-        if self._resume is not None:
-            state, self._resume = self._resume, None
-        else:
-            state = loader.state(self._next_epoch, 0)
-        end = self._next_epoch + 1 if end is None else end
-        self._running = Iterating(loader.resume(state, end), state, convert)
-        self._next_epoch = max(end, self._next_epoch)
-        return self._running
-
-    def _check_length(self) -> None:
+    def _before_run(self) -> None:
         if self._data is not self._native_data and hasattr(self._data, "__len__") and not isinstance(self._data, str):
             length = len(self._data)
             if length != self._length:
@@ -192,58 +136,9 @@ class DataLoader:
                 )
 
     @property
-    def epoch(self) -> int:
-        """The epoch of the next iteration, or of the one under way."""
-        return json.loads(self._state())["epoch"] if self._resume is None else self._next_epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next iteration. The epoch of a loaded state goes on where it was."""
-        epoch = arguments.whole("epoch", epoch)
-        if self._resume is not None and epoch == self._next_epoch:
-            return
-        if self._running is not None:
-            if not self._running.begun and json.loads(self._running.state)["epoch"] == epoch:
-                # Lightning makes the iterator first, and then says which epoch it is.
-                return
-            if len(self._running) == 0 or not self._running.begun:
-                self._running.close()
-                self._running = None
-        self._next_epoch, self._resume = epoch, None
-
-    def _state(self) -> str:
-        if self._resume is not None:
-            return self._resume
-        if self._running is not None:
-            return self._running.state
-        return self._loader().state(self._next_epoch, 0)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position after the last batch that was handed out, for a checkpoint."""
-        return {"gpufeed": json.loads(self._state())}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on at a position of :meth:`state_dict`: the next iteration has the batches that were still due. A state of
-        another seed, order, data set length, batch size or world that does not fit is refused by name."""
-        if not isinstance(state, dict) or not isinstance(state.get("gpufeed"), dict):
-            raise ArgumentError("state: not a state of gpufeed.DataLoader.state_dict()")
-        text = json.dumps(state["gpufeed"])
-        epoch, batch = self._loader().place(text)
-        if self._running is not None:
-            self._running.close()
-            self._running = None
-        if batch == len(self._loader()):
-            epoch, text = epoch + 1, self._loader().state(epoch + 1, 0)
-        self._next_epoch, self._resume = epoch, text
-
-    @property
     def dataset(self) -> Any:
         """The data set, as it was given; that of a path as :func:`gpufeed.open` returns it."""
         return self._native_data if isinstance(self._data, str) or hasattr(self._data, "__fspath__") else self._data
-
-    @property
-    def sampler(self) -> Sampler:
-        """What training loops look for: ``loader.sampler.set_epoch(epoch)``."""
-        return Sampler(self)
 
     @property
     def recipe(self) -> str:
@@ -268,14 +163,6 @@ class DataLoader:
         """Makes one image again from its parameters (``batch.params``): its bytes, in the batches' layout and type."""
         return self._loader().replay(arguments.whole("index", index), params)
 
-    def close(self) -> None:
-        """Ends the iteration under way and its threads. Tensors stay valid."""
-        self._closed = True
-        if self._running is not None:
-            self._running.close()
-        if self._buffers is not None:
-            self._buffers.close()
-
     def __enter__(self) -> DataLoader:
         return self
 
@@ -296,26 +183,11 @@ class DataLoader:
         self.__dict__.update(state)
         self._running = self._buffers = None
         self._native_data = _open(self._data)
-        _check_device(self.device)
+        check_device(self.device)
         self._native = self._build(*self._early_shard())
 
 
 _NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
-
-
-class Sampler:
-    """What training loops look for as ``loader.sampler``."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self._loader = loader
-
-    def set_epoch(self, epoch: int) -> None:
-        """As :meth:`DataLoader.set_epoch`."""
-        self._loader.set_epoch(epoch)
-
-    def __len__(self) -> int:
-        """Samples of an epoch of this shard, at most."""
-        return len(self._loader) * self._loader.batch_size
 
 
 def _open(data: Any) -> _gpufeed.Dataset:
@@ -333,18 +205,10 @@ def _open(data: Any) -> _gpufeed.Dataset:
     return _gpufeed.Dataset.wrap(data, samples.item, channels, classes)
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """An error that says what to write, unless torch has the device."""
     # Without torch, a loader on the CPU is still good for batches().
     if device != "cpu":
         from gpufeed.torch import resolve_device
 
         resolve_device(device)
-
-
-def _refuse_torch_worker() -> None:
-    workers = sys.modules.get("torch.utils.data")
-    if workers is not None and workers.get_worker_info() is not None:
-        raise RunError(
-            "this is a worker process of torch.utils.data.DataLoader: use num_workers=0 there, as gpufeed has threads of its "
-            "own"
-        )

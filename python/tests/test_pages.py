@@ -41,7 +41,7 @@ def losses(*command: str) -> list[float]:
 
 def test_every_page_with_a_program_is_run() -> None:
     pages = [PAGES.with_suffix(".md"), *PAGES.glob("*.md")]
-    assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", *NEEDS}
+    assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", "ray", *NEEDS}
 
 
 def test_the_lines_of_the_readme(tmp_path: Path) -> None:
@@ -65,6 +65,16 @@ def test_distributed(tmp_path: Path) -> None:
     alone, together = losses(*run, "1", path, data), losses(*run, "2", path, data)
     assert len(alone) == 2 * (72 // 16)
     assert together == pytest.approx(alone, abs=1e-5)
+
+
+@pytest.mark.skipif(not FULL or importlib.util.find_spec("ray") is None, reason="Ray: where installed, with GPUFEED_FULL=1")
+def test_ray(tmp_path: Path) -> None:
+    """Two actors in a cluster that the program begins itself, on this machine's loopback."""
+    path, data = str(program("ray", tmp_path)), str(folder(tmp_path / "data", count=72))
+    begin = "import ray; ray.init(num_cpus=2, include_dashboard=False, _node_ip_address='127.0.0.1', log_to_driver=False)"
+    run = f"import runpy, sys; {begin}; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    found = losses("-c", run, path, data)
+    assert len(found) == 2 * 2 * (72 // 16)
 
 
 @pytest.mark.skipif(not FULL, reason="frameworks: only with GPUFEED_FULL=1")

@@ -1,0 +1,207 @@
+"""Ray's part of a fleet: its actors, and the streams of batches that come of them. Imports Ray; nothing else does.
+
+An actor streams by a generator task with back-pressure: it stops once ``ahead`` batches wait in the object store of its
+node. The trainer takes up to ``ahead`` more over, whose bytes Ray then brings to the trainer's node, so that they are
+there when their turn comes.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import deque
+from typing import Any, NoReturn
+
+import ray
+from ray import exceptions
+
+from gpufeed.decoder import Decoder, Shard
+from gpufeed.errors import RunError
+from gpufeed.fleet import Lost, Stream
+from gpufeed.parcel import Parcel
+
+LOST = (
+    exceptions.RayActorError,
+    exceptions.ObjectLostError,
+    exceptions.NodeDiedError,
+    exceptions.WorkerCrashedError,
+    exceptions.OutOfMemoryError,
+)
+"""Ray's errors after which another actor can make the same batches."""
+
+WARNED_AFTER = 30.0
+"""Seconds without an actor after which a warning says what is waited for."""
+
+# The threads of an actor: one streams, another may wait for its turn to stream, and questions are answered meanwhile.
+_THREADS = 4
+
+
+def _raise(error: exceptions.RayError) -> NoReturn:
+    """Raises an error of an actor: that of its loader as it was there. Ray's text has the actor, its node and its lines."""
+    if getattr(error, "actor_init_failed", False):
+        raise RunError(f"an actor cannot begin; every node needs gpufeed, and the modules of the data set: {error}") from error
+    if isinstance(error, LOST):
+        raise Lost(f"{type(error).__name__}: {str(error).strip()}") from error
+    cause = getattr(error, "cause", None)
+    if isinstance(error, exceptions.RayTaskError) and isinstance(cause, Exception):
+        raise cause from error
+    raise error
+
+
+class RayCrew:
+    """Actors that decode. ``options`` are those of Ray for each, such as ``num_cpus``."""
+
+    def __init__(self, config: dict[str, Any], actors: int, ahead: int, options: dict[str, Any], patience: float) -> None:
+        self.actors = actors
+        self.replaced = 0
+        self._config = ray.put(config)
+        self._ahead = ahead
+        self._class = ray.remote(max_concurrency=_THREADS, max_restarts=0)(Decoder).options(**options)
+        self._options = options
+        self._patience = patience
+        self._streams = 0
+        self._handles = [self._class.remote(self._config) for _ in range(actors)]
+        self._begun = [handle.here.remote() for handle in self._handles]
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """What a method of the first actor returns, which is replaced if it is gone."""
+        losses = 0
+        while True:
+            try:
+                return self._answer(0, method, *arguments)
+            except Lost as lost:
+                losses += 1
+                if losses > 5:
+                    raise RunError(f"actor 0 died {losses} times in a row without an answer; the last time: {lost}") from lost
+                self.replace(0, losses, lost)
+
+    def ask_each(self, method: str, *arguments: list[Any]) -> list[Any]:
+        """What a method of each actor returns; one list of arguments for each of its parameters."""
+        return [self._answer(actor, method, *(each[actor] for each in arguments)) for actor in range(self.actors)]
+
+    def _answer(self, actor: int, method: str, *arguments: Any) -> Any:
+        try:
+            answer = getattr(self._handles[actor], method).remote(*arguments)
+            self.wait(actor, answer)
+            return ray.get(answer)
+        except exceptions.RayError as error:
+            _raise(error)
+
+    def wait(self, actor: int, what: Any) -> None:
+        """Waits until a reference or a generator has something, and longer than is usual only for an actor that runs."""
+        began, warned = time.monotonic(), False
+        while not ray.wait([what], timeout=1.0, fetch_local=False)[0]:
+            waited = time.monotonic() - began
+            if waited < min(WARNED_AFTER, self._patience) or ray.wait([self._begun[actor]], timeout=0, fetch_local=False)[0]:
+                continue
+            needs = f"actor {actor} needs {self._options}, and Ray has free: {ray.available_resources()}"
+            if waited > self._patience:
+                raise RunError(
+                    f"Ray has not begun an actor for {waited:.0f} s: {needs}; lower num_cpus= or actors=, or raise "
+                    "start_timeout= where the cluster grows more slowly"
+                )
+            if not warned:
+                warned = True
+                warnings.warn(f"gpufeed: still waiting for Ray: {needs}", RuntimeWarning, stacklevel=2)
+
+    def stream(self, actor: int, shard: Shard, epoch: int, batch: int, end: int) -> Stream:
+        """The batches of an actor from a position on."""
+        self._streams += 1
+        handle, number = self._handles[actor], self._streams
+        method = handle.batches.options(num_returns="streaming", _generator_backpressure_num_objects=self._ahead)
+        return _Stream(self, actor, handle, number, method.remote(shard, epoch, batch, end, number))
+
+    @property
+    def ahead(self) -> int:
+        """Batches of an actor that wait at each end."""
+        return self._ahead
+
+    def replace(self, actor: int, losses: int, why: Lost) -> None:
+        """Makes another actor in the place of one that is gone."""
+        _kill(self._handles[actor])
+        if losses > 1:
+            # Ray may not know yet that a node is gone, and would choose it again.
+            time.sleep(min(0.1 * 2**losses, 2.0))
+        self.replaced += 1
+        self._handles[actor] = self._class.remote(self._config)
+        self._begun[actor] = self._handles[actor].here.remote()
+
+    def close(self) -> None:
+        """Ends the actors."""
+        handles, self._handles = self._handles, []
+        for handle in handles:
+            _kill(handle)
+
+
+def _kill(handle: Any) -> None:
+    # Without Ray there are no actors any more either.
+    if ray.is_initialized():
+        ray.kill(handle, no_restart=True)
+
+
+class _Stream:
+    """The batches of one generator task."""
+
+    def __init__(self, crew: RayCrew, actor: int, handle: Any, number: int, generator: Any) -> None:
+        self._crew, self._actor, self._handle, self._number = crew, actor, handle, number
+        self._generator = generator
+        # Taken over, in order: first those that are here, or the error that came instead, then those on their way.
+        self._here: deque[Parcel | exceptions.RayError] = deque()
+        self._coming: deque[Any] = deque()
+        self._ended = False
+
+    def pull(self) -> None:
+        """Takes over what the actor has ready, and begins to bring it here."""
+        while len(self._coming) + len(self._here) < self._crew.ahead and not self._ended and self._generator.next_ready():
+            self._take()
+        while self._coming and ray.wait([self._coming[0]], timeout=0, fetch_local=True)[0]:
+            self._arrive()
+        if len(self._coming) > 1:
+            # This begins to bring them here, and returns at once.
+            ray.wait(list(self._coming), num_returns=1, timeout=0, fetch_local=True)
+
+    def ready(self) -> bool:
+        """True if ``next`` would not wait."""
+        self.pull()
+        return bool(self._here) or self._ended
+
+    def next(self) -> Parcel | None:
+        """The next batch, or None after the last one."""
+        if not self._here:
+            if not self._coming and not self._ended:
+                self._crew.wait(self._actor, self._generator)
+                self._take()
+            if not self._coming:
+                return None
+            self._arrive()
+        first = self._here.popleft()
+        if isinstance(first, exceptions.RayError):
+            _raise(first)
+        return first
+
+    def _take(self) -> None:
+        try:
+            self._coming.append(next(self._generator))
+        except StopIteration:
+            self._ended = True
+
+    def _arrive(self) -> None:
+        """Maps the first batch on its way, once it is here."""
+        try:
+            arrived = ray.get(self._coming[0])
+        except exceptions.RayError as error:
+            if isinstance(error, LOST):
+                _raise(error)
+            # In its turn: those before it are whole.
+            arrived, self._ended = error, True
+        self._coming.popleft()
+        self._here.append(arrived)
+
+    def close(self) -> None:
+        """Ends the stream: first the actor is told, as without a reader it would go on unbounded."""
+        if not self._ended and ray.is_initialized():
+            self._handle.end.remote(self._number)
+        self._ended = True
+        self._here.clear()
+        self._coming.clear()
+        self._generator = None

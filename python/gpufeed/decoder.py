@@ -1,0 +1,102 @@
+"""What an actor of a fleet is: a loader, of which other processes ask batches. Knows nothing of Ray."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpufeed import _gpufeed
+from gpufeed.loader import DataLoader
+from gpufeed.parcel import Parcel, pack
+
+Shard = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class About:
+    """What the trainer has to know of an actor's loader."""
+
+    version: str
+    batches: int
+    samples: int
+    classes: list[str]
+
+
+class Decoder:
+    """A loader that is made where it runs, of ``config``, the arguments of ``gpufeed.DataLoader``. Its methods may be
+    called on several threads."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self._made: DataLoader | None = None
+        self._making = threading.Lock()
+        # The number of the only stream that goes on; held while one does.
+        self._wanted = -1
+        self._streaming = threading.Lock()
+
+    def _loader(self, shard: Shard) -> DataLoader:
+        with self._making:
+            if self._made is None:
+                self._made = DataLoader(**self._config, shard=shard)
+            self._made._shard = shard
+            return self._made
+
+    def _native(self, shard: Shard) -> _gpufeed.Loader:
+        return self._loader(shard)._loader()
+
+    def here(self) -> int:
+        """Answers as soon as the actor runs: its process."""
+        return os.getpid()
+
+    def about(self, shard: Shard) -> About:
+        """Makes the loader, and tells of it."""
+        native = self._native(shard)
+        return About(_gpufeed.__version__, len(native), len(native.dataset), native.dataset.classes)
+
+    def state(self, shard: Shard, epoch: int, batch: int) -> str:
+        """The state, as JSON, at which a batch of an epoch is due."""
+        return self._native(shard).state(epoch, batch)
+
+    def place(self, shard: Shard, state: str) -> tuple[int, int]:
+        """The epoch and the batch at which a state continues."""
+        return self._native(shard).place(state)
+
+    def explain(self, shard: Shard) -> str:
+        """The plan, the executor, the batches and the memory, in words."""
+        return self._loader(shard).explain()
+
+    def stats(self, shard: Shard) -> dict[str, Any]:
+        """The statistics of the loader."""
+        return self._native(shard).stats()
+
+    def replay(self, shard: Shard, index: int, params: str) -> bytes:
+        """Makes one image again."""
+        return self._native(shard).replay(index, params)
+
+    def batches(self, shard: Shard, epoch: int, batch: int, end: int, number: int) -> Iterator[Parcel]:
+        """The batches from one of an epoch up to but excluding epoch ``end``: stream ``number``, which ends any earlier
+        one."""
+        self._wanted = max(self._wanted, number)
+        # One run at a time: each has buffers of its own.
+        with self._streaming:
+            native = self._native(shard)
+            run = native.resume(native.state(epoch, batch), end)
+            try:
+                while self._wanted == number:
+                    made = run.next()
+                    if made is None:
+                        return
+                    parcel = pack(made)
+                    # Not held while the parcel waits: it is copied out of the loader's buffer, which then returns.
+                    del made
+                    yield parcel
+                    del parcel
+            finally:
+                run.close()
+
+    def end(self, number: int) -> None:
+        """Ends stream ``number`` and all earlier ones."""
+        self._wanted = max(self._wanted, number + 1)

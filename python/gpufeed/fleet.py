@@ -1,0 +1,217 @@
+"""The batches of several actors, taken in turn, and what is done when one of them dies. Knows nothing of Ray.
+
+Actor ``a`` of the ``N`` that belong to rank ``r`` of ``R`` trainers has the loader of rank ``r * N + a`` in a world of
+``R * N``. Turn ``t`` of an epoch is batch ``t // N`` of actor ``t % N``. So the order of batches is a function of the
+position, whoever made them and however often.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from gpufeed.decoder import About, Shard
+from gpufeed.errors import ArgumentError, RunError
+from gpufeed.parcel import Batch, Parcel, unpack
+
+MOST_LOSSES = 5
+"""Times that an actor may die without having sent a batch in between."""
+
+
+class Lost(Exception):
+    """An actor is gone, or a batch of it: the text says why."""
+
+
+class Stream(Protocol):
+    """The batches of one actor from a position on."""
+
+    def pull(self) -> None:
+        """Begins to bring here what is ready, without waiting. Raises :class:`Lost`; other errors wait for their turn."""
+
+    def ready(self) -> bool:
+        """True if ``next`` would not wait."""
+
+    def next(self) -> Parcel | None:
+        """The next batch, or None after the last one. Raises :class:`Lost`, or the error of the actor's loader."""
+
+    def close(self) -> None:
+        """Ends the stream."""
+
+
+class Crew(Protocol):
+    """The actors of a trainer."""
+
+    actors: int
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """What a method of any actor's :class:`gpufeed.decoder.Decoder` returns."""
+
+    def stream(self, actor: int, shard: Shard, epoch: int, batch: int, end: int) -> Stream:
+        """The batches of an actor's shard from a position up to but excluding epoch ``end``."""
+
+    def replace(self, actor: int, losses: int, why: Lost) -> None:
+        """Makes another actor in the place of one that is gone, for the ``losses``-th time in a row."""
+
+
+class Fleet:
+    """Makes runs of what the actors of rank ``shard[0]`` of ``shard[1]`` trainers send."""
+
+    def __init__(self, crew: Crew, shard: Shard) -> None:
+        self.crew = crew
+        rank, world = shard
+        self.shards = [(rank * crew.actors + actor, world * crew.actors) for actor in range(crew.actors)]
+        self.about: About = crew.ask("about", self.shards[0])
+
+    def __len__(self) -> int:
+        """Batches of an epoch: those of all actors, which have equally many."""
+        return self.about.batches * self.crew.actors
+
+    def state(self, epoch: int, batch: int) -> str:
+        """The state, as JSON, at which a batch of an epoch is due."""
+        round, taken = divmod(batch, self.crew.actors)
+        return _within(self.crew.ask("state", self.shards[0], epoch, round), self.crew.actors, taken)
+
+    def place(self, state: str) -> tuple[int, int]:
+        """The epoch and the batch at which a state continues."""
+        text, taken = self._split(state)
+        epoch, round = self.crew.ask("place", self.shards[0], text)
+        return epoch, round * self.crew.actors + taken
+
+    def resume(self, state: str, end: int) -> Turns:
+        """The batches from a state up to but excluding epoch ``end``."""
+        epoch, turn = self.place(state)
+        return Turns(self, epoch, turn, end, self._split(state)[0])
+
+    def _split(self, state: str) -> tuple[str, int]:
+        """A state at a round's beginning, and the batches taken of the round."""
+        content = json.loads(state)
+        turn = content.pop("turn", None)
+        text = json.dumps(content)
+        if turn is None:
+            return text, 0
+        now = json.loads(self.crew.ask("state", self.shards[0], content.get("epoch", 0), 0))
+        actors, taken = turn["actors"], turn["taken"]
+        here = (self.crew.actors, now["batch_size"], now["world"])
+        if (actors, content.get("batch_size"), content.get("world")) != here:
+            raise ArgumentError(
+                f"state: saved after {taken} batches of a round of {actors} actors, with batches of "
+                f"{content.get('batch_size')} in world {content.get('world')}: here are {here[0]} actors and batches of "
+                f"{here[1]} in world {here[2]}; a state that was saved after a whole round, a multiple of {actors} batches, "
+                "goes on with other numbers"
+            )
+        return text, int(taken)
+
+
+def _within(state: str, actors: int, taken: int) -> str:
+    """A state within a round. A loader without actors refuses it: no global batch begins there."""
+    if taken == 0:
+        return state
+    return json.dumps(json.loads(state) | {"turn": {"actors": actors, "taken": taken}})
+
+
+class Turns:
+    """A run: the batches of one or more epochs, an actor's after the other's."""
+
+    def __init__(self, fleet: Fleet, epoch: int, turn: int, end: int, round: str) -> None:
+        self._fleet, self._crew = fleet, fleet.crew
+        self._actors, self._length = fleet.crew.actors, len(fleet)
+        self._epoch, self._turn, self._end = epoch, turn, end
+        # The state at which the round began, in which the next turn is.
+        self._round = round
+        self._losses = [0] * self._actors
+        self._ended = self._failed = False
+        self._streams: list[Stream | None] = [None] * self._actors
+        if self._turn == self._length:
+            self._epoch, self._turn = epoch + 1, 0
+        for actor in range(self._actors):
+            self._open(actor)
+
+    def _due(self, actor: int) -> tuple[int, int]:
+        """The epoch and the batch that are due of an actor."""
+        round, taken = divmod(self._turn, self._actors)
+        batch = round + (actor < taken)
+        return (self._epoch, batch) if batch * self._actors < self._length else (self._epoch + 1, 0)
+
+    def _open(self, actor: int) -> None:
+        epoch, batch = self._due(actor)
+        stream = None
+        if epoch < self._end:
+            stream = self._crew.stream(actor, self._fleet.shards[actor], epoch, batch, self._end)
+        self._streams[actor] = stream
+
+    def next(self) -> Batch | None:
+        """The next batch, or None after the last one."""
+        if self._ended and self._epoch < self._end:
+            reason = "an actor's error ended it" if self._failed else "the loader was closed, or another iteration began"
+            raise RunError(f"this run has ended: {reason}")
+        if self._epoch >= self._end:
+            self.close()
+            return None
+        try:
+            parcel = self._take(self._turn % self._actors)
+        except Exception:
+            self._failed = True
+            self.close()
+            raise
+        return self._hand_out(parcel)
+
+    def _take(self, actor: int) -> Parcel:
+        for other in range(self._actors):
+            self._pull(other)
+        while True:
+            stream = self._streams[actor]
+            assert stream is not None
+            try:
+                parcel = stream.next()
+            except Lost as lost:
+                self._replace(actor, lost)
+                continue
+            if parcel is None:
+                raise RunError(f"actor {actor} has ended before batch {self._due(actor)[1]} of epoch {self._epoch}")
+            self._losses[actor] = 0
+            return parcel
+
+    def _pull(self, actor: int) -> None:
+        stream = self._streams[actor]
+        if stream is not None:
+            try:
+                stream.pull()
+            except Lost as lost:
+                # Before its turn comes: the new actor begins while the others' batches are consumed.
+                self._replace(actor, lost)
+
+    def _replace(self, actor: int, lost: Lost) -> None:
+        self._losses[actor] += 1
+        if self._losses[actor] > MOST_LOSSES:
+            raise RunError(
+                f"actor {actor} died {self._losses[actor]} times in a row without sending a batch; the last time: {lost}"
+            ) from lost
+        self._crew.replace(actor, self._losses[actor], lost)
+        self._open(actor)
+
+    def _hand_out(self, parcel: Parcel) -> Batch:
+        epoch, turn = self._epoch, self._turn
+        self._turn += 1
+        if self._turn % self._actors == 0:
+            self._round = parcel.state
+        state = _within(self._round, self._actors, self._turn % self._actors)
+        if self._turn == self._length:
+            self._epoch, self._turn = epoch + 1, 0
+        return unpack(parcel, epoch, turn, state)
+
+    def ready(self) -> bool:
+        """True if ``next`` would not wait: a batch, an error or the end is there."""
+        stream = None if self._ended else self._streams[self._turn % self._actors]
+        return stream is None or stream.ready()
+
+    def __len__(self) -> int:
+        """Batches that are left; 0 after the end."""
+        return 0 if self._ended else max(0, (self._end - self._epoch) * self._length - self._turn)
+
+    def close(self) -> None:
+        """Ends the streams."""
+        self._ended = True
+        streams, self._streams = self._streams, [None] * self._actors
+        for stream in streams:
+            if stream is not None:
+                stream.close()

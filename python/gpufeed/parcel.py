@@ -1,0 +1,144 @@
+"""A batch on its way from the process that made it: plain arrays, which other processes can map, and what is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpufeed import _gpufeed
+
+    AnyArray = numpy.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A sample that could not be used; another one has replaced it. ``error`` comes without its ``__cause__``, which need
+    not be known in this process."""
+
+    batch_index: int
+    id: int
+    name: str
+    error: BaseException
+
+
+@dataclass
+class Parcel:
+    """What an actor sends of a batch. ``state`` is the position of its own shard after the batch, as JSON."""
+
+    images: AnyArray
+    labels: AnyArray | None
+    ids: list[int]
+    failures: list[Failure]
+    params: list[str]
+    mixed: list[tuple[int, int, float]] | None
+    valid: int
+    views: int
+    crops: int
+    state: str
+
+
+def pack(batch: _gpufeed.Batch) -> Parcel:
+    """A batch of the native module as a parcel, whose arrays share the batch's buffer."""
+    failures = [Failure(each.batch_index, each.id, each.name, each.error) for each in batch.failures]
+    labels = None if batch.labels is None else numpy.from_dlpack(batch.labels)
+    images = numpy.from_dlpack(batch.images)
+    return Parcel(
+        images, labels, batch.ids, failures, batch.params, batch.mixed, batch.valid, batch.views, batch.crops, batch.state
+    )
+
+
+class StoredArray:
+    """An array in memory that is shared with other processes. ``numpy.from_dlpack``, ``numpy.asarray`` and
+    ``torch.from_dlpack`` take it without a copy; the memory is freed with the last of them."""
+
+    def __init__(self, array: AnyArray) -> None:
+        self._array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        shape: tuple[int, ...] = self._array.shape
+        return shape
+
+    @property
+    def dtype(self) -> str:
+        """The name of the elements' type."""
+        name: str = self._array.dtype.name
+        return name
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self._array.nbytes
+
+    @property
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._array.ctypes.data
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self._array.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        if copy:
+            return numpy.array(self._array, dtype)
+        return self._array if dtype is None else self._array.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch that another process made. Unpacks as ``images, labels``, and has what :class:`gpufeed.Batch` has."""
+
+    images: StoredArray
+    """The images, as ``torch.from_dlpack`` and its like take them; NumPy's arrays of them are read-only."""
+    labels: StoredArray | None
+    """Class numbers as int64, vectors and soft labels as float32; None without labels."""
+    ids: list[int]
+    """The samples' ids, image by image."""
+    failures: list[Failure]
+    """The samples that could not be used and were replaced."""
+    params: list[str]
+    """The drawn parameters of each image as JSON, for ``replay``."""
+    mixed: list[tuple[int, int, float]] | None
+    """The class of each image, its partner's, and the share of its own; None where a label is no class."""
+    valid: int
+    """Images that are not padding; padding comes last."""
+    views: int
+    """Views of each sample."""
+    crops: int
+    """Images of each view, of FiveCrop and TenCrop."""
+    epoch: int
+    """The epoch of the batch."""
+    index: int
+    """The number of the batch in this process's epoch, from 0."""
+    state: str
+    """The state after this batch, as JSON."""
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __iter__(self) -> Iterator[StoredArray | None]:
+        return iter((self.images, self.labels))
+
+    def __getitem__(self, index: int) -> StoredArray | None:
+        return (self.images, self.labels)[index]
+
+
+def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
+    """A parcel as a batch of this process's epoch."""
+    labels = None if parcel.labels is None else StoredArray(parcel.labels)
+    return Batch(
+        StoredArray(parcel.images), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid,
+        parcel.views, parcel.crops, epoch, index, state,
+    )

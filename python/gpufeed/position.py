@@ -1,0 +1,205 @@
+"""Which epoch comes next, and the place in it: what every loader of the package has, wherever its batches are made."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gpufeed import arguments
+from gpufeed.errors import ArgumentError, RunError
+from gpufeed.handover import Host
+from gpufeed.iterator import Iterating, Run
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Source(Protocol):
+    """Makes runs: the native loader, or a fleet."""
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+
+    def state(self, epoch: int, batch: int) -> str:
+        """The state, as JSON, at which a batch of an epoch is due."""
+
+    def place(self, state: str) -> tuple[int, int]:
+        """The epoch and the batch at which a state continues."""
+
+    def resume(self, state: str, end: int) -> Run:
+        """The batches from a state up to but excluding epoch ``end``."""
+
+
+class Positioned:
+    """A loader that has epochs and goes on in the midst of one. A subclass says where its batches come from."""
+
+    batch_size: int
+    device: str
+    _takes_turns = False
+
+    def __init__(self) -> None:
+        self._closed = False
+        self._running: Iterating | None = None
+        self._next_epoch = 0
+        self._resume: str | None = None
+        self._channels_last = False
+        self._normalize: tuple[list[float], list[float], str] | None = None
+        self._buffers: Any = None
+
+    def _loader(self) -> Source:
+        """The source of the shard that is known now."""
+        raise NotImplementedError
+
+    def _host_buffers(self) -> Any:
+        """The host buffers that are copied to the device."""
+        raise NotImplementedError
+
+    def _before_run(self) -> None:
+        """Checks what may have changed since the loader was made."""
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RunError("this loader was closed; make another one")
+
+    def __len__(self) -> int:
+        """Batches of an epoch of this shard."""
+        return len(self._loader())
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """The batches of the next epoch, as ``(images, labels)``. Ends an iteration that is under way."""
+        return self._start(None, self._tensors)
+
+    def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """The batches of several epochs in a row, as ``(images, labels)``: the next epoch's first batches are prepared
+        while the last ones of an epoch are consumed. After :meth:`load_state_dict` goes on in mid-epoch."""
+        if not isinstance(epochs, range) or epochs.step != 1:
+            raise ArgumentError(f"epochs: {epochs!r}; a range with step 1 works")
+        if self._resume is None or epochs.start != self._next_epoch:
+            self.set_epoch(epochs.start)
+        return self._start(epochs.stop, self._tensors)
+
+    def batches(self) -> Iterator[Any]:
+        """The batches of the next epoch with all that is known of them."""
+        if self._buffers is not None:
+            # A copy that the user begins is synchronous from pageable memory alone, and safe therefore.
+            self._buffers.unlock()
+        return self._start(None, None)
+
+    def _tensors(self, run: Run) -> Callable[[], Any]:
+        """The source of an iteration over tensors."""
+        if self.device == "cpu":
+            return Host(run, self._channels_last, self._normalize)
+        from gpufeed.torch import OnDevice
+
+        if self._buffers is None:
+            # Not before: a process of several may choose its CUDA device after it has made the loader.
+            self._buffers = self._host_buffers()
+        return OnDevice(run, self._buffers, self._channels_last, self._normalize, run.ready)
+
+    def _start(self, end: int | None, convert: Callable[[Run], Callable[[], Any]] | None) -> Iterating:
+        _refuse_torch_worker()
+        loader = self._loader()
+        self._before_run()
+        if self._running is not None:
+            if not self._running.begun and self._resume is None:
+                # Nothing was taken of it: this iteration stands in its place, as Lightning makes two for an epoch.
+                self._resume = self._running.state
+                self._next_epoch = json.loads(self._resume)["epoch"]
+            self._running.close()
+        if self._resume is not None:
+            state, self._resume = self._resume, None
+        else:
+            state = loader.state(self._next_epoch, 0)
+        end = self._next_epoch + 1 if end is None else end
+        self._running = Iterating(loader.resume(state, end), state, convert)
+        self._next_epoch = max(end, self._next_epoch)
+        return self._running
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next iteration, or of the one under way."""
+        return json.loads(self._state())["epoch"] if self._resume is None else self._next_epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch of the next iteration. The epoch of a loaded state goes on where it was."""
+        epoch = arguments.whole("epoch", epoch)
+        if self._resume is not None and epoch == self._next_epoch:
+            return
+        if self._running is not None:
+            if not self._running.begun and json.loads(self._running.state)["epoch"] == epoch:
+                # Lightning makes the iterator first, and then says which epoch it is.
+                return
+            if len(self._running) == 0 or not self._running.begun:
+                self._running.close()
+                self._running = None
+        self._next_epoch, self._resume = epoch, None
+
+    def _state(self) -> str:
+        if self._resume is not None:
+            return self._resume
+        if self._running is not None:
+            return self._running.state
+        return self._loader().state(self._next_epoch, 0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position after the last batch that was handed out, for a checkpoint."""
+        return {"gpufeed": json.loads(self._state())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on at a position of :meth:`state_dict`: the next iteration has the batches that were still due. A state of
+        another seed, order, data set length, batch size or world that does not fit is refused by name."""
+        if not isinstance(state, dict) or not isinstance(state.get("gpufeed"), dict):
+            raise ArgumentError("state: not a state of gpufeed.DataLoader.state_dict()")
+        content = state["gpufeed"]
+        if "turn" in content and not self._takes_turns:
+            raise ArgumentError(
+                f"state: saved by a fleet of {content['turn']['actors']} actors after {content['turn']['taken']} batches of a "
+                "round; a loader of one process goes on where a whole round ends"
+            )
+        text = json.dumps(content)
+        epoch, batch = self._loader().place(text)
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+        if batch == len(self._loader()):
+            epoch, text = epoch + 1, self._loader().state(epoch + 1, 0)
+        self._next_epoch, self._resume = epoch, text
+
+    @property
+    def sampler(self) -> Sampler:
+        """What training loops look for: ``loader.sampler.set_epoch(epoch)``."""
+        return Sampler(self)
+
+    def close(self) -> None:
+        """Ends the iteration under way and its threads. Tensors stay valid."""
+        self._closed = True
+        if self._running is not None:
+            self._running.close()
+        if self._buffers is not None:
+            self._buffers.close()
+
+
+class Sampler:
+    """What training loops look for as ``loader.sampler``."""
+
+    def __init__(self, loader: Positioned) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """As :meth:`DataLoader.set_epoch`."""
+        self._loader.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        """Samples of an epoch of this shard, at most."""
+        return len(self._loader) * self._loader.batch_size
+
+
+def _refuse_torch_worker() -> None:
+    workers = sys.modules.get("torch.utils.data")
+    if workers is not None and workers.get_worker_info() is not None:
+        raise RunError(
+            "this is a worker process of torch.utils.data.DataLoader: use num_workers=0 there, as gpufeed has threads of its "
+            "own"
+        )

@@ -1,0 +1,231 @@
+"""A fleet of decoding actors under Ray: ``gpufeed.ray.DataLoader``. CPU machines decode, the trainer's feeds its device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpufeed import _gpufeed, arguments
+from gpufeed.crew import RayCrew
+from gpufeed.errors import ArgumentError, RunError
+from gpufeed.fleet import Fleet
+from gpufeed.loader import check_device
+from gpufeed.parcel import Batch, Failure, StoredArray
+from gpufeed.position import Positioned
+from gpufeed.settings import cut_normalize, recipe_of
+from gpufeed.shard import Shard, resolve
+
+__all__ = ["Batch", "DataLoader", "Failure", "RemoteDataset", "StoredArray"]
+
+
+class DataLoader(Positioned):
+    """Batches that ``actors`` processes of a Ray cluster decode and transform, each on whatever node Ray has placed it.
+
+    ``config`` is a dictionary of the arguments of :class:`gpufeed.DataLoader`, ``data`` among them. Each actor makes a
+    loader of it: paths are those of its node. Of the arguments, ``shard`` and ``device`` are the trainer's: with
+    ``shard="auto"``, the default, this is the share of this rank of ``torch.distributed`` or of the launcher, and
+    ``device`` is where the tensors are to be. ``workers`` is ``num_cpus`` unless it is given.
+
+    Actor ``a`` of rank ``r`` in world ``R`` has the share of rank ``r * actors + a`` in a world of ``R * actors``, and the
+    actors take turns, so an epoch has one order, the same however often actors die. One that dies, alone or with its
+    node, is replaced, and the new one makes the very batches that were due. ``batch_size`` is that of each batch.
+
+    - ``finish_on_device`` (False) leaves the last ``Normalize`` to the trainer's device: actors send uint8, a quarter of
+      float32's bytes.
+    - ``ahead`` (2): batches of each actor that wait in the object store of its node, and as many in that of the trainer's.
+    - ``num_cpus`` (1): what Ray sets aside for each actor; ``options`` has Ray's other options for them.
+    - ``start_timeout`` (600): seconds without room for an actor in the cluster after which that is an error.
+
+    Iterating, ``epochs``, ``batches``, ``set_epoch``, ``state_dict`` and ``load_state_dict`` are as those of
+    :class:`gpufeed.DataLoader`. Tensors on the CPU lie in Ray's object store, and free their part of it as they go.
+
+    ::
+
+        import gpufeed.ray
+
+        config = {"data": "/data/train", "recipe": "imagenet-train", "batch_size": 256, "shuffle": True, "device": "cuda"}
+        with gpufeed.ray.DataLoader(config, actors=8, num_cpus=4, finish_on_device=True) as train:
+            for images, labels in train:
+                ...
+    """
+
+    _takes_turns = True
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        actors: int,
+        finish_on_device: bool = False,
+        ahead: int = 2,
+        num_cpus: float = 1,
+        options: Mapping[str, Any] | None = None,
+        start_timeout: float = 600,
+    ) -> None:
+        super().__init__()
+        if not isinstance(config, Mapping) or "data" not in config:
+            raise ArgumentError(
+                f"config: {config!r}; a dictionary of gpufeed.DataLoader's arguments works, data among them: "
+                '{"data": "/data/train", "recipe": "imagenet-train", "batch_size": 256}'
+            )
+        self._config = dict(config)
+        if "normalize_on_device" in self._config:
+            raise ArgumentError("normalize_on_device: a fleet's word for it is finish_on_device=, beside config")
+        self._shard = self._config.pop("shard", "auto")
+        self.device = str(self._config.pop("device", "cpu"))
+        check_device(self.device)
+        self.batch_size = arguments.whole("batch_size", self._config.get("batch_size", 1), 1)
+        self._channels_last = arguments.flag("channels_last", self._config.get("channels_last", False))
+        self._config.setdefault("workers", max(1, int(num_cpus)))
+        self._settle_recipe(arguments.flag("finish_on_device", finish_on_device))
+        self.actors = arguments.whole("actors", actors, 1)
+        self._ahead = arguments.whole("ahead", ahead, 1)
+        self._options = {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD"} | dict(options or {})
+        self._start_timeout = float(start_timeout)
+        self._begin()
+
+    def _settle_recipe(self, finish: bool) -> None:
+        """Makes a recipe of the transforms here: actors need no torch then."""
+        config = self._config
+        words = (config.pop(name, None) for name in ("transforms", "recipe", "batch_transforms"))
+        content, self.notes, classes = recipe_of(*words)
+        if classes is not None:
+            config.setdefault("num_classes", classes)
+        if finish:
+            try:
+                mean, std = cut_normalize(content)
+            except ArgumentError as error:
+                raise ArgumentError(str(error).replace("normalize_on_device", "finish_on_device")) from None
+            self._normalize = mean, std, arguments.dtype(config.get("dtype") or "float32")
+            config["dtype"] = "uint8"
+        elif config.get("dtype") is not None:
+            config["dtype"] = arguments.dtype(config["dtype"])
+        config["recipe"] = content
+
+    def _begin(self) -> None:
+        self._crew: RayCrew | None = RayCrew(self._config, self.actors, self._ahead, self._options, self._start_timeout)
+        self._fleet: Fleet | None = None
+        self._settled: Shard | None = None
+        try:
+            # The errors of a wrong argument come here. A rank that is not known yet does not change them.
+            try:
+                shard, _ = resolve(self._shard)
+            except ArgumentError:
+                shard = (0, 1)
+            self._settle(shard)
+        except BaseException:
+            self.close()
+            raise
+
+    def _settle(self, shard: Shard) -> Fleet:
+        assert self._crew is not None
+        if self._fleet is None or shard != self._settled:
+            fleet = Fleet(self._crew, shard)
+            about = fleet.about
+            if about.version != _gpufeed.__version__:
+                raise RunError(
+                    f"the actors have gpufeed {about.version}, this process has {_gpufeed.__version__}: install one version "
+                    "on all nodes"
+                )
+            self._fleet, self._settled = fleet, shard
+        return self._fleet
+
+    def _loader(self) -> Fleet:
+        self._check_open()
+        return self._settle(resolve(self._shard)[0])
+
+    def _host_buffers(self) -> Any:
+        from gpufeed.torch import CudaDevice, PlainDevice, resolve_device
+        from gpufeed.copies import HostBuffers
+
+        resolved = resolve_device(self.device)
+        # None of the store's memory is page-locked: torch copies it into blocks of its own that are.
+        return HostBuffers(CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved))
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches of the next epoch with all that is known of them: ``images`` and ``labels`` for
+        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``, ``index``."""
+        return super().batches()
+
+    @property
+    def dataset(self) -> RemoteDataset:
+        """What is known here of the data set: its length and its classes."""
+        about = self._loader().about
+        return RemoteDataset(about.samples, about.classes)
+
+    @property
+    def replaced(self) -> int:
+        """The actors that have died and were replaced."""
+        return 0 if self._crew is None else self._crew.replaced
+
+    def explain(self) -> str:
+        """What the first actor's loader says, and the fleet."""
+        fleet = self._loader()
+        (rank, world), source = resolve(self._shard)
+        first, last = fleet.shards[0][0], fleet.shards[-1][0]
+        finish = "finished on the device: the last Normalize" if self._normalize is not None else None
+        lines = [
+            fleet.crew.ask("explain", fleet.shards[0]),
+            f"fleet: rank {rank} of {world} by {source} has {self.actors} actors, ranks {first} to {last} of "
+            f"{fleet.shards[0][1]}, which take turns",
+            f"store: up to {self._ahead} batches of each actor wait on its node, and {self._ahead} here",
+            finish,
+            f"device: {self.device}",
+        ]
+        return "\n".join([*(line for line in lines if line is not None), *(f"note: {note}" for note in self.notes)])
+
+    def stats(self) -> list[dict[str, Any]]:
+        """The statistics of each actor's loader since it was made, as :meth:`gpufeed.DataLoader.stats` has them."""
+        fleet = self._loader()
+        assert self._crew is not None
+        return self._crew.ask_each("stats", fleet.shards)
+
+    def replay(self, index: int, params: str) -> bytes:
+        """Makes one image again from its parameters (``batch.params``): its bytes, as the actors send them."""
+        fleet = self._loader()
+        found: bytes = fleet.crew.ask("replay", fleet.shards[0], arguments.whole("index", index), params)
+        return found
+
+    def close(self) -> None:
+        """Ends the iteration under way and the actors. Tensors stay valid."""
+        super().close()
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"gpufeed.ray.DataLoader({self._config['data']!r}, actors={self.actors})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Configuration and position, never actors.
+        kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
+        return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._running = self._buffers = None
+        self._begin()
+
+
+_NOT_PICKLED = ("_running", "_buffers", "_crew", "_fleet", "_settled")
+
+
+class RemoteDataset:
+    """A data set that other processes read: its length, and the names of its classes."""
+
+    def __init__(self, samples: int, classes: list[str]) -> None:
+        self._samples = samples
+        self.classes = classes
+
+    def __len__(self) -> int:
+        """The samples."""
+        return self._samples
+
+    def __repr__(self) -> str:
+        return f"RemoteDataset({self._samples} samples, {len(self.classes)} classes)"
