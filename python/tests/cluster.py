@@ -14,7 +14,8 @@ HERE = Path(__file__).parent
 
 
 class TwoNodes:
-    """The node of this process, and another one. Each has as many logical CPUs and bytes of store as are given."""
+    """The node of this process, and another one. Each has as many logical CPUs and bytes of store as are given; the other
+    one alone has the resource "far"."""
 
     def __init__(self, cpus: int = 2, store: int = 256 << 20) -> None:
         # Workers are to find the tests' modules, and nobody is to be told of this cluster.
@@ -34,7 +35,7 @@ class TwoNodes:
     def add(self) -> None:
         """Adds the second node, unless it is there."""
         if self.second is None:
-            self.second = self.cluster.add_node(**self._node)
+            self.second = self.cluster.add_node(**self._node, resources={"far": 1})
             self.cluster.wait_for_nodes()
 
     def remove(self) -> None:
