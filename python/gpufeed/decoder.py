@@ -22,6 +22,7 @@ class About:
     version: str
     batches: int
     samples: int
+    batch_size: int
     classes: list[str]
 
 
@@ -53,8 +54,8 @@ class Decoder:
 
     def about(self, shard: Shard) -> About:
         """Makes the loader, and tells of it."""
-        native = self._native(shard)
-        return About(_gpufeed.__version__, len(native), len(native.dataset), native.dataset.classes)
+        native, size = self._native(shard), self._loader(shard).batch_size
+        return About(_gpufeed.__version__, len(native), len(native.dataset), size, native.dataset.classes)
 
     def state(self, shard: Shard, epoch: int, batch: int) -> str:
         """The state, as JSON, at which a batch of an epoch is due."""

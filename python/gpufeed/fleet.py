@@ -59,6 +59,7 @@ class Fleet:
     def __init__(self, crew: Crew, shard: Shard) -> None:
         self.crew = crew
         rank, world = shard
+        self._world = world
         self.shards = [(rank * crew.actors + actor, world * crew.actors) for actor in range(crew.actors)]
         self.about: About = crew.ask("about", self.shards[0])
 
@@ -69,7 +70,7 @@ class Fleet:
     def state(self, epoch: int, batch: int) -> str:
         """The state, as JSON, at which a batch of an epoch is due."""
         round, taken = divmod(batch, self.crew.actors)
-        return _within(self.crew.ask("state", self.shards[0], epoch, round), self.crew.actors, taken)
+        return self.within(self.crew.ask("state", self.shards[0], epoch, round), taken)
 
     def place(self, state: str) -> tuple[int, int]:
         """The epoch and the batch at which a state continues."""
@@ -89,24 +90,28 @@ class Fleet:
         text = json.dumps(content)
         if turn is None:
             return text, 0
-        now = json.loads(self.crew.ask("state", self.shards[0], content.get("epoch", 0), 0))
-        actors, taken = turn["actors"], turn["taken"]
-        here = (self.crew.actors, now["batch_size"], now["world"])
-        if (actors, content.get("batch_size"), content.get("world")) != here:
+        taken, here = int(turn.pop("taken")), self._numbers()
+        if turn != here:
             raise ArgumentError(
-                f"state: saved after {taken} batches of a round of {actors} actors, with batches of "
-                f"{content.get('batch_size')} in world {content.get('world')}: here are {here[0]} actors and batches of "
-                f"{here[1]} in world {here[2]}; a state that was saved after a whole round, a multiple of {actors} batches, "
-                "goes on with other numbers"
+                f"state: saved after {taken} batches of a round of {_said(turn)}, but here are {_said(here)}; a state that was "
+                f"saved after a whole round, a multiple of {turn.get('actors')} batches, goes on with other numbers"
             )
-        return text, int(taken)
+        return text, taken
+
+    def within(self, state: str, taken: int) -> str:
+        """A state within a round, of the one at its beginning. A loader without actors refuses it: no global batch begins
+        there."""
+        if taken == 0:
+            return state
+        return json.dumps(json.loads(state) | {"turn": self._numbers() | {"taken": taken}})
+
+    def _numbers(self) -> dict[str, int]:
+        """What has to be the same to go on within a round."""
+        return {"actors": self.crew.actors, "world": self._world, "batch_size": self.about.batch_size}
 
 
-def _within(state: str, actors: int, taken: int) -> str:
-    """A state within a round. A loader without actors refuses it: no global batch begins there."""
-    if taken == 0:
-        return state
-    return json.dumps(json.loads(state) | {"turn": {"actors": actors, "taken": taken}})
+def _said(numbers: dict[str, int]) -> str:
+    return "{actors} actors for each of {world} ranks and batches of {batch_size}".format(**numbers)
 
 
 class Turns:
@@ -194,7 +199,7 @@ class Turns:
         self._turn += 1
         if self._turn % self._actors == 0:
             self._round = parcel.state
-        state = _within(self._round, self._actors, self._turn % self._actors)
+        state = self._fleet.within(self._round, self._turn % self._actors)
         if self._turn == self._length:
             self._epoch, self._turn = epoch + 1, 0
         return unpack(parcel, epoch, turn, state)

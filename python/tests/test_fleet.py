@@ -191,9 +191,9 @@ def test_a_state_after_a_round_fits_other_numbers() -> None:
     plain.load_state_dict({"gpufeed": json.loads(states[1])})
     assert len({each for batch in plain.batches() for each in batch.ids}) == 41 - 8
     # Within a round: the actors of the round alone, each by the name of what differs.
-    with pytest.raises(gpufeed.ArgumentError, match=r"^state: saved after 1 batches of a round of 2 actors.*: here are 4 actors"):
+    with pytest.raises(gpufeed.ArgumentError, match=r"^state: saved after 1 batches of a round of 2 actors .*, but here are 4 actors"):
         Fleet(Crew(4), (0, 1)).place(states[0])
-    with pytest.raises(gpufeed.ArgumentError, match=r"batches of 4 in world 2: here are 2 actors and batches of 4 in world 4"):
+    with pytest.raises(gpufeed.ArgumentError, match=r"each of 1 ranks and batches of 4, but here are 2 actors for each of 2 ranks"):
         Fleet(Crew(2), (1, 2)).place(states[0])
     with pytest.raises(gpufeed.ArgumentError, match=r"^state: saved by a fleet of 2 actors after 1 batches of a round"):
         plain.load_state_dict({"gpufeed": json.loads(states[0])})
