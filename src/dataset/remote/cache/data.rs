@@ -73,9 +73,7 @@ pub(super) fn read(
     }
     let first = range.start / LEAF;
     let (start, end) = (first * LEAF, range.end.next_multiple_of(LEAF).min(length));
-    // What a buffer had before is overwritten, not cleared.
-    buffer.truncate((end - start) as usize);
-    buffer.resize((end - start) as usize, 0);
+    lengthen(buffer, (end - start) as usize);
     read_at::read_exact(&file, buffer, object.block * block + start).ok()?;
     let expected = hashes.chunks_exact(8).skip(first as usize);
     if buffer.chunks(LEAF as usize).zip(expected).any(|(leaf, hash)| xxh3_64(leaf).to_le_bytes() != hash) {
@@ -83,6 +81,16 @@ pub(super) fn read(
     }
     touch(&file);
     Some((range.start - start) as usize..(range.end - start) as usize)
+}
+
+/// Gives a buffer this length. What it had before is overwritten next, so it is not cleared; new memory comes cleared from
+/// the system, which is cheaper.
+fn lengthen(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.capacity() < length {
+        *buffer = vec![0; length];
+    } else {
+        buffer.resize(length, 0);
+    }
 }
 
 /// Makes now the time of last use. Where that is not allowed, an object counts as used when it was last written.
