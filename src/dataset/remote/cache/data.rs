@@ -1,6 +1,6 @@
 //! The bytes of an object's blocks, and the hashes by which they are known.
 //!
-//! A block is divided into leaves of 64 KiB. The hashes of a block's leaves are stored behind the object's last byte, and
+//! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored behind the object's last byte, and
 //! the hash of these hashes in the table: so a few bytes of a block can be read alone, and every byte is checked.
 
 use std::fs::{File, OpenOptions};
@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::{Object, table};
 use crate::read_at;
 
-/// Bytes of a leaf.
-const LEAF: u64 = 64 << 10;
+/// Bytes of a leaf: small against a photograph, of which at most two are read in vain.
+pub(super) const LEAF: u64 = 16 << 10;
 /// The time of last use is written no more often than that.
 const TOUCH: Duration = Duration::from_millis(100);
 

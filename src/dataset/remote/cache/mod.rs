@@ -254,7 +254,7 @@ impl CachedObject {
     }
 
     /// Reads bytes of a block into `buffer`, and returns where they lie in it; `None` if the block is not there whole.
-    /// Only what has to be read for their hashes is read: leaves of 64 KiB.
+    /// Only what has to be read for their hashes is read: leaves of 16 KiB.
     ///
     /// `range` counts from the block's beginning.
     pub(crate) fn read(&self, block: u64, range: Range<u64>, buffer: &mut Vec<u8>) -> Option<Range<usize>> {

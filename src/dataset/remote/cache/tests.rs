@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{Read as _, Seek, SeekFrom, Write};
 use std::sync::atomic::AtomicUsize;
 
-/// Two leaves, one of them short.
+/// Seven leaves, one of them short.
 pub(super) const SMALL: u64 = 100_000;
 /// Seven blocks, the last of which is short.
 pub(super) const SIZE: u64 = 6 * SMALL + 70_000;
@@ -138,10 +138,10 @@ fn a_flipped_bit_is_never_read_and_its_block_is_fetched_again() {
     let mut dice = Dice(11);
     let trials = if is_full() { 200 } else { 20 };
     for trial in 0..trials {
-        // The bytes, and behind the last whole leaf the hashes of the leaves, of which a block has two.
-        let hashes = SIZE.next_multiple_of(64 << 10);
+        // The bytes, and behind the last leaf the hashes of all: of seven leaves a block, and five of the last block.
+        let hashes = SIZE.next_multiple_of(data::LEAF);
         let in_hashes = trial % 10 == 9;
-        let at = if in_hashes { hashes + dice.below(7 * 16) as u64 } else { dice.below(SIZE as usize) as u64 };
+        let at = if in_hashes { hashes + dice.below((6 * 7 + 5) * 8) as u64 } else { dice.below(SIZE as usize) as u64 };
         flip_a_bit(&path, at, dice.below(8));
         // Half of them are found by a process that has read the table before, half by one that has not.
         let fresh = open(folder.path(), 1 << 30);
