@@ -1,62 +1,18 @@
 //! The cores of this process: those on which it may run, divided by the processes that share them.
 //!
 //! Open MPI binds two ranks to a core each, and the affinity mask says so; torchrun and MPICH bind none, and every rank
-//! sees all cores. Slurm does either. The number of ranks is in the launchers' variables. Whether they are bound shows
-//! in the masks: the launcher's own is wider then.
+//! sees all cores. Slurm does either. The number of ranks is in the launchers' variables (`launcher.rs`). Whether they are
+//! bound shows in the masks: the launcher's own is wider then.
 
+use crate::launcher::{Local, local};
 use std::num::NonZero;
 
 /// The threads that this process should compute with, at least 1.
 pub(crate) fn of_this_process() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let Some(Launched { processes, variable }) = launched(|name| std::env::var(name).ok()) else { return cores };
+    let Some(Local { processes, variable }) = local(|name| std::env::var(name).ok()) else { return cores };
     let masks = own_mask().zip(launchers_mask(variable));
     (cores / sharing(processes, masks)).max(1)
-}
-
-/// What a launcher says of this process.
-#[derive(Debug, PartialEq, Eq)]
-struct Launched {
-    /// The processes that it has started on this machine.
-    processes: usize,
-    /// The variable that says so; the launcher itself does not have it.
-    variable: &'static str,
-}
-
-/// The innermost launcher by the variables of the environment. `None` without one, or if the number makes no sense.
-fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
-    const COUNTS: [&str; 3] = [
-        "LOCAL_WORLD_SIZE",           // torchrun
-        "OMPI_COMM_WORLD_LOCAL_SIZE", // Open MPI
-        "MPI_LOCALNRANKS",            // MPICH, Intel MPI
-    ];
-    let count = |name: &'static str| {
-        let processes = variable(name)?.trim().parse().ok().filter(|&processes| processes > 0)?;
-        Some(Launched { processes, variable: name })
-    };
-    COUNTS.into_iter().find_map(count).or_else(|| {
-        // A batch script has the other variables, too; only `srun` starts a step.
-        variable("SLURM_STEP_ID")?;
-        let node = variable("SLURM_NODEID")?.trim().parse().ok()?;
-        let processes = tasks_of_node(&variable("SLURM_STEP_TASKS_PER_NODE")?, node)?;
-        Some(Launched { processes, variable: "SLURM_STEP_TASKS_PER_NODE" })
-    })
-}
-
-/// The tasks of a node in Slurm's list: `2(x3),1` is two on each of three nodes, and one on a fourth.
-fn tasks_of_node(list: &str, node: usize) -> Option<usize> {
-    let mut nodes = 0;
-    for entry in list.trim().split(',') {
-        let (tasks, times) = match entry.split_once("(x") {
-            Some((tasks, times)) => (tasks, times.strip_suffix(')')?.parse().ok()?),
-            None => (entry, 1usize),
-        };
-        nodes += times;
-        if node < nodes {
-            return tasks.parse().ok().filter(|&tasks| tasks > 0);
-        }
-    }
-    None
 }
 
 /// The processes that share this one's cores, of `processes` on the machine, by the cores in the masks of this process
@@ -131,42 +87,6 @@ fn launchers_mask(_variable: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashMap;
-
-    fn by(variables: &[(&str, &str)]) -> Option<(usize, &'static str)> {
-        let variables: HashMap<_, _> = variables.iter().copied().collect();
-        let found = launched(|name| variables.get(name).map(|value| (*value).to_owned()))?;
-        Some((found.processes, found.variable))
-    }
-
-    #[test]
-    fn launchers_say_how_many_processes_there_are() {
-        assert_eq!(by(&[]), None);
-        assert_eq!(by(&[("WORLD_SIZE", "8"), ("LOCAL_WORLD_SIZE", "4")]), Some((4, "LOCAL_WORLD_SIZE")));
-        assert_eq!(by(&[("OMPI_COMM_WORLD_LOCAL_SIZE", "2")]), Some((2, "OMPI_COMM_WORLD_LOCAL_SIZE")));
-        assert_eq!(by(&[("MPI_LOCALNRANKS", "3")]), Some((3, "MPI_LOCALNRANKS")));
-        for nonsense in ["", "0", "-1", "many"] {
-            assert_eq!(by(&[("LOCAL_WORLD_SIZE", nonsense)]), None, "{nonsense}");
-        }
-        let slurm = [("SLURM_STEP_ID", "0"), ("SLURM_NODEID", "3"), ("SLURM_STEP_TASKS_PER_NODE", "2(x3),1")];
-        assert_eq!(by(&slurm), Some((1, "SLURM_STEP_TASKS_PER_NODE")));
-        assert_eq!(by(&slurm[1..]), None, "a batch script without a step");
-        // srun starts torchrun, which starts the ranks.
-        assert_eq!(by(&[&slurm[..], &[("LOCAL_WORLD_SIZE", "4")]].concat()), Some((4, "LOCAL_WORLD_SIZE")));
-    }
-
-    #[test]
-    fn slurm_lists_the_tasks_of_each_node() {
-        for (list, counts) in [("4", &[4][..]), ("2(x3),1", &[2, 2, 2, 1]), ("1,2(x2)", &[1, 2, 2])] {
-            for (node, count) in counts.iter().enumerate() {
-                assert_eq!(tasks_of_node(list, node), Some(*count), "{list}, {node}");
-            }
-            assert_eq!(tasks_of_node(list, counts.len()), None);
-        }
-        for damaged in ["", "x", "2(x", "2(xa)", "0"] {
-            assert_eq!(tasks_of_node(damaged, 0), None, "{damaged}");
-        }
-    }
 
     #[test]
     fn only_processes_that_are_not_bound_share_their_cores() {

@@ -101,6 +101,7 @@ mod gpu;
 pub mod guide;
 #[doc(hidden)]
 pub mod internals;
+mod launcher;
 mod loader;
 mod pixels;
 pub mod plan;
@@ -121,6 +122,7 @@ pub use dataset::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Compile, Gpu};
+pub use launcher::Shard;
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
     HostBufferHook, Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,

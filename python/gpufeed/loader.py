@@ -30,8 +30,8 @@ class DataLoader(Positioned):
       ``normalize_on_device`` leaves the last ``Normalize`` to that device.
     - ``dtype`` (the recipe's): float32, float16 or uint8; ``channels_last`` (False)
     - ``backend`` (``"cpu"``): what augments: ``"cpu"``, ``"gpu"``, ``"auto"``, or an adapter's name
-    - ``shard`` (``"auto"``): ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``; or
-      ``(rank, world)``, or None for all samples
+    - ``shard`` (``"auto"``): ``torch.distributed`` if it is initialised, else the variables of torchrun, Open MPI, MPICH or
+      Slurm's ``srun``; or ``(rank, world)``, or None for all samples
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
       ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``on_error`` (``"skip"``, ``"fail"``, a share), ``exif``,
       ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
@@ -149,7 +149,9 @@ class DataLoader(Positioned):
         """The plan, the executor, the batches, the memory and the shard, in words."""
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
-        lines = [loader.explain().rstrip(), f"shard: rank {rank} of {world} by {source}"]
+        # The library's own line knows no `torch.distributed`.
+        lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
+        lines.append(f"shard: rank {rank} of {world} by {source}")
         if self._settings.get("backend", "cpu") != "cpu":
             lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
         lines.append(f"device: {self.device}")

@@ -2,7 +2,7 @@
 //!
 //! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` reads data
 //! sets in Rust and in Python, `transforms.rs` reads recipes, `errors.rs` raises errors, `stats.rs` has the statistics,
-//! `settings.rs` takes over settings,
+//! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank,
 //! `process.rs` knows about forks and the interpreter's end.
 
 mod batch;
@@ -12,6 +12,7 @@ mod errors;
 mod loader;
 mod process;
 mod settings;
+mod shard;
 mod stats;
 mod transforms;
 
@@ -28,6 +29,8 @@ mod _gpufeed {
     use super::loader::{Loader, Run};
     #[pymodule_export]
     use super::process::{command, end_all, open_runs};
+    #[pymodule_export]
+    use super::shard::launched;
     #[pymodule_export]
     use super::transforms::{recipe_content, recipe_names, recipe_toml};
     use pyo3::prelude::*;

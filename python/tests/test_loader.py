@@ -17,6 +17,7 @@ import pytest
 
 import gpufeed
 from gpufeed import _gpufeed
+from gpufeed.shard import resolve
 from pictures import NUMBERED, Jpegs, Numbered, folder, jpeg, numbers
 
 CROP = {"transform": [{"type": "RandomResizedCrop", "size": 16}, {"type": "RandomHorizontalFlip"}]}
@@ -136,6 +137,25 @@ def test_shards_are_disjoint_and_complete(monkeypatch: pytest.MonkeyPatch) -> No
     half = loader(Numbered(40), NUMBERED)  # Lightning's launcher: the rank comes later
     with pytest.raises(gpufeed.ArgumentError, match="the variable WORLD_SIZE is set, but RANK is not"):
         half.batches()
+
+
+def test_the_innermost_launcher_says_the_rank() -> None:
+    torchrun = {"RANK": "3", "WORLD_SIZE": "4"}
+    mpi = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"}
+    batch_script = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
+    step = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+    assert resolve("auto", step | torchrun) == ((3, 4), "RANK and WORLD_SIZE")
+    assert resolve("auto", step | mpi) == ((1, 2), "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE")
+    assert resolve("auto", step) == ((1, 2), "SLURM_PROCID and SLURM_STEP_NUM_TASKS")
+    assert resolve("auto", batch_script) == resolve("auto", {}) == ((0, 1), "no launcher")
+    for variables, text in [
+        ({"RANK": "one", "WORLD_SIZE": "2"}, "^shard: RANK=one and WORLD_SIZE=2 are no whole numbers; pass shard="),
+        ({"RANK": "2", "WORLD_SIZE": "2"}, "^shard: RANK=2 and WORLD_SIZE=2, but ranks run from 0 .*; pass shard="),
+        ({"RANK": "\udcff", "WORLD_SIZE": "2"}, "are no whole numbers; pass shard="),
+        (step | {"PMI_SIZE": "2"}, r"PMI_SIZE is set, but PMI_RANK is not; pass shard=\(rank, world\), or shard=None"),
+    ]:
+        with pytest.raises(gpufeed.ArgumentError, match=text):
+            resolve("auto", variables)
 
 
 def test_pickled_loaders_go_on() -> None:

@@ -46,7 +46,9 @@ pub struct DataLoaderBuilder {
     batch_size: usize,
     shuffle: bool,
     seed: u64,
-    shard: (usize, usize),
+    /// Set by hand: rank and world.
+    shard: Option<(usize, usize)>,
+    shard_auto: bool,
     last_batch: LastBatch,
     workers: Option<usize>,
     queue_depth: usize,
@@ -83,7 +85,8 @@ impl DataLoaderBuilder {
             batch_size: 1,
             shuffle: false,
             seed: 0,
-            shard: (0, 1),
+            shard: None,
+            shard_auto: false,
             last_batch: LastBatch::default(),
             workers: None,
             queue_depth: 2,
@@ -216,9 +219,33 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { seed, ..self }
     }
 
-    /// This process's share of each epoch: `rank` of `world` processes.
+    /// This process's share of each epoch: `rank` of `world` processes. By default all of it, whatever launcher has
+    /// started the process.
     pub fn shard(self, rank: usize, world: usize) -> Self {
-        DataLoaderBuilder { shard: (rank, world), ..self }
+        DataLoaderBuilder { shard: Some((rank, world)), ..self }
+    }
+
+    /// Takes this process's share from the variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds it
+    /// when the loader is built. [`DataLoader::shard`](crate::DataLoader::shard) and
+    /// [`DataLoader::explain`](crate::DataLoader::explain) say by which. Off by default.
+    ///
+    /// With [`shard`](Self::shard) as well, `build` is an error: rank and world have one source.
+    ///
+    /// ```
+    /// use gpufeed::transforms::CenterCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..10 {
+    ///     data.push_pixels(8, 8, PixelFormat::Rgb8, vec![class as u8; 192], Label::Class(class))?;
+    /// }
+    /// // Under `torchrun`, `mpirun` or `srun`, each process gets its part of the ten samples.
+    /// let loader = DataLoader::builder(data).transform(CenterCrop::new(8)).shard_auto().build(&Backend::Cpu)?;
+    /// println!("{}", loader.shard()); // rank 0 of 1 by no launcher
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn shard_auto(self) -> Self {
+        DataLoaderBuilder { shard_auto: true, ..self }
     }
 
     /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.

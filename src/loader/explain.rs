@@ -3,6 +3,7 @@
 use super::DataLoader;
 use super::cache::CacheStore;
 use super::pipeline::Pipeline;
+use crate::launcher::Shard;
 use crate::transforms::BatchTransform;
 
 const MIB: u64 = 1 << 20;
@@ -25,11 +26,12 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}{}runs on: {}\n{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}runs on: {}\n{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
             mixing(pipeline),
             pipeline.execution.executor().describe(),
             shaders(pipeline),
+            shard(pipeline),
             cache(pipeline),
             pipeline.decoder.seek_indexes(),
             pipeline.dataset.len(),
@@ -54,6 +56,11 @@ fn mixing(pipeline: &Pipeline) -> String {
 fn shaders(pipeline: &Pipeline) -> String {
     let line = |compile| format!("shaders: {compile}\n");
     pipeline.execution.executor().compile().map(line).unwrap_or_default()
+}
+
+/// The line of this process's share of each epoch, where it was set: which rank of how many, and by which variables.
+fn shard(pipeline: &Pipeline) -> String {
+    if pipeline.shard == Shard::WHOLE { String::new() } else { format!("shard: {}\n", pipeline.shard) }
 }
 
 fn cache(pipeline: &Pipeline) -> String {

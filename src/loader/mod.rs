@@ -39,6 +39,7 @@ pub use stats::{
 use crate::backend::Backend;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::launcher::Shard;
 use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::sampler::{Sampler, State};
@@ -213,6 +214,11 @@ impl DataLoader {
     /// The order of the samples; the same sampler returns the ids of every batch without reading a file.
     pub fn sampler(&self) -> &Sampler {
         &self.pipeline.sampler
+    }
+
+    /// This process's share of each epoch, and who has said so.
+    pub fn shard(&self) -> Shard {
+        self.pipeline.shard
     }
 
     /// The seed, which is also in [`State`].

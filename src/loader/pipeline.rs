@@ -8,6 +8,7 @@ use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
 use crate::decode::Decoder;
 use crate::error::Result;
+use crate::launcher::Shard;
 use crate::plan::Plan;
 use crate::plan::split::CacheSplit;
 use crate::sampler::{Position, Sampler};
@@ -22,6 +23,8 @@ pub(super) struct Pipeline {
     /// Width and height of every output.
     pub(super) size: (u32, u32),
     pub(super) sampler: Sampler,
+    /// The sampler's rank and world, and who has set them.
+    pub(super) shard: Shard,
     pub(super) seed: u64,
     pub(super) batch_size: usize,
     /// Images of each sample in a batch: its views, times the crops of each.

@@ -11,6 +11,7 @@ use crate::gpu::staging::SLOTS;
 use crate::gpu::submission::CACHED_IN_FLIGHT;
 use crate::gpu::target::{Target, check_batch, check_made_batch};
 use crate::gpu::workspace::Workspace;
+use crate::launcher::Shard;
 use crate::loader::buffers::{Budget, BufferRing, HostBuffer, HostMemory};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
 use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers, GpuBuffers};
@@ -70,11 +71,11 @@ impl DataLoaderBuilder {
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
-        let (rank, world) = self.shard;
+        let shard = self.chosen_shard()?;
         let mut sampler = Sampler::new(self.dataset.len(), self.batch_size)?
             .shuffle(self.shuffle)
             .seed(self.seed)
-            .shard(rank, world)?
+            .shard(shard.rank, shard.world)?
             .last_batch(self.last_batch)?;
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
@@ -131,6 +132,7 @@ impl DataLoaderBuilder {
             split,
             size,
             sampler,
+            shard,
             seed: self.seed,
             batch_size: self.batch_size,
             outputs,
@@ -144,6 +146,21 @@ impl DataLoaderBuilder {
             stats: Counters::new(workers),
         };
         Ok(DataLoader { pipeline: Arc::new(pipeline), recipe, backend: backend.clone(), budget })
+    }
+
+    fn chosen_shard(&self) -> Result<Shard> {
+        match (self.shard, self.shard_auto) {
+            (Some((rank, world)), true) => {
+                let reason = format!(
+                    "set by .shard({rank}, {world}) and by .shard_auto(), which takes it from the launcher's variables; \
+                     call one of the two"
+                );
+                Err(Error::argument("shard", reason))
+            }
+            (Some((rank, world)), false) => Ok(Shard::by_hand(rank, world)),
+            (None, true) => Shard::auto(),
+            (None, false) => Ok(Shard::WHOLE),
+        }
     }
 
     fn executor(&self, backend: &Backend) -> Executor {
@@ -304,4 +321,30 @@ fn is_small_in_memory(dataset: &dyn Dataset) -> bool {
     let small =
         |data: &SampleData<'_>| matches!(data, SampleData::Pixels(pixels) if pixels.bytes().len() as u64 <= SMALL);
     dataset.is_in_memory() && dataset.read(0, &mut buffer).is_ok_and(|sample| small(&sample.data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Backend, InMemory, Label, PixelFormat, transforms::CenterCrop};
+
+    fn builder() -> DataLoaderBuilder {
+        let mut data = InMemory::new();
+        for class in 0..5 {
+            data.push_pixels(2, 2, PixelFormat::Rgb8, vec![0; 12], Label::Class(class)).unwrap();
+        }
+        DataLoader::builder(data).transform(CenterCrop::new(2))
+    }
+
+    #[test]
+    fn a_shard_has_one_source_and_is_explained() {
+        let error = builder().shard(1, 2).shard_auto().build(&Backend::Cpu).unwrap_err().to_string();
+        assert!(error.starts_with("shard: set by .shard(1, 2) and by .shard_auto()"), "{error}");
+        let by_hand = builder().shard(1, 2).build(&Backend::Cpu).unwrap();
+        assert!(by_hand.explain().contains("\nshard: rank 1 of 2 by .shard(..)\n"), "{}", by_hand.explain());
+        assert_eq!((by_hand.shard().rank, by_hand.shard().world, by_hand.len()), (1, 2, 3));
+        let whole = builder().build(&Backend::Cpu).unwrap();
+        assert_eq!(whole.shard(), Shard::WHOLE);
+        assert!(!whole.explain().contains("shard"), "{}", whole.explain());
+    }
 }

@@ -1,0 +1,25 @@
+//! The rank by the launcher's variables, as the library finds it.
+
+use crate::errors;
+use gpufeed::Shard;
+use gpufeed::internals::SHARD_BY_HAND;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// The rank, the world and the variables that say so; `variable` gives the value of one by its name, or None.
+#[pyfunction]
+pub(crate) fn launched(py: Python<'_>, variable: &Bound<'_, PyAny>) -> PyResult<(usize, usize, &'static str)> {
+    let value = |name: &str| {
+        // A value that is not Unicode is there, and is no number.
+        let value = variable.call1((name,)).ok()?.cast_into::<PyString>().ok()?;
+        Some(value.to_string_lossy().into_owned())
+    };
+    match Shard::of_variables(value) {
+        Ok(shard) => Ok((shard.rank, shard.world, shard.source)),
+        Err(error) => {
+            let by_hand = "pass shard=(rank, world), or shard=None for all samples";
+            let text = error.to_string().replace(SHARD_BY_HAND, by_hand);
+            Err(errors::raise(py, "ArgumentError", "Argument", &text))
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The launcher that has started this process, by the variables that it sets: which rank of how many this is, and how many
+//! ranks are on this machine.
+//!
+//! Launchers nest, and each leaves its variables to what it starts: under `srun` → torchrun, Slurm's rank is that of a
+//! torchrun, not of a process that trains. So the innermost launcher is asked first. Both functions take a lookup of
+//! variables, so that tests need no process.
+
+use crate::error::{Error, Result};
+
+/// What to write instead of [`DataLoaderBuilder::shard_auto`](crate::DataLoaderBuilder::shard_auto), at the end of its errors.
+/// The Python package has its own words for it.
+pub const BY_HAND: &str = ".shard(rank, world) instead of .shard_auto() names both by hand";
+
+/// The source of a [`Shard`] where no launcher has set a variable.
+const NO_LAUNCHER: &str = "no launcher";
+
+/// The pairs of variables, the innermost launcher first, and how errors and `explain` name each.
+const PAIRS: [Pair; 4] = [
+    // torchrun, and whoever speaks its language: Ray Train, accelerate, Kubeflow's PyTorchJob.
+    Pair { rank: "RANK", world: "WORLD_SIZE", only_with: None, source: "RANK and WORLD_SIZE" },
+    // Open MPI. Its `PMIX_RANK` has no size beside it.
+    Pair {
+        rank: "OMPI_COMM_WORLD_RANK",
+        world: "OMPI_COMM_WORLD_SIZE",
+        only_with: None,
+        source: "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE",
+    },
+    // MPICH, Intel MPI, and Slurm's `--mpi=pmi2`.
+    Pair { rank: "PMI_RANK", world: "PMI_SIZE", only_with: None, source: "PMI_RANK and PMI_SIZE" },
+    // Slurm's `srun`. A batch script is one process, although it has SLURM_PROCID=0 and SLURM_NTASKS=4: only a step has
+    // tasks. So is a task of an array.
+    Pair {
+        rank: "SLURM_PROCID",
+        world: "SLURM_STEP_NUM_TASKS",
+        only_with: Some("SLURM_STEP_ID"),
+        source: "SLURM_PROCID and SLURM_STEP_NUM_TASKS",
+    },
+];
+
+/// The two variables by which a launcher says which of its processes this is.
+struct Pair {
+    rank: &'static str,
+    world: &'static str,
+    /// A variable without which the pair says nothing.
+    only_with: Option<&'static str>,
+    source: &'static str,
+}
+
+/// A process's share of each epoch: which rank of how many, and who says so.
+///
+/// [`Shard::auto`] finds it in the variables of the launcher that has started the process;
+/// [`DataLoaderBuilder::shard_auto`](crate::DataLoaderBuilder::shard_auto) makes a loader do so.
+///
+/// ```
+/// use gpufeed::Shard;
+///
+/// // What torchrun sets under Slurm's srun: the innermost launcher knows the rank.
+/// let variables = |name: &str| match name {
+///     "RANK" => Some("3".to_owned()),
+///     "WORLD_SIZE" => Some("4".to_owned()),
+///     "SLURM_STEP_ID" => Some("0".to_owned()),
+///     "SLURM_PROCID" => Some("1".to_owned()),
+///     "SLURM_STEP_NUM_TASKS" => Some("2".to_owned()),
+///     _ => None,
+/// };
+/// let shard = Shard::of_variables(variables)?;
+/// assert_eq!(shard.to_string(), "rank 3 of 4 by RANK and WORLD_SIZE");
+/// assert_eq!(Shard::of_variables(|_| None)?.to_string(), "rank 0 of 1 by no launcher");
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Shard {
+    /// This process among those that share the epoch: from 0, below `world`.
+    pub rank: usize,
+    /// The processes that share the epoch: 1 or more.
+    pub world: usize,
+    /// Who says so: the names of two variables, or `no launcher`. Of a loader also
+    /// [`.shard(..)`](crate::DataLoaderBuilder::shard), or `default` where neither was called.
+    pub source: &'static str,
+}
+
+impl Shard {
+    /// All samples, where nobody has asked for less.
+    pub(crate) const WHOLE: Shard = Shard { rank: 0, world: 1, source: "default" };
+
+    /// The share that was set by hand.
+    pub(crate) fn by_hand(rank: usize, world: usize) -> Shard {
+        Shard { rank, world, source: ".shard(..)" }
+    }
+
+    /// The share by the launcher's variables: the first pair of this list that is set.
+    ///
+    /// | variables | set by |
+    /// |---|---|
+    /// | `RANK`, `WORLD_SIZE` | torchrun, Ray Train, accelerate |
+    /// | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE` | Open MPI |
+    /// | `PMI_RANK`, `PMI_SIZE` | MPICH, Intel MPI |
+    /// | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS`, where there is a `SLURM_STEP_ID` | Slurm's `srun` |
+    ///
+    /// Without any of them: rank 0 of 1, all samples.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if one variable of a pair is missing, is no whole number, or
+    /// if the rank is not below the number of processes. No rank is made of two launchers' variables.
+    pub fn auto() -> Result<Shard> {
+        // A value that is not Unicode is there, and is no number.
+        Shard::of_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// The share as by [`auto`](Self::auto), with variables from `variable` instead of the process's environment.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`auto`](Self::auto).
+    pub fn of_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Shard> {
+        for pair in &PAIRS {
+            if pair.only_with.is_some_and(|name| variable(name).is_none()) {
+                continue;
+            }
+            match (variable(pair.rank), variable(pair.world)) {
+                (None, None) => {}
+                (Some(rank), Some(world)) => return pair.shard(&rank, &world),
+                (rank, _) => {
+                    let (there, missing) =
+                        if rank.is_some() { (pair.rank, pair.world) } else { (pair.world, pair.rank) };
+                    return Err(refused(format!("the variable {there} is set, but {missing} is not")));
+                }
+            }
+        }
+        // `prterun` starts ranks of which no variable knows how many there are.
+        if variable("PMIX_RANK").is_some() {
+            return Err(refused(
+                "the variable PMIX_RANK is set, but none with the number of processes, such as OMPI_COMM_WORLD_SIZE"
+                    .to_owned(),
+            ));
+        }
+        Ok(Shard { rank: 0, world: 1, source: NO_LAUNCHER })
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rank {} of {} by {}", self.rank, self.world, self.source)
+    }
+}
+
+impl Pair {
+    fn shard(&self, rank: &str, world: &str) -> Result<Shard> {
+        let numbers = rank.trim().parse::<usize>().ok().zip(world.trim().parse().ok());
+        let shown = format!("{}={rank} and {}={world}", self.rank, self.world);
+        match numbers {
+            None => Err(refused(format!("{shown} are no whole numbers"))),
+            Some((rank, world)) if rank >= world => {
+                Err(refused(format!("{shown}, but ranks run from 0 to the number of processes - 1")))
+            }
+            Some((rank, world)) => Ok(Shard { rank, world, source: self.source }),
+        }
+    }
+}
+
+fn refused(reason: String) -> Error {
+    Error::argument("shard", format!("{reason}; {BY_HAND}"))
+}
+
+/// What a launcher says of its processes on this machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Local {
+    /// The processes that it has started on this machine.
+    pub(crate) processes: usize,
+    /// The variable that says so; the launcher itself does not have it.
+    pub(crate) variable: &'static str,
+}
+
+/// The processes on this machine by the innermost launcher. `None` without one, or if the number makes no sense.
+pub(crate) fn local(variable: impl Fn(&str) -> Option<String>) -> Option<Local> {
+    const COUNTS: [&str; 3] = [
+        "LOCAL_WORLD_SIZE",           // torchrun
+        "OMPI_COMM_WORLD_LOCAL_SIZE", // Open MPI
+        "MPI_LOCALNRANKS",            // MPICH, Intel MPI
+    ];
+    let count = |name: &'static str| {
+        let processes = variable(name)?.trim().parse().ok().filter(|&processes| processes > 0)?;
+        Some(Local { processes, variable: name })
+    };
+    COUNTS.into_iter().find_map(count).or_else(|| {
+        // A batch script has the other variables, too; only `srun` starts a step.
+        variable("SLURM_STEP_ID")?;
+        let node = variable("SLURM_NODEID")?.trim().parse().ok()?;
+        let processes = tasks_of_node(&variable("SLURM_STEP_TASKS_PER_NODE")?, node)?;
+        Some(Local { processes, variable: "SLURM_STEP_TASKS_PER_NODE" })
+    })
+}
+
+/// The tasks of a node in Slurm's list: `2(x3),1` is two on each of three nodes, and one on a fourth.
+fn tasks_of_node(list: &str, node: usize) -> Option<usize> {
+    let mut nodes = 0;
+    for entry in list.trim().split(',') {
+        let (tasks, times) = match entry.split_once("(x") {
+            Some((tasks, times)) => (tasks, times.strip_suffix(')')?.parse().ok()?),
+            None => (entry, 1usize),
+        };
+        nodes += times;
+        if node < nodes {
+            return tasks.parse().ok().filter(|&tasks| tasks > 0);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn lookup(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        let variables: HashMap<_, _> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        move |name| variables.get(name).cloned()
+    }
+
+    fn shard(variables: &[&[(&str, &str)]]) -> String {
+        let found = Shard::of_variables(lookup(&variables.concat()));
+        found.map_or_else(|error| error.to_string(), |shard| shard.to_string())
+    }
+
+    // What each launcher sets for rank 1 of 4, and what else is there and could mislead.
+    const TORCHRUN: &[(&str, &str)] = &[
+        ("RANK", "1"),
+        ("WORLD_SIZE", "4"),
+        ("LOCAL_RANK", "1"),
+        ("LOCAL_WORLD_SIZE", "2"),
+        ("GROUP_RANK", "0"),
+        ("TORCHELASTIC_RESTART_COUNT", "1"),
+        ("OMP_NUM_THREADS", "1"),
+    ];
+    const OPEN_MPI: &[(&str, &str)] = &[
+        ("OMPI_COMM_WORLD_RANK", "1"),
+        ("OMPI_COMM_WORLD_SIZE", "4"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+        ("PMIX_RANK", "1"),
+    ];
+    const MPICH: &[(&str, &str)] =
+        &[("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("MPI_LOCALRANKID", "1"), ("MPI_LOCALNRANKS", "2")];
+    const BATCH_SCRIPT: &[(&str, &str)] = &[("SLURM_JOB_ID", "7"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")];
+    const SRUN: &[(&str, &str)] = &[
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_PROCID", "1"),
+        ("SLURM_STEP_NUM_TASKS", "4"),
+        ("SLURM_NTASKS", "8"),
+        ("SLURM_NODEID", "0"),
+        ("SLURM_STEP_TASKS_PER_NODE", "2(x2)"),
+    ];
+
+    #[test]
+    fn each_launcher_says_which_rank_this_is() {
+        assert_eq!(shard(&[]), "rank 0 of 1 by no launcher");
+        assert_eq!(shard(&[TORCHRUN]), "rank 1 of 4 by RANK and WORLD_SIZE");
+        assert_eq!(shard(&[OPEN_MPI]), "rank 1 of 4 by OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE");
+        assert_eq!(shard(&[MPICH]), "rank 1 of 4 by PMI_RANK and PMI_SIZE");
+        assert_eq!(shard(&[SRUN]), "rank 1 of 4 by SLURM_PROCID and SLURM_STEP_NUM_TASKS");
+        // Ray Train's torch backend sets torchrun's; plain tasks of Ray have none. Kubeflow's PyTorchJob sets the pod's.
+        let ray = [("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "0"), ("NODE_RANK", "1")];
+        assert_eq!(shard(&[&ray]), "rank 1 of 4 by RANK and WORLD_SIZE");
+        // Slurm with `--mpi=pmi2` and `--mpi=pmix`.
+        let pmi2 = [("PMI_RANK", "1"), ("PMI_SIZE", "4")];
+        assert_eq!(shard(&[SRUN, &pmi2]), "rank 1 of 4 by PMI_RANK and PMI_SIZE");
+        let pmix = [("PMIX_RANK", "1")];
+        assert_eq!(shard(&[SRUN, &pmix]), "rank 1 of 4 by SLURM_PROCID and SLURM_STEP_NUM_TASKS");
+    }
+
+    #[test]
+    fn what_is_one_process_gets_all_samples() {
+        // A batch script would train on a quarter; so would a task of an array of jobs, and a pod of an Indexed Job.
+        assert_eq!(shard(&[BATCH_SCRIPT]), "rank 0 of 1 by no launcher");
+        let array = [("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_ARRAY_TASK_COUNT", "4")];
+        let one_task = [("SLURM_JOB_ID", "9"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")];
+        assert_eq!(shard(&[&array, &one_task]), "rank 0 of 1 by no launcher");
+        assert_eq!(shard(&[&[("JOB_COMPLETION_INDEX", "3")]]), "rank 0 of 1 by no launcher");
+        // A step of one task in a job of four, and the shell of `salloc`, a step with a number of its own.
+        let step = [("SLURM_STEP_ID", "2"), ("SLURM_STEP_NUM_TASKS", "1")];
+        assert_eq!(shard(&[BATCH_SCRIPT, &step]), "rank 0 of 1 by SLURM_PROCID and SLURM_STEP_NUM_TASKS");
+        let shell = [("SLURM_STEP_ID", "4294967290"), ("SLURM_STEP_NUM_TASKS", "1")];
+        assert_eq!(shard(&[BATCH_SCRIPT, &shell]), "rank 0 of 1 by SLURM_PROCID and SLURM_STEP_NUM_TASKS");
+    }
+
+    #[test]
+    fn the_innermost_launcher_wins() {
+        // As seen under srun → torchrun with two ranks each: the ranks 2 and 3 had SLURM_PROCID=0.
+        let torchrun = [("RANK", "2"), ("WORLD_SIZE", "4")];
+        let outer = [("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2")];
+        assert_eq!(shard(&[&outer, &torchrun]), "rank 2 of 4 by RANK and WORLD_SIZE");
+        for outer in [OPEN_MPI, MPICH, SRUN] {
+            assert_eq!(shard(&[outer, &torchrun]), "rank 2 of 4 by RANK and WORLD_SIZE");
+        }
+        // mpirun in an allocation starts its daemons by srun: one on each node.
+        let daemon = [("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2")];
+        let open_mpi = "rank 1 of 4 by OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE";
+        assert_eq!(shard(&[OPEN_MPI, &daemon]), open_mpi);
+        assert_eq!(shard(&[MPICH, &daemon]), "rank 1 of 4 by PMI_RANK and PMI_SIZE");
+        assert_eq!(shard(&[OPEN_MPI, BATCH_SCRIPT]), open_mpi);
+        assert_eq!(shard(&[MPICH, OPEN_MPI]), open_mpi);
+    }
+
+    #[test]
+    fn half_a_pair_is_an_error_that_names_both() {
+        let refused = |there, missing| format!("shard: the variable {there} is set, but {missing} is not; {BY_HAND}");
+        for pair in &PAIRS {
+            let step = [("SLURM_STEP_ID", "0")];
+            assert_eq!(shard(&[&step, &[(pair.rank, "0")]]), refused(pair.rank, pair.world));
+            assert_eq!(shard(&[&step, &[(pair.world, "2")]]), refused(pair.world, pair.rank));
+        }
+        // Lightning's own launcher sets WORLD_SIZE alone; so do batch scripts that follow PyTorch's manual. The rank is not
+        // taken from another launcher.
+        for outer in [OPEN_MPI, MPICH, SRUN] {
+            assert_eq!(shard(&[outer, &[("WORLD_SIZE", "4")]]), refused("WORLD_SIZE", "RANK"));
+        }
+        assert_eq!(
+            shard(&[MPICH, &[("OMPI_COMM_WORLD_SIZE", "2")]]),
+            refused("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")
+        );
+        assert!(
+            shard(&[&[("PMIX_RANK", "1")]])
+                .starts_with("shard: the variable PMIX_RANK is set, but none with the number")
+        );
+    }
+
+    #[test]
+    fn numbers_that_make_no_rank_are_errors() {
+        for (rank, world) in
+            [("", "2"), ("one", "2"), ("0", ""), ("-1", "2"), ("0", "1.0"), ("0", "99999999999999999999999")]
+        {
+            let numbers = [("RANK", rank), ("WORLD_SIZE", world)];
+            let expected = format!("shard: RANK={rank} and WORLD_SIZE={world} are no whole numbers; {BY_HAND}");
+            // A whole pair of an outer launcher does not help.
+            assert_eq!(shard(&[SRUN, &numbers]), expected);
+        }
+        for (rank, world) in [("2", "2"), ("7", "4"), ("0", "0")] {
+            for pair in &PAIRS {
+                let found = shard(&[&[("SLURM_STEP_ID", "0"), (pair.rank, rank), (pair.world, world)]]);
+                let expected = format!("shard: {}={rank} and {}={world}, but ranks run from 0", pair.rank, pair.world);
+                assert!(found.starts_with(&expected) && found.ends_with(BY_HAND), "{found}");
+            }
+        }
+        assert_eq!(shard(&[&[("RANK", " 1\n"), ("WORLD_SIZE", "2 ")]]), "rank 1 of 2 by RANK and WORLD_SIZE");
+    }
+
+    #[test]
+    fn launchers_say_how_many_processes_there_are() {
+        let by = |variables: &[&[(&str, &str)]]| {
+            local(lookup(&variables.concat())).map(|found| (found.processes, found.variable))
+        };
+        assert_eq!(by(&[]), None);
+        assert_eq!(by(&[TORCHRUN]), Some((2, "LOCAL_WORLD_SIZE")));
+        assert_eq!(by(&[OPEN_MPI]), Some((2, "OMPI_COMM_WORLD_LOCAL_SIZE")));
+        assert_eq!(by(&[MPICH]), Some((2, "MPI_LOCALNRANKS")));
+        for nonsense in ["", "0", "-1", "many"] {
+            assert_eq!(by(&[&[("LOCAL_WORLD_SIZE", nonsense)]]), None, "{nonsense}");
+        }
+        assert_eq!(by(&[SRUN]), Some((2, "SLURM_STEP_TASKS_PER_NODE")));
+        assert_eq!(by(&[BATCH_SCRIPT]), None);
+        let without_a_step: Vec<_> = SRUN.iter().copied().filter(|(name, _)| *name != "SLURM_STEP_ID").collect();
+        assert_eq!(by(&[&without_a_step]), None);
+        // srun starts torchrun, which starts the ranks.
+        assert_eq!(by(&[SRUN, &[("LOCAL_WORLD_SIZE", "4")]]), Some((4, "LOCAL_WORLD_SIZE")));
+    }
+
+    #[test]
+    fn slurm_lists_the_tasks_of_each_node() {
+        for (list, counts) in [("4", &[4][..]), ("2(x3),1", &[2, 2, 2, 1]), ("1,2(x2)", &[1, 2, 2])] {
+            for (node, count) in counts.iter().enumerate() {
+                assert_eq!(tasks_of_node(list, node), Some(*count), "{list}, {node}");
+            }
+            assert_eq!(tasks_of_node(list, counts.len()), None);
+        }
+        for damaged in ["", "x", "2(x", "2(xa)", "0"] {
+            assert_eq!(tasks_of_node(damaged, 0), None, "{damaged}");
+        }
+    }
+}
