@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Lmdb;
+use super::address;
 use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
 use crate::error::Result;
 
@@ -91,6 +92,9 @@ impl std::fmt::Debug for Opened {
 /// The errors of the format's type.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     let path = path.as_ref();
+    if let Some(address) = address::of(path) {
+        address::check(address)?;
+    }
     Format::detect(path).open(path)
 }
 
@@ -187,6 +191,12 @@ mod tests {
         assert_eq!(Format::detect(at("no-{0..3}.tar")), Format::Tar);
         // A missing path is not taken for an image folder, and the error names it.
         assert!(open(at("nothing")).unwrap_err().to_string().contains("nothing"));
+    }
+
+    #[test]
+    fn an_address_of_no_known_store_is_refused_without_its_credentials() {
+        let error = open("ftp://user:secret@host/a.tar").unwrap_err().to_string();
+        assert!(error.starts_with("address: ftp://host/a.tar: this scheme is not known"), "{error}");
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! them.
 
 mod adaptors;
+mod address;
 mod arrays;
 mod cifar;
 mod folder;
@@ -29,7 +30,8 @@ mod lmdb;
 mod memory;
 mod numpy;
 #[cfg(feature = "remote")]
-mod remote;
+pub(crate) mod remote;
+mod remote_stats;
 mod sample;
 mod seek_indexes;
 mod source;
@@ -53,6 +55,9 @@ pub use lmdb::LmdbWriter;
 pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
 pub use memory::InMemory;
 pub use numpy::Numpy;
+#[cfg(feature = "remote")]
+pub use remote::{Remote, RemoteOptions};
+pub use remote_stats::RemoteStats;
 pub use sample::{Label, Sample, SampleData};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
@@ -197,6 +202,26 @@ pub trait Dataset: Send + Sync {
     /// them.
     fn weights(&self) -> Option<&[f64]> {
         None
+    }
+
+    /// Returns how many samples ahead of reading a loader tells [`prefetch`](Self::prefetch); 0 by default, which means
+    /// never.
+    fn prefetch_samples(&self) -> usize {
+        0
+    }
+
+    /// Tells the data set which samples are read next, in about this order, each once: those that follow the ones of the
+    /// last call. Called by one thread of a run; returns at once, and an error belongs to `read`. Some of those named may
+    /// not be read, if the run ends or they are cached. Does nothing by default.
+    fn prefetch(&self, indices: &[usize]) {
+        let _ = indices;
+    }
+
+    /// Returns the connections through which this data set reads from afar; none by default. Through them a loader sets
+    /// how much is read ahead, and reads the counters. A data set made of others returns theirs.
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<Remote> {
+        Vec::new()
     }
 
     /// Joins the samples of this data set and, after them, those of `other`. [`Concat::new`] joins any number of data
@@ -369,6 +394,19 @@ macro_rules! forward {
             fn weights(&self) -> Option<&[f64]> {
                 (**self).weights()
             }
+
+            fn prefetch_samples(&self) -> usize {
+                (**self).prefetch_samples()
+            }
+
+            fn prefetch(&self, indices: &[usize]) {
+                (**self).prefetch(indices);
+            }
+
+            #[cfg(feature = "remote")]
+            fn remotes(&self) -> Vec<Remote> {
+                (**self).remotes()
+            }
         }
     };
 }
@@ -442,6 +480,19 @@ mod tests {
         fn weights(&self) -> Option<&[f64]> {
             Some(&[0.5])
         }
+
+        fn prefetch_samples(&self) -> usize {
+            11
+        }
+
+        fn prefetch(&self, indices: &[usize]) {
+            self.begun.store(100 + indices[0], Ordering::Relaxed);
+        }
+
+        #[cfg(feature = "remote")]
+        fn remotes(&self) -> Vec<Remote> {
+            vec![Remote::new(&RemoteOptions::new()).unwrap()]
+        }
     }
 
     fn check(make: impl FnOnce(Odd) -> Box<dyn Dataset>) {
@@ -459,6 +510,11 @@ mod tests {
         assert_eq!(dataset.job_samples(), 7);
         dataset.begin_job(&[4, 1]);
         assert_eq!(begun.load(Ordering::Relaxed), 4);
+        assert_eq!(dataset.prefetch_samples(), 11);
+        dataset.prefetch(&[4, 1]);
+        assert_eq!(begun.load(Ordering::Relaxed), 104);
+        #[cfg(feature = "remote")]
+        assert_eq!(dataset.remotes().len(), 1);
         let mut buffer = vec![9; 9];
         let sample = dataset.read(3, &mut buffer).unwrap();
         assert!(matches!(sample.data, SampleData::Encoded([3])));

@@ -4,6 +4,7 @@
 pub mod counting;
 pub mod dice;
 pub mod jpeg_engine;
+pub mod store_server;
 
 #[cfg(feature = "gpufeed")]
 pub mod adapters;

@@ -84,6 +84,13 @@ impl Concat {
         let part = &self.parts[part];
         Some((part, index - part.first))
     }
+
+    /// Those of `indices` that are in a part, as that part counts them.
+    fn of_part(&self, part: &Part, indices: &[usize]) -> Vec<usize> {
+        let is_of_part =
+            |&index: &usize| self.part(index).and_then(|(other, index)| std::ptr::eq(other, part).then_some(index));
+        indices.iter().filter_map(is_of_part).collect()
+    }
 }
 
 /// Returns an error unless part `number` can follow `first`.
@@ -129,9 +136,7 @@ impl Dataset for Concat {
 
     fn begin_job(&self, indices: &[usize]) {
         for part in self.parts.iter().filter(|part| part.data.job_samples() > 1) {
-            let is_of_part =
-                |&index: &usize| self.part(index).and_then(|(other, index)| std::ptr::eq(other, part).then_some(index));
-            let inner: Vec<usize> = indices.iter().filter_map(is_of_part).collect();
+            let inner = self.of_part(part, indices);
             if !inner.is_empty() {
                 part.data.begin_job(&inner);
             }
@@ -171,6 +176,24 @@ impl Dataset for Concat {
 
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
+    }
+
+    fn prefetch_samples(&self) -> usize {
+        self.parts.iter().map(|part| part.data.prefetch_samples()).max().unwrap_or(0)
+    }
+
+    fn prefetch(&self, indices: &[usize]) {
+        for part in self.parts.iter().filter(|part| part.data.prefetch_samples() > 0) {
+            let inner = self.of_part(part, indices);
+            if !inner.is_empty() {
+                part.data.prefetch(&inner);
+            }
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<crate::dataset::Remote> {
+        self.parts.iter().flat_map(|part| part.data.remotes()).collect()
     }
 }
 

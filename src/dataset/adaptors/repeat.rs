@@ -106,6 +106,20 @@ impl<D: Dataset> Dataset for Repeat<D> {
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
+
+    fn prefetch_samples(&self) -> usize {
+        self.data.prefetch_samples()
+    }
+
+    fn prefetch(&self, indices: &[usize]) {
+        let inner: Vec<usize> = indices.iter().filter_map(|&index| Some(self.locate(index)?.1)).collect();
+        self.data.prefetch(&inner);
+    }
+
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<crate::dataset::Remote> {
+        self.data.remotes()
+    }
 }
 
 #[cfg(test)]

@@ -147,6 +147,20 @@ impl<D: Dataset> Dataset for Subset<D> {
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
+
+    fn prefetch_samples(&self) -> usize {
+        self.data.prefetch_samples()
+    }
+
+    fn prefetch(&self, indices: &[usize]) {
+        let inner: Vec<usize> = indices.iter().filter_map(|&index| self.indices.get(index).copied()).collect();
+        self.data.prefetch(&inner);
+    }
+
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<crate::dataset::Remote> {
+        self.data.remotes()
+    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,19 @@ impl<D: Dataset> Dataset for Weighted<D> {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
     }
+
+    fn prefetch_samples(&self) -> usize {
+        self.data.prefetch_samples()
+    }
+
+    fn prefetch(&self, indices: &[usize]) {
+        self.data.prefetch(indices);
+    }
+
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<crate::dataset::Remote> {
+        self.data.remotes()
+    }
 }
 
 #[cfg(test)]

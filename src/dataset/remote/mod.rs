@@ -1,4 +1,308 @@
-//! Data sets in object stores and on web servers.
+//! Objects in stores and on web servers, read by many threads at any position.
+//!
+//! | file | has |
+//! |---|---|
+//! | `address.rs` | which store and key an address names; `../address.rs` says what of it may be shown |
+//! | `options.rs` | what can be set |
+//! | `store.rs`, `service.rs` | an address becomes a store, whose requests are counted |
+//! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
+//! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
+//! | `runtime.rs` | the thread on which all asynchronous code runs |
 
-#[allow(dead_code, reason = "the store that reads through it comes next")]
+#![allow(dead_code)] // until the formats read through it
+
+mod address;
+mod blocks;
 mod cache;
+mod counters;
+mod failure;
+mod fetch;
+mod options;
+mod request;
+mod runtime;
+mod service;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use super::RemoteStats;
+use super::address::without_credentials;
+use crate::error::{Error, Result};
+use address::Address;
+use blocks::{BLOCK, READ_AHEAD, blocks_of};
+use counters::Counters;
+use fetch::Fetcher;
+use object_store::path::Path as Key;
+use parking_lot::Mutex;
+use request::{Requests, Source, modified};
+use runtime::Runtime;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use store::Store;
+
+pub use options::RemoteOptions;
+
+/// The connection of a data set to the stores that its objects are in: what data sets that read from afar return in
+/// [`Dataset::remotes`](super::Dataset::remotes), so that a loader can set how much is read ahead and read the
+/// counters. Clones are the same connection.
+///
+/// ```
+/// use gpufeed::{Dataset, InMemory};
+///
+/// assert!(InMemory::new().remotes().is_empty(), "nothing is read from afar");
+/// ```
+#[derive(Clone)]
+pub struct Remote(Arc<Connection>);
+
+struct Connection {
+    options: RemoteOptions,
+    requests: Requests,
+    /// The stores of the addresses that were opened; taken while a data set is opened.
+    stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
+    /// The number of the object that is opened next.
+    objects: AtomicU64,
+    fetcher: Fetcher,
+    runtime: Runtime,
+}
+
+/// Most samples that are expected ahead: of small ones a table of them would have no end.
+const MOST_AHEAD: u64 = 1 << 16;
+
+/// An object, as a store describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectMeta {
+    /// The address, without credentials.
+    pub(crate) address: String,
+    /// The object's bytes.
+    pub(crate) size: u64,
+    /// What the server calls this content.
+    pub(crate) etag: Option<String>,
+    /// When the object was written, in seconds since 1970.
+    pub(crate) modified: Option<u64>,
+    /// Its place in the stores of the connection.
+    store: usize,
+    key: Key,
+}
+
+impl ObjectMeta {
+    /// The part of the address after its last slash.
+    pub(crate) fn file_name(&self) -> &str {
+        self.address.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl Remote {
+    /// A connection that has sent nothing yet. One for a data set, with all its objects.
+    ///
+    /// # Errors
+    /// An argument error if the options or their variables cannot work.
+    pub(crate) fn new(options: &RemoteOptions) -> Result<Remote> {
+        let settings = options.settings(|name| std::env::var(name).ok())?;
+        let runtime = Runtime::start().map_err(|source| Error::io("the thread of the network", source))?;
+        let requests = Requests { settings, counters: Arc::new(Counters::default()) };
+        let fetcher = Fetcher::new(READ_AHEAD, requests.clone(), runtime.handle().clone());
+        let (stores, objects) = (Mutex::default(), AtomicU64::new(0));
+        Ok(Remote(Arc::new(Connection { options: options.clone(), requests, stores, objects, fetcher, runtime })))
+    }
+
+    /// The store of an address, its place among the stores, and the key.
+    fn store(&self, address: &str) -> Result<(Address, usize, Arc<Store>, Key)> {
+        let parsed = Address::parse(address)?;
+        let shown = without_credentials(address);
+        let key = Key::parse(&parsed.key).map_err(|error| Error::argument("address", format!("{shown}: {error}")))?;
+        let mut stores = self.0.stores.lock();
+        if let Some(place) = stores.iter().position(|(base, _)| *base == parsed.base) {
+            let store = stores[place].1.clone();
+            return Ok((parsed, place, store, key));
+        }
+        let Connection { options, requests, .. } = &*self.0;
+        let store = store::connect(&parsed, &shown, options, &requests.settings, requests.counters.clone())?;
+        let store = Arc::new(store);
+        stores.push((parsed.base.clone(), store.clone()));
+        let place = stores.len() - 1;
+        Ok((parsed, place, store, key))
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        address: &str,
+        request: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.0.runtime.run(request).map_err(|source| Error::io(without_credentials(address), source))
+    }
+
+    /// Lists the objects below an address that is a folder, sorted by address.
+    ///
+    /// # Errors
+    /// An argument error for web servers, which have no listing; an I/O error with the address.
+    pub(crate) fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let (address, place, store, prefix) = self.store(folder)?;
+        if address.is_web() {
+            let shown = without_credentials(folder);
+            return Err(Error::argument(
+                "address",
+                format!(
+                    "{shown}: a web server has no listing; write the files as a brace list, as in {}/part-{{000..041}}.tar",
+                    shown.trim_end_matches('/')
+                ),
+            ));
+        }
+        let requests = self.0.requests.clone();
+        let found = self.run(folder, async move { requests.list(&store, &prefix).await })?;
+        let mut found: Vec<_> = found.into_iter().map(|meta| describe(&address, place, meta)).collect();
+        found.sort_by(|a, b| a.address.cmp(&b.address));
+        Ok(found)
+    }
+
+    /// Asks for what a store knows of an object.
+    ///
+    /// # Errors
+    /// An I/O error with the address; of the kind `NotFound` if there is no such object.
+    pub(crate) fn head(&self, address: &str) -> Result<ObjectMeta> {
+        let (parsed, place, store, key) = self.store(address)?;
+        let (requests, web) = (self.0.requests.clone(), parsed.is_web());
+        let meta = self.run(address, async move { requests.head(&store, &key, web).await })?;
+        Ok(describe(&parsed, place, meta))
+    }
+
+    /// Reads a whole object of at most `limit` bytes; `None` if there is none.
+    ///
+    /// # Errors
+    /// An I/O error with the address.
+    pub(crate) fn get_small(&self, address: &str, limit: u64) -> Result<Option<(Vec<u8>, ObjectMeta)>> {
+        let (parsed, place, store, key) = self.store(address)?;
+        let requests = self.0.requests.clone();
+        let answer = self.run(address, async move { requests.whole(&store, &key, limit).await })?;
+        Ok(answer.map(|(bytes, meta)| (bytes, describe(&parsed, place, meta))))
+    }
+
+    /// Writes an object, which is there entirely or not at all.
+    ///
+    /// # Errors
+    /// An I/O error with the address.
+    pub(crate) fn put(&self, address: &str, bytes: Vec<u8>) -> Result<()> {
+        let (_, _, store, key) = self.store(address)?;
+        let requests = self.0.requests.clone();
+        self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
+    }
+
+    /// Returns an object for reading. What is read is always of the content that `meta` describes.
+    pub(crate) fn object(&self, meta: ObjectMeta) -> RemoteObject {
+        let store = self.0.stores.lock()[meta.store].1.clone();
+        let ObjectMeta { size, etag, modified, key, .. } = meta.clone();
+        let number = self.0.objects.fetch_add(1, Relaxed);
+        let source = Source { number, store, key, size, etag, modified };
+        RemoteObject { remote: self.clone(), meta: Arc::new(meta), source: Arc::new(source) }
+    }
+
+    /// What was read so far.
+    pub(crate) fn stats(&self) -> RemoteStats {
+        let evicted_unread = self.0.fetcher.blocks().evicted_unread();
+        RemoteStats { evicted_unread, ..self.0.requests.counters.stats() }
+    }
+
+    /// Sets how many bytes of blocks are in memory and under way.
+    pub(crate) fn set_read_ahead(&self, bytes: u64) {
+        self.0.fetcher.blocks().set_budget(bytes);
+    }
+
+    /// How many samples of this mean size are worth [expecting](RemoteObject::expect) ahead: those that fill what is read
+    /// ahead.
+    pub(crate) fn samples_ahead(&self, mean_bytes: u64) -> usize {
+        (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
+    }
+
+    /// Expects nothing of what was expected: another run begins.
+    pub(crate) fn forget_expected(&self) {
+        self.0.fetcher.blocks().forget();
+    }
+
+    /// Returns true if both are the same connection.
+    pub(crate) fn is(&self, other: &Remote) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+fn describe(address: &Address, store: usize, meta: object_store::ObjectMeta) -> ObjectMeta {
+    let modified = modified(&meta);
+    let shown = without_credentials(&address.with_key(meta.location.as_ref()));
+    ObjectMeta { address: shown, size: meta.size, etag: meta.e_tag, modified, store, key: meta.location }
+}
+
+/// An object that many threads read, as it was when the data set was opened. Clones are the same object.
+#[derive(Clone)]
+pub(crate) struct RemoteObject {
+    remote: Remote,
+    meta: Arc<ObjectMeta>,
+    source: Arc<Source>,
+}
+
+impl RemoteObject {
+    /// The address, without credentials.
+    pub(crate) fn name(&self) -> &str {
+        &self.meta.address
+    }
+
+    /// The object's bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.meta.size
+    }
+
+    /// What the store said of it.
+    pub(crate) fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+
+    /// The connection that it is read through.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// Fills `buffer` from the bytes at `offset`; blocks until they are there.
+    ///
+    /// # Errors
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the object ends too early; else an error that names the bytes
+    /// and the setting.
+    pub(crate) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let range = offset..offset.saturating_add(buffer.len() as u64);
+        if range.end > self.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let (fetcher, blocks) = (&self.remote.0.fetcher, blocks_of(&range));
+        if blocks.end - blocks.start > 1 {
+            fetcher.expect_missing(&self.source, blocks.clone());
+        }
+        let mut left = buffer;
+        for number in blocks {
+            let block = fetcher.block(&self.source, number)?;
+            let begin = (range.start.max(number * BLOCK) - number * BLOCK) as usize;
+            let len = left.len().min(block.len() - begin);
+            let (now, rest) = left.split_at_mut(len);
+            now.copy_from_slice(&block[begin..begin + len]);
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// Says that these bytes are read soon, by one call of [`read_exact`](Self::read_exact), so that their blocks are
+    /// fetched ahead. For a scan: once for all that it reads.
+    pub(crate) fn expect(&self, range: Range<u64>) {
+        let range = range.start..range.end.min(self.len());
+        self.remote.0.fetcher.expect(&self.source, blocks_of(&range));
+    }
+}
+
+impl fmt::Debug for RemoteObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RemoteObject").field(&self.meta.address).finish()
+    }
+}

@@ -1,0 +1,119 @@
+//! Addresses of objects: which store, and which key in it.
+
+use super::options::RemoteOptions;
+use crate::dataset::address::{check, without_credentials};
+use crate::error::{Error, Result};
+use url::Url;
+
+/// An address: where its store is, and the key of the object or the prefix in it.
+#[derive(Clone)]
+pub(super) struct Address {
+    /// Everything before the key; what the store is made of. Never shown.
+    pub(super) base: Url,
+    /// The key, without a slash before or after it.
+    pub(super) key: String,
+}
+
+impl Address {
+    /// Parses an address.
+    ///
+    /// # Errors
+    /// An argument error without any credentials of the address.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let refused = |reason: String| Error::argument("address", format!("{}: {reason}", without_credentials(text)));
+        let mut base = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+        check(text)?;
+        if base.host_str().is_none_or(str::is_empty) {
+            return Err(refused("the bucket or host is missing after ://".to_owned()));
+        }
+        let web = matches!(base.scheme(), "https" | "http");
+        if base.query().is_some() && !web {
+            return Err(refused(
+                "credentials in the query are read for https:// alone; set AZURE_STORAGE_SAS_TOKEN or the store's other variables"
+                    .to_owned(),
+            ));
+        }
+        // Keys are UTF-8; an address on the web has them percent-encoded.
+        let key = base.path().trim_matches('/').to_owned();
+        let key = if web { percent_decoded(&key) } else { raw_key(text) };
+        let key = key.ok_or_else(|| refused("the path is not UTF-8".to_owned()))?;
+        base.set_path("");
+        base.set_fragment(None);
+        Ok(Address { base, key })
+    }
+
+    /// Returns true for web servers, which have no listing.
+    pub(super) fn is_web(&self) -> bool {
+        matches!(self.base.scheme(), "https" | "http")
+    }
+
+    /// Returns the address of `key` in the same store, with its credentials.
+    pub(super) fn with_key(&self, key: &str) -> String {
+        let mut url = self.base.clone();
+        if self.is_web() {
+            url.set_path(key);
+            return url.to_string();
+        }
+        format!("{}/{key}", url.as_str().trim_end_matches('/'))
+    }
+}
+
+/// The key of an address of a store: as it stands there, without any decoding.
+fn raw_key(text: &str) -> Option<String> {
+    let rest = text.split_once("://")?.1;
+    Some(rest.split_once('/').map_or("", |(_, key)| key).trim_matches('/').to_owned())
+}
+
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = (first == b'%').then(|| after.get(..2)).flatten();
+        let byte = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The parts of an address and of the options that no text may hold.
+pub(super) fn secrets(base: &Url, options: &RemoteOptions) -> Vec<String> {
+    let mut secrets: Vec<String> = [base.query(), base.password()].into_iter().flatten().map(str::to_owned).collect();
+    secrets.extend(base.query_pairs().map(|(_, value)| value.into_owned()));
+    secrets.extend(options.secrets());
+    secrets.retain(|secret| secret.len() >= 6);
+    secrets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_address_shows_none_either() {
+        for address in [
+            "ftp://user:secret@host/a",
+            "https://user:secret@",
+            "az://container/a?sig=secret",
+            "https://user:secret@ho st/a",
+            "https://u:secret@host:99999999/a",
+        ] {
+            let error = Address::parse(address).err().map(|error| error.to_string());
+            let error = error.unwrap_or_else(|| panic!("{address}"));
+            assert!(!error.contains("secret"), "{error}");
+        }
+        assert!(Address::parse("ftp://host/a").err().unwrap().to_string().contains("s3://"));
+    }
+
+    #[test]
+    fn keys_are_as_written_in_stores_and_decoded_on_the_web() {
+        let key = |address: &str| Address::parse(address).unwrap().key;
+        assert_eq!(key("s3://bucket/a%20b/c d.tar"), "a%20b/c d.tar");
+        assert_eq!(key("s3://bucket"), "");
+        assert_eq!(key("s3://bucket/folder/"), "folder");
+        assert_eq!(key("https://host/a%20b.tar?x=1"), "a b.tar");
+        let web = Address::parse("https://host:81/a?x=1").unwrap();
+        assert_eq!(web.with_key("b c"), "https://host:81/b%20c?x=1");
+        assert_eq!(Address::parse("s3://bucket/a").unwrap().with_key("b c%"), "s3://bucket/b c%");
+    }
+}

@@ -1,0 +1,353 @@
+//! Which blocks are in memory, which are fetched next, and which leave: decided here, without a network or a thread.
+//!
+//! An object is read in blocks of [`BLOCK`] bytes. A block that is expected waits in a queue until a request is free and
+//! the budget has room; a block that a worker waits for goes before all others, and over the budget if nothing can
+//! leave. Blocks whose expected reads have all been made leave first, the least recently used of them. So memory is the
+//! budget and at most one block for each worker that waits.
+
+use super::request::Source;
+use crossbeam_channel::Sender;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of a block; the last of an object may be shorter.
+pub(crate) const BLOCK: u64 = 8 << 20;
+/// Default budget of blocks in memory and under way.
+pub(crate) const READ_AHEAD: u64 = 256 << 20;
+/// Requests under way for what is expected. Eight hide 50 ms of latency at a GB/s.
+const REQUESTS: usize = 8;
+/// Most neighbours in one request.
+const NEIGHBOURS: u64 = 4;
+/// Buffers of blocks that left, kept for those that come.
+const SPARE: usize = 8;
+/// A block all of whose reads were expected so many ahead of the present one is not expected any more.
+const PASSED: u64 = 4096;
+
+/// The bytes of a block, or why they did not come.
+pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, String)>;
+
+/// A block: the object's number, and the block's in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BlockKey {
+    pub(super) object: u64,
+    pub(super) block: u64,
+}
+
+/// What a worker finds.
+pub(super) enum Found {
+    Ready(Arc<Vec<u8>>),
+    /// It comes through the channel that the worker gave; a request may have to be started.
+    Later,
+}
+
+/// Blocks to fetch at once: neighbours, in their order.
+pub(super) struct Request {
+    pub(super) source: Arc<Source>,
+    pub(super) blocks: Range<u64>,
+}
+
+struct Entry {
+    source: Arc<Source>,
+    state: State,
+    /// Expected reads that were not made yet.
+    expected: u32,
+    /// The numbers of the first and last of them, as they were expected.
+    first: u64,
+    last: u64,
+    /// When it was last read.
+    used: u64,
+}
+
+enum State {
+    Queued,
+    UnderWay,
+    Ready(Arc<Vec<u8>>),
+}
+
+/// The table of blocks of a connection.
+pub(super) struct Blocks {
+    budget: u64,
+    /// Bytes of blocks in memory and under way.
+    held: u64,
+    entries: HashMap<BlockKey, Entry>,
+    waiting: HashMap<BlockKey, Vec<Sender<Arrival>>>,
+    urgent: VecDeque<BlockKey>,
+    queue: VecDeque<BlockKey>,
+    requests: usize,
+    /// Numbers of expected reads, and of reads.
+    expected: u64,
+    reads: u64,
+    /// The expected read that the workers have come to, at least.
+    passed: u64,
+    spare: Vec<Vec<u8>>,
+    evicted_unread: u64,
+}
+
+impl Blocks {
+    pub(super) fn new(budget: u64) -> Self {
+        Blocks {
+            budget,
+            held: 0,
+            entries: HashMap::new(),
+            waiting: HashMap::new(),
+            urgent: VecDeque::new(),
+            queue: VecDeque::new(),
+            requests: 0,
+            expected: 0,
+            reads: 0,
+            passed: 0,
+            spare: Vec::new(),
+            evicted_unread: 0,
+        }
+    }
+
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// Sets the bytes of blocks in memory and under way; what is above leaves as others come.
+    pub(super) fn set_budget(&mut self, bytes: u64) {
+        self.budget = bytes;
+    }
+
+    /// Blocks that left memory with expected reads.
+    pub(super) fn evicted_unread(&self) -> u64 {
+        self.evicted_unread
+    }
+
+    /// Expects one read of each of these blocks of an object.
+    pub(super) fn expect(&mut self, source: &Arc<Source>, blocks: Range<u64>) {
+        self.expected += 1;
+        for block in blocks {
+            let key = BlockKey { object: source.number, block };
+            let entry = self.entries.entry(key).or_insert_with(|| {
+                self.queue.push_back(key);
+                Entry { source: source.clone(), state: State::Queued, expected: 0, first: 0, last: 0, used: 0 }
+            });
+            if entry.expected == 0 {
+                entry.first = self.expected;
+            }
+            (entry.expected, entry.last) = (entry.expected.saturating_add(1), self.expected);
+        }
+    }
+
+    /// Expects a read of those of these blocks that are neither in memory, nor under way, nor expected.
+    pub(super) fn expect_missing(&mut self, source: &Arc<Source>, blocks: Range<u64>) {
+        for block in blocks {
+            if !self.entries.contains_key(&BlockKey { object: source.number, block }) {
+                self.expect(source, block..block + 1);
+            }
+        }
+    }
+
+    /// Expects nothing any more: another run begins.
+    pub(super) fn forget(&mut self) {
+        for entry in self.entries.values_mut() {
+            entry.expected = 0;
+        }
+    }
+
+    /// Notes a read of a block that needs none of this: the cache on disk had the bytes.
+    pub(super) fn passed_by(&mut self, key: BlockKey) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            self.passed = self.passed.max(entry.first);
+            entry.expected = entry.expected.saturating_sub(1);
+        }
+    }
+
+    /// Returns true if the block is in memory or on its way.
+    pub(super) fn has(&self, key: BlockKey) -> bool {
+        self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, State::Queued))
+    }
+
+    /// Reads a block for a worker, which waits at the other end of `arrival` if it is not there.
+    pub(super) fn want(
+        &mut self,
+        source: &Arc<Source>,
+        block: u64,
+        arrival: impl FnOnce() -> Sender<Arrival>,
+    ) -> Found {
+        let key = BlockKey { object: source.number, block };
+        self.reads += 1;
+        let entry = self.entries.entry(key).or_insert_with(|| Entry {
+            source: source.clone(),
+            state: State::Queued,
+            expected: 0,
+            first: 0,
+            last: 0,
+            used: 0,
+        });
+        if entry.expected > 0 {
+            self.passed = self.passed.max(entry.first);
+            entry.expected -= 1;
+        }
+        entry.used = self.reads;
+        match &entry.state {
+            State::Ready(bytes) => return Found::Ready(bytes.clone()),
+            State::UnderWay => {}
+            State::Queued if self.waiting.contains_key(&key) => {}
+            State::Queued => self.urgent.push_back(key),
+        }
+        self.waiting.entry(key).or_default().push(arrival());
+        Found::Later
+    }
+
+    /// Returns the next request to start, if there is one to be started now.
+    pub(super) fn next(&mut self) -> Option<Request> {
+        while let Some(key) = self.urgent.pop_front() {
+            if self.is_queued(key) {
+                // Over the budget if nothing can leave: a worker waits.
+                self.make_room(key, true);
+                return Some(self.begin(key));
+            }
+        }
+        while self.requests < REQUESTS {
+            let key = *self.queue.front()?;
+            let wanted = self.is_queued(key) && self.is_expected(key);
+            if wanted && !self.make_room(key, false) {
+                return None;
+            }
+            self.queue.pop_front();
+            if wanted {
+                return Some(self.begin(key));
+            }
+            if self.is_queued(key) && !self.waiting.contains_key(&key) {
+                self.entries.remove(&key);
+            }
+        }
+        None
+    }
+
+    /// Starts a request with `key`, which has room, and those of its neighbours behind it that are wanted too and have.
+    fn begin(&mut self, key: BlockKey) -> Request {
+        self.start(key);
+        let mut end = key.block + 1;
+        while end < key.block + NEIGHBOURS {
+            let next = BlockKey { block: end, ..key };
+            let wanted = self.is_queued(next) && (self.is_expected(next) || self.waiting.contains_key(&next));
+            if !wanted || !self.make_room(next, false) {
+                break;
+            }
+            self.start(next);
+            end += 1;
+        }
+        self.requests += 1;
+        Request { source: self.entries[&key].source.clone(), blocks: key.block..end }
+    }
+
+    fn start(&mut self, key: BlockKey) {
+        self.held += self.bytes(key);
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.state = State::UnderWay;
+        }
+    }
+
+    /// A block has come: those who wait for it get it.
+    pub(super) fn arrived(&mut self, key: BlockKey, bytes: Vec<u8>) {
+        let bytes = Arc::new(bytes);
+        for worker in self.waiting.remove(&key).unwrap_or_default() {
+            let _ = worker.send(Ok(bytes.clone()));
+        }
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.state = State::Ready(bytes);
+        }
+    }
+
+    /// A block that was under way does not come: those who wait for it get the error, and the next who reads it asks
+    /// again.
+    pub(super) fn failed(&mut self, key: BlockKey, kind: io::ErrorKind, reason: &str) {
+        for worker in self.waiting.remove(&key).unwrap_or_default() {
+            let _ = worker.send(Err((kind, reason.to_owned())));
+        }
+        if self.has(key) {
+            self.held -= self.bytes(key);
+            self.entries.remove(&key);
+        }
+    }
+
+    /// A request has ended.
+    pub(super) fn ended(&mut self) {
+        self.requests -= 1;
+    }
+
+    /// Returns memory for a block of `len` bytes.
+    pub(super) fn buffer(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.reserve_exact(len);
+        buffer
+    }
+
+    /// Bytes of blocks in memory and under way.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    fn is_queued(&self, key: BlockKey) -> bool {
+        self.entries.get(&key).is_some_and(|entry| matches!(entry.state, State::Queued))
+    }
+
+    fn is_expected(&self, key: BlockKey) -> bool {
+        self.entries.get(&key).is_some_and(|entry| self.reads_ahead(entry))
+    }
+
+    /// Returns true if reads of this block are still to come.
+    fn reads_ahead(&self, entry: &Entry) -> bool {
+        entry.expected > 0 && entry.last + PASSED >= self.passed
+    }
+
+    fn bytes(&self, key: BlockKey) -> u64 {
+        self.entries.get(&key).map_or(0, |entry| block_bytes(entry.source.size, key.block))
+    }
+
+    /// Lets blocks leave until one more fits; `false` if it does not fit then. For a worker that waits, blocks leave that
+    /// are expected, the last of them first.
+    fn make_room(&mut self, key: BlockKey, urgent: bool) -> bool {
+        let bytes = self.bytes(key);
+        while self.held + bytes > self.budget {
+            let ready = |entry: &Entry| matches!(entry.state, State::Ready(_));
+            let of = |entry: &Entry| (entry.used, entry.last);
+            let done = self.entries.iter().filter(|(_, entry)| ready(entry) && !self.reads_ahead(entry));
+            let done = done.min_by_key(|(_, entry)| of(entry)).map(|(key, _)| *key);
+            let last = || {
+                let ahead = self.entries.iter().filter(|(_, entry)| urgent && ready(entry));
+                ahead.max_by_key(|(_, entry)| entry.first).map(|(key, _)| *key)
+            };
+            match done.or_else(last) {
+                Some(key) => self.evict(key),
+                // One block is held whatever the budget, else nothing would ever come.
+                None => return urgent || self.held == 0,
+            }
+        }
+        true
+    }
+
+    fn evict(&mut self, key: BlockKey) {
+        self.held -= self.bytes(key);
+        let Some(entry) = self.entries.remove(&key) else { return };
+        let unread = self.reads_ahead(&entry);
+        self.evicted_unread += u64::from(unread);
+        if let State::Ready(bytes) = entry.state
+            && self.spare.len() < SPARE
+            && let Ok(bytes) = Arc::try_unwrap(bytes)
+        {
+            self.spare.push(bytes);
+        }
+    }
+}
+
+/// Bytes of a block of an object of `size` bytes.
+pub(super) fn block_bytes(size: u64, block: u64) -> u64 {
+    BLOCK.min(size.saturating_sub(block * BLOCK))
+}
+
+/// The blocks that a range of an object lies in.
+pub(super) fn blocks_of(range: &Range<u64>) -> Range<u64> {
+    if range.is_empty() { 0..0 } else { range.start / BLOCK..(range.end - 1) / BLOCK + 1 }
+}
+
+#[cfg(test)]
+mod tests;

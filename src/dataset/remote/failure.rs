@@ -1,0 +1,201 @@
+//! Why a request failed: whether another one may succeed, and in which words it is told.
+
+use super::store::hide;
+use object_store::Error as StoreError;
+use object_store::client::{HttpError, HttpErrorKind};
+use std::io;
+use std::ops::Range;
+
+/// The longest part of a server's own words that is shown.
+const WORDS: usize = 300;
+
+/// A request that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) kind: io::ErrorKind,
+    /// What happened, and what to do about it.
+    pub(super) reason: String,
+    /// How often it is worth another request.
+    pub(super) again: Again,
+    /// There is no such object.
+    pub(super) missing: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    /// The next one would fail for the same reason.
+    Never,
+    /// A moment may help, an hour is rather what it takes: a name that does not resolve.
+    Few,
+    /// As often as the settings allow.
+    Yes,
+}
+
+impl Failure {
+    pub(super) fn new(kind: io::ErrorKind, again: Again, reason: impl Into<String>) -> Self {
+        Failure { kind, reason: reason.into(), again, missing: false }
+    }
+
+    /// The object has other content than when it was opened.
+    pub(super) fn replaced(what: &str) -> Self {
+        let reason = format!("the object was replaced since the data set was opened ({what}); open the data set again");
+        Failure::new(io::ErrorKind::InvalidData, Again::Never, reason)
+    }
+
+    /// Nothing came in time.
+    pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
+        let reason = format!("{what} for {seconds} s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT)");
+        Failure::new(io::ErrorKind::TimedOut, Again::Yes, reason)
+    }
+
+    /// Reads a store's error. Its texts name the address of the request, so only parts of them are shown.
+    pub(super) fn of(error: &StoreError, secrets: &[String]) -> Self {
+        let words = hide(words(error), secrets);
+        match error {
+            StoreError::NotFound { .. } => Failure::missing(),
+            StoreError::Precondition { .. } | StoreError::NotModified { .. } => Failure::replaced("its ETag differs"),
+            StoreError::PermissionDenied { .. } => Failure::refused(403, &words),
+            StoreError::Unauthenticated { .. } => Failure::refused(401, &words),
+            StoreError::NotSupported { .. } => Failure::ignores_ranges(),
+            _ => Failure::of_text(error, words),
+        }
+    }
+
+    fn missing() -> Self {
+        let failure = Failure::new(io::ErrorKind::NotFound, Again::Never, "there is no such object");
+        Failure { missing: true, ..failure }
+    }
+
+    fn refused(status: u16, words: &str) -> Self {
+        let reason = format!(
+            "the server refuses access (status {status}, {words}); the credentials are wrong or have expired (AWS_*, GOOGLE_* or AZURE_* variables, RemoteOptions::store)"
+        );
+        Failure::new(io::ErrorKind::PermissionDenied, Again::Never, reason)
+    }
+
+    /// A status that has no case of its own in the library, or none where it lists.
+    fn of_status(status: u16, words: &str) -> Self {
+        match status {
+            401 | 403 => Failure::refused(status, words),
+            404 => Failure::missing(),
+            412 => Failure::replaced("its ETag differs"),
+            416 => Failure::replaced("it ends before this byte, status 416"),
+            _ => {
+                let again = if matches!(status, 408 | 429 | 500..) { Again::Yes } else { Again::Never };
+                Failure::new(io::ErrorKind::Other, again, format!("the server answered with status {status}, {words}"))
+            }
+        }
+    }
+
+    fn ignores_ranges() -> Self {
+        let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; reading from afar needs a server that supports Range";
+        Failure::new(io::ErrorKind::Unsupported, Again::Never, reason)
+    }
+
+    /// Errors that the library tells apart by their text alone.
+    fn of_text(error: &StoreError, words: String) -> Self {
+        use io::ErrorKind as Kind;
+        let mut transport = None;
+        let mut all = String::new();
+        let mut source = Some(error as &(dyn std::error::Error + 'static));
+        while let Some(error) = source {
+            transport = transport.or(error.downcast_ref::<HttpError>().map(HttpError::kind));
+            all.push_str(&error.to_string());
+            all.push(' ');
+            source = error.source();
+        }
+        let has = |text: &str| all.contains(text);
+        if has("certificate") || has("UnknownIssuer") || has("CertNotValid") {
+            let reason = format!(
+                "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
+            );
+            return Failure::new(Kind::PermissionDenied, Again::Never, reason);
+        }
+        if has("non-partial") {
+            return Failure::ignores_ranges();
+        }
+        let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
+        if let Some(status) = status {
+            return Failure::of_status(status, &words);
+        }
+        if has("Requested ") && has(", got ") {
+            let reason = format!("other bytes came instead ({words})");
+            return Failure::new(Kind::InvalidData, Again::Yes, reason);
+        }
+        if has("dns error") || has("failed to lookup address") {
+            let reason = format!("the name of the server does not resolve ({words})");
+            return Failure::new(Kind::NotFound, Again::Few, reason);
+        }
+        if has("metadata") && has("credential") || has("169.254.169.254") {
+            let reason = "there are no credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store)";
+            return Failure::new(Kind::PermissionDenied, Again::Few, reason);
+        }
+        if has("URL scheme is not allowed") || has("BadScheme") {
+            let reason = "http:// without encryption is not allowed for this store (AWS_ALLOW_HTTP=true)";
+            return Failure::new(Kind::InvalidInput, Again::Never, reason);
+        }
+        match transport {
+            Some(HttpErrorKind::Timeout) => {
+                Failure::new(Kind::TimedOut, Again::Yes, format!("no connection in time ({words})"))
+            }
+            Some(HttpErrorKind::Connect) => {
+                Failure::new(Kind::ConnectionRefused, Again::Yes, format!("no connection ({words})"))
+            }
+            Some(_) => Failure::new(Kind::ConnectionReset, Again::Yes, format!("the connection ended ({words})")),
+            // An answer that makes no sense.
+            None => Failure::new(Kind::Other, Again::Yes, words),
+        }
+    }
+
+    /// The error of a read of these bytes, after so many requests more than one.
+    pub(super) fn into_error(self, range: Option<&Range<u64>>, retries: u32) -> io::Error {
+        let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
+        let after = match retries {
+            0 => String::new(),
+            1 => ", after 1 retry (RemoteOptions::retries)".to_owned(),
+            _ => format!(", after {retries} retries (RemoteOptions::retries)"),
+        };
+        io::Error::new(self.kind, format!("{bytes}{}{after}", self.reason))
+    }
+}
+
+/// The innermost reason of an error, without the address of the request.
+fn words(error: &StoreError) -> String {
+    let mut inner = error as &(dyn std::error::Error + 'static);
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    let text = inner.to_string();
+    // An XML answer of a store: its code says enough.
+    let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
+    let text = code.map_or(text.clone(), str::to_owned);
+    match text.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_bytes_the_reason_and_the_setting() {
+        let error = Failure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
+        assert_eq!(
+            error.to_string(),
+            "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries)"
+        );
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_servers_words_are_short_and_without_secrets() {
+        let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
+        let error = StoreError::Generic { store: "S3", source: text.into() };
+        assert_eq!(Failure::of(&error, &[]).reason, "SlowDown");
+        let error = StoreError::Generic { store: "S3", source: format!("sig=hushhush {}", "x".repeat(1000)).into() };
+        let reason = Failure::of(&error, &["hushhush".to_owned()]).reason;
+        assert!(reason.len() < 320 && !reason.contains("hush"), "{reason}");
+    }
+}

@@ -1,0 +1,153 @@
+//! What can be set about reading from afar.
+
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How data sets are read from object stores and web servers: time limits, retries, certificates, and the stores' own
+/// settings.
+///
+/// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
+/// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
+/// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and its like; `AZURE_STORAGE_ACCOUNT_NAME`,
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. [`store`](Self::store) sets one for a data set
+/// alone. `Debug` shows no values of these.
+///
+/// ```no_run
+/// use gpufeed::dataset::RemoteOptions;
+/// use std::time::Duration;
+///
+/// let options = RemoteOptions::new()
+///     .timeout(Duration::from_secs(10))
+///     .retries(4)
+///     .store("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+///     .store("AWS_ALLOW_HTTP", "true");
+/// # let _ = options;
+/// ```
+#[derive(Clone)]
+pub struct RemoteOptions {
+    pub(super) timeout: Option<Duration>,
+    pub(super) retries: Option<u32>,
+    pub(super) certificates: Option<PathBuf>,
+    pub(super) store: BTreeMap<String, String>,
+}
+
+/// The settings in force: the options, then the environment, then the defaults.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) timeout: Duration,
+    pub(super) retries: u32,
+    pub(super) certificates: Option<PathBuf>,
+}
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RemoteOptions {
+    /// The defaults, which the environment changes.
+    pub fn new() -> Self {
+        RemoteOptions { timeout: None, retries: None, certificates: None, store: BTreeMap::new() }
+    }
+
+    /// Sets how long a server may send nothing: until its answer begins, and between two parts of it. A request that
+    /// takes longer is made again, from the byte that is missing. The variable `GPUFEED_REMOTE_TIMEOUT`, in seconds,
+    /// else 30 seconds by default.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how often a request is made again that failed for a reason that may pass: no connection, no answer in time,
+    /// a cut, status 408, 429 or 5xx. Pauses between them grow from 0.1 to 10 seconds. The variable
+    /// `GPUFEED_REMOTE_RETRIES`, else 10 by default.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.retries = Some(retries);
+        self
+    }
+
+    /// Sets a file of certificates (PEM) that are trusted besides the system's, for servers that made their own. The
+    /// variable `SSL_CERT_FILE` by default.
+    pub fn certificates(mut self, file: impl Into<PathBuf>) -> Self {
+        self.certificates = Some(file.into());
+        self
+    }
+
+    /// Sets one of the stores' settings, by the name of its variable. It replaces the variable.
+    pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.store.insert(name.into().to_ascii_uppercase(), value.into());
+        self
+    }
+
+    /// The settings in force.
+    pub(super) fn settings(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Settings> {
+        let number = |name: &'static str| -> Result<Option<f64>> {
+            let Some(text) = variable(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+            let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+            match number {
+                Some(number) => Ok(Some(number)),
+                None => Err(Error::argument(name, format!("{text:?} is not a number of 0 or more"))),
+            }
+        };
+        let seconds = number("GPUFEED_REMOTE_TIMEOUT")?.map(|seconds| Duration::from_secs_f64(seconds.min(1e6)));
+        let retries = number("GPUFEED_REMOTE_RETRIES")?.map(|retries| retries as u32);
+        let timeout = self.timeout.or(seconds).unwrap_or(Duration::from_secs(30));
+        if timeout.is_zero() {
+            return Err(Error::argument("RemoteOptions::timeout", "0 leaves no time for any answer"));
+        }
+        let certificates = self.certificates.clone().or_else(|| variable("SSL_CERT_FILE").map(PathBuf::from));
+        Ok(Settings { timeout, retries: self.retries.or(retries).unwrap_or(10), certificates })
+    }
+
+    /// The values of settings that are secrets, as a text that is shown must not hold them.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
+        let secret = |name: &str| ["KEY", "SECRET", "TOKEN", "PASSWORD", "SAS"].iter().any(|word| name.contains(word));
+        self.store.iter().filter(move |(name, _)| secret(name)).map(|(_, value)| value.clone())
+    }
+}
+
+impl fmt::Debug for RemoteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.store.keys().collect();
+        let RemoteOptions { timeout, retries, certificates, store: _ } = self;
+        let mut fields = f.debug_struct("RemoteOptions");
+        fields.field("timeout", timeout).field("retries", retries).field("certificates", certificates);
+        fields.field("store", &names).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_come_before_variables_and_these_before_defaults() {
+        let none = |_: &str| None;
+        let some = |name: &str| match name {
+            "GPUFEED_REMOTE_TIMEOUT" => Some("2.5".to_owned()),
+            "GPUFEED_REMOTE_RETRIES" => Some("3".to_owned()),
+            _ => None,
+        };
+        let of = |settings: Settings| (settings.timeout.as_secs_f64(), settings.retries);
+        let options = RemoteOptions::new();
+        assert_eq!(of(options.settings(none).unwrap()), (30.0, 10));
+        assert_eq!(of(options.settings(some).unwrap()), (2.5, 3));
+        let options = options.timeout(Duration::from_secs(1)).retries(0);
+        assert_eq!(of(options.settings(some).unwrap()), (1.0, 0));
+        let error = options.settings(|_| Some("soon".to_owned())).unwrap_err().to_string();
+        assert!(error.contains("GPUFEED_REMOTE_TIMEOUT") && error.contains("soon"), "{error}");
+        assert!(options.timeout(Duration::ZERO).settings(none).is_err());
+    }
+
+    #[test]
+    fn debug_shows_no_values_of_a_store() {
+        let options = RemoteOptions::new().store("aws_secret_access_key", "hush-hush");
+        let shown = format!("{options:?}");
+        assert!(shown.contains("AWS_SECRET_ACCESS_KEY") && !shown.contains("hush"), "{shown}");
+        assert_eq!(options.secrets().collect::<Vec<_>>(), ["hush-hush"]);
+    }
+}

@@ -1,0 +1,345 @@
+//! Requests, each made again until it succeeds or cannot: a range of an object, what is known of it, a listing, a
+//! small object, a new one.
+
+use super::counters::{Counters, count};
+use super::failure::{Again, Failure};
+use super::options::Settings;
+use super::store::Store;
+use futures_util::StreamExt;
+use object_store::path::Path;
+use object_store::{Error as StoreError, GetOptions, GetRange, ObjectMeta as Meta, ObjectStoreExt, PutPayload};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Bytes after which the retries of a request count from the beginning.
+const PROGRESS: u64 = 1 << 20;
+/// A part of that size may take so many times the time in which a server may send nothing.
+const PATIENCE: u32 = 10;
+/// Retries of what hardly passes.
+const FEW: u32 = 2;
+
+/// How a connection makes requests.
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) settings: Settings,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// An object as it was when the data set was opened.
+#[derive(Clone)]
+pub(super) struct Source {
+    /// Tells the objects of a connection apart.
+    pub(super) number: u64,
+    pub(super) store: Arc<Store>,
+    pub(super) key: Path,
+    pub(super) size: u64,
+    pub(super) etag: Option<String>,
+    /// Seconds since 1970.
+    pub(super) modified: Option<u64>,
+}
+
+impl Source {
+    /// Checks that an answer is about the same object: `If-Match` is a header that servers may overlook.
+    fn check(&self, meta: &Meta) -> Result<(), Failure> {
+        if meta.size != self.size {
+            return Err(Failure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
+        }
+        match (&self.etag, &meta.e_tag) {
+            (Some(expected), Some(found)) if bare(expected) != bare(found) => {
+                return Err(Failure::replaced("its ETag differs"));
+            }
+            (Some(_), Some(_)) => return Ok(()),
+            _ => {}
+        }
+        match (self.modified, modified(meta)) {
+            (Some(expected), Some(found)) if expected != found => Err(Failure::replaced("its Last-Modified differs")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The ETag for `If-Match`, which a weak one never matches.
+    fn if_match(&self) -> Option<String> {
+        self.etag.clone().filter(|etag| !etag.starts_with("W/"))
+    }
+}
+
+/// An ETag without what differs between a listing and an answer: a proxy's mark of weakness, and quotes.
+fn bare(etag: &str) -> &str {
+    etag.trim_start_matches("W/").trim_matches('"')
+}
+
+/// The time of an object in seconds since 1970; listings have parts of seconds, answers have none.
+pub(super) fn modified(meta: &Meta) -> Option<u64> {
+    u64::try_from(meta.last_modified.timestamp()).ok().filter(|seconds| *seconds > 0)
+}
+
+/// Retries so far, and the pauses before them.
+struct Retries<'a> {
+    requests: &'a Requests,
+    made: u32,
+    /// Since the last progress.
+    recent: u32,
+}
+
+impl<'a> Retries<'a> {
+    fn new(requests: &'a Requests) -> Self {
+        Retries { requests, made: 0, recent: 0 }
+    }
+
+    /// Pauses before another request, or returns the error if there is to be none.
+    async fn again(&mut self, failure: Failure, range: Option<Range<u64>>) -> io::Result<()> {
+        let most = match failure.again {
+            Again::Never => 0,
+            Again::Few => FEW.min(self.requests.settings.retries),
+            Again::Yes => self.requests.settings.retries,
+        };
+        if self.recent >= most {
+            return Err(failure.into_error(range.as_ref(), self.made));
+        }
+        tracing::debug!(retry = self.made + 1, reason = failure.reason, "a request is made again");
+        tokio::time::sleep(pause(self.recent)).await;
+        self.recent += 1;
+        self.made += 1;
+        count(&self.requests.counters.retries);
+        Ok(())
+    }
+}
+
+/// The pause before a retry: doubled each time up to 10 s, and spread so that many readers do not come back at once.
+fn pause(retry: u32) -> Duration {
+    let longest = Duration::from_millis(100).saturating_mul(1 << retry.min(10)).min(Duration::from_secs(10));
+    let spread = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos() % 1000);
+    longest.mul_f64(0.5 + f64::from(spread) / 2000.0)
+}
+
+impl Requests {
+    /// Reads a range of an object, and gives its bytes to `take`, in order and each once.
+    ///
+    /// # Errors
+    /// One that names the bytes that are missing and what to set.
+    pub(super) async fn read(&self, source: &Source, range: Range<u64>, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        let mut at = range.start;
+        let mut progress = at;
+        while at < range.end {
+            let next = at..range.end;
+            let mut counted = |bytes: &[u8]| {
+                at += bytes.len() as u64;
+                take(bytes);
+            };
+            let Err(failure) = self.read_once(source, next, &mut counted).await else { continue };
+            if at >= progress + PROGRESS {
+                (progress, retries.recent) = (at, 0);
+            }
+            retries.again(failure, Some(at..range.end)).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_once(&self, source: &Source, range: Range<u64>, take: &mut impl FnMut(&[u8])) -> Result<(), Failure> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: source.if_match(),
+            ..GetOptions::default()
+        };
+        let answer = self.within(source.store.api.get_opts(&source.key, options), &source.store).await?;
+        source.check(&answer.meta)?;
+        if answer.range != range {
+            let found = format!("bytes {}..{} came instead", answer.range.start, answer.range.end);
+            return Err(Failure::new(io::ErrorKind::InvalidData, Again::Yes, found));
+        }
+        let mut left = range.end - range.start;
+        self.body(answer.into_stream(), &source.store, |bytes| {
+            if bytes.len() as u64 > left {
+                return Err(Failure::new(
+                    io::ErrorKind::InvalidData,
+                    Again::Yes,
+                    "more bytes came than were asked for",
+                ));
+            }
+            left -= bytes.len() as u64;
+            take(bytes);
+            Ok(())
+        })
+        .await?;
+        match left {
+            0 => Ok(()),
+            _ => Err(Failure::new(io::ErrorKind::UnexpectedEof, Again::Yes, "the answer ended too early")),
+        }
+    }
+
+    /// Awaits the beginning of an answer.
+    async fn within<T>(
+        &self,
+        request: impl Future<Output = object_store::Result<T>>,
+        store: &Store,
+    ) -> Result<T, Failure> {
+        let limit = self.settings.timeout;
+        match timeout(limit, request).await {
+            Ok(answer) => answer.map_err(|error| Failure::of(&error, &store.secrets)),
+            Err(_) => Err(Failure::timed_out(limit.as_secs_f64(), "no answer came")),
+        }
+    }
+
+    /// Takes the body of an answer, part by part.
+    async fn body<S>(
+        &self,
+        mut stream: S,
+        store: &Store,
+        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure>
+    where
+        S: futures_util::Stream<Item = object_store::Result<bytes::Bytes>> + Unpin,
+    {
+        let limit = self.settings.timeout;
+        let (mut taken, mut patience) = (0, Instant::now() + limit * PATIENCE);
+        loop {
+            let until = (Instant::now() + limit).min(patience);
+            let part = match timeout_at(until, stream.next()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(part)) => part.map_err(|error| Failure::of(&error, &store.secrets))?,
+                Err(_) if until == patience => {
+                    let seconds = (limit * PATIENCE).as_secs_f64();
+                    return Err(Failure::timed_out(seconds, "less than 1 MiB came"));
+                }
+                Err(_) => return Err(Failure::timed_out(limit.as_secs_f64(), "no byte came")),
+            };
+            self.counters.bytes.fetch_add(part.len() as u64, Relaxed);
+            taken += part.len() as u64;
+            if taken >= PROGRESS {
+                (taken, patience) = (0, Instant::now() + limit * PATIENCE);
+            }
+            take(&part)?;
+        }
+    }
+
+    /// What the store knows of an object. Web servers that refuse to tell are asked for a byte of it.
+    pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.head_once(store, key, web).await {
+                Ok(meta) => return Ok(meta),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, Failure> {
+        let head = GetOptions { head: true, ..GetOptions::default() };
+        let failure = match self.within(store.api.get_opts(key, head), store).await {
+            Ok(answer) => return Ok(answer.meta),
+            Err(failure) => failure,
+        };
+        if !web || failure.kind == io::ErrorKind::NotFound || failure.again != Again::Never {
+            return Err(failure);
+        }
+        let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        let answer = self.within(store.api.get_opts(key, byte), store).await;
+        answer.map(|answer| answer.meta).map_err(|_| failure)
+    }
+
+    /// All objects below a prefix, in the store's order.
+    pub(super) async fn list(&self, store: &Store, prefix: &Path) -> io::Result<Vec<Meta>> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.list_once(store, prefix).await {
+                Ok(found) => return Ok(found),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn list_once(&self, store: &Store, prefix: &Path) -> Result<Vec<Meta>, Failure> {
+        let mut found = Vec::new();
+        let mut list = store.api.list(Some(prefix));
+        while let Some(meta) = self.within(async { list.next().await.transpose() }, store).await? {
+            found.push(meta);
+        }
+        Ok(found)
+    }
+
+    /// A whole object of at most `limit` bytes; `None` if there is none.
+    pub(super) async fn whole(&self, store: &Store, key: &Path, limit: u64) -> io::Result<Option<(Vec<u8>, Meta)>> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.whole_once(store, key, limit).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(failure) if failure.missing => return Ok(None),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn whole_once(&self, store: &Store, key: &Path, limit: u64) -> Result<(Vec<u8>, Meta), Failure> {
+        let answer = self.within(store.api.get_opts(key, GetOptions::default()), store).await?;
+        let meta = answer.meta.clone();
+        let too_large = || {
+            let reason = format!("it has more than the {limit} bytes that such an object may have");
+            Failure::new(io::ErrorKind::InvalidData, Again::Never, reason)
+        };
+        if meta.size > limit {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(meta.size as usize);
+        self.body(answer.into_stream(), store, |part| {
+            if (bytes.len() + part.len()) as u64 > limit {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(part);
+            Ok(())
+        })
+        .await?;
+        if bytes.len() as u64 != meta.size {
+            return Err(Failure::new(io::ErrorKind::UnexpectedEof, Again::Yes, "the answer ended too early"));
+        }
+        Ok((bytes, meta))
+    }
+
+    /// Writes a whole object: it is there entirely or not at all.
+    pub(super) async fn put(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.put_once(store, key, bytes.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn put_once(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> Result<(), Failure> {
+        // A store says nothing while it is written to: it has a second for each MB besides.
+        let limit = self.settings.timeout + Duration::from_secs(bytes.len() as u64 / 1_000_000);
+        match timeout(limit, store.api.put(key, PutPayload::from_bytes(bytes))).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(StoreError::NotFound { .. })) => {
+                Err(Failure::new(io::ErrorKind::NotFound, Again::Never, "there is no such bucket or folder"))
+            }
+            Ok(Err(error)) => Err(Failure::of(&error, &store.secrets)),
+            Err(_) => Err(Failure::timed_out(limit.as_secs_f64(), "no answer came")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_ten_seconds() {
+        for (retry, milliseconds) in [(0, 100), (1, 200), (5, 3200), (7, 10_000), (u32::MAX, 10_000)] {
+            let pause = pause(retry).as_millis();
+            assert!((milliseconds / 2..=milliseconds).contains(&pause), "{retry}: {pause} ms");
+        }
+    }
+
+    #[test]
+    fn etags_of_listings_and_answers_agree() {
+        assert_eq!(bare("\"a\""), bare("a"));
+        assert_eq!(bare("W/\"a\""), bare("\"a\""));
+        assert_ne!(bare("\"a\""), bare("\"b\""));
+    }
+}

@@ -1,0 +1,112 @@
+//! An address becomes a store.
+
+use super::address::{Address, secrets};
+use super::counters::Counters;
+use super::options::{RemoteOptions, Settings};
+use super::service::Connector;
+use crate::error::{Error, Result};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A store: a bucket, a container, or a web server.
+pub(super) struct Store {
+    pub(super) api: Box<dyn ObjectStore>,
+    /// No text that is shown may hold these.
+    pub(super) secrets: Vec<String>,
+}
+
+/// Connects to the store of an address. Nothing is sent yet.
+///
+/// # Errors
+/// An argument error if the settings of the store cannot work, or the file of certificates cannot be read.
+pub(super) fn connect(
+    address: &Address,
+    shown: &str,
+    options: &RemoteOptions,
+    settings: &Settings,
+    counters: Arc<Counters>,
+) -> Result<Store> {
+    let mut base = address.base.clone();
+    let secrets = secrets(&base, options);
+    let client = client_options(settings, base.scheme() == "http")?;
+    // Requests are made again by `request.rs`, which counts them, goes on in mid-body and asks for fresh credentials.
+    let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
+    let connector = Connector::new(&base, counters);
+    let variables = variables(options);
+    if address.is_web() {
+        let _ = base.set_username("");
+        let _ = base.set_password(None);
+        base.set_query(None);
+    }
+    macro_rules! build {
+        ($builder:ty) => {{
+            let builder =
+                <$builder>::new().with_client_options(client).with_retry(retry).with_http_connector(connector);
+            let builder = variables.into_iter().fold(builder.with_url(base.to_string()), |builder, (name, value)| {
+                match name.to_ascii_lowercase().parse() {
+                    Ok(key) => builder.with_config(key, value),
+                    Err(_) => builder,
+                }
+            });
+            builder.build().map(|store| Box::new(store) as Box<dyn ObjectStore>)
+        }};
+    }
+    let built = match base.scheme() {
+        "s3" | "s3a" => build!(AmazonS3Builder),
+        "gs" => build!(GoogleCloudStorageBuilder),
+        "https" | "http" => HttpBuilder::new()
+            .with_url(base.to_string())
+            .with_client_options(client)
+            .with_retry(retry)
+            .with_http_connector(connector)
+            .build()
+            .map(|store| Box::new(store) as Box<dyn ObjectStore>),
+        _ => build!(MicrosoftAzureBuilder),
+    };
+    let api = built.map_err(|error| {
+        let reason = hide(error.to_string(), &secrets);
+        Error::argument("address", format!("{shown}: {reason} (variables of the store, or RemoteOptions::store)"))
+    })?;
+    Ok(Store { api, secrets })
+}
+
+/// Replaces secrets in a text.
+pub(super) fn hide(text: String, secrets: &[String]) -> String {
+    secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "(hidden)"))
+}
+
+/// The variables of the environment that stores have, and then those of the options.
+fn variables(options: &RemoteOptions) -> Vec<(String, String)> {
+    let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
+    let environment =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: Vec<_> = environment.filter(|(name, _)| ours(name)).collect();
+    // Of two names of one setting the later one counts, and the environment has no order.
+    variables.sort();
+    variables.retain(|(name, _)| !options.store.contains_key(name));
+    variables.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
+    variables
+}
+
+fn client_options(settings: &Settings, plain: bool) -> Result<ClientOptions> {
+    // The time without progress is what `request.rs` measures; a bound of the whole body would cut large ones.
+    let mut client = ClientOptions::new()
+        .with_timeout_disabled()
+        .with_connect_timeout(settings.timeout.min(Duration::from_secs(10)))
+        .with_allow_http(plain);
+    if let Some(file) = &settings.certificates {
+        let refused = |reason: String| {
+            let file = file.display();
+            Error::argument("RemoteOptions::certificates", format!("{file} (or SSL_CERT_FILE): {reason}"))
+        };
+        let bytes = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
+        let certificates = Certificate::from_pem_bundle(&bytes).map_err(|error| refused(error.to_string()))?;
+        client = certificates.into_iter().fold(client, ClientOptions::with_root_certificate);
+    }
+    Ok(client)
+}
