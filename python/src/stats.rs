@@ -67,6 +67,22 @@ pub(crate) fn to_python<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'
         latency.set_item(name, time.as_secs_f64())?;
     }
     all.set_item("latency", latency)?;
+    let remote = stats.remote.as_ref().map(|remote| {
+        let row = PyDict::new(py);
+        for (name, count) in [
+            ("requests", remote.requests),
+            ("bytes", remote.bytes),
+            ("retries", remote.retries),
+            ("blocks", remote.blocks),
+            ("cache_hits", remote.cache_hits),
+            ("evicted_unread", remote.evicted_unread),
+        ] {
+            row.set_item(name, count)?;
+        }
+        row.set_item("waited", remote.waited.as_secs_f64())?;
+        Ok::<_, PyErr>(row)
+    });
+    all.set_item("remote", remote.transpose()?)?;
     all.set_item("gpu", stats.gpu.busy.as_secs_f64())?;
     all.set_item("bottleneck", stats.bottleneck().to_string())?;
     Ok(all)

@@ -31,6 +31,7 @@ mod memory;
 mod numpy;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
+mod remote_error;
 mod remote_stats;
 mod sample;
 mod seek_indexes;
@@ -57,6 +58,7 @@ pub use memory::InMemory;
 pub use numpy::Numpy;
 #[cfg(feature = "remote")]
 pub use remote::{Remote, RemoteOptions};
+pub(crate) use remote_error::is_remote;
 pub use remote_stats::RemoteStats;
 pub use sample::{Label, Sample, SampleData};
 #[doc(hidden)]

@@ -35,7 +35,6 @@ pub struct RemoteStats {
 impl RemoteStats {
     /// Adds the counters of another connection.
     #[cfg(feature = "remote")]
-    #[allow(dead_code)] // until a loader reads them
     pub(crate) fn add(&mut self, other: &RemoteStats) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -46,7 +45,6 @@ impl RemoteStats {
         self.waited += other.waited;
     }
 
-    #[allow(dead_code)] // until a loader reads them
     /// Returns the counters since an earlier time.
     pub(crate) fn since(&self, earlier: &RemoteStats) -> RemoteStats {
         RemoteStats {

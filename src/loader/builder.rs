@@ -12,6 +12,7 @@ use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::LastBatch;
 use crate::transforms::{BatchTransform, Transform};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Settings of a [`DataLoader`](crate::DataLoader); made by [`DataLoader::builder`](crate::DataLoader::builder).
@@ -53,6 +54,8 @@ pub struct DataLoaderBuilder {
     workers: Option<usize>,
     queue_depth: usize,
     slot_bytes: u64,
+    read_ahead: Option<u64>,
+    remote_cache: Option<(PathBuf, u64)>,
     memory_budget: u64,
     host_memory: HostMemory,
     decode: DecodeOptions,
@@ -91,6 +94,8 @@ impl DataLoaderBuilder {
             workers: None,
             queue_depth: 2,
             slot_bytes: 32 << 20,
+            read_ahead: None,
+            remote_cache: None,
             memory_budget: 4 << 30,
             host_memory: HostMemory::default(),
             decode: DecodeOptions::default(),
@@ -273,6 +278,29 @@ impl DataLoaderBuilder {
     /// Bytes for output buffers, slots and workspace together; 4 GiB by default.
     pub fn memory_budget(self, memory_budget: u64) -> Self {
         DataLoaderBuilder { memory_budget, ..self }
+    }
+
+    /// Bytes of a data set from afar that are in memory or on their way before a worker asks for them: 256 MiB by
+    /// default, outside the memory budget. Data sets that are read from this machine have none. Two loaders of one data
+    /// set share it: the one that was built last sets it.
+    ///
+    /// It holds blocks of 8 MiB. With fewer bytes than the blocks of which samples are expected at a time, blocks are
+    /// fetched more than once: [`Stats::remote`](crate::Stats::remote) counts them. While workers wait for blocks that
+    /// nobody expected, it is exceeded by at most a block for each of them.
+    pub fn read_ahead(self, bytes: u64) -> Self {
+        DataLoaderBuilder { read_ahead: Some(bytes), ..self }
+    }
+
+    /// Keeps what a data set from afar fetches in a folder on this machine, up to so many bytes and a block more for
+    /// each process; off by default. Later epochs and runs fetch nothing of what is there.
+    ///
+    /// Blocks of 8 MiB are there whole or not at all, whenever a process is killed, and their hashes are compared
+    /// whenever they are read. Processes that name the same folder share it, and each block is fetched by one of them.
+    /// Objects that were used least recently make room, never one that is in use. A folder that cannot be written, a
+    /// full disk and a bound below a block are no errors: the data set streams, and a warning says so once. A data set
+    /// keeps the first folder that it was given.
+    pub fn remote_cache(self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
+        DataLoaderBuilder { remote_cache: Some((folder.into(), bytes)), ..self }
     }
 
     /// Begins and ends each output buffer in host memory at a page's border, so that each can be page-locked by itself:

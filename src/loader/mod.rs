@@ -21,6 +21,7 @@ mod feed;
 mod messages;
 pub(crate) mod mixed;
 mod pipeline;
+mod remote;
 mod replay;
 mod run;
 mod scratch;
@@ -49,7 +50,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The treatment of samples that cannot be read, decoded or transformed.
+/// The treatment of samples that cannot be read, decoded or transformed. An object store or web server that fails ends
+/// the run in any case: batches must not depend on the network.
 ///
 /// ```
 /// assert_eq!(gpufeed::OnError::default(), gpufeed::OnError::Skip { max_share: 0.1 });
@@ -234,6 +236,7 @@ impl DataLoader {
     /// Statistics since the loader was built.
     pub fn stats(&self) -> Stats {
         let mut stats = self.pipeline.stats.read(self.pipeline.capacities());
+        stats.remote = self.pipeline.remote.stats();
         stats.compile = self.pipeline.execution.executor().compile().unwrap_or_default();
         stats
     }

@@ -3,6 +3,7 @@
 use super::OnError;
 use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
+use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
 use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
@@ -43,6 +44,7 @@ pub(super) struct Pipeline {
     /// The workers' memory between runs, so that an epoch after the first allocates nothing.
     pub(super) scratch: (Sender<WorkerScratch>, Receiver<WorkerScratch>),
     pub(super) stats: Counters,
+    pub(super) remote: RemoteParts,
 }
 
 /// The executor that augments.

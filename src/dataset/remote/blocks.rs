@@ -157,6 +157,11 @@ impl Blocks {
         }
     }
 
+    /// Returns true if the block is in memory, on its way, or expected.
+    pub(super) fn knows(&self, key: BlockKey) -> bool {
+        self.entries.contains_key(&key)
+    }
+
     /// Returns true if the block is in memory or on its way.
     pub(super) fn has(&self, key: BlockKey) -> bool {
         self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, State::Queued))
@@ -245,8 +250,7 @@ impl Blocks {
     }
 
     /// A block has come: those who wait for it get it.
-    pub(super) fn arrived(&mut self, key: BlockKey, bytes: Vec<u8>) {
-        let bytes = Arc::new(bytes);
+    pub(super) fn arrived(&mut self, key: BlockKey, bytes: Arc<Vec<u8>>) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
             let _ = worker.send(Ok(bytes.clone()));
         }

@@ -1,6 +1,7 @@
 //! Why a request failed: whether another one may succeed, and in which words it is told.
 
 use super::store::hide;
+use crate::dataset::remote_error::RemoteError;
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 use std::io;
@@ -155,7 +156,7 @@ impl Failure {
             1 => ", after 1 retry (RemoteOptions::retries)".to_owned(),
             _ => format!(", after {retries} retries (RemoteOptions::retries)"),
         };
-        io::Error::new(self.kind, format!("{bytes}{}{after}", self.reason))
+        io::Error::new(self.kind, RemoteError(format!("{bytes}{}{after}", self.reason)))
     }
 }
 

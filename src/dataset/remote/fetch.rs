@@ -1,19 +1,30 @@
 //! Fetching what the table of blocks asks for, and the workers' wait for it.
 
 use super::blocks::{Arrival, BLOCK, BlockKey, Blocks, Found, Request, block_bytes};
+use super::cache::{BlockCache, CachedObject, Claim, Identity, Lookup};
+use super::counters::count;
 use super::request::{Requests, Source};
 use super::runtime::gone;
+use crate::dataset::remote_error::RemoteError;
+use bytes::Bytes;
 use crossbeam_channel::bounded;
 use parking_lot::Mutex;
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// A worker looks so often whether the thread that fetches is still there.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long a block that another process fetches is left alone between two looks.
+const BUSY: Duration = Duration::from_millis(20);
+
+thread_local! {
+    /// A worker's memory for what the cache on disk reads: the leaves that a range lies in.
+    static LEAVES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The blocks of a connection, and what fetches them. Clones are the same.
 #[derive(Clone)]
@@ -25,12 +36,30 @@ struct Shared {
     requests: Requests,
     handle: Handle,
     process: u32,
+    /// The cache on disk, if there is one.
+    cache: OnceLock<BlockCache>,
+}
+
+impl Shared {
+    /// The object's blocks on the disk; `None` without a cache.
+    fn cached<'a>(&self, source: &'a Source) -> Option<&'a CachedObject> {
+        let cache = self.cache.get()?;
+        Some(source.cached.get_or_init(|| {
+            cache.object(&Identity {
+                address: &source.address,
+                etag: source.etag.as_deref(),
+                size: source.size,
+                modified: source.modified.map_or(0, |seconds| seconds as i64 * 1000),
+            })
+        }))
+    }
 }
 
 impl Fetcher {
     pub(super) fn new(budget: u64, requests: Requests, handle: Handle) -> Self {
         let blocks = Mutex::new(Blocks::new(budget));
-        Fetcher(Arc::new(Shared { blocks, requests, handle, process: std::process::id() }))
+        let (process, cache) = (std::process::id(), OnceLock::new());
+        Fetcher(Arc::new(Shared { blocks, requests, handle, process, cache }))
     }
 
     /// The table, for what needs no request.
@@ -38,10 +67,57 @@ impl Fetcher {
         self.0.blocks.lock()
     }
 
-    /// Expects reads of these blocks, and starts requests for them.
+    /// Puts a cache on disk between the stores and memory. The first one stays.
+    pub(super) fn set_cache(&self, open: impl FnOnce() -> BlockCache) {
+        self.0.cache.get_or_init(open);
+    }
+
+    /// Expects reads of these blocks, and starts requests for them. Blocks on the disk are read there, without memory of
+    /// this table.
     pub(super) fn expect(&self, source: &Arc<Source>, blocks: Range<u64>) {
-        self.0.blocks.lock().expect(source, blocks);
+        match self.0.cached(source) {
+            None => self.0.blocks.lock().expect(source, blocks),
+            Some(cached) => {
+                for block in blocks {
+                    let key = BlockKey { object: source.number, block };
+                    let known = self.0.blocks.lock().knows(key);
+                    if known || !cached.has(block) {
+                        self.0.blocks.lock().expect(source, block..block + 1);
+                    }
+                }
+            }
+        }
         self.pump();
+    }
+
+    /// Fills `buffer` from the bytes of a block at `begin`; waits until they are there.
+    ///
+    /// # Errors
+    /// The request's, which names the bytes.
+    pub(super) fn read(&self, source: &Arc<Source>, block: u64, begin: usize, buffer: &mut [u8]) -> io::Result<()> {
+        if self.read_from_disk(source, block, begin, buffer) {
+            return Ok(());
+        }
+        let block = self.block(source, block)?;
+        buffer.copy_from_slice(&block[begin..begin + buffer.len()]);
+        Ok(())
+    }
+
+    /// Reads from the cache on disk what is not in memory or on its way there.
+    fn read_from_disk(&self, source: &Arc<Source>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
+        let Some(cached) = self.0.cached(source) else { return false };
+        let key = BlockKey { object: source.number, block };
+        if self.blocks().has(key) {
+            return false;
+        }
+        LEAVES.with_borrow_mut(|leaves| {
+            let range = begin as u64..(begin + buffer.len()) as u64;
+            let Some(at) = cached.read(block, range, leaves) else { return false };
+            buffer.copy_from_slice(&leaves[at]);
+            count(&self.0.requests.counters.cache_hits);
+            self.blocks().passed_by(key);
+            true
+        })
     }
 
     /// Expects reads of those of these blocks that are not there or on their way.
@@ -54,7 +130,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// The request's, which names the bytes.
-    pub(super) fn block(&self, source: &Arc<Source>, block: u64) -> io::Result<Arc<Vec<u8>>> {
+    fn block(&self, source: &Arc<Source>, block: u64) -> io::Result<Arc<Vec<u8>>> {
         let mut receiver = None;
         let found = self.0.blocks.lock().want(source, block, || {
             let (sender, waiting) = bounded(1);
@@ -77,14 +153,15 @@ impl Fetcher {
             }
         };
         self.0.requests.counters.waited(begin.elapsed());
-        arrival.map_err(|(kind, reason)| io::Error::new(kind, reason))
+        arrival.map_err(|(kind, reason)| io::Error::new(kind, RemoteError(reason)))
     }
 
     /// Starts all requests that are to be started now.
     fn pump(&self) {
         loop {
             let Some(request) = self.0.blocks.lock().next() else { return };
-            let under_way = UnderWay { fetcher: self.clone(), request, next: 0, ended: false };
+            let Request { source, blocks } = request;
+            let under_way = UnderWay { fetcher: self.clone(), source, blocks, ended: false };
             self.0.handle.spawn(under_way.fetch());
         }
     }
@@ -93,82 +170,133 @@ impl Fetcher {
 /// A request that was started. If it is dropped before its end, those who wait for its blocks get an error.
 struct UnderWay {
     fetcher: Fetcher,
-    request: Request,
-    /// Blocks that have come.
-    next: u64,
+    source: Arc<Source>,
+    /// The blocks that have not come.
+    blocks: Range<u64>,
     /// The request has ended, well or not; else it was dropped.
     ended: bool,
 }
 
+/// Blocks to fetch, neighbours that end where the next look-up begins, with the claims of those that go to the disk.
+type Run = Vec<Option<Claim>>;
+
 impl UnderWay {
     async fn fetch(mut self) {
-        let Request { source, blocks } = &self.request;
-        let (source, shared) = (source.clone(), self.fetcher.0.clone());
-        let range = blocks.start * BLOCK..source.size.min(blocks.end * BLOCK);
-        let mut buffer = self.buffer();
-        let result = shared.requests.read(&source, range, |mut part| {
+        if let Err(error) = self.fetch_all().await {
+            self.fail(error.kind(), &error.to_string());
+        }
+        self.ended = true;
+    }
+
+    async fn fetch_all(&mut self) -> io::Result<()> {
+        let Some(cached) = self.fetcher.0.cached(&self.source).cloned() else {
+            let run = self.blocks.clone().map(|_| None).collect();
+            return self.fetch_run(run).await;
+        };
+        let mut run = Run::new();
+        let mut waited = Duration::ZERO;
+        while self.blocks.start + (run.len() as u64) < self.blocks.end {
+            let block = self.blocks.start + run.len() as u64;
+            let looker = cached.clone();
+            let found = self.fetcher.0.handle.spawn_blocking(move || looker.look_up(block, waited)).await;
+            match found.map_err(io::Error::other)? {
+                Lookup::Fetch(claim) => run.push(Some(claim)),
+                Lookup::Stream => run.push(None),
+                Lookup::Hit(bytes) => {
+                    self.fetch_run(std::mem::take(&mut run)).await?;
+                    count(&self.fetcher.0.requests.counters.cache_hits);
+                    self.arrived(bytes, None);
+                }
+                // What is claimed comes first: others may wait for it.
+                Lookup::Busy if !run.is_empty() => self.fetch_run(std::mem::take(&mut run)).await?,
+                Lookup::Busy => {
+                    tokio::time::sleep(BUSY).await;
+                    waited += BUSY;
+                    continue;
+                }
+            }
+            waited = Duration::ZERO;
+        }
+        self.fetch_run(run).await
+    }
+
+    /// Fetches the next blocks from the store.
+    async fn fetch_run(&mut self, run: Run) -> io::Result<()> {
+        if run.is_empty() {
+            return Ok(());
+        }
+        let end = self.blocks.start + run.len() as u64;
+        let range = self.blocks.start * BLOCK..self.source.size.min(end * BLOCK);
+        let (source, requests) = (self.source.clone(), self.fetcher.0.requests.clone());
+        let mut claims = run.into_iter();
+        let mut buffer = self.buffer(end);
+        let read = requests.read(&source, range, |mut part| {
             while !part.is_empty() {
                 let room = self.len() - buffer.len();
                 let (now, rest) = part.split_at(part.len().min(room));
                 buffer.extend_from_slice(now);
                 part = rest;
                 if buffer.len() == self.len() {
-                    let bytes = std::mem::take(&mut buffer);
-                    self.arrived(bytes);
-                    buffer = self.buffer();
+                    self.arrived(std::mem::take(&mut buffer), claims.next().flatten());
+                    buffer = self.buffer(end);
                 }
             }
         });
-        let result = result.await;
-        if let Err(error) = result {
-            self.fail(error.kind(), &error.to_string());
-        }
-        self.ended = true;
-    }
-
-    fn key(&self) -> BlockKey {
-        BlockKey { object: self.request.source.number, block: self.request.blocks.start + self.next }
+        read.await
     }
 
     /// Bytes of the block that comes next.
     fn len(&self) -> usize {
-        block_bytes(self.request.source.size, self.key().block) as usize
+        block_bytes(self.source.size, self.blocks.start) as usize
     }
 
-    /// Memory for the block that comes next, if there is one.
-    fn buffer(&self) -> Vec<u8> {
-        match self.key().block < self.request.blocks.end {
+    /// Memory for the block that comes next, if it is below `end`.
+    fn buffer(&self, end: u64) -> Vec<u8> {
+        match self.blocks.start < end {
             true => self.fetcher.blocks().buffer(self.len()),
             false => Vec::new(),
         }
     }
 
-    fn arrived(&mut self, bytes: Vec<u8>) {
-        self.fetcher.blocks().arrived(self.key(), bytes);
-        self.fetcher.0.requests.counters.blocks.fetch_add(1, Relaxed);
-        self.next += 1;
+    /// The next block has come: it goes to those who wait, and to the disk if it is claimed.
+    fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
+        let bytes = Arc::new(bytes);
+        let key = BlockKey { object: self.source.number, block: self.blocks.start };
+        self.fetcher.blocks().arrived(key, bytes.clone());
+        count(&self.fetcher.0.requests.counters.blocks);
+        if let Some(claim) = claim {
+            claim.insert(Bytes::from_owner(SharedBlock(bytes)));
+        }
+        self.blocks.start += 1;
     }
 
     /// Those who wait for the blocks that have not come get this error.
     fn fail(&mut self, kind: io::ErrorKind, reason: &str) {
         let mut blocks = self.fetcher.blocks();
-        for block in self.key().block..self.request.blocks.end {
-            blocks.failed(BlockKey { block, ..self.key() }, kind, reason);
+        for block in self.blocks.clone() {
+            blocks.failed(BlockKey { object: self.source.number, block }, kind, reason);
         }
         drop(blocks);
-        self.next = self.request.blocks.end - self.request.blocks.start;
+        self.blocks.start = self.blocks.end;
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        if self.key().block < self.request.blocks.end {
-            self.fail(gone().kind(), &gone().to_string());
-        }
+        self.fail(gone().kind(), &gone().to_string());
         self.fetcher.blocks().ended();
         // Where it was dropped, the thread ends: others would be dropped too.
         if self.ended {
             self.fetcher.pump();
         }
+    }
+}
+
+/// A block in memory, as the cache on disk takes it.
+struct SharedBlock(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }

@@ -39,8 +39,9 @@ use runtime::Runtime;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use store::Store;
 
 pub use options::RemoteOptions;
@@ -105,7 +106,12 @@ impl Remote {
         let requests = Requests { settings, counters: Arc::new(Counters::default()) };
         let fetcher = Fetcher::new(READ_AHEAD, requests.clone(), runtime.handle().clone());
         let (stores, objects) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Remote(Arc::new(Connection { options: options.clone(), requests, stores, objects, fetcher, runtime })))
+        let remote =
+            Remote(Arc::new(Connection { options: options.clone(), requests, stores, objects, fetcher, runtime }));
+        if let Some((folder, bytes)) = &options.cache {
+            remote.set_cache(folder, *bytes);
+        }
+        Ok(remote)
     }
 
     /// The store of an address, its place among the stores, and the key.
@@ -192,9 +198,9 @@ impl Remote {
     /// Returns an object for reading. What is read is always of the content that `meta` describes.
     pub(crate) fn object(&self, meta: ObjectMeta) -> RemoteObject {
         let store = self.0.stores.lock()[meta.store].1.clone();
-        let ObjectMeta { size, etag, modified, key, .. } = meta.clone();
+        let ObjectMeta { address, size, etag, modified, key, .. } = meta.clone();
         let number = self.0.objects.fetch_add(1, Relaxed);
-        let source = Source { number, store, key, size, etag, modified };
+        let source = Source { number, address, store, key, size, etag, modified, cached: OnceLock::new() };
         RemoteObject { remote: self.clone(), meta: Arc::new(meta), source: Arc::new(source) }
     }
 
@@ -207,6 +213,12 @@ impl Remote {
     /// Sets how many bytes of blocks are in memory and under way.
     pub(crate) fn set_read_ahead(&self, bytes: u64) {
         self.0.fetcher.blocks().set_budget(bytes);
+    }
+
+    /// Keeps what is fetched in a folder, up to so many bytes; processes of a machine may share it. The first cache of a
+    /// connection stays. Where the folder cannot be used nothing is kept, and a warning says so.
+    pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
+        self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
     }
 
     /// How many samples of this mean size are worth [expecting](RemoteObject::expect) ahead: those that fill what is read
@@ -283,11 +295,10 @@ impl RemoteObject {
         }
         let mut left = buffer;
         for number in blocks {
-            let block = fetcher.block(&self.source, number)?;
-            let begin = (range.start.max(number * BLOCK) - number * BLOCK) as usize;
-            let len = left.len().min(block.len() - begin);
+            let begin = range.start.saturating_sub(number * BLOCK) as usize;
+            let len = left.len().min(BLOCK as usize - begin);
             let (now, rest) = left.split_at_mut(len);
-            now.copy_from_slice(&block[begin..begin + len]);
+            fetcher.read(&self.source, number, begin, now)?;
             left = rest;
         }
         Ok(())

@@ -31,6 +31,7 @@ pub struct RemoteOptions {
     pub(super) timeout: Option<Duration>,
     pub(super) retries: Option<u32>,
     pub(super) certificates: Option<PathBuf>,
+    pub(super) cache: Option<(PathBuf, u64)>,
     pub(super) store: BTreeMap<String, String>,
 }
 
@@ -51,7 +52,7 @@ impl Default for RemoteOptions {
 impl RemoteOptions {
     /// The defaults, which the environment changes.
     pub fn new() -> Self {
-        RemoteOptions { timeout: None, retries: None, certificates: None, store: BTreeMap::new() }
+        RemoteOptions { timeout: None, retries: None, certificates: None, cache: None, store: BTreeMap::new() }
     }
 
     /// Sets how long a server may send nothing: until its answer begins, and between two parts of it. A request that
@@ -75,6 +76,21 @@ impl RemoteOptions {
     pub fn certificates(mut self, file: impl Into<PathBuf>) -> Self {
         self.certificates = Some(file.into());
         self
+    }
+
+    /// Keeps what is fetched in a folder on this machine, up to so many bytes, so that a later epoch or run fetches
+    /// nothing of it; off by default. Processes that name the same folder share it, and each block is fetched by one of
+    /// them. Least recently used objects make room. [`DataLoaderBuilder::remote_cache`](crate::DataLoaderBuilder::remote_cache)
+    /// does the same for a data set that is open already.
+    pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
+        self.cache = Some((folder.into(), bytes));
+        self
+    }
+
+    /// The folder of the cache on disk, if there is one.
+    #[allow(dead_code)] // for formats that keep their indexes there
+    pub(crate) fn cache_folder(&self) -> Option<&std::path::Path> {
+        self.cache.as_ref().map(|(folder, _)| folder.as_path())
     }
 
     /// Sets one of the stores' settings, by the name of its variable. It replaces the variable.
@@ -113,9 +129,13 @@ impl RemoteOptions {
 impl fmt::Debug for RemoteOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.store.keys().collect();
-        let RemoteOptions { timeout, retries, certificates, store: _ } = self;
+        let RemoteOptions { timeout, retries, certificates, cache, store: _ } = self;
         let mut fields = f.debug_struct("RemoteOptions");
-        fields.field("timeout", timeout).field("retries", retries).field("certificates", certificates);
+        fields
+            .field("timeout", timeout)
+            .field("retries", retries)
+            .field("certificates", certificates)
+            .field("cache", cache);
         fields.field("store", &names).finish()
     }
 }

@@ -1,6 +1,7 @@
 //! Requests, each made again until it succeeds or cannot: a range of an object, what is known of it, a listing, a
 //! small object, a new one.
 
+use super::cache::CachedObject;
 use super::counters::{Counters, count};
 use super::failure::{Again, Failure};
 use super::options::Settings;
@@ -10,8 +11,8 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, ObjectMeta as Meta, ObjectStoreExt, PutPayload};
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -30,16 +31,19 @@ pub(super) struct Requests {
 }
 
 /// An object as it was when the data set was opened.
-#[derive(Clone)]
 pub(super) struct Source {
     /// Tells the objects of a connection apart.
     pub(super) number: u64,
+    /// Without credentials.
+    pub(super) address: String,
     pub(super) store: Arc<Store>,
     pub(super) key: Path,
     pub(super) size: u64,
     pub(super) etag: Option<String>,
     /// Seconds since 1970.
     pub(super) modified: Option<u64>,
+    /// Its blocks on the disk, once there is a cache.
+    pub(super) cached: OnceLock<CachedObject>,
 }
 
 impl Source {
@@ -168,7 +172,7 @@ impl Requests {
         .await?;
         match left {
             0 => Ok(()),
-            _ => Err(Failure::new(io::ErrorKind::UnexpectedEof, Again::Yes, "the answer ended too early")),
+            _ => Err(Failure::new(io::ErrorKind::ConnectionAborted, Again::Yes, "the answer ended too early")),
         }
     }
 
@@ -294,7 +298,7 @@ impl Requests {
         })
         .await?;
         if bytes.len() as u64 != meta.size {
-            return Err(Failure::new(io::ErrorKind::UnexpectedEof, Again::Yes, "the answer ended too early"));
+            return Err(Failure::new(io::ErrorKind::ConnectionAborted, Again::Yes, "the answer ended too early"));
         }
         Ok((bytes, meta))
     }

@@ -1,6 +1,7 @@
 //! The thread on which all asynchronous code runs: one for each connection. Workers give it futures and block until the
 //! result is there.
 
+use crate::dataset::remote_error::RemoteError;
 use crossbeam_channel::{Receiver, bounded};
 use std::io;
 use std::thread::JoinHandle;
@@ -64,9 +65,9 @@ impl Runtime {
 
 /// The error where the thread has ended before a request has: it panicked, or this is another process.
 pub(super) fn gone() -> io::Error {
-    io::Error::other(
-        "the thread of the network has ended; a data set that was opened before a fork cannot be read after it",
-    )
+    let reason =
+        "the thread of the network has ended; a data set that was opened before a fork cannot be read after it";
+    io::Error::other(RemoteError(reason.to_owned()))
 }
 
 impl Drop for Runtime {

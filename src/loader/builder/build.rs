@@ -17,6 +17,7 @@ use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
 use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers, GpuBuffers};
 use crate::loader::feed::SMALL;
 use crate::loader::pipeline::{Execution, Pipeline};
+use crate::loader::remote::RemoteParts;
 use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
 use crate::plan::cpu_fallback::REGION_BYTES;
@@ -125,6 +126,7 @@ impl DataLoaderBuilder {
         };
         let decoder = Decoder::new(self.decode, &self.seek_indexes, self.dataset.folder(), self.seek_memory);
         let pipeline = Pipeline {
+            remote: RemoteParts::new(&*self.dataset, self.read_ahead, self.remote_cache.as_ref()),
             decoder,
             small_in_memory: is_small_in_memory(&*self.dataset),
             cache,

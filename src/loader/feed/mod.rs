@@ -1,10 +1,11 @@
 //! The feeder thread: announces each batch to the batch thread, and divides it into jobs for the workers.
 //!
 //! `cpu.rs` groups small samples into chunks. `gpu.rs` gives each sample a job of its own, except those in the GPU's
-//! cache.
+//! cache. `look_ahead.rs` tells a data set that reads from afar what comes later.
 
 mod cpu;
 mod gpu;
+mod look_ahead;
 
 use super::buffers::RunShares;
 use super::messages::BatchStart;
@@ -14,6 +15,7 @@ use crate::error::Result;
 use crate::random::ahead::Ahead;
 use crate::sampler::Position;
 use crossbeam_channel::Sender;
+use look_ahead::LookAhead;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -56,12 +58,14 @@ impl<'a, M> Feeder<'a, M> {
         announce: impl Fn(&mut Self, BatchStart, Vec<Position>) -> Result<Option<Vec<J>>>,
     ) -> Result<()> {
         let mut number = 0;
+        let mut look_ahead = LookAhead::new(self.pipeline, (first_epoch, first_batch), end);
         for epoch in first_epoch..end {
             let order = self.pipeline.sampler.epoch(epoch);
             let first = if epoch == first_epoch { first_batch } else { 0 };
             for index in first as usize..order.batches() {
                 let positions: Vec<Position> = order.batch(index).collect();
                 let valid = positions.iter().filter(|position| !position.padding).count();
+                look_ahead.announce(positions.len());
                 self.clock.other();
                 if self.clock.blocked(|| self.announced.send(()).is_err()) {
                     return Ok(());

@@ -6,6 +6,7 @@
 //! the answer is "unexplained". The method follows Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
 
 use super::{GpuClock, Stage, Stats};
+use crate::dataset::RemoteStats;
 use std::fmt;
 use std::time::Duration;
 
@@ -28,8 +29,10 @@ const COUNTED: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Resource {
-    /// Waiting for samples: the disk, the network, or a data set that takes time to return them.
+    /// Waiting for samples: the disk, or a data set that takes time to return them.
     Disk,
+    /// Waiting for bytes of object stores and web servers.
+    Network,
     /// The cores, or the workers that may use them: decoding, and augmenting on the CPU executor.
     Cpu,
     /// The batch thread, which fills and submits slots, or copies batches to the GPU.
@@ -44,6 +47,7 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Resource::Disk => "the disk",
+            Resource::Network => "the network",
             Resource::Cpu => "the CPU",
             Resource::Upload => "the upload",
             Resource::Gpu => "the GPU",
@@ -115,6 +119,8 @@ struct Shares {
     /// Shares of the workers' time: waiting for samples, and all work (waiting for samples included).
     waiting: f64,
     working: f64,
+    /// The part of `waiting` for bytes from afar; `None` if nothing is read from there.
+    network: Option<f64>,
     blocked: f64,
     /// CPU time of the process, in cores.
     cpu: f64,
@@ -161,6 +167,7 @@ impl Shares {
         }
         let cores = stats.cores.max(1) as f64;
         let (waiting, working) = (share(waits_of_reading(stats)) / workers, share(pool.busy) / workers);
+        let network = stats.remote.as_ref().map(|remote| (share(remote.waited) / workers).min(waiting));
         let mut idle = (cores - cpu).max(0.0);
         if let Some(time) = stats.idle.filter(|_| stats.watched >= COUNTED) {
             // Cores on which this process spins are available to it.
@@ -175,6 +182,7 @@ impl Shares {
             cores,
             waiting,
             working,
+            network,
             blocked: share(pool.blocked) / workers,
             cpu,
             idle,
@@ -190,13 +198,17 @@ impl Shares {
 
     /// The share of each resource's capacity that is in use.
     fn utilisation(&self) -> Vec<(Resource, f64)> {
-        vec![
-            (Resource::Disk, self.waiting),
+        let waits = match self.network {
+            Some(network) => vec![(Resource::Disk, self.waiting - network), (Resource::Network, network)],
+            None => vec![(Resource::Disk, self.waiting)],
+        };
+        let others = [
             (Resource::Cpu, (self.working - self.waiting).max(self.cpu / self.cores).min(1.0)),
             (Resource::Upload, self.upload),
             (Resource::Gpu, self.gpu),
             (Resource::Consumer, self.consumer),
-        ]
+        ];
+        waits.into_iter().chain(others).collect()
     }
 
     /// The predicted rate, relative to the present one, with `workers` workers whose work takes `work` times as long.
@@ -215,6 +227,25 @@ impl Shares {
         let others = self.utilisation().into_iter().filter(|(other, _)| *other != own);
         let (next, share) = others.fold((Resource::Consumer, 0.0), |a, b| if b.1 > a.1 { b } else { a });
         (1.0 / share.max(0.01), next)
+    }
+
+    fn network_limits(&self, remote: &RemoteStats, images: u64) -> (String, Option<Change>) {
+        let reason = format!(
+            "{} spent {} of the time waiting for bytes from afar: {:.0} MB/s came, in {:.3} requests an image, {} of them retries",
+            plural(self.workers, "worker"),
+            percent(self.network.unwrap_or_default()),
+            remote.bytes as f64 / 1e6 / self.seconds,
+            remote.requests as f64 / images.max(1) as f64,
+            remote.retries,
+        );
+        let there = self.rate(self.workers, 1.0 - self.network.unwrap_or_default() / self.working.max(1e-9));
+        let what = match remote.evicted_unread {
+            0 => "samples that are there at once (remote_cache, a nearer store)".to_owned(),
+            blocks => format!(
+                "a larger read_ahead, as {blocks} blocks left memory before all their samples were read, or remote_cache"
+            ),
+        };
+        (reason, change(what, there))
     }
 
     fn disk_limits(&self) -> (String, Option<Change>) {
@@ -281,7 +312,11 @@ impl Stats {
         }
         // Workers wait for samples and compute in turn, so neither alone fills their time.
         let pool = shares.working.max(shares.cpu / shares.cores).min(1.0);
-        let pooled = if shares.waiting > 0.5 * shares.working { Resource::Disk } else { Resource::Cpu };
+        let pooled = match shares.waiting > 0.5 * shares.working {
+            true if shares.network.is_some_and(|network| network > 0.5 * shares.waiting) => Resource::Network,
+            true => Resource::Disk,
+            false => Resource::Cpu,
+        };
         let candidates = [
             (Resource::Consumer, shares.consumer),
             (Resource::Gpu, shares.gpu),
@@ -339,7 +374,7 @@ impl Stats {
                 let starved = self.pool("workers").starved.as_secs_f64() / (shares.seconds * shares.workers);
                 if starved < EMPTY { Err("the workers in front of it do not wait".to_owned()) } else { Ok(()) }
             }
-            Resource::Disk | Resource::Cpu if shares.jobs < FULL / 2.0 => {
+            Resource::Disk | Resource::Network | Resource::Cpu if shares.jobs < FULL / 2.0 => {
                 Err(format!("the queue in front of the workers is only {} full", percent(shares.jobs)))
             }
             _ => Ok(()),
@@ -350,6 +385,9 @@ impl Stats {
     fn explain_limit(&self, resource: Resource, shares: &Shares) -> (String, Option<Change>) {
         match resource {
             Resource::Disk => shares.disk_limits(),
+            Resource::Network => {
+                shares.network_limits(self.remote.as_ref().unwrap_or(&RemoteStats::default()), self.images)
+            }
             Resource::Cpu => self.cpu_limits(shares),
             Resource::Upload => {
                 let (rate, next) = shares.rate_without(resource);

@@ -174,6 +174,7 @@ impl Counters {
             latency: self.latency.read(),
             gpu: GpuTime::new(&self.gpu, self.batch_thread.waits().for_gpu),
             compile: Compile::default(),
+            remote: None,
             stages,
         }
     }

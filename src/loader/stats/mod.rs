@@ -15,6 +15,7 @@ pub(super) use lane::Clock;
 pub use latency::Latency;
 pub use stage::Stage;
 
+use crate::dataset::RemoteStats;
 use crate::gpu::Compile;
 use crate::gpu::timing::Times;
 use std::fmt;
@@ -84,6 +85,8 @@ pub struct Stats {
     pub gpu: GpuTime,
     /// The loader's shaders; zeros if the CPU executor runs.
     pub compile: Compile,
+    /// What was read from object stores and web servers; `None` if the data set reads from this machine alone.
+    pub remote: Option<RemoteStats>,
 }
 
 /// One stage, in [`Stats`].
@@ -349,6 +352,10 @@ impl Stats {
             queues: each(&self.queues, &earlier.queues, QueueStats::since),
             latency: self.latency.since(&earlier.latency),
             gpu: self.gpu.since(&earlier.gpu),
+            remote: self
+                .remote
+                .as_ref()
+                .map(|now| now.since(earlier.remote.as_ref().unwrap_or(&RemoteStats::default()))),
         }
     }
 
@@ -397,6 +404,7 @@ impl fmt::Display for Stats {
             write!(f, " {name} {:.0}/{:.0}/{:.0}", share(busy), share(starved), share(blocked))?;
         }
         let Latency { p50, p90, p99, .. } = &self.latency;
-        write!(f, "\nbatch latency: p50 {p50:.1?}, p90 {p90:.1?}, p99 {p99:.1?}")
+        write!(f, "\nbatch latency: p50 {p50:.1?}, p90 {p90:.1?}, p99 {p99:.1?}")?;
+        self.remote.as_ref().map_or(Ok(()), |remote| write!(f, "\nfrom afar: {remote}"))
     }
 }

@@ -22,6 +22,7 @@ use super::pipeline::Pipeline;
 use super::scratch::{Gathered, PixelScratch, WorkerScratch};
 use super::stats::{Clock, Stage};
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
+use crate::dataset::is_remote;
 use crate::error::{Error, ErrorKind};
 use crate::pixels::PixelsRef;
 use crate::plan::route::Route;
@@ -143,7 +144,8 @@ impl<M: From<Error>> Worker<'_, M> {
             };
             let name = pipeline.dataset.name(sample);
             tracing::warn!(sample = key.sample, name = %Shown(&name), %error, "sample failed");
-            if attempt + 1 == MAX_CANDIDATES || matches!(pipeline.on_error, OnError::Fail) {
+            let ends = matches!(pipeline.on_error, OnError::Fail) || is_remote(&error);
+            if attempt + 1 == MAX_CANDIDATES || ends {
                 return Err(self.end_run(sample, &key, error));
             }
             pipeline.stats.failed();

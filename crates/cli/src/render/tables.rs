@@ -1,6 +1,6 @@
 //! The tables of a report as text cells, shared by the page and by markdown. Their layout is left to those two.
 
-use crate::results::{Prediction, Rate, Report, Spread};
+use crate::results::{Prediction, Rate, Remote, Report, Spread};
 use crate::units;
 
 /// A table's rows. Without a head, the first cell of each row is its name.
@@ -112,8 +112,20 @@ fn pipeline(report: &Report) -> Table {
                 "batch latency",
                 if latency.max > 0.0 { format!("{percentiles} (p50 / p90 / p99 / max)") } else { String::new() },
             ),
+            ("from afar", report.remote.as_ref().map(remote).unwrap_or_default()),
             ("files skipped", if measured { units::count(report.files_skipped) } else { String::new() }),
         ],
+    )
+}
+
+/// Describes what came from object stores and web servers.
+fn remote(remote: &Remote) -> String {
+    format!(
+        "{} a second, {:.4} requests an image, {} retries; workers waited {}",
+        units::bytes(remote.bytes_per_second),
+        remote.requests_per_image,
+        units::count(remote.retries),
+        units::percent(remote.waited)
     )
 }
 

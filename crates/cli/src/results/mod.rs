@@ -18,6 +18,6 @@ pub(crate) use report::Report;
 pub(crate) use report::sample;
 pub(crate) use sections::{
     Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
-    Rate, Roofline, Stage, Statistics, Sweep,
+    Rate, Remote, Roofline, Stage, Statistics, Sweep,
 };
 pub(crate) use spread::{Spread, median};

@@ -5,7 +5,7 @@
 
 use super::{
     Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
-    Rate, Spread, Stage, Statistics, Sweep,
+    Rate, Remote, Spread, Stage, Statistics, Sweep,
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,9 @@ pub(crate) struct Report {
     pub(crate) pools: Vec<Pool>,
     pub(crate) queues: Vec<Queue>,
     pub(crate) gpu: GpuTime,
+    /// `None` if all data is on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remote: Option<Remote>,
     pub(crate) statistics: Statistics,
     /// Rates of isolated stages with unlimited input.
     pub(crate) alone: Vec<IsolatedStage>,

@@ -46,6 +46,22 @@ pub(crate) struct Latency {
     pub(crate) histogram: Vec<(f64, u64)>,
 }
 
+/// What came from object stores and web servers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Remote {
+    pub(crate) requests_per_image: f64,
+    pub(crate) retries: u64,
+    pub(crate) bytes_per_second: f64,
+    /// Blocks that came, and those of them that the cache on disk had.
+    pub(crate) blocks: u64,
+    pub(crate) cache_hits: u64,
+    /// Blocks that left memory before all their samples were read.
+    pub(crate) evicted_unread: u64,
+    /// Share of the workers' time that they waited for bytes.
+    pub(crate) waited: f64,
+}
+
 /// Time of one stage per image.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

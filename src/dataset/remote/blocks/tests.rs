@@ -1,5 +1,7 @@
 //! The table of blocks, without a network.
 
+#![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of one now and then")]
+
 use super::*;
 use crate::dataset::remote::store::Store;
 use crossbeam_channel::{Receiver, bounded};
@@ -10,7 +12,8 @@ use object_store::path::Path;
 fn object(number: u64, blocks: u64) -> Arc<Source> {
     let store = Arc::new(Store { api: Box::new(InMemory::new()), secrets: Vec::new() });
     let size = blocks * BLOCK + BLOCK / 2;
-    Arc::new(Source { number, store, key: Path::default(), size, etag: None, modified: None })
+    let (key, cached) = (Path::default(), std::sync::OnceLock::new());
+    Arc::new(Source { number, address: String::new(), store, key, size, etag: None, modified: None, cached })
 }
 
 /// A table with room for this many blocks.
@@ -27,7 +30,7 @@ fn started(table: &mut Blocks) -> Vec<Range<u64>> {
 fn come(table: &mut Blocks, source: &Arc<Source>, blocks: Range<u64>) {
     for block in blocks {
         let bytes = table.buffer(1);
-        table.arrived(BlockKey { object: source.number, block }, bytes);
+        table.arrived(BlockKey { object: source.number, block }, Arc::new(bytes));
     }
     table.ended();
 }
@@ -188,7 +191,7 @@ fn memory_of_blocks_that_left_is_used_again() {
     let mut bytes = table.buffer(1000);
     bytes.resize(1000, 7);
     let memory = bytes.as_ptr();
-    table.arrived(BlockKey { object: 0, block: 0 }, bytes);
+    table.arrived(BlockKey { object: 0, block: 0 }, Arc::new(bytes));
     table.ended();
     assert!(read(&mut table, &a, 0).is_none());
     table.expect(&a, 1..2);

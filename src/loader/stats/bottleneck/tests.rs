@@ -92,6 +92,34 @@ fn each_resource_in_turn() {
 }
 
 #[test]
+fn waits_for_bytes_from_afar_are_the_networks() {
+    let model = Model { wait: 0.01, ..FREE };
+    let mut stats = model.stats();
+    let images = stats.images;
+    let remote = |share: f64| RemoteStats {
+        waited: Duration::from_secs_f64(share * model.wait * images as f64),
+        bytes: 2_000_000_000,
+        requests: images / 50,
+        retries: 3,
+        ..RemoteStats::default()
+    };
+    stats.remote = Some(remote(0.95));
+    let found = stats.bottleneck();
+    assert_eq!(found.resource, Some(Resource::Network), "{found}");
+    let text = found.to_string();
+    assert!(text.starts_with("the network limits: 1 worker spent"), "{text}");
+    assert!(text.contains("200 MB/s") && text.contains("0.020 requests an image, 3 of them retries"), "{text}");
+    assert!(text.contains("remote_cache") && !text.contains("read_ahead"), "{text}");
+    let share = |resource| found.utilisation.iter().find(|(other, _)| *other == resource).unwrap().1;
+    assert!(share(Resource::Network) > 0.8 && share(Resource::Disk) < 0.1, "{:?}", found.utilisation);
+    stats.remote = Some(RemoteStats { evicted_unread: 7, ..remote(0.95) });
+    assert!(stats.bottleneck().to_string().contains("a larger read_ahead, as 7 blocks"));
+    // Of a set from afar whose bytes are on this disk, the disk limits.
+    stats.remote = Some(remote(0.1));
+    assert_eq!(stats.bottleneck().resource, Some(Resource::Disk));
+}
+
+#[test]
 fn predictions_are_what_the_model_then_gives() {
     let models = [
         Model { work: 0.01, ..FREE },

@@ -1,6 +1,6 @@
 //! Turns the loader's `Stats` into the report's types. Only this file knows both.
 
-use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Report, Stage as Row};
+use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Remote, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
@@ -84,6 +84,15 @@ impl Interval {
                 .map(|pass| (pass.name.clone(), pass.time.as_secs_f64() / pass.count.max(1) as f64))
                 .collect(),
         };
+        report.remote = stats.remote.as_ref().map(|remote| Remote {
+            requests_per_image: remote.requests as f64 / stats.images.max(1) as f64,
+            retries: remote.retries,
+            bytes_per_second: remote.bytes as f64 / stats.running.as_secs_f64().max(1e-9),
+            blocks: remote.blocks,
+            cache_hits: remote.cache_hits,
+            evicted_unread: remote.evicted_unread,
+            waited: share(remote.waited, stats.running, stats.workers),
+        });
         report.bottleneck = self.bottleneck();
     }
 

@@ -1,7 +1,7 @@
 //! Prints the report to the terminal: first the verdict, then the numbers.
 
 use crate::results::{
-    Bottleneck, IsolatedStage, Memory, Perturbation, Pool, Prediction, Rate, Report, Roofline, Spread, Stage,
+    Bottleneck, IsolatedStage, Memory, Perturbation, Pool, Prediction, Rate, Remote, Report, Roofline, Spread, Stage,
 };
 use crate::units::{self, duration, percent};
 use console::style;
@@ -91,6 +91,22 @@ fn pool(pool: &Pool) -> (String, String) {
     row(format!("{} × {}", pool.name, pool.threads), shares.join(", "))
 }
 
+/// Describes what came from afar.
+fn remote(remote: &Remote) -> [(String, String); 4] {
+    let blocks = format!(
+        "{}, {} of them from the cache on disk; {} left memory before all their samples were read",
+        units::count(remote.blocks),
+        units::count(remote.cache_hits),
+        units::count(remote.evicted_unread)
+    );
+    [
+        row("requests an image", format!("{:.4}, {} made again", remote.requests_per_image, remote.retries)),
+        row("bytes", format!("{} a second", units::bytes(remote.bytes_per_second))),
+        row("blocks", blocks),
+        row("workers waited for bytes", percent(remote.waited)),
+    ]
+}
+
 fn isolated(stage: &IsolatedStage) -> (String, String) {
     row(&stage.stage, format!("{} on {} threads", images(stage.images_per_second), stage.threads))
 }
@@ -166,6 +182,7 @@ pub(crate) fn print(report: &Report) -> Result<(), String> {
     print_head(report)?;
     section("The pipeline", pipeline(report))?;
     section("Stages", report.stages.iter().map(stage))?;
+    section("From afar", report.remote.iter().flat_map(remote))?;
     section("Threads", report.pools.iter().map(pool))?;
     section("Each stage alone", report.alone.iter().map(isolated))?;
     section("Elasticity: -1 where the pipeline feels a delay in full", report.perturbations.iter().map(slowed))?;
