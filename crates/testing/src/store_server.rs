@@ -3,12 +3,16 @@
 
 mod answer;
 mod request;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use answer::Fault;
 pub use request::Request;
+#[cfg(feature = "tls")]
+pub use tls::AUTHORITY;
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -53,6 +57,7 @@ struct State {
 /// The server; it ends when this is dropped. Keys begin with a bucket: `bucket/folder/name`.
 pub struct StoreServer {
     address: SocketAddr,
+    scheme: &'static str,
     state: Arc<State>,
     listener: Option<JoinHandle<()>>,
 }
@@ -60,25 +65,42 @@ pub struct StoreServer {
 impl StoreServer {
     /// Starts a server on a port by the system.
     pub fn start() -> Self {
+        Self::start_with("http", |stream, state| serve(stream, state))
+    }
+
+    /// Starts a server with TLS, by a certificate that only those know who trust [`AUTHORITY`].
+    #[cfg(feature = "tls")]
+    pub fn start_tls() -> Self {
+        let config = tls::config();
+        Self::start_with("https", move |stream, state| {
+            if let Some(stream) = tls::accept(&config, stream) {
+                serve(stream, state);
+            }
+        })
+    }
+
+    fn start_with(scheme: &'static str, answer: impl Fn(TcpStream, &State) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback");
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(State::default());
-        let shared = state.clone();
+        let (shared, answer) = (state.clone(), Arc::new(answer));
         let listener = std::thread::spawn(move || {
             let mut threads = Vec::new();
             for stream in listener.incoming() {
                 if shared.stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let (Ok(stream), shared) = (stream, shared.clone()) else { continue };
+                let (Ok(stream), shared, answer) = (stream, shared.clone(), answer.clone()) else { continue };
                 shared.connections.fetch_add(1, Ordering::Relaxed);
-                threads.push(std::thread::spawn(move || serve(stream, &shared)));
+                let _ = stream.set_read_timeout(Some(LOOK));
+                let _ = stream.set_nodelay(true);
+                threads.push(std::thread::spawn(move || answer(stream, &shared)));
             }
             for thread in threads {
                 let _ = thread.join();
             }
         });
-        StoreServer { address, state, listener: Some(listener) }
+        StoreServer { address, scheme, state, listener: Some(listener) }
     }
 
     /// Sets an object, and replaces one that is there: with another ETag and time.
@@ -108,7 +130,7 @@ impl StoreServer {
 
     /// The address of a key as one on the web.
     pub fn web(&self, key: &str) -> String {
-        format!("http://{}/{key}", self.address)
+        format!("{}://{}/{key}", self.scheme, self.address)
     }
 
     /// The address of a key as one of S3, which needs [`s3_settings`](Self::s3_settings).
@@ -119,7 +141,7 @@ impl StoreServer {
     /// The variables with which S3's client comes here.
     pub fn s3_settings(&self) -> [(&'static str, String); 4] {
         [
-            ("AWS_ENDPOINT_URL", format!("http://{}", self.address)),
+            ("AWS_ENDPOINT_URL", format!("{}://{}", self.scheme, self.address)),
             ("AWS_ALLOW_HTTP", "true".to_owned()),
             ("AWS_SKIP_SIGNATURE", "true".to_owned()),
             ("AWS_REGION", "us-east-1".to_owned()),
@@ -181,9 +203,7 @@ impl State {
 }
 
 /// Answers the requests of a connection until it ends.
-fn serve(mut stream: TcpStream, state: &State) {
-    let _ = stream.set_read_timeout(Some(LOOK));
-    let _ = stream.set_nodelay(true);
+fn serve(mut stream: impl Read + Write, state: &State) {
     let mut unread = Vec::new();
     while let Some((mut request, body)) = request::read(&mut stream, &mut unread, &state.stop) {
         request.number = {
@@ -196,7 +216,6 @@ fn serve(mut stream: TcpStream, state: &State) {
         let answer = answer::Answer::of(&request, body, fault, state);
         if !answer.send(&mut stream, state) {
             let _ = stream.flush();
-            let _ = stream.shutdown(std::net::Shutdown::Both);
             return;
         }
     }

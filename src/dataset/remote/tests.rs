@@ -5,7 +5,7 @@ use super::*;
 use crate::dataset::{Label, PixelFormat, Pixels, Sample, SampleData};
 use crate::transforms::CenterCrop;
 use crate::{Backend, DType, Layout, OnError};
-use gpufeed_testing::store_server::{Fault, Request, StoreServer};
+use gpufeed_testing::store_server::{AUTHORITY, Fault, Request, StoreServer};
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
@@ -373,6 +373,28 @@ fn credentials_of_an_address_go_to_the_server_and_nowhere_else() {
         shown.push(format!("{:?}", remote.head(&address).unwrap_err()));
         for text in shown {
             assert!(!text.contains("hush") && !text.contains("dXNlcj"), "{text}");
+        }
+    });
+}
+
+#[test]
+fn an_untrusted_certificate_is_an_error_that_says_how_to_trust_it() {
+    watched(|| {
+        let server = StoreServer::start_tls();
+        server.put("bucket/a", content(100, 1));
+        for address in [server.web("bucket/a"), server.s3("bucket/a")] {
+            let options = options(&server).timeout(Duration::from_secs(5));
+            let remote = Remote::new(&options).unwrap();
+            let error = remote.head(&address).unwrap_err().to_string();
+            assert!(error.contains("certificate is not trusted"), "{error}");
+            assert!(error.contains("RemoteOptions::certificates") && error.contains("SSL_CERT_FILE"), "{error}");
+            assert_eq!(remote.stats().retries, 0);
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), AUTHORITY).unwrap();
+            let object = open(&server, &address, options.certificates(file.path()));
+            let mut buffer = [0; 50];
+            object.read_exact(&mut buffer, 50).unwrap();
+            assert!(buffer == content(100, 1)[50..]);
         }
     });
 }

@@ -3,7 +3,6 @@
 use super::{Object, PAGE, Request, State};
 use std::fmt::Write as _;
 use std::io::Write;
-use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -136,7 +135,7 @@ impl Answer {
     }
 
     /// Sends the answer; `false` if the connection ends with it.
-    pub(super) fn send(self, stream: &mut TcpStream, state: &State) -> bool {
+    pub(super) fn send(self, stream: &mut impl Write, state: &State) -> bool {
         let until = match self.fault {
             Fault::Close => return false,
             Fault::Delay(time) => {
@@ -149,7 +148,8 @@ impl Answer {
             _ => None,
         };
         let body = &self.body[..until.unwrap_or(self.body.len())];
-        if stream.write_all(self.head.as_bytes()).is_err() || stream.write_all(body).is_err() {
+        if stream.write_all(self.head.as_bytes()).is_err() || stream.write_all(body).is_err() || stream.flush().is_err()
+        {
             return false;
         }
         state.sent.fetch_add(body.len() as u64, Ordering::Relaxed);

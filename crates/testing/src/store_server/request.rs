@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -64,7 +63,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Reads a request and its body; `None` if the connection or the server ends.
-pub(super) fn read(stream: &mut TcpStream, unread: &mut Vec<u8>, stop: &AtomicBool) -> Option<(Request, Vec<u8>)> {
+pub(super) fn read(stream: &mut impl Read, unread: &mut Vec<u8>, stop: &AtomicBool) -> Option<(Request, Vec<u8>)> {
     let end = loop {
         if let Some(at) = unread.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break at;
@@ -81,7 +80,7 @@ pub(super) fn read(stream: &mut TcpStream, unread: &mut Vec<u8>, stop: &AtomicBo
     Some((request, body))
 }
 
-fn more(stream: &mut TcpStream, unread: &mut Vec<u8>, stop: &AtomicBool) -> Option<()> {
+fn more(stream: &mut impl Read, unread: &mut Vec<u8>, stop: &AtomicBool) -> Option<()> {
     let mut buffer = [0; 64 << 10];
     loop {
         match stream.read(&mut buffer) {
