@@ -12,6 +12,11 @@ pub(crate) fn of(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| is_address(text))
 }
 
+/// Returns a path as it may be shown: an address without credentials, and any other as it is.
+pub fn shown_path(path: &Path) -> std::borrow::Cow<'_, Path> {
+    of(path).map_or(path.into(), |address| std::path::PathBuf::from(without_credentials(address)).into())
+}
+
 /// Refuses an address that cannot be read.
 ///
 /// # Errors
@@ -91,6 +96,13 @@ mod tests {
             assert!(!is_address(path), "{path}");
         }
         assert!(is_address("s3://a") && is_address("x-y+z.1://a"));
+    }
+
+    #[test]
+    fn a_path_is_shown_as_it_is_unless_it_is_an_address() {
+        let shown = |path: &str| shown_path(Path::new(path)).to_str().unwrap().to_owned();
+        assert_eq!(shown("https://user:secret@host/a?secret"), "https://host/a");
+        assert_eq!(shown("/a/b?c#d@e"), "/a/b?c#d@e");
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! them.
 
 mod adaptors;
-mod address;
+pub(crate) mod address;
 mod arrays;
 mod cifar;
 mod folder;

@@ -1,6 +1,7 @@
 //! Opens the data set that a path names, for every subcommand, and knows the names and files of its samples.
 
 use gpufeed::dataset::{Format, ImageList, Opened as Parts, TarShards};
+use gpufeed::internals::shown_path;
 use gpufeed::{Dataset, ImageFolder};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
     let path = path.as_ref();
     let whole = |data: Arc<dyn Dataset>, names: Names| Opened {
-        train: NamedDataset { data, names, path: path.to_owned() },
+        train: NamedDataset { data, names, path: shown_path(path).into_owned() },
         test: None,
     };
     let opened = match Format::detect(path) {
@@ -64,13 +65,13 @@ pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
             let part = |data: Box<dyn Dataset>| NamedDataset {
                 data: Arc::from(data),
                 names: Names::None,
-                path: path.to_owned(),
+                path: shown_path(path).into_owned(),
             };
             Opened { train: part(train), test: test.map(part) }
         }
     };
     if opened.train.data.is_empty() {
-        return Err(format!("{}: no samples", path.display()).into());
+        return Err(format!("{}: no samples", shown_path(path).display()).into());
     }
     Ok(opened)
 }

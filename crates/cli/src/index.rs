@@ -81,7 +81,10 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     let summary = summary.map_err(|error| match error.kind() {
         ErrorKind::Io { .. } => format!("{error} (--out FILE writes the indexes to another file)"),
         ErrorKind::Argument { setting: "seek_indexes", .. } => {
-            format!("{} has no folder for its indexes: --out FILE writes them to a file", arguments.data.display())
+            format!(
+                "{} has no folder for its indexes: --out FILE writes them to a file",
+                gpufeed::internals::shown_path(&arguments.data).display()
+            )
         }
         _ => error_text::describe(&error),
     })?;

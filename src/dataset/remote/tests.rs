@@ -332,6 +332,26 @@ fn small_objects_are_read_whole_or_not_there() {
 }
 
 #[test]
+fn what_lies_beside_an_object_is_read_with_the_same_credentials() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/f/a.tar", content(10, 1));
+        server.put("bucket/f/.a.index", content(10, 2));
+        let user = |address: String| address.replace("http://", "http://user:hushhush@");
+        for address in [server.s3("bucket/f/a.tar"), user(server.web("bucket/f/a.tar"))] {
+            let remote = Remote::new(&options(&server)).unwrap();
+            let beside = remote.beside(&remote.head(&address).unwrap(), ".a.index").unwrap();
+            let (bytes, meta) = remote.get_small(&beside, 100).unwrap().unwrap();
+            assert!(bytes == content(10, 2) && !meta.address.contains("hush"), "{}", meta.address);
+        }
+        assert!(server.log().last().unwrap().headers.contains_key("authorization"));
+        let remote = Remote::new(&options(&server)).unwrap();
+        let signed = remote.head(&server.web("bucket/f/a.tar?sig=1")).unwrap();
+        assert_eq!(remote.beside(&signed, ".a.index"), None);
+    });
+}
+
+#[test]
 fn objects_are_written_whole_and_again_after_a_fault() {
     watched(|| {
         let server = StoreServer::start();

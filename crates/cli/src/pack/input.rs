@@ -33,6 +33,7 @@ pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std:
         }
         (Part::Train, None) => {}
         (Part::Test, None) => {
+            let path = gpufeed::internals::shown_path(path);
             let path = path.display();
             return Err(format!("{path}: there is no part to test with, which MNIST, CIFAR and some .npz have").into());
         }
