@@ -13,7 +13,8 @@ const MEASURED: usize = 1024;
 /// Returns the data's name for the report: the folder's own name, without its path. Reports are shown to others, and a
 /// path may be private.
 pub(crate) fn name(data: &str) -> String {
-    let data = &*gpufeed::internals::shown_path(std::path::Path::new(data)).to_string_lossy();
+    let shown = gpufeed::internals::shown_path(std::path::Path::new(data));
+    let data = &*shown.to_string_lossy();
     let folder = std::path::absolute(data).ok();
     let last = folder.as_deref().and_then(std::path::Path::file_name);
     last.map_or_else(|| data.to_owned(), |name| name.to_string_lossy().into_owned())
