@@ -65,7 +65,7 @@ pub struct StoreServer {
 impl StoreServer {
     /// Starts a server on a port by the system.
     pub fn start() -> Self {
-        Self::start_with("http", |stream, state| serve(stream, state))
+        Self::start_with("http", serve)
     }
 
     /// Starts a server with TLS, by a certificate that only those know who trust [`AUTHORITY`].
