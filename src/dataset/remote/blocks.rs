@@ -37,7 +37,8 @@ pub(super) struct BlockKey {
 
 /// What a worker finds.
 pub(super) enum Found {
-    Ready(Arc<Vec<u8>>),
+    /// Its bytes, and whether no other read of it is expected: then others may take its place.
+    Ready(Arc<Vec<u8>>, bool),
     /// It comes through the channel that the worker gave; a request may have to be started.
     Later,
 }
@@ -190,7 +191,7 @@ impl Blocks {
         }
         entry.used = self.reads;
         match &entry.state {
-            State::Ready(bytes) => return Found::Ready(bytes.clone()),
+            State::Ready(bytes) => return Found::Ready(bytes.clone(), entry.expected == 0),
             State::UnderWay => {}
             State::Queued if self.waiting.contains_key(&key) => {}
             State::Queued => self.urgent.push_back(key),

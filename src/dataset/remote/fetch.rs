@@ -138,7 +138,12 @@ impl Fetcher {
             sender
         });
         let receiver = match (found, receiver) {
-            (Found::Ready(bytes), _) => return Ok(bytes),
+            (Found::Ready(bytes, done), _) => {
+                if done {
+                    self.pump();
+                }
+                return Ok(bytes);
+            }
             (Found::Later, Some(receiver)) => receiver,
             (Found::Later, None) => return Err(gone()),
         };

@@ -148,11 +148,12 @@ impl Answer {
             _ => None,
         };
         let body = &self.body[..until.unwrap_or(self.body.len())];
+        // Before the client can have it.
+        state.sent.fetch_add(body.len() as u64, Ordering::Relaxed);
         if stream.write_all(self.head.as_bytes()).is_err() || stream.write_all(body).is_err() || stream.flush().is_err()
         {
             return false;
         }
-        state.sent.fetch_add(body.len() as u64, Ordering::Relaxed);
         if matches!(self.fault, Fault::Stall(_)) {
             state.sleep(Duration::from_secs(3600));
         }

@@ -39,7 +39,7 @@ fn come(table: &mut Blocks, source: &Arc<Source>, blocks: Range<u64>) {
 fn read(table: &mut Blocks, source: &Arc<Source>, block: u64) -> Option<Receiver<Arrival>> {
     let (sender, receiver) = bounded(1);
     match table.want(source, block, || sender) {
-        Found::Ready(_) => None,
+        Found::Ready(..) => None,
         Found::Later => Some(receiver),
     }
 }
