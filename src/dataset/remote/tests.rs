@@ -389,9 +389,11 @@ fn credentials_of_an_address_go_to_the_server_and_nowhere_else() {
         assert_eq!(request.query["sig"], "hushhush");
         assert_eq!(request.headers["authorization"], "Basic dXNlcjpodXNoIWh1c2g=");
         let remote = object.remote();
+        // One of which nothing is in memory.
+        let unread = open(&address, options(&server));
         server.script(|_| Fault::Status(403));
         let mut shown = vec![format!("{object:?} {:?} {remote:?} {}", object.meta(), object.name())];
-        shown.push(object.read_exact(&mut [0; 10], 5).unwrap_err().to_string());
+        shown.push(unread.read_exact(&mut [0; 10], 5).unwrap_err().to_string());
         shown.push(remote.head(&address).unwrap_err().to_string());
         shown.push(remote.list(&address).unwrap_err().to_string());
         shown.push(remote.put(&address, vec![]).unwrap_err().to_string());
