@@ -13,7 +13,15 @@ pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
 
 pub mod regular_file {
+    use crate::dataset::MAX_FILE_BYTES;
+    use crate::error::Result;
     pub use crate::regular_file::{open, read, read_to_string};
+    use std::path::Path;
+
+    /// Reads an image file into `buffer` as the data sets of files do, with their limit on its length.
+    pub fn read_image<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        crate::regular_file::read_image(path, MAX_FILE_BYTES, buffer)
+    }
 }
 
 /// Arithmetic of operators on given random numbers, for the tests against torchvision's results: no seed gives these.

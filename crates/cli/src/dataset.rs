@@ -1,8 +1,9 @@
 //! Opens the data set that a path names, for every subcommand, and knows the names and files of its samples.
 
+use crate::listed::Listed;
 use gpufeed::dataset::{Format, ImageList, Opened as Parts, TarShards};
 use gpufeed::internals::shown_path;
-use gpufeed::{Dataset, ImageFolder};
+use gpufeed::{Dataset, ImageFolder, Label};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ enum Names {
     Folder(Arc<ImageFolder>),
     List(Arc<ImageList>),
     Tar(Arc<TarShards>),
+    Listed(Arc<Listed>),
     None,
 }
 
@@ -83,24 +85,49 @@ impl NamedDataset {
         NamedDataset { data: Arc::new(data), names: Names::None, path: PathBuf::new() }
     }
 
+    /// Wraps some samples of a folder or of a list.
+    pub(crate) fn listed(listed: Listed) -> NamedDataset {
+        let (listed, path) = (Arc::new(listed), PathBuf::new());
+        NamedDataset { data: listed.clone(), names: Names::Listed(listed), path }
+    }
+
+    /// Returns the folder that the names of samples are relative to, if samples are files.
+    pub(crate) fn root(&self) -> Option<&Path> {
+        match &self.names {
+            Names::Folder(folder) => Some(folder.root()),
+            Names::List(list) => Some(list.root()),
+            Names::Listed(listed) => Some(&listed.root),
+            Names::Tar(_) | Names::None => None,
+        }
+    }
+
+    /// Returns a sample's label without reading the sample, if samples are files.
+    pub(crate) fn label(&self, index: usize) -> Option<Label> {
+        match &self.names {
+            Names::Folder(folder) => {
+                Some(folder.targets().get(index).map_or(Label::None, |&class| Label::Class(class)))
+            }
+            Names::List(list) => Some(list.label(index)),
+            Names::Listed(_) | Names::Tar(_) | Names::None => None,
+        }
+    }
+
     /// Returns a sample's file; `None` if samples are not files.
     pub(crate) fn file(&self, index: usize) -> Option<&Path> {
         match &self.names {
             Names::Folder(folder) => folder.path(index),
             Names::List(list) => list.path(index),
+            Names::Listed(listed) => listed.path(index),
             Names::Tar(_) | Names::None => None,
         }
     }
 
     /// Returns a sample's name where it is stored: its file below the data set's folder, or its key in a shard.
     pub(crate) fn own_name(&self, index: usize) -> Option<String> {
-        let root = match &self.names {
-            Names::Folder(folder) => folder.root(),
-            Names::List(list) => list.root(),
-            Names::Tar(shards) => return shards.key(index).map(|(_, key)| key.to_owned()),
-            Names::None => return None,
-        };
-        let file = self.file(index)?;
+        if let Names::Tar(shards) = &self.names {
+            return shards.key(index).map(|(_, key)| key.to_owned());
+        }
+        let (root, file) = (self.root()?, self.file(index)?);
         let parts = file.strip_prefix(root).unwrap_or(file).iter();
         Some(parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/"))
     }
@@ -108,7 +135,7 @@ impl NamedDataset {
     /// Returns two answers: does [`own_name`](Self::own_name) know names, and do they end with a file's extension?
     pub(crate) fn has_names(&self) -> (bool, bool) {
         match self.names {
-            Names::Folder(_) | Names::List(_) => (true, true),
+            Names::Folder(_) | Names::List(_) | Names::Listed(_) => (true, true),
             Names::Tar(_) => (true, false),
             Names::None => (false, false),
         }
@@ -119,6 +146,7 @@ impl NamedDataset {
     pub(crate) fn each_file(&self, mut see: impl FnMut(&Path)) {
         let len = self.data.len();
         match &self.names {
+            Names::Listed(listed) => listed.range().filter_map(|index| listed.path(index)).for_each(see),
             Names::Folder(_) | Names::List(_) => (0..len).filter_map(|index| self.file(index)).for_each(see),
             Names::Tar(shards) => {
                 let mut last = None;

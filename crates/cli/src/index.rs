@@ -1,11 +1,13 @@
 //! `gpufeed index`: builds the seek indexes of a data set before its first epoch.
 
+use crate::part::{AskedPart, MOST_PARTS, PartNumber};
 use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};
 use clap::builder::RangedU64ValueParser;
 use console::style;
-use gpufeed::ErrorKind;
+use gpufeed::dataset::Subset;
 use gpufeed::decode::{IndexSummary, SeekIndexes};
 use gpufeed::internals::Shown;
+use gpufeed::{Dataset as _, ErrorKind};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::Write as _;
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 ///
 /// A loader does this by itself in its first epoch. What is done is saved every two seconds, and at Ctrl-C. Files that
 /// have an index are only read: the same command again goes on where it ended. Several may write to one file at the
-/// same time.
+/// same time, so parts need no join.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 some files cannot be used; 130 stopped by Ctrl-C or SIGTERM, what was done is saved"
@@ -35,6 +37,13 @@ pub(crate) struct IndexArguments {
     /// Removes the indexes of all other files, replaced and deleted ones, from FILE; not where data sets share it
     #[arg(long)]
     prune: bool,
+    /// Indexes one part of the samples, counted from 0: 0/7 to 6/7, so that many machines share the work. `auto` is the
+    /// id of a Slurm array's task or the index of a Kubernetes Indexed Job's pod
+    #[arg(long, value_name = "I/N|auto", value_parser = AskedPart::parse, conflicts_with = "prune")]
+    part: Option<AskedPart>,
+    /// The number of parts, for --part auto
+    #[arg(long, value_name = "N", requires = "part", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PARTS as u64))]
+    parts: Option<usize>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Option<usize>,
@@ -54,7 +63,12 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
         let reason = "--out names the file that later runs read, so it cannot be standard output";
         return Err(crate::conflict(reason).into());
     }
-    let data = dataset::open(&arguments.data)?.train.data;
+    let part = arguments.part.map(|asked| asked.resolve(arguments.parts, "--parts")).transpose()?;
+    let mut data = dataset::open(&arguments.data)?.train.data;
+    if let Some(part) = part {
+        let range = part.range(data.len());
+        data = Arc::new(Subset::new(data, range)?);
+    }
     let place = arguments.out.clone().map_or(SeekIndexes::Beside, SeekIndexes::File);
     let workers = arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let stop = Arc::new(AtomicBool::new(false));
@@ -90,9 +104,9 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     })?;
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        print_json(&summary, seconds)?;
+        print_json(&summary, part, seconds)?;
     } else {
-        print(&summary, arguments.prune, seconds)?;
+        print(&summary, (part, arguments.prune), seconds)?;
     }
     Ok(match summary.stopped {
         true => STOPPED,
@@ -111,9 +125,13 @@ fn share(summary: &IndexSummary) -> f64 {
     summary.bytes as f64 / summary.bytes_read.max(1) as f64
 }
 
-fn print_json(summary: &IndexSummary, seconds: f64) -> Result<(), Box<dyn std::error::Error>> {
+fn print_json(
+    summary: &IndexSummary,
+    part: Option<PartNumber>,
+    seconds: f64,
+) -> Result<(), Box<dyn std::error::Error>> {
     let failed: Vec<_> = summary.failed.iter().map(|(name, reason)| json!({"file": name, "reason": reason})).collect();
-    let value = json!({
+    let mut value = json!({
         "samples": summary.samples,
         "built": summary.built,
         "present": summary.present,
@@ -127,16 +145,20 @@ fn print_json(summary: &IndexSummary, seconds: f64) -> Result<(), Box<dyn std::e
         "share": share(summary),
         "seconds": seconds,
     });
+    if let Some(PartNumber { part, parts }) = part {
+        (value["part"], value["parts"]) = (part.into(), parts.into());
+    }
     let text = serde_json::to_string_pretty(&value)?;
     Ok(to_stdout(|out| writeln!(out, "{text}"))?)
 }
 
-fn print(summary: &IndexSummary, prune: bool, seconds: f64) -> Result<(), String> {
+fn print(summary: &IndexSummary, (part, prune): (Option<PartNumber>, bool), seconds: f64) -> Result<(), String> {
+    let part = part.map_or(String::new(), |part| format!("part {part}: "));
     let IndexSummary { samples, built, present, without, failed, bytes_read, bytes, path, .. } = summary;
     match summary.stopped {
-        false => say!("{samples} files, {} in {seconds:.1} s", units::bytes(*bytes_read as f64)),
+        false => say!("{part}{samples} files, {} in {seconds:.1} s", units::bytes(*bytes_read as f64)),
         true => say!(
-            "stopped: {} of {samples} files are done and saved, {} in {seconds:.1} s; the same command goes on from there",
+            "{part}stopped: {} of {samples} files are done and saved, {} in {seconds:.1} s; the same command goes on from there",
             done(summary),
             units::bytes(*bytes_read as f64)
         ),

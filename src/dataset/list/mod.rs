@@ -6,7 +6,7 @@ mod rows;
 use std::path::{Path, PathBuf};
 
 use super::labels::Labels;
-use super::{Dataset, Sample, SampleData, out_of_range};
+use super::{Dataset, Label, Sample, SampleData, out_of_range};
 use crate::error::Result;
 use crate::regular_file;
 
@@ -38,6 +38,7 @@ pub use builder::ImageListBuilder;
 /// let pets = ImageList::open(root.path().join("list.csv"))?;
 /// assert_eq!(pets.classes(), ["cat", "dog"]);
 /// assert_eq!(pets.path(0), Some(root.path().join("b/1.jpg").as_path()));
+/// assert_eq!(pets.label(1), Label::Class(0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -74,6 +75,11 @@ impl ImageList {
     /// Returns the path of sample `index`; `None` if out of range.
     pub fn path(&self, index: usize) -> Option<&Path> {
         self.paths.get(index).map(|path| &**path)
+    }
+
+    /// Returns the label of sample `index` without reading its image; [`Label::None`] if out of range.
+    pub fn label(&self, index: usize) -> Label {
+        self.labels.get(index)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The options of `gpufeed pack`.
 
 use super::input;
+use crate::part::{AskedPart, MOST_PARTS};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,19 @@ pub(crate) struct PackArguments {
     /// All images become JPEGs of this quality [default: files stay as they are; 90 for those that --max-side reduces]
     #[arg(long, value_name = "1-100", value_parser = RangedU64ValueParser::<u8>::new().range(1..=100))]
     pub(super) quality: Option<u8>,
+    /// Lists the samples for --parts N machines, once, and packs nothing; --part then takes the settings from this plan
+    #[arg(long, requires = "parts", conflicts_with_all = ["part", "join", "verify"])]
+    pub(super) plan: bool,
+    /// The number of parts, 1 to 100000
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PARTS as u64))]
+    pub(super) parts: Option<usize>,
+    /// Packs one part of a plan, counted from 0: 0/7 to 6/7; it may be killed and repeated. `auto` is the id of a Slurm
+    /// array's task or the index of a Kubernetes Indexed Job's pod
+    #[arg(long, value_name = "I/N|auto", value_parser = AskedPart::parse, conflicts_with_all = SETTINGS)]
+    pub(super) part: Option<AskedPart>,
+    /// Makes a data set of all parts, or names those that are missing
+    #[arg(long, conflicts_with_all = SETTINGS, conflicts_with_all = ["part", "parts"])]
+    pub(super) join: bool,
     /// Then reads all back and compares it with the source: byte for byte, and pixels where they were encoded anew
     #[arg(long)]
     pub(super) verify: bool,
@@ -52,6 +66,9 @@ pub(crate) struct PackArguments {
     #[arg(long)]
     pub(super) json: bool,
 }
+
+/// The options that a plan has settled.
+const SETTINGS: [&str; 6] = ["to", "shard_bytes", "split", "prefix", "max_side", "quality"];
 
 /// The format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]

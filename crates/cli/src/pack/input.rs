@@ -3,13 +3,15 @@
 use crate::dataset::{self, NamedDataset};
 use clap::ValueEnum;
 use gpufeed::Dataset;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The part to pack of a data set with two parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Part {
     /// What to train on
     Train,
@@ -41,20 +43,48 @@ pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std:
     Ok(opened.train)
 }
 
-/// Returns a hash of the sizes and times of the source's files, in hexadecimal digits. It changes with any of the
-/// files.
-pub(super) fn fingerprint(source: &NamedDataset) -> String {
-    let mut hash = Xxh3::new();
-    source.each_file(|file| {
-        // A file that cannot be read counts with fixed numbers.
-        let facts = fs::metadata(file).ok().map(|found| {
+/// A file's length and time, by which a change is noticed; `None` for a file that is missing or cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Facts(Option<(u64, u64, u32)>);
+
+impl Facts {
+    pub(super) fn of(file: &Path) -> Facts {
+        Facts(fs::metadata(file).ok().map(|found| {
             let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
             (found.len(), time.as_secs(), time.subsec_nanos())
-        });
-        let (length, seconds, nanoseconds) = facts.unwrap_or((u64::MAX, 0, 0));
-        hash.update(&length.to_le_bytes());
-        hash.update(&seconds.to_le_bytes());
-        hash.update(&nanoseconds.to_le_bytes());
-    });
-    format!("{:016x}", hash.digest())
+        }))
+    }
+
+    pub(super) fn are_known(self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// A hash of the sizes and times of the source's files. It changes with any of the files.
+pub(super) struct Fingerprint(Xxh3);
+
+impl Fingerprint {
+    pub(super) fn new() -> Fingerprint {
+        Fingerprint(Xxh3::new())
+    }
+
+    pub(super) fn add(&mut self, facts: Facts) {
+        // A file that cannot be read counts with fixed numbers.
+        let (length, seconds, nanoseconds) = facts.0.unwrap_or((u64::MAX, 0, 0));
+        self.0.update(&length.to_le_bytes());
+        self.0.update(&seconds.to_le_bytes());
+        self.0.update(&nanoseconds.to_le_bytes());
+    }
+
+    /// Returns it in hexadecimal digits.
+    pub(super) fn digits(&self) -> String {
+        format!("{:016x}", self.0.digest())
+    }
+}
+
+/// Returns the fingerprint of a source.
+pub(super) fn fingerprint(source: &NamedDataset) -> String {
+    let mut fingerprint = Fingerprint::new();
+    source.each_file(|file| fingerprint.add(Facts::of(file)));
+    fingerprint.digits()
 }

@@ -1,97 +1,20 @@
 //! Records the progress of a pack: a journal while it is written, a manifest when it is complete.
 
-use crate::dataset::NamedDataset;
 use gpufeed::dataset::UNFINISHED;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::arguments::To;
-use super::input::fingerprint;
-use super::recode::Recoding;
+use super::input;
+use super::job::{Job, Mismatch};
+use super::place::{Place, failed};
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
-
-/// The source and settings of a pack. Different packs have different jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Job {
-    /// Number of samples in the source.
-    pub(super) samples: usize,
-    /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all
-    /// samples: editing a list between two runs mixes labels, which `--verify` finds.
-    names: String,
-    /// A hash of the sizes and times of the source's files.
-    #[serde(default)]
-    files: String,
-    /// Version of the layout: it changes when the same samples and settings make a different pack.
-    #[serde(default)]
-    layout: u32,
-    pub(super) to: To,
-    pub(super) shard_bytes: u64,
-    prefix: String,
-    #[serde(flatten)]
-    pub(super) recoding: Recoding,
-}
-
-/// The current layout, in which members have their samples' names.
-const LAYOUT: u32 = 1;
-
-/// The difference between two jobs.
-enum Mismatch {
-    /// Another source, version or settings, described for the error.
-    Another(String),
-    /// Only the source's files have changed.
-    Changed,
-}
-
-impl Job {
-    pub(super) fn new(
-        source: &NamedDataset,
-        path: &Path,
-        (to, shard_bytes, prefix): (To, u64, &str),
-        recoding: Recoding,
-    ) -> Job {
-        let mut hash = Xxh3::new();
-        let data = &*source.data;
-        let root = gpufeed::internals::shown_path(data.folder().unwrap_or(path)).display().to_string();
-        for class in data.classes() {
-            hash.update(class.as_bytes());
-            hash.update(b"\0");
-        }
-        for index in 0..data.len() {
-            // The source's folder is cut off, because its path may be written in several ways.
-            let name = data.name(index);
-            hash.update(name.strip_prefix(&root).unwrap_or(&name).trim_start_matches(['/', '\\']).as_bytes());
-            hash.update(b"\0");
-        }
-        let names = format!("{:016x}", hash.digest());
-        let (files, prefix) = (fingerprint(source), prefix.to_owned());
-        Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, recoding }
-    }
-
-    fn mismatch(&self, other: &Job) -> Option<Mismatch> {
-        let Recoding { max_side, quality } = other.recoding;
-        if (self.samples, &self.names) != (other.samples, &other.names) {
-            return Some(Mismatch::Another(format!("another source ({} samples)", other.samples)));
-        }
-        if self.layout != other.layout {
-            return Some(Mismatch::Another("another version of gpufeed".to_owned()));
-        }
-        if self == &(Job { files: self.files.clone(), ..other.clone() }) {
-            return (self.files != other.files).then_some(Mismatch::Changed);
-        }
-        let side = max_side.map_or(String::new(), |side| format!(" --max-side {side}"));
-        let quality = quality.map_or(String::new(), |quality| format!(" --quality {quality}"));
-        let (to, bytes) = (other.to.name(), other.shard_bytes);
-        Some(Mismatch::Another(format!(
-            "other settings: --to {to} --shard-bytes {bytes} --prefix {}{side}{quality}",
-            other.prefix
-        )))
-    }
-}
 
 /// A sample that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,9 +42,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Returns the sample to continue with after `packed` packed ones. Samples skipped later are tried again.
-    pub(super) fn resume_at(&mut self, packed: usize) -> usize {
-        let mut next = packed;
+    /// Returns the sample to continue with after `packed` packed ones from `first` on. Samples skipped later are tried
+    /// again.
+    pub(super) fn resume_at(&mut self, first: usize, packed: usize) -> usize {
+        let mut next = first + packed;
         for skipped in &self.skipped {
             if skipped.skipped < next {
                 next += 1;
@@ -147,7 +71,11 @@ pub(super) struct Shard {
 impl Shard {
     /// Returns true if its file exists and has the same length.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
-        fs::metadata(folder.join(&self.file)).is_ok_and(|file| file.len() == self.bytes)
+        self.is_whole(&folder.join(&self.file))
+    }
+
+    pub(super) fn is_whole(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|file| file.len() == self.bytes)
     }
 }
 
@@ -162,17 +90,47 @@ pub(super) struct Manifest {
     /// The source's samples that could not be read.
     #[serde(default)]
     pub(super) skipped: Vec<Skipped>,
+    /// The plan by which it was packed in parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) plan: Option<Planned>,
+}
+
+/// A plan in a manifest and in the records of parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Planned {
+    /// The hash of the plan, in hexadecimal digits.
+    pub(super) plan: String,
+    pub(super) parts: usize,
+    /// The part of a source that comes in two.
+    pub(super) split: input::Part,
 }
 
 impl Manifest {
-    /// Returns the source's indexes of the packed samples.
-    pub(super) fn packed(&self) -> Vec<usize> {
-        let skipped: std::collections::HashSet<usize> = self.skipped.iter().map(|skipped| skipped.skipped).collect();
-        (0..self.job.samples).filter(|index| !skipped.contains(index)).collect()
+    /// Returns the source's indexes of the packed samples, of those in `range`.
+    pub(super) fn packed(&self, range: Range<usize>) -> Vec<usize> {
+        let skipped: HashSet<usize> = self.skipped.iter().map(|skipped| skipped.skipped).collect();
+        range.filter(|index| !skipped.contains(index)).collect()
+    }
+
+    /// Returns those of the folder's files that readers would take for shards and that are none of this pack, sorted.
+    pub(super) fn strangers(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
+        let own: HashSet<&str> = self.shards.iter().map(|shard| &*shard.file).collect();
+        let tar = names.into_iter().filter(|name| name.ends_with(".tar") && !name.starts_with('.'));
+        let mut strange: Vec<_> = tar.filter(|name| !own.contains(&**name)).collect();
+        strange.sort_unstable();
+        strange
+    }
+
+    /// Writes it and removes the mark of an unfinished pack, which makes the folder a data set.
+    pub(super) fn finish(&self, folder: &Path) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
+        Place::new(folder).write(MANIFEST, &text)?;
+        let mark = folder.join(UNFINISHED);
+        fs::remove_file(&mark).map_err(failed(&mark))
     }
 
     /// Returns true if the files exist and have the same lengths.
-    fn is_in(&self, folder: &Path) -> bool {
+    pub(super) fn is_in(&self, folder: &Path) -> bool {
         match self.job.to {
             To::Tar => {
                 let named = self.classes == 0 || folder.join("classes.json").exists();
@@ -184,12 +142,7 @@ impl Manifest {
     }
 }
 
-/// Returns a function that adds the file's name to an error.
-pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> String + '_ {
-    |error| format!("{}: {error}", path.display())
-}
-
-fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
+pub(super) fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
     let bytes = gpufeed::internals::regular_file::read(path).map_err(failed(path))?;
     serde_json::from_slice(&bytes)
         .map_err(|error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display()))
@@ -211,7 +164,12 @@ pub(super) fn find(folder: &Path, job: &Job, verify: bool) -> Result<Found, Stri
     let changed = "of what the source was before its files changed (their sizes or times)";
     let unfinished = folder.join(UNFINISHED);
     if unfinished.exists() {
-        let (known, progress) = read_journal(&unfinished)?;
+        if let Some(parts) = parts_planned(&unfinished) {
+            return there(format!(
+                "a pack in {parts} parts that is not finished (--part does one of them, --join makes the data set)"
+            ));
+        }
+        let (known, progress) = read_journal::<Job>(&unfinished)?;
         return match known.and_then(|known| job.mismatch(&known)) {
             Some(Mismatch::Another(what)) => there(format!("an unfinished pack of {what}")),
             Some(Mismatch::Changed) => there(format!("an unfinished pack {changed}")),
@@ -228,27 +186,61 @@ pub(super) fn find(folder: &Path, job: &Job, verify: bool) -> Result<Found, Stri
             }
             (Some(Mismatch::Changed), false) => there(format!("a pack {changed}, of which files are missing")),
             (_, true) => Ok(Found::Whole(Box::new(found))),
+            // One run would give its shards names that are sorted before those of parts.
+            (None, false) if found.plan.is_some() => {
+                let lost = found.shards.iter().find(|shard| !shard.is_in(folder)).map(|shard| &*shard.file);
+                let lost = lost.unwrap_or("classes.json");
+                there(format!("a pack made in parts, of which {lost} is missing or has another length"))
+            }
             (None, false) => Ok(Found::Part(Progress { shards: found.shards, skipped: found.skipped })),
         };
     }
+    refuse_strangers(folder)?;
+    Ok(Found::Part(Progress::default()))
+}
+
+/// # Errors
+/// If the folder holds files that readers would take for a part of the pack.
+pub(super) fn refuse_strangers(folder: &Path) -> Result<(), String> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
         // A `classes.txt` would take precedence over the `classes.json` that is written.
         if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
-            return there(format!("{name}, of which nothing is known"));
+            return Err(format!(
+                "{}: there is {name}, of which nothing is known; remove it, or pack elsewhere",
+                folder.display()
+            ));
         }
     }
-    Ok(Found::Part(Progress::default()))
+    Ok(())
 }
 
-/// Reads the progress, and the job if its line is complete.
-fn read_journal(path: &Path) -> Result<(Option<Job>, Progress), String> {
+/// The mark of a folder that is packed in parts, in the place of a journal.
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    parts: usize,
+}
+
+/// Returns the number of parts if the mark of an unfinished pack says that it is packed in parts.
+pub(super) fn parts_planned(mark: &Path) -> Option<usize> {
+    let text = gpufeed::internals::regular_file::read(mark).ok()?;
+    serde_json::from_slice::<Mark>(&text).ok().map(|mark| mark.parts)
+}
+
+/// Marks a folder as one that is packed in parts: until they are joined it is no data set.
+pub(super) fn mark_planned(folder: &Path, parts: usize) -> Result<(), String> {
+    let text = serde_json::to_vec(&Mark { parts }).map_err(|error| error.to_string())?;
+    Place::new(folder).write(UNFINISHED, &text)
+}
+
+/// Reads a journal: its first line if that is complete, and the progress.
+pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(Option<T>, Progress), String> {
     let text = gpufeed::internals::regular_file::read_to_string(path).map_err(failed(path))?;
     // A line without its end was being written when the process was killed.
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display());
-    let job = lines.next().map(serde_json::from_str).transpose().map_err(wrong)?;
+    let first = lines.next().map(serde_json::from_str).transpose().map_err(wrong)?;
     let mut progress = Progress::default();
     for line in lines {
         match serde_json::from_str(line).map_err(wrong)? {
@@ -256,7 +248,42 @@ fn read_journal(path: &Path) -> Result<(Option<Job>, Progress), String> {
             Line::Skipped(skipped) => progress.skipped.push(skipped),
         }
     }
-    Ok((job, progress))
+    Ok((first, progress))
+}
+
+/// Returns a value as a line of a journal.
+pub(super) fn line(what: &impl Serialize) -> Result<Vec<u8>, String> {
+    let mut line = serde_json::to_vec(what).map_err(|error| error.to_string())?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Returns a whole journal with this first line.
+pub(super) fn journal_text(first: &impl Serialize, progress: &Progress) -> Result<Vec<u8>, String> {
+    let mut text = line(first)?;
+    for shard in &progress.shards {
+        text.extend(line(shard)?);
+    }
+    for skipped in &progress.skipped {
+        text.extend(line(skipped)?);
+    }
+    Ok(text)
+}
+
+/// A record of the progress, which outlives the process.
+pub(super) trait Record {
+    fn add(&mut self, shard: &Shard) -> Result<(), String>;
+    fn skip(&mut self, skipped: &Skipped) -> Result<(), String>;
+}
+
+impl Record for Journal {
+    fn add(&mut self, shard: &Shard) -> Result<(), String> {
+        self.line(shard)
+    }
+
+    fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+        self.line(skipped)
+    }
 }
 
 /// The file that records each completed shard. While it exists, the folder is not a data set.
@@ -270,81 +297,20 @@ impl Journal {
     pub(super) fn open(folder: &Path, job: &Job, progress: &Progress) -> Result<Journal, String> {
         let path = folder.join(UNFINISHED);
         // Writes the whole file again, so that no incomplete line stays in it.
-        let mut text = serde_json::to_vec(job).map_err(|error| error.to_string())?;
-        let shards = progress.shards.iter().map(serde_json::to_vec);
-        for line in shards.chain(progress.skipped.iter().map(serde_json::to_vec)) {
-            text.push(b'\n');
-            text.extend(line.map_err(|error| error.to_string())?);
-        }
-        text.push(b'\n');
-        write_whole(&path, &text)?;
+        let text = journal_text(job, progress)?;
+        Place::new(folder).write(UNFINISHED, &text)?;
         let file = OpenOptions::new().append(true).open(&path).map_err(failed(&path))?;
         Ok(Journal { path, file })
     }
 
-    pub(super) fn add(&mut self, shard: &Shard) -> Result<(), String> {
-        self.line(shard)
-    }
-
-    pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
-        self.line(skipped)
-    }
-
     fn line(&mut self, what: &impl Serialize) -> Result<(), String> {
-        let mut line = serde_json::to_vec(what).map_err(|error| error.to_string())?;
-        line.push(b'\n');
+        let line = line(what)?;
         self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(failed(&self.path))
     }
 
     /// Writes the manifest and removes the journal, which makes the folder a data set.
     pub(super) fn finish(self, folder: &Path, manifest: &Manifest) -> Result<(), String> {
-        let text = serde_json::to_vec_pretty(manifest).map_err(|error| error.to_string())?;
-        write_whole(&folder.join(MANIFEST), &text)?;
         drop(self.file);
-        fs::remove_file(&self.path).map_err(failed(&self.path))
+        manifest.finish(folder)
     }
-}
-
-/// Keeps other runs out of a folder while it exists. The system releases the lock when the process ends in any way.
-pub(super) struct Lock {
-    path: PathBuf,
-    _file: File,
-}
-
-impl Lock {
-    pub(super) fn take(folder: &Path) -> Result<Lock, String> {
-        let path = folder.join(".gpufeed-pack-lock");
-        let file = File::create(&path).map_err(failed(&path))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(format!(
-                "{}: another `gpufeed pack` is at work there; wait for its end, or pack elsewhere",
-                folder.display()
-            )),
-            // Some file systems do not support locks.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Lock { path, _file: file }),
-        }
-    }
-
-    /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.
-    pub(super) fn remove(self) {
-        let _ = fs::remove_file(self.path);
-    }
-}
-
-/// Writes a small file completely or not at all.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
-    let part = part_of(path);
-    let write = || {
-        let mut file = File::create(&part)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    };
-    write().map_err(failed(path))
-}
-
-/// Returns a file's temporary name.
-pub(super) fn part_of(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{}.part", name.trim_start_matches('.')))
 }

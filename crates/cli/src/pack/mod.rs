@@ -1,15 +1,21 @@
 //! `gpufeed pack`: packs a data set in any format into tar shards or an LMDB.
 //!
 //! `arguments.rs` has the options. `input.rs` opens the part of the source to pack, `run.rs` walks over its samples,
-//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them: `shards.rs` tar
-//! files, `names.rs` the names of their members. `journal.rs` records the progress so that a stopped run can be
-//! resumed, `verify.rs` compares a pack with its source, and `summary.rs` prints the result. Reading packs is the
-//! library's part.
+//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder
+//! (`place.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members. `journal.rs` records the
+//! progress of a pack (`job.rs`) so that a stopped run can be resumed, `lock.rs` keeps other processes out, `verify.rs`
+//! compares a pack with its source, and `summary.rs` prints the result. `parts/` packs on many machines. Reading packs is
+//! the library's part.
 
 mod arguments;
+mod hashed;
 mod input;
+mod job;
 mod journal;
+mod lock;
 mod names;
+mod parts;
+mod place;
 mod recode;
 mod run;
 mod shards;
@@ -21,37 +27,60 @@ mod write;
 pub(crate) use arguments::PackArguments;
 
 use crate::dataset::NamedDataset;
+use crate::part::PartNumber;
 use crate::{DONE, FINDINGS, Outcome};
 use indicatif::{ProgressBar, ProgressStyle};
-use journal::{Found, Job, Lock, Manifest};
+use job::Job;
+use journal::{Found, Manifest};
+use lock::Lock;
 use recode::Recoding;
 use run::Totals;
 use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
+use summary::Summary;
 use workers::Workers;
 
-/// Packs, verifies if asked to, and prints the result.
+/// Packs, verifies if asked to, and prints the result; or does one step of a pack in parts.
 pub(crate) fn run(arguments: &PackArguments) -> Outcome {
     let PackArguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
     let start = Instant::now();
+    let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
+    match (arguments.plan, arguments.parts, arguments.part) {
+        (true, Some(parts), _) => return parts::plan(arguments, parts, &workers),
+        (_, _, Some(part)) => return parts::part(arguments, part, &workers),
+        (false, Some(_), None) => return Err(crate::conflict("--parts N goes with --plan, or with --part").into()),
+        _ if arguments.join => return parts::join(arguments, &workers),
+        _ => {}
+    }
     let opened = input::open(source, *split)?;
-    let data = &*opened.data;
     refuse_inside(source, out)?;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
     let job = Job::new(&opened, source, (*to, *shard_bytes, prefix), recoding);
-    let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
-    fs::create_dir_all(out).map_err(journal::failed(out))?;
-    let (manifest, mut totals) = pack_unless_done(&opened, arguments, &job, &workers)?;
-    let mut verified = if arguments.verify {
-        let bar = progress(data.len(), "compared")?;
-        let verified = verify::verify(data, out, &manifest, &workers, &bar);
+    fs::create_dir_all(out).map_err(place::failed(out))?;
+    let (manifest, totals) = pack_unless_done(&opened, arguments, &job, &workers)?;
+    let source = arguments.verify.then_some(&opened);
+    report(arguments, (source, None), (&manifest, totals), &workers, start)
+}
+
+/// Compares a pack or a part with its source, if that is given, and prints the result.
+fn report(
+    arguments: &PackArguments,
+    (source, part): (Option<&NamedDataset>, Option<PartNumber>),
+    (manifest, mut totals): (&Manifest, Totals),
+    workers: &Workers,
+    start: Instant,
+) -> Outcome {
+    let (out, all) = (&arguments.out, manifest.job.samples);
+    let range = part.map_or(0..all, |part| part.range(all));
+    let mut verified = None;
+    if let Some(source) = source {
+        let bar = progress(range.len(), "compared")?;
+        let found = verify::verify(&*source.data, out, (manifest, range.clone()), workers, &bar);
         bar.finish_and_clear();
-        Some(verified?)
-    } else {
-        None
-    };
+        verified = Some(found?);
+    }
     // Verifying sees all samples; packing sees only those that were not packed before.
     if let Some(verified) = &mut verified
         && !verified.undecodable.is_empty()
@@ -59,13 +88,11 @@ pub(crate) fn run(arguments: &PackArguments) -> Outcome {
         totals.undecodable = std::mem::take(&mut verified.undecodable);
     }
     totals.skipped = manifest.skipped.iter().map(|left| (left.name.clone(), left.reason.clone())).collect();
-    let seconds = start.elapsed().as_secs_f64();
-    if arguments.json {
-        summary::print_json(out, &manifest, &totals, verified.as_ref(), seconds)?;
-    } else {
-        summary::print(out, &manifest, &totals, verified.as_ref(), seconds)?;
-    }
-    let left = !totals.undecodable.is_empty() || !totals.skipped.is_empty();
+    let (totals, seconds, samples) = (&totals, start.elapsed().as_secs_f64(), range.len());
+    let summary = Summary { out, manifest, part, samples, totals, verified: verified.as_ref(), seconds };
+    summary.print(arguments.json)?;
+    // A part that is done ends with 0, so that no engine repeats it. The join names what was left out.
+    let left = part.is_none() && !(totals.undecodable.is_empty() && totals.skipped.is_empty());
     let findings = left || verified.is_some_and(|verified| !verified.different.is_empty());
     Ok(if findings { FINDINGS } else { DONE })
 }
@@ -102,7 +129,7 @@ fn pack_unless_done(
 
 /// Refuses a folder inside the source, because its files would become samples of the source.
 fn refuse_inside(source: &Path, out: &Path) -> Result<(), String> {
-    let there = std::path::absolute(out).map_err(journal::failed(out))?;
+    let there = std::path::absolute(out).map_err(place::failed(out))?;
     let real = there.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
     match (fs::canonicalize(source), real) {
         (Ok(source), Some(real)) if source.is_dir() && real.starts_with(&source) => {

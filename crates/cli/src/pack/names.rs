@@ -44,6 +44,16 @@ impl Names {
         names
     }
 
+    /// Names that a plan has given: the keys of samples whose own key another sample has.
+    pub(super) fn planned(displaced: HashMap<usize, String>) -> Names {
+        Names { displaced }
+    }
+
+    /// Returns the sample's key if its own key is another sample's.
+    pub(super) fn displaced(&self, index: usize) -> Option<&str> {
+        self.displaced.get(&index).map(|key| &**key)
+    }
+
     pub(super) fn key(&self, source: &NamedDataset, index: usize) -> String {
         self.displaced.get(&index).cloned().unwrap_or_else(|| plain(source, index))
     }

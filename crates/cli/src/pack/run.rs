@@ -7,6 +7,7 @@ use super::workers::Workers;
 use crate::dataset::NamedDataset;
 use gpufeed::Dataset;
 use indicatif::ProgressBar;
+use std::ops::Range;
 
 /// The most samples that may be skipped, or a tenth of all. If more cannot be read, the source itself is probably gone.
 const MOST_SKIPPED: usize = 16;
@@ -41,6 +42,18 @@ impl Totals {
     }
 }
 
+/// Fails if too many of `all` samples were skipped.
+pub(super) fn check_skipped(skipped: &[Skipped], all: usize) -> Result<(), String> {
+    let left = skipped.len();
+    match skipped.last() {
+        Some(last) if left == all || left > MOST_SKIPPED.max(all / 10) => Err(format!(
+            "{left} of {all} samples cannot be read, which is no data set to pack; the last: {}: {}",
+            last.name, last.reason
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A sample for the writer.
 pub(super) enum Prepared<'a> {
     Packed(Packed),
@@ -50,6 +63,8 @@ pub(super) enum Prepared<'a> {
 /// A run over the samples that are not packed yet.
 pub(super) struct Run<'a> {
     source: &'a NamedDataset,
+    /// The samples to pack: all of them, or those of a part.
+    range: Range<usize>,
     recoding: Recoding,
     pub(super) totals: Totals,
     /// Skipped samples, those of earlier runs included.
@@ -60,12 +75,17 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(super) fn new(
-        source: &'a NamedDataset,
+        (source, range): (&'a NamedDataset, Range<usize>),
         recoding: Recoding,
         workers: &'a Workers,
         bar: &'a ProgressBar,
     ) -> Run<'a> {
-        Run { source, recoding, totals: Totals::default(), skipped: Vec::new(), workers, bar }
+        Run { source, range, recoding, totals: Totals::default(), skipped: Vec::new(), workers, bar }
+    }
+
+    /// Returns the number of samples that are packed when the run is done.
+    pub(super) fn packed(&self) -> usize {
+        self.range.len() - self.skipped.len()
     }
 
     /// Takes over the progress of earlier runs, which packed `packed` samples. Returns the sample to continue with.
@@ -73,7 +93,7 @@ impl<'a> Run<'a> {
     /// # Errors
     /// If a skipped sample can be read now: its place is among samples that are packed already.
     pub(super) fn resume(&mut self, found: &mut Progress, packed: usize) -> Result<usize, String> {
-        let first = found.resume_at(packed);
+        let first = found.resume_at(self.range.start, packed);
         let mut buffer = Vec::new();
         if let Some(back) = found.skipped.iter().find(|left| self.source.data.read(left.skipped, &mut buffer).is_ok()) {
             let name = &back.name;
@@ -93,11 +113,12 @@ impl<'a> Run<'a> {
         mut put: impl FnMut(usize, Prepared<'_>) -> Result<(), String>,
     ) -> Result<(), Box<dyn std::error::Error>> {
         let (data, recoding, bar) = (&*self.source.data, self.recoding, self.bar);
-        bar.set_position(first as u64);
+        let end = self.range.end;
+        bar.set_position((first - self.range.start) as u64);
         bar.reset_eta();
         let step = self.workers.at_once();
-        for first in (first..data.len()).step_by(step) {
-            let next = first..data.len().min(first + step);
+        for first in (first..end).step_by(step) {
+            let next = first..end.min(first + step);
             let packed = self.workers.map(next, |recoder, index| recoder.pack(data, index, recoding));
             for (index, sample) in (first..).zip(packed) {
                 let sample = sample.map_err(|error| error.to_string())?;
@@ -119,11 +140,11 @@ impl<'a> Run<'a> {
 
     /// Fails if too many samples were skipped.
     fn check_skipped(&self) -> Result<(), String> {
-        let (left, all) = (self.skipped.len(), self.source.data.len());
-        if left < all && left <= MOST_SKIPPED.max(all / 10) {
-            return Ok(());
+        let all = self.range.len();
+        // All samples of a small part may be unreadable. `--join` looks at those of all parts.
+        match all < self.source.data.len() && self.skipped.len() <= MOST_SKIPPED {
+            true => Ok(()),
+            false => check_skipped(&self.skipped, all),
         }
-        let last = self.skipped.last().map_or(String::new(), |last| format!("{}: {}", last.name, last.reason));
-        Err(format!("{left} of {all} samples cannot be read, which is no data set to pack; the last: {last}"))
     }
 }

@@ -1,13 +1,15 @@
 //! Writes tar shards.
 
 use gpufeed::Label;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use tar::{Builder, Header};
-use xxhash_rust::xxh3::Xxh3;
 
-use super::journal::{Journal, Shard, Skipped, failed, part_of};
+use super::hashed::Hashed;
+use super::journal::{Record, Shard, Skipped};
+use super::place::Place;
+use super::place::failed;
 
 /// Bytes of a tar archive's block.
 const BLOCK: u64 = 512;
@@ -16,10 +18,10 @@ const END: u64 = 2 * BLOCK;
 
 /// Writes samples into one shard after another. A shard has a temporary name until it is complete and on the disk.
 pub(super) struct ShardWriter<'a> {
-    folder: &'a Path,
+    place: &'a Place,
     prefix: &'a str,
     limit: u64,
-    journal: &'a mut Journal,
+    journal: &'a mut dyn Record,
     /// The complete shards.
     shards: Vec<Shard>,
     open: Option<Open>,
@@ -34,24 +36,6 @@ struct Open {
     bytes: u64,
 }
 
-/// A file that hashes its content as it is written.
-struct Hashed {
-    file: BufWriter<File>,
-    hash: Xxh3,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hash.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 /// Returns the bytes of a member in the archive.
 fn size(content: usize) -> u64 {
     BLOCK + (content as u64).next_multiple_of(BLOCK)
@@ -59,12 +43,12 @@ fn size(content: usize) -> u64 {
 
 impl<'a> ShardWriter<'a> {
     pub(super) fn new(
-        folder: &'a Path,
+        place: &'a Place,
         (prefix, limit): (&'a str, u64),
-        journal: &'a mut Journal,
+        journal: &'a mut dyn Record,
         shards: Vec<Shard>,
     ) -> Self {
-        ShardWriter { folder, prefix, limit, journal, shards, open: None }
+        ShardWriter { place, prefix, limit, journal, shards, open: None }
     }
 
     /// Adds a sample, in a new shard if it does not fit into the open one. `label` comes from [`label_of`].
@@ -85,7 +69,7 @@ impl<'a> ShardWriter<'a> {
         let written = open
             .member(&format!("{key}.{extension}"), file)
             .and_then(|()| label.map_or(Ok(()), |(kind, text)| open.member(&format!("{key}.{kind}"), text.as_bytes())))
-            .map_err(failed(&self.folder.join(&open.name)));
+            .map_err(failed(&self.place.path(&open.name)));
         open.samples += 1;
         open.bytes += bytes;
         self.open = Some(open);
@@ -95,9 +79,8 @@ impl<'a> ShardWriter<'a> {
     fn begin(&self) -> Result<Open, String> {
         let first = self.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let name = format!("{}-{:06}.tar", self.prefix, self.shards.len());
-        let part = part_of(&self.folder.join(&name));
-        let file = File::create(&part).map_err(failed(&part))?;
-        let archive = Builder::new(Hashed { file: BufWriter::with_capacity(1 << 20, file), hash: Xxh3::new() });
+        let part = self.place.temporary(&name);
+        let archive = Builder::new(Hashed::create(&part).map_err(failed(&part))?);
         Ok(Open { name, part, archive, first, samples: 0, bytes: 0 })
     }
 
@@ -105,20 +88,17 @@ impl<'a> ShardWriter<'a> {
     fn close(&mut self) -> Result<(), String> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let Open { name, part, archive, first, samples, .. } = open;
-        let path = self.folder.join(&name);
+        let path = self.place.path(&name);
         let write = || {
-            let Hashed { file, hash } = archive.into_inner()?;
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.sync_all()?;
-            let bytes = file.metadata()?.len();
-            fs::rename(&part, &path)?;
-            Ok((bytes, hash.digest()))
+            let written = archive.into_inner()?.finish()?;
+            self.place.keep(&part, &name)?;
+            Ok(written)
         };
-        let (bytes, hash) = write().map_err(|error| {
+        let (bytes, xxh3) = write().map_err(|error| {
             let _ = fs::remove_file(&part);
             failed(&path)(error)
         })?;
-        let shard = Shard { file: name, first, samples, bytes, xxh3: format!("{hash:016x}") };
+        let shard = Shard { file: name, first, samples, bytes, xxh3 };
         self.journal.add(&shard)?;
         self.shards.push(shard);
         Ok(())
@@ -184,16 +164,19 @@ mod tests {
     use super::*;
     use crate::dataset::NamedDataset;
     use crate::pack::arguments::To;
-    use crate::pack::journal::{Job, Progress};
+    use crate::pack::job::Job;
+    use crate::pack::journal::{Journal, Progress};
     use crate::pack::recode::{Recoder, Recoding};
     use gpufeed::dataset::TarShards;
     use gpufeed::{Dataset, InMemory};
+    use std::path::Path;
 
     fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
         let source = NamedDataset::in_memory(InMemory::new());
         let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
         let mut journal = Journal::open(folder, &job, &Progress::default())?;
-        let mut writer = ShardWriter::new(folder, ("s", 4096), &mut journal, Vec::new());
+        let place = Place::new(folder);
+        let mut writer = ShardWriter::new(&place, ("s", 4096), &mut journal, Vec::new());
         for index in 0..data.len() {
             let sample = Recoder::default().pack(data, index, Recoding::default()).map_err(|e| e.to_string())?;
             writer.put((&index.to_string(), sample.extension), &sample.file, label_of(index, &sample.label)?)?;

@@ -5,12 +5,12 @@ use gpufeed::{Dataset, Label, Sample, SampleData};
 use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs;
-use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
-use xxhash_rust::xxh3::Xxh3;
 
 use super::arguments::To;
-use super::journal::{Manifest, failed};
+use super::hashed;
+use super::journal::Manifest;
 use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::workers::Workers;
 
@@ -31,16 +31,23 @@ pub(super) struct Verified {
 }
 
 /// Compares the shards with their hashes, and each sample with the result of packing it again: bytes and label must be
-/// equal. Samples that were encoded again are also decoded on both sides; for the others, equal bytes are equal pixels.
+/// equal. `range` has the source's samples that were packed: all, or those of a part. Samples that were encoded again are also decoded on both sides; for the others, equal bytes are equal pixels.
 pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Path,
-    manifest: &Manifest,
+    (manifest, range): (&Manifest, Range<usize>),
     workers: &Workers,
     bar: &ProgressBar,
 ) -> Result<Verified, Box<dyn Error>> {
     let mut verified = Verified::default();
     verified.check_shards(folder, manifest);
+    if manifest.job.to == To::Tar && range.len() == manifest.job.samples {
+        verified.different.extend(strangers(folder, manifest));
+    }
+    if manifest.job.to == To::Tar && manifest.shards.is_empty() {
+        // A part without samples.
+        return Ok(verified);
+    }
     let packed = match open(folder, manifest) {
         Ok(packed) => packed,
         Err(error) => {
@@ -48,7 +55,7 @@ pub(super) fn verify(
             return Ok(verified);
         }
     };
-    let indexes = manifest.packed();
+    let indexes = manifest.packed(range);
     if packed.len() != indexes.len() {
         let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
         verified.differs(folder.display(), reason);
@@ -78,11 +85,11 @@ impl Verified {
         self.different.push((name.to_string(), reason));
     }
 
-    /// Compares the shards with their hashes, and looks for other tar files.
+    /// Compares the shards with their hashes.
     fn check_shards(&mut self, folder: &Path, manifest: &Manifest) {
         for shard in &manifest.shards {
             let path = folder.join(&shard.file);
-            match hash(&path) {
+            match hashed::of(&path) {
                 Ok(found) if found == shard.xxh3 => {}
                 Ok(found) => {
                     let reason = format!("its content has changed: xxh3 {found}, written as {}", shard.xxh3);
@@ -90,9 +97,6 @@ impl Verified {
                 }
                 Err(reason) => self.differs(path.display(), reason),
             }
-        }
-        if manifest.job.to == To::Tar {
-            self.different.extend(strangers(folder, manifest));
         }
     }
 
@@ -191,12 +195,8 @@ fn compare(
 /// Finds tar files in the folder that are not in the manifest. Readers of the folder would read them, too.
 fn strangers(folder: &Path, manifest: &Manifest) -> Vec<(String, String)> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let mut strange: Vec<_> = names
-        .map(|name| name.to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".tar") && !name.starts_with('.'))
-        .filter(|name| !manifest.shards.iter().any(|shard| shard.file == *name))
-        .collect();
-    strange.sort_unstable();
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let strange = manifest.strangers(names);
     let named = |name: String| (folder.join(name).display().to_string(), "it is no shard of this pack".to_owned());
     strange.into_iter().map(named).collect()
 }
@@ -219,17 +219,6 @@ fn same(a: &Label, b: &Label) -> bool {
     match (a, b) {
         (Label::Multi(a), Label::Multi(b)) => a.iter().map(|v| v.to_bits()).eq(b.iter().map(|v| v.to_bits())),
         _ => a == b,
-    }
-}
-
-fn hash(path: &Path) -> Result<String, String> {
-    let (mut file, _) = gpufeed::internals::regular_file::open(path).map_err(failed(path))?;
-    let (mut hash, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
-    loop {
-        match file.read(&mut buffer).map_err(failed(path))? {
-            0 => return Ok(format!("{:016x}", hash.digest())),
-            read => hash.update(&buffer[..read]),
-        }
     }
 }
 

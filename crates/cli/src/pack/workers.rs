@@ -43,4 +43,9 @@ impl Workers {
             samples.into_par_iter().map(one).collect()
         })
     }
+
+    /// Calls `work` for all of `numbers` and returns the results in order.
+    pub(super) fn each<T: Send>(&self, numbers: Range<usize>, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        self.pool.install(|| numbers.into_par_iter().map(work).collect())
+    }
 }

@@ -50,6 +50,47 @@ fn builds_what_is_missing() {
     assert!(text.contains("4 files") && text.contains("3 were there") && !text.contains('\u{1b}'), "{text}");
 }
 
+/// Parts write into one file, at the same time if they like.
+#[test]
+fn parts_write_into_one_file() {
+    let parts = folder();
+    let path = parts.path().to_str().unwrap();
+    let mut processes: Vec<_> = ["0/3", "2/3", "1/3", "1/3"]
+        .map(|part| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+            command
+                .args(["index", path, "--part", part, "--json"])
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .into_iter()
+        .collect();
+    for process in &mut processes {
+        assert!(process.wait().unwrap().success());
+    }
+    let (code, again) = json(parts.path(), &[]);
+    assert_eq!((code, &again["built"], &again["present"]), (Some(0), &0.into(), &3.into()), "{again}");
+    // Four samples: one, one and two of them. There may be more parts than samples.
+    let samples = |part: &str| json(parts.path(), &["--part", part]).1["samples"].as_u64().unwrap();
+    assert_eq!(["0/3", "1/3", "2/3", "0/9", "2/9"].map(samples), [1, 1, 2, 0, 1]);
+    let auto = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+        command.env_remove("SLURM_ARRAY_TASK_ID").env("JOB_COMPLETION_INDEX", "2");
+        command.args(["index", path, "--part", "auto"]).args(more).output().unwrap()
+    };
+    assert!(text(&auto(&["--parts", "3"]).stdout).contains("part 2/3: 2 files"));
+    assert!(
+        text(&auto(&[]).stderr).contains("JOB_COMPLETION_INDEX=2 does not say how many parts there are; add --parts N")
+    );
+    assert!(text(&auto(&["--parts", "2"]).stderr).contains("--parts has parts 0 to 1: set completions to 2"));
+    for bad in [&["--parts", "3"][..], &["--part", "3/3"], &["--part", "0/3", "--prune"]] {
+        assert_eq!(gpufeed(&[&[path], bad].concat()).status.code(), Some(2), "{bad:?}");
+    }
+    let other = gpufeed(&[path, "--part", "0/3", "--parts", "4"]);
+    assert!(text(&other.stderr).contains("--part 0/3 is one of 3 parts, but --parts has 4"));
+}
+
 #[test]
 fn files_that_fail_are_findings() {
     let folder = folder();

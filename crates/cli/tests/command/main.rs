@@ -9,6 +9,8 @@ mod names;
 mod outputs;
 mod pack;
 mod pack_again;
+mod pack_parts;
+mod pack_plans;
 mod packing;
 mod pillow;
 mod preview;

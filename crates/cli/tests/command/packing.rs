@@ -1,5 +1,7 @@
 //! Helpers that run `gpufeed pack` and make folders to pack.
 
+use gpufeed::dataset::TarShards;
+use gpufeed::{Dataset, Label, SampleData};
 use gpufeed_testing::encoded;
 use image::ImageFormat as Codec;
 use serde_json::Value;
@@ -50,6 +52,17 @@ pub(crate) fn folder(each: u32) -> TempDir {
     let turned = encoded::with_exif(&encoded::encode(encoded::picture(90, 60), Codec::Jpeg), 6);
     fs::write(folder.path().join("cat/turned.jpeg"), turned).unwrap();
     folder
+}
+
+/// Returns the key, the bytes and the label of each sample in a folder of shards.
+pub(crate) fn keyed(folder: &Path) -> Vec<(String, Vec<u8>, Label)> {
+    let (data, mut buffer) = (TarShards::builder().allow_unlabelled(true).open(folder).unwrap(), Vec::new());
+    let mut read = |index| {
+        let sample = data.read(index, &mut buffer).unwrap();
+        let SampleData::Encoded(bytes) = sample.data else { panic!("pixels") };
+        (data.key(index).unwrap().1.to_owned(), bytes.to_vec(), sample.label)
+    };
+    (0..data.len()).map(&mut read).collect()
 }
 
 /// Waits until `holds` returns true; panics with `what` after 60 s.

@@ -1,0 +1,81 @@
+//! A range of a data set's samples whose files and labels somebody has listed before.
+
+use gpufeed::internals::regular_file;
+use gpufeed::{Dataset, Error, ErrorKind, Label, Sample, SampleData};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Samples that are files. They have the indices that they have in the whole data set; the others cannot be read.
+pub(crate) struct Listed {
+    pub(crate) root: PathBuf,
+    /// The number of samples of the whole data set.
+    pub(crate) len: usize,
+    /// The index of the first listed sample.
+    pub(crate) first: usize,
+    /// The files and labels of the listed samples.
+    pub(crate) samples: Vec<(PathBuf, Label)>,
+    pub(crate) classes: Vec<String>,
+}
+
+impl Listed {
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.first..self.first + self.samples.len()
+    }
+
+    /// Returns a listed sample's file.
+    pub(crate) fn path(&self, index: usize) -> Option<&Path> {
+        self.sample(index).map(|(path, _)| &**path)
+    }
+
+    fn sample(&self, index: usize) -> Option<&(PathBuf, Label)> {
+        self.samples.get(index.checked_sub(self.first)?)
+    }
+}
+
+impl Dataset for Listed {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
+        let Some((path, label)) = self.sample(index) else {
+            let reason = format!("{index}, but samples {:?} are listed", self.range());
+            return Err(Error::from(ErrorKind::Argument { setting: "index", reason }));
+        };
+        let data = SampleData::Encoded(regular_file::read_image(path, buffer)?);
+        Ok(Sample { data, label: label.clone() })
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.path(index).map_or_else(|| format!("sample {index}"), |path| path.display().to_string())
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_keep_their_indices() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("1.jpg");
+        std::fs::write(&file, "the file").unwrap();
+        let samples = vec![(file.clone(), Label::Class(1))];
+        let listed = Listed { root: root.path().to_owned(), len: 9, first: 7, samples, classes: Vec::new() };
+        let mut buffer = Vec::new();
+        assert_eq!((listed.len(), listed.path(7), listed.path(0)), (9, Some(&*file), None));
+        let sample = listed.read(7, &mut buffer).unwrap();
+        assert!(matches!(sample.data, SampleData::Encoded(b"the file")) && sample.label == Label::Class(1));
+        for index in [6, 8] {
+            assert!(listed.read(index, &mut Vec::new()).unwrap_err().to_string().contains("samples 7..8 are listed"));
+        }
+    }
+}

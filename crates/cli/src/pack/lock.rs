@@ -1,0 +1,39 @@
+//! Locks that keep other processes out of a folder or a part.
+
+use super::place::failed;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// Keeps other runs out of a folder while it exists. The system releases the lock when the process ends in any way.
+pub(super) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(folder: &Path) -> Result<Lock, String> {
+        let path = folder.join(".gpufeed-pack-lock");
+        let taken = "another `gpufeed pack` is at work there; wait for its end, or pack elsewhere";
+        Lock::try_at(&path)?.ok_or_else(|| format!("{}: {taken}", folder.display()))
+    }
+
+    /// Takes the lock with this file, unless another process has it.
+    pub(super) fn try_at(path: &Path) -> Result<Option<Lock>, String> {
+        let file = File::create(path).map_err(failed(path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // Some file systems do not support locks.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Lock { path: path.to_owned(), _file: file })),
+        }
+    }
+
+    /// Waits until no process has the lock with this file.
+    pub(super) fn wait_for(path: &Path) -> Result<(), String> {
+        File::create(path).and_then(|file| file.lock()).map_err(failed(path))
+    }
+
+    /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.
+    pub(super) fn remove(self) {
+        let _ = fs::remove_file(self.path);
+    }
+}

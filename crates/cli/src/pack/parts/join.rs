@@ -1,0 +1,169 @@
+//! Makes a data set of parts that are all done.
+
+use crate::Outcome;
+use crate::pack::arguments::PackArguments;
+use crate::pack::input;
+use crate::pack::journal::Manifest;
+use crate::pack::lock::Lock;
+use crate::pack::place::Place;
+use crate::pack::place::failed;
+use crate::pack::run::{Totals, check_skipped};
+use crate::pack::workers::Workers;
+use crate::pack::write::write_classes;
+use crate::part::PartNumber;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use super::plan::Plan;
+use super::record::{Done, is_record};
+use super::{folder_in, joined, no_plan};
+
+/// The most parts or files that an error names.
+const NAMED: usize = 10;
+
+/// `gpufeed pack SOURCE OUT --join`: checks that all parts are there, and makes the folder a data set.
+///
+/// The manifest is written before the mark of an unfinished pack is removed, and the plan is removed last: a join that was
+/// killed is done again.
+pub(in crate::pack) fn join(arguments: &PackArguments, workers: &Workers) -> Outcome {
+    let PackArguments { source, out, .. } = arguments;
+    let start = Instant::now();
+    let (manifest, totals) = match joined(out)? {
+        Some((manifest, _)) => {
+            if !manifest.is_in(out) {
+                let out = out.display();
+                return Err(format!("{out}: it was joined, and files are missing since or have other lengths").into());
+            }
+            let resumed = manifest.job.samples - manifest.skipped.len();
+            (manifest, Totals { resumed, ..Totals::default() })
+        }
+        None => {
+            let Some(plan) = Plan::read(out)? else { return Err(no_plan(source, out).into()) };
+            let lock = Lock::take(out)?;
+            let joined = join_parts(out, &plan)?;
+            lock.remove();
+            joined
+        }
+    };
+    remove_folder(&folder_in(out))?;
+    let opened = match (arguments.verify, &manifest.plan) {
+        (true, Some(plan)) => Some(input::open(source, plan.split)?),
+        _ => None,
+    };
+    crate::pack::report(arguments, (opened.as_ref(), None), (&manifest, totals), workers, start)
+}
+
+/// Checks the parts and writes the manifest.
+fn join_parts(out: &Path, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Error>> {
+    let place = Place::new(out);
+    let done = all_parts(out, plan)?;
+    let mut totals = Totals::default();
+    let (mut shards, mut skipped) = (Vec::new(), Vec::new());
+    let mut packed = 0;
+    for part in done {
+        packed += part.packed();
+        totals.resumed += part.resumed;
+        totals.kept += part.kept;
+        totals.encoded += part.encoded;
+        totals.undecodable.extend(part.undecodable);
+        totals.read += part.bytes_read;
+        totals.written += part.bytes_packed;
+        let before = packed - part.shards.iter().map(|shard| shard.samples).sum::<usize>();
+        shards.extend(part.shards.into_iter().map(|mut shard| {
+            shard.first += before;
+            shard
+        }));
+        skipped.extend(part.skipped);
+    }
+    check_skipped(&skipped, plan.job.samples)?;
+    let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), plan.classes.len());
+    let planned = Some(plan.planned.clone());
+    let manifest = Manifest { gpufeed, job: plan.job.clone(), classes, shards, skipped, plan: planned };
+    let strange = manifest.strangers(place.names()?);
+    if !strange.is_empty() {
+        let which = named(&strange);
+        return Err(
+            format!("{}: {which}: no shard of these parts; remove what does not belong there", out.display()).into()
+        );
+    }
+    write_classes(&place, &plan.classes)?;
+    place.remove_left(&plan.job.prefix)?;
+    manifest.finish(out)?;
+    Ok((manifest, totals))
+}
+
+/// Returns all parts in order.
+///
+/// # Errors
+/// Names what is missing, foreign, or there twice.
+fn all_parts(out: &Path, plan: &Plan) -> Result<Vec<Done>, String> {
+    let (folder, place) = (folder_in(out), Place::new(out));
+    let mut found: BTreeMap<usize, Vec<(String, Done)>> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for name in Place::new(&folder).names()?.into_iter().filter(|name| is_record(name)) {
+        let done = Done::read(&folder.join(&name))?;
+        let number = done.of.number();
+        let fits = done.of.planned == plan.planned && number.part < number.parts;
+        if !fits {
+            wrong.push(format!("{name} is foreign: part {number} of the plan {}", done.of.planned.plan));
+            continue;
+        }
+        found.entry(number.part).or_default().push((name, done));
+    }
+    let mut missing = Vec::new();
+    let mut done = Vec::new();
+    for part in 0..plan.planned.parts {
+        let number = PartNumber { part, parts: plan.planned.parts };
+        let mut records = found.remove(&part).unwrap_or_default();
+        match (records.pop(), records.is_empty()) {
+            (None, _) => missing.push(part.to_string()),
+            (Some((_, record)), true) => {
+                let lost = record.shards.iter().find(|shard| !shard.is_whole(&place.path(&shard.file)));
+                if let Some(shard) = lost {
+                    let file = &shard.file;
+                    wrong.push(format!("part {number} is incomplete: {file} is missing or has another length"));
+                }
+                if record.packed() + record.skipped.len() != number.range(plan.job.samples).len() {
+                    wrong.push(format!("part {number} has another number of samples than its plan"));
+                }
+                done.push(record);
+            }
+            (Some((name, _)), false) => {
+                let names: Vec<_> = records.into_iter().map(|(name, _)| name).chain([name]).collect();
+                wrong.push(format!("part {number} is there twice: {}", names.join(", ")));
+            }
+        }
+    }
+    if !missing.is_empty() {
+        let (which, all) = (named(&missing), plan.planned.parts);
+        let (s, are) = if missing.len() == 1 { ("", "is") } else { ("s", "are") };
+        wrong.insert(0, format!("part{s} {which} of {all} {are} missing; --part I/{all} does one"));
+    }
+    match wrong.len() {
+        0 => Ok(done),
+        1..=NAMED => Err(format!("{}: it cannot be joined: {}", out.display(), wrong.join("; "))),
+        all => {
+            let (which, more) = (wrong[..NAMED].join("; "), all - NAMED);
+            Err(format!("{}: it cannot be joined: {which}; and {more} more", out.display()))
+        }
+    }
+}
+
+/// Lists the first of some names.
+fn named(names: &[String]) -> String {
+    match names.len() {
+        0..=NAMED => names.join(", "),
+        all => format!("{} and {} more", names[..NAMED].join(", "), all - NAMED),
+    }
+}
+
+/// Removes the plan and the records.
+fn remove_folder(folder: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(folder)(error)),
+        _ => Ok(()),
+    }
+}

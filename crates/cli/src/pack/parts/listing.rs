@@ -1,0 +1,216 @@
+//! What a plan lists: the samples of each part, so that no part lists the source again.
+//!
+//! Of a source whose samples are files, a part's listing has each file with its label, size and time. Of any other
+//! source, one listing has the files that hold the samples, which every part opens as a whole. Keys of samples that
+//! another sample's name has taken are listed, as only a look at all samples finds them.
+
+use crate::dataset::NamedDataset;
+use crate::listed::Listed;
+use gpufeed::Label;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::pack::hashed::Hashed;
+use crate::pack::input::{Facts, Fingerprint};
+use crate::pack::journal::line;
+use crate::pack::names::Names;
+use crate::pack::place::Place;
+use crate::pack::place::failed;
+use crate::pack::workers::Workers;
+
+/// Files whose facts are asked for at the same time.
+const AT_ONCE: usize = 4096;
+
+/// A file's name below the source's folder, or its path.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum FileName {
+    Text(String),
+    /// A name that is not Unicode, as it is on Unix.
+    Bytes(Vec<u8>),
+}
+
+/// A sample whose file is its own.
+#[derive(Serialize, Deserialize)]
+struct FileRow {
+    file: FileName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class: Option<u32>,
+    /// The bits of a label of several numbers, which JSON lacks some of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<u32>>,
+    facts: Facts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+}
+
+/// A sample with another key than its own, of a source whose samples are not files.
+#[derive(Serialize, Deserialize)]
+struct KeyRow {
+    index: usize,
+    key: String,
+}
+
+/// A file of the source that holds samples.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SourceFile {
+    pub(super) name: String,
+    pub(super) facts: Facts,
+}
+
+/// Writes lines into a file of the plan, and returns its hash.
+fn write(
+    place: &Place,
+    name: &str,
+    lines: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<(), String>) -> Result<(), String>,
+) -> Result<String, String> {
+    let temporary = place.temporary(name);
+    let mut file = Hashed::create(&temporary).map_err(failed(&temporary))?;
+    lines(&mut |line| file.write_all(&line).map_err(failed(&temporary)))?;
+    let (_, hash) = file.finish().map_err(failed(&temporary))?;
+    place.keep(&temporary, name).map_err(failed(&place.path(name)))?;
+    Ok(hash)
+}
+
+/// Reads a file of the plan.
+fn read<T: for<'a> Deserialize<'a>>(place: &Place, name: &str, hash: &str) -> Result<Vec<T>, String> {
+    let path = place.path(name);
+    let text = gpufeed::internals::regular_file::read(&path).map_err(failed(&path))?;
+    let damaged = || format!("{}: it is not what the plan wrote; plan again in another folder", path.display());
+    if format!("{:016x}", xxh3_64(&text)) != hash {
+        return Err(damaged());
+    }
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).map_err(|_| damaged())).collect()
+}
+
+/// Lists the samples in `range` of a source whose samples are files, and adds their facts to the fingerprint.
+pub(super) fn write_files(
+    (source, names): (&NamedDataset, &Names),
+    range: Range<usize>,
+    (place, name): (&Place, &str),
+    fingerprint: &mut Fingerprint,
+    workers: &Workers,
+) -> Result<String, String> {
+    write(place, name, |put| {
+        for first in range.clone().step_by(AT_ONCE) {
+            let some = first..range.end.min(first + AT_ONCE);
+            let facts = workers.each(some.clone(), |index| source.file(index).map(Facts::of));
+            for (index, facts) in some.zip(facts) {
+                let (Some(file), Some(facts)) = (source.file(index), facts) else {
+                    return Err(format!("{}: it has no file", source.data.name(index)));
+                };
+                fingerprint.add(facts);
+                let (class, values) = match source.label(index).unwrap_or_default() {
+                    Label::None => (None, None),
+                    Label::Class(class) => (Some(class), None),
+                    Label::Multi(values) => (None, Some(values.iter().map(|value| value.to_bits()).collect())),
+                };
+                let file = source.root().and_then(|root| file.strip_prefix(root).ok()).unwrap_or(file);
+                let key = names.displaced(index).map(str::to_owned);
+                put(line(&FileRow { file: file_name(file)?, class, values, facts, key })?)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads what [`write_files`] has listed of a part. Returns the samples with their facts, and the keys.
+pub(super) fn read_files(
+    (place, name, hash): (&Place, &str, &str),
+    root: &Path,
+    (len, range): (usize, Range<usize>),
+    classes: &[String],
+) -> Result<(Listed, Vec<Facts>, Names), String> {
+    let (mut samples, mut facts, mut keys) = (Vec::new(), Vec::new(), HashMap::new());
+    for (index, row) in range.clone().zip(read::<FileRow>(place, name, hash)?) {
+        let label = match (row.class, row.values) {
+            (Some(class), _) => Label::Class(class),
+            (None, Some(bits)) => bits.into_iter().map(f32::from_bits).collect::<Vec<_>>().into(),
+            (None, None) => Label::None,
+        };
+        samples.push((root.join(path_of(row.file)?), label));
+        facts.push(row.facts);
+        keys.extend(row.key.map(|key| (index, key)));
+    }
+    if samples.len() != range.len() {
+        let path = place.path(name);
+        return Err(format!("{}: {} samples instead of {}", path.display(), samples.len(), range.len()));
+    }
+    let (root, classes) = (root.to_owned(), classes.to_vec());
+    Ok((Listed { root, len, first: range.start, samples, classes }, facts, Names::planned(keys)))
+}
+
+/// Lists the keys that samples in `range` have in the place of their own.
+pub(super) fn write_keys(names: &Names, range: Range<usize>, (place, name): (&Place, &str)) -> Result<String, String> {
+    write(place, name, |put| {
+        for index in range {
+            if let Some(key) = names.displaced(index) {
+                put(line(&KeyRow { index, key: key.to_owned() })?)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads what [`write_keys`] has listed of a part.
+pub(super) fn read_keys(place: &Place, name: &str, hash: &str) -> Result<Names, String> {
+    let rows = read::<KeyRow>(place, name, hash)?;
+    Ok(Names::planned(rows.into_iter().map(|row| (row.index, row.key)).collect()))
+}
+
+/// Lists the files that hold the samples, and adds their facts to the fingerprint.
+pub(super) fn write_source(
+    source: &NamedDataset,
+    (place, name): (&Place, &str),
+    fingerprint: &mut Fingerprint,
+) -> Result<String, String> {
+    write(place, name, |put| {
+        let mut failure = None;
+        source.each_file(|file| {
+            let facts = Facts::of(file);
+            fingerprint.add(facts);
+            let row = SourceFile { name: file.display().to_string(), facts };
+            if failure.is_none() {
+                failure = line(&row).and_then(&mut *put).err();
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    })
+}
+
+/// Reads what [`write_source`] has listed.
+pub(super) fn read_source(place: &Place, name: &str, hash: &str) -> Result<Vec<SourceFile>, String> {
+    read(place, name, hash)
+}
+
+fn file_name(file: &Path) -> Result<FileName, String> {
+    if let Some(text) = file.to_str() {
+        return Ok(FileName::Text(text.to_owned()));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        Ok(FileName::Bytes(file.as_os_str().as_bytes().to_vec()))
+    }
+    #[cfg(not(unix))]
+    Err(format!("{}: its name is not Unicode; rename it, or pack without --plan", file.display()))
+}
+
+fn path_of(name: FileName) -> Result<PathBuf, String> {
+    match name {
+        FileName::Text(text) => Ok(text.into()),
+        #[cfg(unix)]
+        FileName::Bytes(bytes) => {
+            use std::os::unix::ffi::OsStringExt;
+            Ok(OsString::from_vec(bytes).into())
+        }
+        #[cfg(not(unix))]
+        FileName::Bytes(_) => Err("the plan has a file's name that is not Unicode, as only Unix has them".to_owned()),
+    }
+}

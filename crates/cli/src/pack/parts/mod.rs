@@ -1,0 +1,43 @@
+//! A pack made by many machines: a plan that lists the samples once, parts that pack a range of them each, and the join.
+//!
+//! `listing.rs` has what a plan lists, `plan.rs` makes and reads it. `part.rs` packs one part, `record.rs` has what parts
+//! leave behind, and `join.rs` makes a data set of them. All parts write their shards into the folder to pack into, under
+//! names of their own; plan and records lie in a hidden folder there, which the join removes.
+
+mod join;
+mod listing;
+mod part;
+mod plan;
+mod record;
+
+pub(super) use join::join;
+pub(super) use part::part;
+pub(super) use plan::plan;
+
+use crate::pack::journal::{MANIFEST, Manifest, Planned, read_json};
+use gpufeed::internals::shown_path;
+use std::path::{Path, PathBuf};
+
+/// The folder of plan and records, in the folder to pack into.
+const FOLDER: &str = ".gpufeed-pack-parts";
+
+fn folder_in(out: &Path) -> PathBuf {
+    out.join(FOLDER)
+}
+
+/// Returns the manifest of parts that have been joined already.
+fn joined(out: &Path) -> Result<Option<(Manifest, Planned)>, String> {
+    let manifest = out.join(MANIFEST);
+    if !manifest.exists() || out.join(gpufeed::dataset::UNFINISHED).exists() {
+        return Ok(None);
+    }
+    let manifest: Manifest = read_json(&manifest)?;
+    Ok(manifest.plan.clone().map(|plan| (manifest, plan)))
+}
+
+/// Returns the error of a folder without a plan.
+fn no_plan(source: &Path, out: &Path) -> String {
+    let (source, out) = (shown_path(source), out.display());
+    let source = source.display();
+    format!("{out}: there is no plan; `gpufeed pack {source} {out} --plan --parts N` makes one, once for all parts")
+}

@@ -1,0 +1,113 @@
+//! What a part leaves behind: a journal while it is packed, a record when it is done.
+
+use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
+use crate::pack::place::Place;
+use crate::pack::place::failed;
+use crate::part::PartNumber;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Which part of which plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PartOfPlan {
+    #[serde(flatten)]
+    pub(super) planned: Planned,
+    pub(super) part: usize,
+}
+
+impl PartOfPlan {
+    pub(super) fn number(&self) -> PartNumber {
+        PartNumber { part: self.part, parts: self.planned.parts }
+    }
+
+    /// Returns the beginning of the names of the part's files.
+    pub(super) fn stem(&self) -> String {
+        format!("part-{:04}-of-{:04}", self.part, self.planned.parts)
+    }
+}
+
+/// A part that is done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Done {
+    #[serde(flatten)]
+    pub(super) of: PartOfPlan,
+    /// The version of gpufeed that packed it.
+    pub(super) gpufeed: String,
+    /// Their first samples are counted within the part.
+    pub(super) shards: Vec<Shard>,
+    pub(super) skipped: Vec<Skipped>,
+    /// Samples that earlier runs had packed, those copied, and those encoded.
+    pub(super) resumed: usize,
+    pub(super) kept: usize,
+    pub(super) encoded: usize,
+    /// Names of undecodable samples, and the reasons.
+    pub(super) undecodable: Vec<(String, String)>,
+    pub(super) bytes_read: u64,
+    pub(super) bytes_packed: u64,
+}
+
+impl Done {
+    pub(super) fn packed(&self) -> usize {
+        self.shards.iter().map(|shard| shard.samples).sum()
+    }
+
+    /// Reads the record at `path`.
+    pub(super) fn read(path: &Path) -> Result<Done, String> {
+        let text = gpufeed::internals::regular_file::read(path).map_err(failed(path))?;
+        serde_json::from_slice(&text).map_err(|error| format!("{}: it is no part's record: {error}", path.display()))
+    }
+}
+
+/// Returns the end of the names of records.
+pub(super) fn is_record(name: &str) -> bool {
+    name.starts_with("part-") && name.ends_with(".json")
+}
+
+/// The journal of a part. It is replaced as a whole for each shard: two processes that do the same part, because the file
+/// system has no locks, leave the journal of one of them.
+pub(super) struct PartJournal<'a> {
+    place: &'a Place,
+    name: String,
+    text: Vec<u8>,
+}
+
+impl<'a> PartJournal<'a> {
+    fn name(of: &PartOfPlan) -> String {
+        format!("{}.jsonl", of.stem())
+    }
+
+    /// Reads how far the part is.
+    ///
+    /// # Errors
+    /// If the journal is another plan's.
+    pub(super) fn find(place: &Place, of: &PartOfPlan) -> Result<Progress, String> {
+        let path = place.path(&PartJournal::name(of));
+        if !path.exists() {
+            return Ok(Progress::default());
+        }
+        match read_journal::<PartOfPlan>(&path)? {
+            (Some(found), progress) if found == *of => Ok(progress),
+            _ => Err(format!("{}: it belongs to another plan; remove it", path.display())),
+        }
+    }
+
+    /// Writes the journal with the progress so far.
+    pub(super) fn open(place: &'a Place, of: &PartOfPlan, progress: &Progress) -> Result<PartJournal<'a>, String> {
+        let journal = PartJournal { place, name: PartJournal::name(of), text: journal_text(of, progress)? };
+        journal.place.write(&journal.name, &journal.text)?;
+        Ok(journal)
+    }
+}
+
+impl Record for PartJournal<'_> {
+    fn add(&mut self, shard: &Shard) -> Result<(), String> {
+        self.text.extend(line(shard)?);
+        self.place.write(&self.name, &self.text)
+    }
+
+    /// It is written with the next shard: until then a run that goes on tries the sample again.
+    fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+        self.text.extend(line(skipped)?);
+        Ok(())
+    }
+}
