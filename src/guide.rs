@@ -27,6 +27,7 @@ chapter!(roofline, "roofline");
 chapter!(memory, "memory");
 chapter!(platforms, "platforms");
 chapter!(determinism, "determinism");
+chapter!(machines, "machines");
 chapter!(pytorch, "pytorch");
 chapter!(custom_color, "custom-color");
 chapter!(coming_from, "coming-from");
