@@ -100,6 +100,15 @@ def cache(value: Any) -> tuple[str, int] | None:
     return place, size("cache", bytes)
 
 
+def remote_cache(value: Any) -> tuple[str, int] | None:
+    """``(folder, bytes)`` or ``None``."""
+    if value is None:
+        return None
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ArgumentError(f'remote_cache: {value!r}; ("/var/cache/gpufeed", "200G"), a folder and its bound, and None work')
+    return path("remote_cache", value[0]), size("remote_cache", value[1])
+
+
 def on_error(value: Any) -> float:
     """``"skip"``, ``"fail"``, or the share of samples that may fail; as the native module takes it."""
     if value == "skip":

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     batch_size: Option<usize>,
     shuffle: bool,
     seed: Option<u64>,
+    read_ahead: Option<u64>,
+    remote_cache: Option<(String, u64)>,
     shard: Option<(usize, usize)>,
     last_batch: Option<String>,
     workers: Option<usize>,
@@ -61,6 +63,8 @@ impl Settings {
                 "batch_size" => value.extract().map(|value| read.batch_size = value),
                 "shuffle" => value.extract().map(|value| read.shuffle = value),
                 "seed" => value.extract().map(|value| read.seed = value),
+                "read_ahead" => value.extract().map(|value| read.read_ahead = value),
+                "remote_cache" => value.extract().map(|value| read.remote_cache = value),
                 "shard" => value.extract().map(|value| read.shard = value),
                 "last_batch" => value.extract().map(|value| read.last_batch = value),
                 "workers" => value.extract().map(|value| read.workers = value),
@@ -152,6 +156,12 @@ impl Settings {
         }
         if let Some(seed) = self.seed {
             builder = builder.seed(seed);
+        }
+        if let Some(read_ahead) = self.read_ahead {
+            builder = builder.read_ahead(read_ahead);
+        }
+        if let Some((folder, bytes)) = &self.remote_cache {
+            builder = builder.remote_cache(folder, *bytes);
         }
         if let Some((rank, world)) = self.shard {
             builder = builder.shard(rank, world);
