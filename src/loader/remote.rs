@@ -38,6 +38,21 @@ impl RemoteParts {
         self.remotes.iter().for_each(crate::dataset::Remote::forget_expected);
     }
 
+    /// The line that describes what is read ahead; nothing if nothing is read from afar.
+    pub(super) fn describe(&self) -> String {
+        if self.remotes.is_empty() {
+            return String::new();
+        }
+        let bytes: u64 = self.remotes.iter().map(crate::dataset::Remote::read_ahead).sum();
+        let kept = match self.remotes.iter().find_map(crate::dataset::Remote::cache) {
+            Some((folder, bytes)) => {
+                format!("up to {} MiB kept in {}", bytes >> 20, crate::quote::Shown(folder.display()))
+            }
+            None => "nothing kept on disk".to_owned(),
+        };
+        format!("from afar: {} MiB read ahead, {kept}\n", bytes >> 20)
+    }
+
     /// The counters since the loader was built; `None` if nothing is read from afar.
     pub(super) fn stats(&self) -> Option<RemoteStats> {
         let mut all = RemoteStats::default();
@@ -53,6 +68,10 @@ impl RemoteParts {
     }
 
     pub(super) fn begin_run(&self) {}
+
+    pub(super) fn describe(&self) -> String {
+        String::new()
+    }
 
     pub(super) fn stats(&self) -> Option<RemoteStats> {
         None

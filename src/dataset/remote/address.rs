@@ -1,6 +1,5 @@
 //! Addresses of objects: which store, and which key in it.
 
-use super::options::RemoteOptions;
 use crate::dataset::address::{check, without_credentials};
 use crate::error::{Error, Result};
 use url::Url;
@@ -76,11 +75,12 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The parts of an address and of the options that no text may hold.
-pub(super) fn secrets(base: &Url, options: &RemoteOptions) -> Vec<String> {
+/// The parts of an address and of a store's settings that no text may hold.
+pub(super) fn secrets(base: &Url, settings: &[(String, String)]) -> Vec<String> {
+    let secret = |name: &str| ["KEY", "SECRET", "TOKEN", "PASSWORD", "SAS"].iter().any(|word| name.contains(word));
     let mut secrets: Vec<String> = [base.query(), base.password()].into_iter().flatten().map(str::to_owned).collect();
     secrets.extend(base.query_pairs().map(|(_, value)| value.into_owned()));
-    secrets.extend(options.secrets());
+    secrets.extend(settings.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.clone()));
     secrets.retain(|secret| secret.len() >= 6);
     secrets
 }
@@ -103,6 +103,14 @@ mod tests {
             assert!(!error.contains("secret"), "{error}");
         }
         assert!(Address::parse("ftp://host/a").err().unwrap().to_string().contains("s3://"));
+    }
+
+    #[test]
+    fn secrets_of_settings_are_known() {
+        let settings = [("AWS_SECRET_ACCESS_KEY", "hush-hush"), ("AWS_REGION", "eu-north-1"), ("AZURE_SAS", "a")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let base = Url::parse("https://user:pass%20word@host/?sig=aaaaaa").unwrap();
+        assert_eq!(secrets(&base, &settings), ["sig=aaaaaa", "pass%20word", "aaaaaa", "hush-hush"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `address.rs` | which store and key an address names; `../address.rs` says what of it may be shown |
 //! | `options.rs` | what can be set |
-//! | `store.rs`, `service.rs` | an address becomes a store, whose requests are counted |
+//! | `store.rs`, `profile.rs`, `service.rs` | an address becomes a store, whose requests are counted |
 //! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
@@ -18,6 +18,7 @@ mod counters;
 mod failure;
 mod fetch;
 mod options;
+mod profile;
 mod request;
 mod runtime;
 mod service;
@@ -39,7 +40,7 @@ use runtime::Runtime;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use store::Store;
@@ -65,6 +66,8 @@ struct Connection {
     stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
     /// The number of the object that is opened next.
     objects: AtomicU64,
+    /// The folder of the cache on disk, and its bound.
+    cache: OnceLock<(PathBuf, u64)>,
     fetcher: Fetcher,
     runtime: Runtime,
 }
@@ -105,9 +108,16 @@ impl Remote {
         let runtime = Runtime::start().map_err(|source| Error::io("the thread of the network", source))?;
         let requests = Requests { settings, counters: Arc::new(Counters::default()) };
         let fetcher = Fetcher::new(READ_AHEAD, requests.clone(), runtime.handle().clone());
-        let (stores, objects) = (Mutex::default(), AtomicU64::new(0));
-        let remote =
-            Remote(Arc::new(Connection { options: options.clone(), requests, stores, objects, fetcher, runtime }));
+        let (stores, objects, cache) = (Mutex::default(), AtomicU64::new(0), OnceLock::new());
+        let remote = Remote(Arc::new(Connection {
+            options: options.clone(),
+            requests,
+            stores,
+            objects,
+            cache,
+            fetcher,
+            runtime,
+        }));
         if let Some((folder, bytes)) = &options.cache {
             remote.set_cache(folder, *bytes);
         }
@@ -225,10 +235,23 @@ impl Remote {
         self.0.fetcher.blocks().set_budget(bytes);
     }
 
+    /// Bytes of blocks that may be in memory and under way.
+    pub(crate) fn read_ahead(&self) -> u64 {
+        self.0.fetcher.blocks().budget()
+    }
+
+    /// The folder of the cache on disk and its bound, if there is one.
+    pub(crate) fn cache(&self) -> Option<(PathBuf, u64)> {
+        self.0.cache.get().cloned()
+    }
+
     /// Keeps what is fetched in a folder, up to so many bytes; processes of a machine may share it. The first cache of a
     /// connection stays. Where the folder cannot be used nothing is kept, and a warning says so.
     pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
-        self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
+        self.0.cache.get_or_init(|| {
+            self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
+            (folder.to_owned(), bytes)
+        });
     }
 
     /// How many samples of this mean size are worth [expecting](RemoteObject::expect) ahead: those that fill what is read

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
 /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
 /// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and its like; `AZURE_STORAGE_ACCOUNT_NAME`,
-/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. [`store`](Self::store) sets one for a data set
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. What these do not set of S3 comes from the
+/// profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`. [`store`](Self::store) sets one for a data set
 /// alone. `Debug` shows no values of these.
 ///
 /// ```no_run
@@ -118,12 +119,6 @@ impl RemoteOptions {
         let certificates = self.certificates.clone().or_else(|| variable("SSL_CERT_FILE").map(PathBuf::from));
         Ok(Settings { timeout, retries: self.retries.or(retries).unwrap_or(10), certificates })
     }
-
-    /// The values of settings that are secrets, as a text that is shown must not hold them.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
-        let secret = |name: &str| ["KEY", "SECRET", "TOKEN", "PASSWORD", "SAS"].iter().any(|word| name.contains(word));
-        self.store.iter().filter(move |(name, _)| secret(name)).map(|(_, value)| value.clone())
-    }
 }
 
 impl fmt::Debug for RemoteOptions {
@@ -168,6 +163,5 @@ mod tests {
         let options = RemoteOptions::new().store("aws_secret_access_key", "hush-hush");
         let shown = format!("{options:?}");
         assert!(shown.contains("AWS_SECRET_ACCESS_KEY") && !shown.contains("hush"), "{shown}");
-        assert_eq!(options.secrets().collect::<Vec<_>>(), ["hush-hush"]);
     }
 }

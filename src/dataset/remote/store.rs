@@ -3,6 +3,7 @@
 use super::address::{Address, secrets};
 use super::counters::Counters;
 use super::options::{RemoteOptions, Settings};
+use super::profile;
 use super::service::Connector;
 use crate::error::{Error, Result};
 use object_store::aws::AmazonS3Builder;
@@ -10,6 +11,7 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,12 +34,12 @@ pub(super) fn connect(
     counters: Arc<Counters>,
 ) -> Result<Store> {
     let mut base = address.base.clone();
-    let secrets = secrets(&base, options);
     let client = client_options(settings, base.scheme() == "http")?;
     // Requests are made again by `request.rs`, which counts them, goes on in mid-body and asks for fresh credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, counters);
-    let variables = variables(options);
+    let variables = variables(options, matches!(base.scheme(), "s3" | "s3a"));
+    let secrets = secrets(&base, &variables);
     if address.is_web() {
         let _ = base.set_username("");
         let _ = base.set_password(None);
@@ -80,17 +82,33 @@ pub(super) fn hide(text: String, secrets: &[String]) -> String {
     secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "(hidden)"))
 }
 
-/// The variables of the environment that stores have, and then those of the options.
-fn variables(options: &RemoteOptions) -> Vec<(String, String)> {
+/// The settings of a store: those of the options, else the variables of the environment, else those of Amazon's files,
+/// where the keys are taken from one place together.
+fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
-    let environment =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut variables: Vec<_> = environment.filter(|(name, _)| ours(name)).collect();
+    let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let mut found: Vec<_> = std::env::vars_os().filter_map(texts).filter(|(name, _)| ours(name)).collect();
     // Of two names of one setting the later one counts, and the environment has no order.
-    variables.sort();
-    variables.retain(|(name, _)| !options.store.contains_key(name));
-    variables.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
-    variables
+    found.sort();
+    found.retain(|(name, _)| !options.store.contains_key(name));
+    found.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
+    if amazon {
+        let known = |name: &str| found.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let has = |names: &[&str]| names.iter().any(|name| known(name).is_some());
+        let keys =
+            has(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"]);
+        let profile = profile::settings(known, dirs::home_dir(), |path| std::fs::read_to_string(path).ok());
+        let wanted: Vec<_> = profile
+            .into_iter()
+            .filter(|(name, _)| match name.as_str() {
+                "AWS_REGION" => !has(&["AWS_REGION", "AWS_DEFAULT_REGION"]),
+                "AWS_ENDPOINT_URL" => !has(&["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"]),
+                _ => !keys,
+            })
+            .collect();
+        found.extend(wanted);
+    }
+    found
 }
 
 fn client_options(settings: &Settings, plain: bool) -> Result<ClientOptions> {

@@ -561,6 +561,11 @@ fn a_loader_reads_ahead_of_its_workers_over_the_end_of_an_epoch() {
             }
             assert!(all == bytes, "other pixels");
         }
+        assert!(
+            loader.explain().contains("from afar: 32 MiB read ahead, nothing kept on disk\n"),
+            "{}",
+            loader.explain()
+        );
         let stats = loader.stats();
         let remote = stats.remote.clone().unwrap();
         assert_eq!(remote.evicted_unread, 0, "{remote}");
