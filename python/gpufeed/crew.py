@@ -17,7 +17,7 @@ from ray import exceptions
 
 from gpufeed.decoder import Decoder, Shard
 from gpufeed.errors import RunError
-from gpufeed.fleet import Lost, Stream
+from gpufeed.fleet import MOST_LOSSES, Lost, Stream
 from gpufeed.parcel import Parcel
 
 LOST = (
@@ -65,19 +65,24 @@ class RayCrew:
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """What a method of the first actor returns, which is replaced if it is gone."""
-        losses = 0
-        while True:
-            try:
-                return self._answer(0, method, *arguments)
-            except Lost as lost:
-                losses += 1
-                if losses > 5:
-                    raise RunError(f"actor 0 died {losses} times in a row without an answer; the last time: {lost}") from lost
-                self.replace(0, losses, lost)
+        return self._ask(0, method, *arguments)
 
     def ask_each(self, method: str, *arguments: list[Any]) -> list[Any]:
         """What a method of each actor returns; one list of arguments for each of its parameters."""
-        return [self._answer(actor, method, *(each[actor] for each in arguments)) for actor in range(self.actors)]
+        return [self._ask(actor, method, *(each[actor] for each in arguments)) for actor in range(self.actors)]
+
+    def _ask(self, actor: int, method: str, *arguments: Any) -> Any:
+        losses = 0
+        while True:
+            try:
+                return self._answer(actor, method, *arguments)
+            except Lost as lost:
+                losses += 1
+                if losses > MOST_LOSSES:
+                    raise RunError(
+                        f"actor {actor} died {losses} times in a row without an answer; the last time: {lost}"
+                    ) from lost
+                self.replace(actor, losses, lost)
 
     def _answer(self, actor: int, method: str, *arguments: Any) -> Any:
         try:

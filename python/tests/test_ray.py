@@ -149,6 +149,11 @@ def test_a_killed_actor_is_replaced(nodes: TwoNodes, data: str) -> None:
             if batch.index in (4, 11):
                 os.kill(process(fleet, batch.index % 2), signal.SIGKILL)
         assert found == whole and fleet.replaced >= 2
+        # Between epochs, too: whoever is asked next.
+        os.kill(process(fleet, 1), signal.SIGKILL)
+        time.sleep(0.5)
+        assert len(fleet.stats()) == 2
+        assert seen(fleet.batches()) == alone(given, 2, epoch=1)
     assert gone()
 
 
