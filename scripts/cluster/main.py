@@ -1,6 +1,6 @@
 """The tests of many processes, called by scripts/test-cluster.sh, which builds and installs what they need.
 
-main.py BINARIES TOOLS [--quick] [NAME...]: BINARIES is the folder of the examples `ranks` and `draw`, TOOLS that of the environments
+main.py BINARIES TOOLS [--quick] [NAME...]: BINARIES is the folder of the examples `ranks` and `draw`, below that of the command, TOOLS that of the environments
 with MPI; by default all tests, with --quick one launcher with two ranks.
 """
 
@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 
 import launchers
+import offline
 import pages
 import recovery
 from slurm import Slurm, missing
@@ -21,7 +22,13 @@ from tools import Tools, say
 
 # Neither two nor four divides it.
 LENGTH = 199
-TESTS = {"alone": launchers.alone, "slurm": launchers.slurm, "recovery": recovery.recovery, "pages": pages.pages}
+TESTS = {
+    "alone": launchers.alone,
+    "slurm": launchers.slurm,
+    "recovery": recovery.recovery,
+    "pages": pages.pages,
+    "offline": offline.offline,
+}
 QUICK = {"quick": launchers.quick}
 
 

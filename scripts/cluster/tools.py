@@ -62,6 +62,10 @@ class Tools:
         assert status != 0, f"{command} has not failed:\n{said}\n{errors}"
         return said + errors
 
+    def ended_anyhow(self, command: list[object], **more: str) -> None:
+        """Runs a command to its end, whatever its exit status."""
+        self._done(command, more)
+
     def _done(self, command: list[object], more: dict[str, str]) -> tuple[int, str, str]:
         with self._started(command, more, subprocess.PIPE, subprocess.PIPE) as process:
             try:
