@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
+import runpy
 import sys
 from collections.abc import Callable
 from html import escape
@@ -264,8 +265,42 @@ def cache() -> str:
     return svg(180, "The cache keeps what the transforms before the first random one make", parts, ARROW)
 
 
+def order() -> str:
+    """An order of blocks: the data set, the line of its blocks, the lanes, and the batches of two ranks."""
+    blocks, samples, window, lanes = 16, 6, 2, 4
+    python = runpy.run_path(str(ROOT / "tests" / "golden" / "block_order.py"))
+    line, found = python["line"](blocks * samples, samples, 5, 0), python["lanes"](blocks * samples, samples, window, lanes, 5, 0)
+    colour = lambda block: f"hsl({22 * block} 60% 42%)"
+    parts = [text(0, 14, f"The data set in blocks of {samples} samples", "title")]
+    for block in range(blocks):
+        parts += [rect(45 * block, 24, 43, 22, "", fill=colour(block)), text(45 * block + 21.5, 39, str(block), "on", "middle")]
+    parts.append(text(0, 78, f"The line: the blocks in a random order, cut into {lanes} lanes", "title"))
+    for place, block in enumerate(each[0] // samples for each in line):
+        x = 44 * place + 4 * (place * lanes // blocks)
+        parts += [rect(x, 88, 42, 22, "", fill=colour(block)), text(x + 21, 103, str(block), "on", "middle")]
+    for lane in range(lanes):
+        x = 44 * 4 * lane + 4 * lane
+        parts += [f'<path class="line" d="M{x} 115v6h174v-6"/>', text(x + 87, 135, f"lane {lane}", "small muted", "middle")]
+    parts.append(text(0, 166, f"The lanes, shuffled in windows of {window} blocks", "title"))
+    side, left, top = 23, 128, 200
+    for lane, (order, _) in enumerate(found):
+        y = top + 30 * lane
+        parts.append(text(0, y + 16, f"lane {lane}, rank {lane % 2} of 2"))
+        for place, index in enumerate(order):
+            x = left + side * place + 8 * (place // (samples * window))
+            parts += [rect(x, y, side - 2, side - 2, "", fill=colour(index // samples)), text(x + 10.5, y + 14.5, str(index // samples), "on", "middle")]
+    for batch in range(2):
+        x = left + 2 * side * batch - 1.5
+        parts.append(f'<path class="line" stroke-dasharray="4 2" d="M{x:g} {top - 6}h{2 * side}v130h-{2 * side}z"/>')
+        parts.append(text(x + side, top - 10, f"batch {batch}", "small", "middle"))
+    parts.append(text(left, top + 142, "window 0; a batch takes samples of all lanes", "small muted"))
+    parts.append(text(left + side * samples * window + 8, top + 142, "window 1", "small muted"))
+    return svg(top + 150, "An order of blocks: the data set, the line, the lanes, and the batches", parts)
+
+
 DRAWN: dict[str, Callable[[], str]] = {
     "cache.svg": cache,
+    "order.svg": order,
     "pipeline.svg": pipeline,
     "rates.svg": rates,
     "regions.svg": regions,

@@ -28,6 +28,7 @@ chapter!(memory, "memory");
 chapter!(platforms, "platforms");
 chapter!(determinism, "determinism");
 chapter!(machines, "machines");
+chapter!(order, "order", "order.svg");
 chapter!(pytorch, "pytorch");
 chapter!(custom_color, "custom-color");
 chapter!(coming_from, "coming-from");

@@ -13,7 +13,7 @@
 //! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, parameters, failures |
 //! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
 //! | [`Stats`], [`Bottleneck`] | the time of each stage, and the bottleneck |
-//! | [`Sampler`] | the order of samples alone, without a loader |
+//! | [`Sampler`], [`Order`] | the order of samples alone, without a loader; its kinds |
 //! | [`Error`], [`ErrorKind`] | the kinds of errors, with the setting that changes each |
 //!
 //! # A whole program
@@ -130,7 +130,7 @@ pub use loader::{
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;
 pub use recipe::Recipe;
-pub use sampler::{EpochOrder, LastBatch, Position, Sampler, State};
+pub use sampler::{EpochOrder, LastBatch, Order, Position, Sampler, State};
 pub use wgpu;
 
 /// Runs the README's program as a doc test.

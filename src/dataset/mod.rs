@@ -193,6 +193,15 @@ pub trait Dataset: Send + Sync {
         false
     }
 
+    /// Returns true if the samples come from afar, in pieces that cost the more the more of them there are, as from an
+    /// object store. A loader that shuffles such data asks for an order ([`DataLoaderBuilder::order`]). `false` by
+    /// default.
+    ///
+    /// [`DataLoaderBuilder::order`]: crate::DataLoaderBuilder::order
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Returns the folder in which a loader stores its seek indexes ([`SeekIndexes`](crate::decode::SeekIndexes)).
     /// `None` by default.
     fn folder(&self) -> Option<&Path> {
@@ -389,6 +398,10 @@ macro_rules! forward {
                 (**self).is_in_memory()
             }
 
+            fn is_remote(&self) -> bool {
+                (**self).is_remote()
+            }
+
             fn folder(&self) -> Option<&Path> {
                 (**self).folder()
             }
@@ -475,6 +488,10 @@ mod tests {
             true
         }
 
+        fn is_remote(&self) -> bool {
+            true
+        }
+
         fn folder(&self) -> Option<&Path> {
             Some(Path::new("odd"))
         }
@@ -507,6 +524,7 @@ mod tests {
         assert_eq!(dataset.channels(), 1);
         assert_eq!(dataset.classes(), ["a"]);
         assert!(dataset.is_in_memory());
+        assert!(dataset.is_remote());
         assert_eq!(dataset.folder(), Some(Path::new("odd")));
         assert_eq!(dataset.weights(), Some(&[0.5][..]));
         assert_eq!(dataset.job_samples(), 7);

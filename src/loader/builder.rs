@@ -2,6 +2,7 @@
 
 mod build;
 mod mixing;
+mod order;
 
 use super::buffers::{HostBufferHook, HostMemory};
 use super::cache::Cache;
@@ -10,7 +11,7 @@ use crate::dataset::Dataset;
 use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
 use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
-use crate::sampler::LastBatch;
+use crate::sampler::{LastBatch, Order};
 use crate::transforms::{BatchTransform, Transform};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub struct DataLoaderBuilder {
     batch_transform: Option<BatchTransform>,
     batch_size: usize,
     shuffle: bool,
+    order: Option<Order>,
+    lanes: Option<usize>,
     seed: u64,
     /// Set by hand: rank and world.
     shard: Option<(usize, usize)>,
@@ -87,6 +90,8 @@ impl DataLoaderBuilder {
             batch_transform: None,
             batch_size: 1,
             shuffle: false,
+            order: None,
+            lanes: None,
             seed: 0,
             shard: None,
             shard_auto: false,
@@ -214,9 +219,43 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { batch_size, ..self }
     }
 
-    /// Gives each epoch its own random order; off by default.
+    /// Gives each epoch its own random order; off by default. Data that are [remote](Dataset::is_remote) need an
+    /// [`order`](Self::order) beside it.
     pub fn shuffle(self, shuffle: bool) -> Self {
         DataLoaderBuilder { shuffle, ..self }
+    }
+
+    /// The kind of the epochs' order; [`Order::Full`] by default. It does not shuffle by itself: without
+    /// [`shuffle`](Self::shuffle), both kinds keep the order of the data set.
+    ///
+    /// ```
+    /// use gpufeed::transforms::CenterCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, Order, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..40 {
+    ///     data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::Class(class))?;
+    /// }
+    /// // Process 1 of 2; 4 and 8 processes would have the same global batches.
+    /// let loader = DataLoader::builder(data)
+    ///     .transform(CenterCrop::new(4))
+    ///     .batch_size(4)
+    ///     .shuffle(true)
+    ///     .order(Order::Blocks { samples: 5, window: 2 })
+    ///     .lanes(8)
+    ///     .shard(1, 2)
+    ///     .build(&Backend::Cpu)?;
+    /// assert!(loader.explain().contains("order: blocks of 5 samples, shuffled in windows of 2, 8 lanes"));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn order(self, order: Order) -> Self {
+        DataLoaderBuilder { order: Some(order), ..self }
+    }
+
+    /// The lanes of [`Order::Blocks`], which the number of processes has to divide; as many as there are processes by
+    /// default. [`Sampler::lanes`](crate::Sampler::lanes) has the details.
+    pub fn lanes(self, lanes: usize) -> Self {
+        DataLoaderBuilder { lanes: Some(lanes), ..self }
     }
 
     /// The seed of every random number; 0 by default.

@@ -26,7 +26,7 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
             mixing(pipeline),
             pipeline.execution.executor().describe(),
@@ -35,6 +35,7 @@ impl DataLoader {
             shard(pipeline),
             cache(pipeline),
             pipeline.decoder.seek_indexes(),
+            pipeline.sampler.describe(),
             pipeline.dataset.len(),
             self.len(),
             pipeline.batch_size,

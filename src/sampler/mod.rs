@@ -8,6 +8,10 @@
 //! With [weights](Sampler::weights) the epoch's order is chosen with replacement instead: some samples come several
 //! times, others never. Everything else is the same.
 //!
+//! [`Order::Blocks`] keeps neighbours of the data set near each other, so that each shard reads runs of it. The order is
+//! still the same for every shard, but padding differs: position `p` belongs to lane `p % lanes`, and each lane is
+//! continued by itself, with samples that its shard has had already.
+//!
 //! ```
 //! use gpufeed::{LastBatch, Sampler};
 //!
@@ -22,10 +26,13 @@
 //! # Ok::<(), gpufeed::Error>(())
 //! ```
 
+mod blocks;
 mod order;
+mod setting;
 mod shuffle;
 mod state;
 mod weights;
+mod written;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +41,7 @@ use crate::random::Numbers;
 use weights::Weights;
 
 pub use order::{EpochOrder, Position};
+pub use setting::Order;
 pub(crate) use shuffle::shuffled;
 pub use state::State;
 pub(crate) use weights::check_weights;
@@ -63,7 +71,8 @@ pub enum LastBatch {
     Partial,
     /// These samples are left out of the epoch; another shuffle leaves out others.
     Drop,
-    /// The last batch is filled up with [padding](Position::padding): samples from the epoch's start.
+    /// The last batch is filled up with [padding](Position::padding): samples from the epoch's start; with
+    /// [`Order::Blocks`], those that came last in the lanes.
     Pad,
 }
 
@@ -84,6 +93,8 @@ pub struct Sampler {
     len: usize,
     batch_size: usize,
     shuffle: bool,
+    order: Order,
+    lanes: Option<usize>,
     seed: u64,
     rank: usize,
     world: usize,
@@ -107,14 +118,56 @@ impl Sampler {
         if batch_size == 0 {
             return Err(Error::argument("batch_size", "0, but a batch has at least 1 sample"));
         }
-        let last_batch = LastBatch::Partial;
-        Sampler { len, batch_size, shuffle: false, seed: 0, rank: 0, world: 1, last_batch, weights: None }.checked()
+        let (order, last_batch) = (Order::Full, LastBatch::Partial);
+        let (shuffle, lanes, weights) = (false, None, None);
+        Sampler { len, batch_size, shuffle, order, lanes, seed: 0, rank: 0, world: 1, last_batch, weights }.checked()
     }
 
     /// Gives each epoch its own random order. Default: `false`, the order of the data set.
     #[must_use]
     pub fn shuffle(self, shuffle: bool) -> Self {
         Sampler { shuffle, ..self }
+    }
+
+    /// Sets the kind of the order. Default: [`Order::Full`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`] for [`Order::Blocks`] if a number is 0 or a window exceeds 2^32 - 1 samples, if `world`
+    /// does not divide the [lanes](Self::lanes), if there are fewer samples than lanes, or with
+    /// [weights](Self::weights).
+    pub fn order(self, order: Order) -> Result<Self> {
+        Sampler { order, ..self }.checked()
+    }
+
+    /// Sets the number of lanes of [`Order::Blocks`], a multiple of `world`; other orders have none. Default: `world`.
+    ///
+    /// The lanes are part of the order: every `world` that divides them has the same samples in a global batch. 64 lanes
+    /// suit 1, 2, 4, ... 64 processes; each process has a window of every lane that it owns under way.
+    ///
+    /// ```
+    /// use gpufeed::{Order, Sampler};
+    ///
+    /// let order = Order::Blocks { samples: 10, window: 4 };
+    /// let sampler = Sampler::new(1000, 16)?.shuffle(true).order(order)?.lanes(4)?;
+    /// let two = |rank| sampler.clone().shard(rank, 2);
+    /// let one = Sampler::new(1000, 32)?.shuffle(true).order(order)?.lanes(4)?;
+    ///
+    /// let mut global: Vec<_> = two(0)?.epoch(0).batch(3).chain(two(1)?.epoch(0).batch(3)).collect();
+    /// global.sort_by_key(|position| position.global);
+    /// assert!(one.epoch(0).batch(3).eq(global));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`] for 0; with [`Order::Blocks`] also if `world` does not divide `lanes`, or if there are
+    /// fewer samples than lanes.
+    pub fn lanes(self, lanes: usize) -> Result<Self> {
+        if lanes == 0 {
+            return Err(Error::argument("lanes", "0, but an order of blocks has at least 1 lane"));
+        }
+        Sampler { lanes: Some(lanes), ..self }.checked()
     }
 
     /// Sets the seed of the random orders. Default: 0.
@@ -130,8 +183,8 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`] if `rank` is not below `world`, or if [`LastBatch::Drop`] leaves a shard
-    /// without a batch.
+    /// [`ErrorKind::Argument`] if `rank` is not below `world`, if `world` does not divide the [lanes](Self::lanes) of
+    /// [`Order::Blocks`], or if [`LastBatch::Drop`] leaves a shard without a batch.
     pub fn shard(self, rank: usize, world: usize) -> Result<Self> {
         if rank >= world {
             let reason = format!("rank {rank} of world {world}, but ranks run from 0 to world - 1");
@@ -174,7 +227,7 @@ impl Sampler {
     /// # Errors
     ///
     /// [`ErrorKind::Argument`] unless there is one weight for each sample, all weights are finite and at least 0, and
-    /// one is above 0; or if there are more than 2^32 - 1 positions.
+    /// one is above 0; if there are more than 2^32 - 1 positions; or with [`Order::Blocks`].
     pub fn weights(self, weights: &[f64]) -> Result<Self> {
         let weights = Some(Weights::new(weights, self.len)?);
         Sampler { weights, ..self }.checked()
@@ -197,9 +250,34 @@ impl Sampler {
     }
 
     /// Returns the order of epoch `epoch`. Shuffling takes 4 bytes a sample and some 10 ms a million; weights take 12
-    /// bytes and several times as long.
+    /// bytes and several times as long. [`Order::Blocks`] takes 4 bytes a block, and 4 for each sample of one window of
+    /// each lane that this shard owns.
     pub fn epoch(&self, epoch: u64) -> EpochOrder {
         EpochOrder::new(self.clone(), epoch)
+    }
+
+    /// The order in words.
+    pub(crate) fn describe(&self) -> String {
+        let rank = match self.world {
+            1 => String::new(),
+            world => format!(", rank {} of {world}", self.rank),
+        };
+        let (order, lanes) = match (self.order, self.shuffle) {
+            _ if self.weights.is_some() => ("chosen by weight".to_owned(), None),
+            (Order::Full, true) => ("all samples shuffled".to_owned(), None),
+            (Order::Full, false) => ("that of the data set".to_owned(), None),
+            (Order::Blocks { samples, window }, true) => {
+                (format!("blocks of {samples} samples, shuffled in windows of {window}"), Some(self.lane_count()))
+            }
+            (Order::Blocks { .. }, false) => ("that of the data set in runs".to_owned(), Some(self.lane_count())),
+        };
+        let lanes = lanes.map_or(String::new(), |lanes| format!(", {lanes} lanes"));
+        format!("{order}{lanes}{rank}")
+    }
+
+    /// Lanes of an order of blocks.
+    fn lane_count(&self) -> usize {
+        self.lanes.unwrap_or(self.world)
     }
 
     /// Samples in each shard, before batches are filled up or dropped.
@@ -229,6 +307,7 @@ impl Sampler {
             let reason = format!("{batch_size} in world {world} is too large for {len} samples with weights");
             return Err(Error::argument("batch_size", reason));
         }
+        self.check_blocks()?;
         if self.batches() == 0 {
             return Err(Error::argument(
                 "last_batch",
@@ -241,6 +320,40 @@ impl Sampler {
             ));
         }
         Ok(self)
+    }
+
+    /// Checks what only an order of blocks needs.
+    fn check_blocks(&self) -> Result<()> {
+        let &Sampler { len, batch_size, order, world, .. } = self;
+        order.check()?;
+        let Order::Blocks { samples, .. } = order else { return Ok(()) };
+        if self.weights.is_some() {
+            let reason = "Order::Blocks has each sample once, but weights choose samples from all over the data set; leave \
+                          the weights out, or choose Order::Full";
+            return Err(Error::argument("order", reason));
+        }
+        let lanes = self.lane_count();
+        if !lanes.is_multiple_of(world) {
+            let (below, above) = (lanes - lanes % world, lanes.next_multiple_of(world));
+            let near = if below == 0 { format!("lanes({above})") } else { format!("lanes({below}) or lanes({above})") };
+            let reason = format!(
+                "{lanes} in world {world}, but a rank owns whole lanes, as many as every other: choose a world that \
+                 divides {lanes}, or {near}"
+            );
+            return Err(Error::argument("lanes", reason));
+        }
+        if lanes > len {
+            let reason = format!(
+                "{lanes} for {len} samples, but each lane has a sample; choose fewer lanes, or a smaller world"
+            );
+            return Err(Error::argument("lanes", reason));
+        }
+        // Upper bound of a lane's padding, which one sample may have to fill, and of a block's last place.
+        if batch_size >= u32::MAX as usize - 1 || len.checked_add(samples).is_none() {
+            let reason = format!("{batch_size} is too large for {len} samples in blocks of {samples}");
+            return Err(Error::argument("batch_size", reason));
+        }
+        Ok(())
     }
 }
 

@@ -1,8 +1,11 @@
 //! The order of one epoch, divided into batches.
 
 use super::Sampler;
+use super::blocks::{BlockOrder, Shape};
+use super::setting::Order;
 use super::shuffle::permutation;
 use super::weights::WeightedOrder;
+use std::vec::IntoIter;
 
 /// One position of the epoch's order: the sample there, and how often the epoch has had it before.
 ///
@@ -48,12 +51,19 @@ pub struct Position {
 pub struct EpochOrder {
     sampler: Sampler,
     epoch: u64,
-    order: Order,
+    samples: Samples,
 }
 
-/// The sample at each position, in 4 bytes where possible.
+/// The sample at each position.
 #[derive(Clone, Debug)]
-enum Order {
+enum Samples {
+    Listed(List),
+    Blocks(BlockOrder),
+}
+
+/// The list of an epoch's samples, in 4 bytes each where possible.
+#[derive(Clone, Debug)]
+enum List {
     Sequential,
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
@@ -62,16 +72,20 @@ enum Order {
 
 impl EpochOrder {
     pub(super) fn new(sampler: Sampler, epoch: u64) -> Self {
-        let order = if let Some(weights) = &sampler.weights {
-            Order::Weighted(weights.epoch(sampler.seed, epoch))
-        } else if !sampler.shuffle {
-            Order::Sequential
-        } else if let Ok(len) = u32::try_from(sampler.len) {
-            Order::Narrow(permutation((0..len).collect(), sampler.seed, epoch))
+        let Sampler { len, seed, shuffle, world, .. } = sampler;
+        let samples = if let Some(weights) = &sampler.weights {
+            Samples::Listed(List::Weighted(weights.epoch(seed, epoch)))
+        } else if let Order::Blocks { samples, window } = sampler.order {
+            let shape = Shape { len, samples, window, lanes: sampler.lane_count(), world };
+            Samples::Blocks(BlockOrder::new(shape, shuffle.then_some(seed), epoch))
+        } else if !shuffle {
+            Samples::Listed(List::Sequential)
+        } else if let Ok(len) = u32::try_from(len) {
+            Samples::Listed(List::Narrow(permutation((0..len).collect(), seed, epoch)))
         } else {
-            Order::Wide(permutation((0..sampler.len as u64).collect(), sampler.seed, epoch))
+            Samples::Listed(List::Wide(permutation((0..len as u64).collect(), seed, epoch)))
         };
-        EpochOrder { sampler, epoch, order }
+        EpochOrder { sampler, epoch, samples }
     }
 
     /// Returns the number of the epoch.
@@ -86,23 +100,31 @@ impl EpochOrder {
 
     /// Returns the positions of batch `batch` in order; the iterator's `len()` is the batch's size, and its `nth` takes
     /// one step. Empty from batch [`batches`](Self::batches) on.
+    ///
+    /// An order of [`Blocks`](Order::Blocks) lays a window out where it was not the lane's last one: batches that are
+    /// asked for one after the other share the work. A [clone](Clone) has windows of its own, for one who looks ahead.
     pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Position> + Clone + '_ {
-        let &Sampler { batch_size, rank, world, .. } = &self.sampler;
+        let &Sampler { len, batch_size, rank, world, .. } = &self.sampler;
         let end = self.sampler.positions();
         let first = batch.saturating_mul(batch_size).min(end);
         let last = first.saturating_add(batch_size).min(end);
-        (first..last).map(move |index| self.at(rank + index * world))
+        let positions = (first..last).map(move |index| rank + index * world);
+        match &self.samples {
+            Samples::Blocks(order) => BatchPositions::Made(order.at(positions).into_iter()),
+            Samples::Listed(list) => BatchPositions::Direct(positions.map(move |position| list.at(position, len))),
+        }
     }
+}
 
-    fn at(&self, position: usize) -> Position {
-        let len = self.sampler.len;
+impl List {
+    fn at(&self, position: usize, len: usize) -> Position {
         let (round, within) = (position / len, position % len);
         // No cast truncates: Sampler::checked limits positions, rounds and occurrences.
-        let (index, occurrence) = match &self.order {
-            Order::Sequential => (within, round as u32),
-            Order::Narrow(order) => (order[within] as usize, round as u32),
-            Order::Wide(order) => (order[within] as usize, round as u32),
-            Order::Weighted(order) => {
+        let (index, occurrence) = match self {
+            List::Sequential => (within, round as u32),
+            List::Narrow(order) => (order[within] as usize, round as u32),
+            List::Wide(order) => (order[within] as usize, round as u32),
+            List::Weighted(order) => {
                 let index = order.indices[within] as usize;
                 (index, order.occurrences[within] + round as u32 * order.counts[index])
             }
@@ -110,6 +132,40 @@ impl EpochOrder {
         Position { index, occurrence, global: position as u64, padding: round > 0 }
     }
 }
+
+/// The positions of a batch: computed one by one, or all at once where each would take a lock.
+#[derive(Clone)]
+enum BatchPositions<I> {
+    Direct(I),
+    Made(IntoIter<Position>),
+}
+
+impl<I: Iterator<Item = Position>> Iterator for BatchPositions<I> {
+    type Item = Position;
+
+    fn next(&mut self) -> Option<Position> {
+        match self {
+            BatchPositions::Direct(positions) => positions.next(),
+            BatchPositions::Made(positions) => positions.next(),
+        }
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Position> {
+        match self {
+            BatchPositions::Direct(positions) => positions.nth(n),
+            BatchPositions::Made(positions) => positions.nth(n),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            BatchPositions::Direct(positions) => positions.size_hint(),
+            BatchPositions::Made(positions) => positions.size_hint(),
+        }
+    }
+}
+
+impl<I: ExactSizeIterator<Item = Position>> ExactSizeIterator for BatchPositions<I> {}
 
 #[cfg(test)]
 mod tests {

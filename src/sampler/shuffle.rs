@@ -17,19 +17,30 @@ pub(super) fn permutation<T>(values: Vec<T>, seed: u64, epoch: u64) -> Vec<T> {
 
 /// Returns `values` in a random order.
 pub(crate) fn shuffled<T>(mut values: Vec<T>, random: &mut Numbers) -> Vec<T> {
+    shuffle(&mut values, random);
+    values
+}
+
+/// Puts `values` in a random order.
+pub(super) fn shuffle<T>(values: &mut [T], random: &mut Numbers) {
     for position in (1..values.len()).rev() {
         let other = random.below(position as u64 + 1);
         values.swap(position, other as usize);
     }
-    values
 }
 
-/// Makes the key: seed, epoch (little endian), [`DOMAIN`]. The shuffle uses stream 0, from its start.
+/// Makes the shuffle's key; it uses stream 0, from its start.
 fn key(seed: u64, epoch: u64) -> [u8; 32] {
+    epoch_key(seed, epoch, DOMAIN)
+}
+
+/// Makes the key of an epoch's random numbers: seed, epoch (little endian), and the domain that keeps them apart from
+/// others.
+pub(super) fn epoch_key(seed: u64, epoch: u64, domain: [u8; 16]) -> [u8; 32] {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&epoch.to_le_bytes());
-    key[16..].copy_from_slice(&DOMAIN);
+    key[16..].copy_from_slice(&domain);
     key
 }
 

@@ -4,8 +4,8 @@
 use crate::{operators, policies};
 use gpufeed::decode::Scale;
 use gpufeed::transforms::{Key, Params};
-use gpufeed::{Output, Plan, Recipe, State, recipe};
-use gpufeed_testing::frozen::{check_read, files};
+use gpufeed::{Order, Output, Plan, Recipe, Sampler, State, recipe};
+use gpufeed_testing::frozen::{check_read, files, path};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -36,8 +36,29 @@ fn reads<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, expect
 
 #[test]
 fn states_are_read_as_they_were() {
-    let states = vec![State::default(), State::at(42, 3, 17), State::at(u64::MAX, 1 << 53, 1)];
+    let mut states = vec![State::default(), State::at(42, 3, 17), State::at(u64::MAX, 1 << 53, 1)];
+    let sampler = Sampler::new(1001, 32).unwrap().seed(42).shard(1, 2).unwrap();
+    let blocks = sampler.clone().order(Order::Blocks { samples: 16, window: 4 }).unwrap().lanes(8).unwrap();
+    states.push(sampler.state(3, 5));
+    states.push(sampler.clone().shuffle(true).state(3, 5));
+    states.push(blocks.state(3, 5));
+    states.push(blocks.shuffle(true).state(3, 5));
+    states.push(sampler.weights(&[1.0; 1001]).unwrap().state(3, 5));
     reads("files/states.json", &states);
+}
+
+/// They are not written any more.
+#[test]
+fn states_of_version_1_are_read_as_they_were() {
+    let sampler = Sampler::new(1001, 32).unwrap().seed(42).shard(1, 2).unwrap();
+    let expected = vec![
+        sampler.state(3, 5),
+        sampler.clone().shuffle(true).state(3, 5),
+        sampler.weights(&[1.0; 1001]).unwrap().state(3, 5),
+    ];
+    let name = "files/states-1.json";
+    let text = std::fs::read_to_string(path(name)).unwrap();
+    check_read(name, serde_json::from_str(&text), &expected);
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn another_world_goes_on_where_a_global_batch_begins() {
             assert_eq!(expected, by_id(&rest), "batches of {batch_size} in world {world}");
         }
         let error = build(8, (0, 2)).resume(&state).unwrap_err().to_string();
-        assert!(error.starts_with("shard: no batch of 8 samples in world 2 begins at position 24"), "{error}");
+        assert!(error.starts_with("batch_size: no batch of 8 samples in world 2 begins at position 24"), "{error}");
     });
 }
 

@@ -107,6 +107,7 @@ impl Data {
         let whole = self.train.len() >= options.batch_size;
         loader(&self.train, augmentation(options), options)
             .shuffle(true)
+            .order(options.order)
             .seed(options.seed)
             .last_batch(if whole { LastBatch::Drop } else { LastBatch::Partial })
             .build(backend)

@@ -2,6 +2,7 @@
 
 use crate::model::Architecture;
 use clap::ValueEnum;
+use gpufeed::Order;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::path::PathBuf;
@@ -46,6 +47,9 @@ pub struct Options {
     /// Images in a training batch
     #[arg(long, value_name = "IMAGES", default_value_t = 32)]
     pub(crate) batch_size: usize,
+    /// Order of the training images: full, or blocks:SAMPLES:WINDOW, as remote data are read
+    #[arg(long, value_name = "ORDER", default_value_t = Order::Full)]
+    pub(crate) order: Order,
     /// Passes over the training images
     #[arg(long, value_name = "EPOCHS", default_value_t = 30)]
     pub(crate) epochs: u64,
@@ -159,6 +163,9 @@ pub(crate) struct Identity {
     size: u32,
     augment: Augment,
     batch_size: usize,
+    /// Checkpoints before there was a choice have none.
+    #[serde(default = "full")]
+    order: String,
     epochs: u64,
     optimizer: Optimizer,
     /// The learning rate as text, because `serde_json` does not read every f64 back exactly.
@@ -177,6 +184,10 @@ pub(crate) struct Identity {
     val_images: usize,
 }
 
+fn full() -> String {
+    Order::Full.to_string()
+}
+
 impl Identity {
     pub(crate) fn new(options: &Options, classes: &[String], images: usize, val_images: usize) -> Identity {
         Identity {
@@ -185,6 +196,7 @@ impl Identity {
             size: options.size,
             augment: options.augment,
             batch_size: options.batch_size,
+            order: options.order.to_string(),
             epochs: options.epochs,
             optimizer: options.optimizer,
             lr: options.lr().to_string(),

@@ -169,6 +169,10 @@ impl Dataset for Concat {
         self.parts.iter().all(|part| part.data.is_in_memory())
     }
 
+    fn is_remote(&self) -> bool {
+        self.parts.iter().any(|part| part.data.is_remote())
+    }
+
     /// Returns the folder of the first part that has one: seek indexes are stored in one folder.
     fn folder(&self) -> Option<&Path> {
         self.parts.iter().find_map(|part| part.data.folder())

@@ -1,6 +1,6 @@
 //! Data sets made of other data sets: subsets, concatenations, weights, repetitions.
 //!
-//! They change no sample, and forward names, classes, channels, folders and weights. Two samples of an epoch must not
+//! They change no sample, and forward names, classes, channels, folders, weights and whether they are remote. Two samples of an epoch must not
 //! share random numbers, so a sample that comes again has another id (`ids.rs`).
 
 mod concat;
@@ -59,6 +59,10 @@ mod tests {
             true
         }
 
+        fn is_remote(&self) -> bool {
+            true
+        }
+
         fn folder(&self) -> Option<&Path> {
             Some(Path::new("odd"))
         }
@@ -93,6 +97,7 @@ mod tests {
             assert_eq!(data.weights().unwrap()[..2], [1.0, 3.0], "{number}");
             assert_eq!(data.weights().unwrap().len(), data.len(), "{number}");
             assert_eq!(data.job_samples(), 7, "{number}");
+            assert!(data.is_remote(), "{number}");
             data.begin_job(&[1, data.len() - 1]);
             assert_eq!(std::mem::take(&mut *begun.lock().unwrap()), [1, 1], "{number}");
             let mut buffer = Vec::new();

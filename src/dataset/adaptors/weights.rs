@@ -79,6 +79,10 @@ impl<D: Dataset> Dataset for Weighted<D> {
         self.data.is_in_memory()
     }
 
+    fn is_remote(&self) -> bool {
+        self.data.is_remote()
+    }
+
     fn folder(&self) -> Option<&Path> {
         self.data.folder()
     }

@@ -78,6 +78,7 @@ impl DataLoaderBuilder {
             .seed(self.seed)
             .shard(shard.rank, shard.world)?
             .last_batch(self.last_batch)?;
+        sampler = self.ordered(sampler)?;
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }
