@@ -111,7 +111,8 @@ impl BlockOrder {
     fn lay_out(&self, window: &mut Window) {
         let Some(key) = self.key else { return };
         window.order.clear();
-        // Order::check limits the samples of a window.
+        // Windows differ by a block: no more memory than the largest takes. Order::check limits their samples.
+        window.order.reserve_exact(window.places.len());
         window.order.extend(0..window.places.len() as u32);
         shuffle(&mut window.order, &mut Numbers::new(key, 1 + window.places.start as u64));
     }

@@ -176,15 +176,15 @@ proptest! {
             prop_assert!(ranks.iter().all(|rank| rank.iter().map(Vec::len).eq(ranks[0].iter().map(Vec::len))));
 
             // The same global batches, padding of a partial one aside.
-            for batch in 0..one.len() {
+            for (batch, expected) in one.iter().enumerate() {
                 let mut global: Vec<Position> = ranks.iter().flat_map(|rank| rank[batch].iter().copied()).collect();
                 global.sort_by_key(|position| position.global);
                 let real = |batch: &[Position]| {
                     batch.iter().copied().filter(|position| !position.padding).collect::<Vec<_>>()
                 };
-                prop_assert_eq!(real(&global), real(&one[batch]));
+                prop_assert_eq!(real(&global), real(expected));
                 if last != LastBatch::Partial {
-                    prop_assert_eq!(&global, &one[batch]);
+                    prop_assert_eq!(&global, expected);
                 }
             }
 
@@ -215,9 +215,9 @@ proptest! {
             }
 
             // Resuming at any batch, by an order that has given no other one.
-            for batch in 0..one.len() {
+            for (batch, expected) in ranks[world - 1].iter().enumerate() {
                 let resumed: Vec<Position> = shard(world - 1).epoch(epoch).batch(batch).collect();
-                prop_assert_eq!(&resumed, &ranks[world - 1][batch]);
+                prop_assert_eq!(&resumed, expected);
             }
         }
     }
