@@ -258,10 +258,6 @@ impl Sampler {
 
     /// The order in words.
     pub(crate) fn describe(&self) -> String {
-        let rank = match self.world {
-            1 => String::new(),
-            world => format!(", rank {} of {world}", self.rank),
-        };
         let (order, lanes) = match (self.order, self.shuffle) {
             _ if self.weights.is_some() => ("chosen by weight".to_owned(), None),
             (Order::Full, true) => ("all samples shuffled".to_owned(), None),
@@ -272,7 +268,7 @@ impl Sampler {
             (Order::Blocks { .. }, false) => ("that of the data set in runs".to_owned(), Some(self.lane_count())),
         };
         let lanes = lanes.map_or(String::new(), |lanes| format!(", {lanes} lanes"));
-        format!("{order}{lanes}{rank}")
+        format!("{order}{lanes}")
     }
 
     /// Lanes of an order of blocks.
