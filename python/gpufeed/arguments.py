@@ -100,6 +100,15 @@ def cache(value: Any) -> tuple[str, int] | None:
     return place, size("cache", bytes)
 
 
+def order(value: Any) -> str:
+    """``"full"`` or ``("blocks", samples, window)``, as the native module takes it."""
+    if value == "full":
+        return "full"
+    if isinstance(value, (tuple, list)) and len(value) == 3 and value[0] == "blocks":
+        return f"blocks:{whole('order', value[1], 1)}:{whole('order', value[2], 1)}"
+    raise ArgumentError(f'order: {value!r}; "full" and ("blocks", 256, 16), samples of a block and blocks of a window, work')
+
+
 def remote_cache(value: Any) -> tuple[str, int] | None:
     """``(folder, bytes)`` or ``None``."""
     if value is None:

@@ -32,6 +32,8 @@ class DataLoader(Positioned):
     - ``backend`` (``"cpu"``): what augments: ``"cpu"``, ``"gpu"``, ``"auto"``, or an adapter's name
     - ``shard`` (``"auto"``): ``torch.distributed`` if it is initialised, else the variables of torchrun, Open MPI, MPICH or
       Slurm's ``srun``; or ``(rank, world)``, or None for all samples
+    - ``order`` (``"full"``, and none for data from afar): ``("blocks", samples, window)`` permutes blocks of so many
+      neighbours and shuffles within ``window`` of them; ``lanes`` (as many as there are ranks), which the ranks divide
     - for data from afar: ``read_ahead`` (256 MiB), ``remote_cache`` (``("/var/cache/gpufeed", "200G")``)
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
       ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``on_error`` (``"skip"``, ``"fail"``, a share), ``exif``,

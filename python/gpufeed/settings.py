@@ -43,7 +43,7 @@ def cut_normalize(content: dict[str, Any]) -> tuple[list[float], list[float]]:
 
 
 _SIZES = ("slot_bytes", "memory_budget", "max_decode_bytes", "seek_memory", "read_ahead")
-_NUMBERS = {"seed": 0, "workers": 1, "queue_depth": 1, "max_pixels": 1, "views": 1}
+_NUMBERS = {"seed": 0, "workers": 1, "queue_depth": 1, "max_pixels": 1, "views": 1, "lanes": 1}
 _FLAGS = ("exif", "scaled_decode", "cache_in_bytes")
 _WORDS = {
     "last_batch": ("partial", "drop", "pad"),
@@ -67,6 +67,8 @@ def native(given: dict[str, Any]) -> dict[str, Any]:
             settings[name] = arguments.word(name, value, _WORDS[name])
         elif name == "cache":
             settings[name] = arguments.cache(value)
+        elif name == "order":
+            settings[name] = arguments.order(value)
         elif name == "remote_cache":
             settings[name] = arguments.remote_cache(value)
         elif name == "on_error":

@@ -18,6 +18,9 @@ pub(crate) struct Settings {
     batch_size: Option<usize>,
     shuffle: bool,
     seed: Option<u64>,
+    /// As `Order` is written.
+    order: Option<String>,
+    lanes: Option<usize>,
     read_ahead: Option<u64>,
     remote_cache: Option<(String, u64)>,
     shard: Option<(usize, usize)>,
@@ -63,6 +66,8 @@ impl Settings {
                 "batch_size" => value.extract().map(|value| read.batch_size = value),
                 "shuffle" => value.extract().map(|value| read.shuffle = value),
                 "seed" => value.extract().map(|value| read.seed = value),
+                "order" => value.extract().map(|value| read.order = value),
+                "lanes" => value.extract().map(|value| read.lanes = value),
                 "read_ahead" => value.extract().map(|value| read.read_ahead = value),
                 "remote_cache" => value.extract().map(|value| read.remote_cache = value),
                 "shard" => value.extract().map(|value| read.shard = value),
@@ -156,6 +161,12 @@ impl Settings {
         }
         if let Some(seed) = self.seed {
             builder = builder.seed(seed);
+        }
+        if let Some(order) = &self.order {
+            builder = builder.order(order.parse()?);
+        }
+        if let Some(lanes) = self.lanes {
+            builder = builder.lanes(lanes);
         }
         if let Some(read_ahead) = self.read_ahead {
             builder = builder.read_ahead(read_ahead);

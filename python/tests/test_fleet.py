@@ -125,6 +125,15 @@ def test_turns_are_those_of_one_process(actors: int, shard: Shard) -> None:
     assert run.next() is None
 
 
+def test_blocks_have_lanes_for_all_actors() -> None:
+    blocks = {"order": ("blocks", 4, 2), "lanes": 4}
+    for shard in [(0, 1), (1, 2)]:
+        fleet = Fleet(Crew(2, **blocks), shard)
+        assert seen(fleet.resume(fleet.state(0, 0), 1)) == expected(2, shard, **blocks)
+    with pytest.raises(gpufeed.ArgumentError, match="^(lanes|shard): "):
+        Fleet(Crew(3, **blocks), (0, 1))
+
+
 @pytest.mark.parametrize("last_batch", ["partial", "drop", "pad"])
 def test_every_sample_comes_once_whatever_the_fleet(last_batch: str) -> None:
     for actors, world in [(1, 1), (2, 1), (1, 2), (2, 2), (4, 1)]:

@@ -111,7 +111,7 @@ def test_states_that_do_not_fit_are_refused_by_name() -> None:
         (loader(seed=4), "seed"),
         (loader(Jpegs(41)), "dataset"),
         (loader(batch_size=3), "batch_size"),
-        (loader(shard=(1, 2)), "shard"),
+        (loader(shard=(1, 2)), "batch_size"),
         (loader(shuffle=False), "shuffle"),
     ]:
         with pytest.raises(gpufeed.ArgumentError, match=rf"^{name}: "):
