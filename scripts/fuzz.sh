@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 require_cargo
 
-all=(cifar decode idx jpeg list lmdb numpy pickle recipe seek_file tar tar_index)
+all=(cifar decode idx jpeg list lmdb numpy parquet pickle recipe seek_file tar tar_index)
 usage() {
     printf 'usage: scripts/fuzz.sh [TARGET] [SECONDS], at least 1 second; targets: %s\n' "${all[*]}" >&2
     exit 2
@@ -30,7 +30,7 @@ step() { printf '\n== %s\n' "$*"; }
 # Longest input: room for a few records of each format.
 longest() {
     case $1 in
-        tar | lmdb) echo 32768 ;;
+        tar | lmdb | parquet) echo 32768 ;;
         tar_index | recipe | list) echo 4096 ;;
         *) echo 8192 ;;
     esac
@@ -46,11 +46,12 @@ sources() {
         list) echo src/dataset/list src/dataset/labels.rs ;;
         lmdb) echo src/dataset/lmdb ;;
         numpy) echo src/dataset/numpy src/dataset/arrays src/dataset/source.rs ;;
+        parquet) echo src/dataset/parquet ;;
         pickle) echo src/dataset/cifar/pickle ;;
         recipe) echo src/recipe ;;
         seek_file) echo src/decode/seek ;;
         tar) echo src/dataset/tar ;;
-        tar_index) echo src/dataset/tar/index.rs src/dataset/tar/mod.rs ;;
+        tar_index) echo src/dataset/shards src/dataset/tar/mod.rs ;;
     esac
 }
 

@@ -75,6 +75,7 @@
 //! | feature | |
 //! |---|---|
 //! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
+//! | `parquet` | `dataset::Parquet`; needs a C compiler |
 //!
 //! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`. Batches
 //! as tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.

@@ -15,6 +15,7 @@ use crate::error::Result;
 /// | a file `.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json` | [`List`](Self::List) |
 /// | a file `.npy`, `.npz` | [`Numpy`](Self::Numpy) |
 /// | a file `.tar`, a brace list of them, a folder with some and without folders | [`Tar`](Self::Tar) |
+/// | a file `.parquet`, a brace list of them, a folder with some, itself or where Hugging Face's Hub has them | [`Parquet`](Self::Parquet) |
 /// | a file `.mdb`, a folder with `data.mdb` | [`Lmdb`](Self::Lmdb) |
 /// | a folder with `train-images-idx3-ubyte` and its like (MNIST's, or one part of EMNIST), or with a folder `raw` of these | [`Idx`](Self::Idx) |
 /// | a folder with CIFAR's files, or with the folder that they come in | [`Cifar`](Self::Cifar) |
@@ -50,6 +51,8 @@ pub enum Format {
     Idx,
     /// CIFAR-10 or CIFAR-100: [`Cifar`].
     Cifar,
+    /// Parquet files: `Parquet`, which needs the feature `parquet`.
+    Parquet,
 }
 
 /// Result of [`open`].
@@ -62,8 +65,8 @@ pub enum Format {
 pub struct Opened {
     /// All samples, or the training split.
     pub train: Box<dyn Dataset>,
-    /// The test split, if the data set comes in two (MNIST, CIFAR, an `.npz` with `train` and `test`) and the path has
-    /// its files.
+    /// The test split, if the data set comes in two (MNIST, CIFAR, an `.npz` with `train` and `test`, a folder of Parquet
+    /// files with `train` and with `validation` or `test`) and the path has its files.
     pub test: Option<Box<dyn Dataset>>,
 }
 
@@ -106,6 +109,7 @@ impl Format {
         match extension.as_deref() {
             Some("mdb") => return Format::Lmdb,
             Some("tar") => return Format::Tar,
+            Some("parquet") => return Format::Parquet,
             Some("csv" | "tsv" | "jsonl" | "ndjson" | "json") if !path.is_dir() => return Format::List,
             Some("npy" | "npz") if !path.is_dir() => return Format::Numpy,
             _ => {}
@@ -121,6 +125,8 @@ impl Format {
         let list = !path.exists() && path.to_string_lossy().contains('{');
         if shards || list || path.join(UNFINISHED).exists() {
             Format::Tar
+        } else if holds_parquet(path) {
+            Format::Parquet
         } else if Idx::is_in(path) {
             Format::Idx
         } else if Cifar::is_in(path) {
@@ -151,8 +157,31 @@ impl Format {
             Format::Lmdb => whole(Lmdb::open(path)?),
             Format::Idx => parts(Idx::parts(path)?),
             Format::Cifar => parts(Cifar::parts(path)?),
+            Format::Parquet => return open_parquet(path),
         })
     }
+}
+
+#[cfg(feature = "parquet")]
+fn open_parquet(path: &Path) -> Result<Opened> {
+    let (train, test) = super::Parquet::parts(path)?;
+    Ok(Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) })
+}
+
+#[cfg(not(feature = "parquet"))]
+fn open_parquet(path: &Path) -> Result<Opened> {
+    let reason = "this program was built without gpufeed's feature `parquet`; build it with that feature";
+    Err(crate::error::Error::data_file(path, "Parquet files", reason))
+}
+
+#[cfg(feature = "parquet")]
+fn holds_parquet(folder: &Path) -> bool {
+    super::parquet::is_in(folder)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn holds_parquet(_: &Path) -> bool {
+    false
 }
 
 fn parts((train, test): (Arrays, Option<Arrays>)) -> Opened {
@@ -183,6 +212,9 @@ mod tests {
             ("list.jsonl", "list.jsonl", Format::List),
             ("x.npz", "x.npz", Format::Numpy),
             ("x.mdb", "x.mdb", Format::Lmdb),
+            ("x.parquet", "x.parquet", Format::Parquet),
+            #[cfg(feature = "parquet")]
+            ("hub/data/train-00000-of-00001.parquet", "hub", Format::Parquet),
         ] {
             fs::create_dir_all(at(file).parent().unwrap()).unwrap();
             fs::write(at(file), b"not read").unwrap();

@@ -11,8 +11,9 @@
 //! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
 //! | [`TarShards`] | tar files in WebDataset's convention |
 //! | [`Lmdb`] | an LMDB of encoded images |
+//! | `Parquet` | Hugging Face's image sets; feature `parquet` |
 //!
-//! `gpufeed pack` writes the last two. [`open`] takes a path in any of these formats.
+//! `gpufeed pack` writes tar shards and LMDBs. [`open`] takes a path in any of these formats.
 //!
 //! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make data sets of others; the methods of [`Dataset`] create
 //! them.
@@ -21,6 +22,8 @@ mod adaptors;
 pub(crate) mod address;
 mod arrays;
 mod cifar;
+mod class_names;
+mod data_file;
 mod folder;
 mod format;
 mod idx;
@@ -29,12 +32,15 @@ mod list;
 mod lmdb;
 mod memory;
 mod numpy;
+#[cfg(feature = "parquet")]
+mod parquet;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
 mod remote_error;
 mod remote_stats;
 mod sample;
 mod seek_indexes;
+mod shards;
 mod source;
 mod tar;
 
@@ -56,14 +62,17 @@ pub use lmdb::LmdbWriter;
 pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
 pub use memory::InMemory;
 pub use numpy::Numpy;
+#[cfg(feature = "parquet")]
+pub use parquet::{Parquet, ParquetBuilder};
 #[cfg(feature = "remote")]
 pub use remote::{Remote, RemoteOptions};
 pub(crate) use remote_error::is_remote;
 pub use remote_stats::RemoteStats;
 pub use sample::{Label, Sample, SampleData};
+pub use shards::ShardIndexes;
 #[doc(hidden)]
 pub use tar::UNFINISHED;
-pub use tar::{ShardIndexes, TarShards, TarShardsBuilder};
+pub use tar::{TarShards, TarShardsBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default
 /// `max_pixels`. The data sets' builders set another limit with `max_file_bytes`.

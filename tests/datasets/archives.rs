@@ -60,7 +60,7 @@ fn archives_of_pythons_tarfile_are_read() {
         assert_eq!((data.len(), data.shards()), (expected.len(), 1));
         assert_eq!(data.classes(), ["cat", "dog", "wug"]);
         for (index, (sample, expected)) in samples(&data).iter().zip(expected).enumerate() {
-            assert_eq!(data.key(index), Some((&*path, expected["key"].as_str().unwrap())));
+            assert_eq!(data.key(index), Some((&*path, expected["key"].as_str().unwrap().to_owned())));
             let hash: String = Sha256::digest(&sample.0).iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(hash, expected["sha256"].as_str().unwrap());
             let label = match &expected["label"] {

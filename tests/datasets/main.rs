@@ -3,5 +3,9 @@
 mod archives;
 mod arrays;
 mod lmdb_mutants;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_damage;
 mod shard;
 mod special_files;

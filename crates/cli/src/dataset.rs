@@ -22,6 +22,8 @@ enum Names {
     List(Arc<ImageList>),
     Tar(Arc<TarShards>),
     Listed(Arc<Listed>),
+    #[cfg(feature = "parquet")]
+    Parquet(Arc<gpufeed::dataset::Parquet>),
     None,
 }
 
@@ -62,6 +64,16 @@ pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
             let data = gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(path)?;
             whole(Arc::new(data), Names::None)
         }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => {
+            let builder = gpufeed::dataset::Parquet::builder().allow_unlabelled(true);
+            let part = |data: gpufeed::dataset::Parquet| {
+                let data = Arc::new(data);
+                NamedDataset { data: data.clone(), names: Names::Parquet(data), path: shown_path(path).into_owned() }
+            };
+            let (train, test) = builder.parts(path)?;
+            Opened { train: part(train), test: test.map(part) }
+        }
         format => {
             let Parts { train, test, .. } = format.open(path)?;
             let part = |data: Box<dyn Dataset>| NamedDataset {
@@ -97,6 +109,8 @@ impl NamedDataset {
             Names::Folder(folder) => Some(folder.root()),
             Names::List(list) => Some(list.root()),
             Names::Listed(listed) => Some(&listed.root),
+            #[cfg(feature = "parquet")]
+            Names::Parquet(_) => None,
             Names::Tar(_) | Names::None => None,
         }
     }
@@ -108,6 +122,8 @@ impl NamedDataset {
                 Some(folder.targets().get(index).map_or(Label::None, |&class| Label::Class(class)))
             }
             Names::List(list) => Some(list.label(index)),
+            #[cfg(feature = "parquet")]
+            Names::Parquet(_) => None,
             Names::Listed(_) | Names::Tar(_) | Names::None => None,
         }
     }
@@ -118,14 +134,20 @@ impl NamedDataset {
             Names::Folder(folder) => folder.path(index),
             Names::List(list) => list.path(index),
             Names::Listed(listed) => listed.path(index),
+            #[cfg(feature = "parquet")]
+            Names::Parquet(_) => None,
             Names::Tar(_) | Names::None => None,
         }
     }
 
     /// Returns a sample's name where it is stored: its file below the data set's folder, or its key in a shard.
     pub(crate) fn own_name(&self, index: usize) -> Option<String> {
-        if let Names::Tar(shards) = &self.names {
-            return shards.key(index).map(|(_, key)| key.to_owned());
+        match &self.names {
+            Names::Tar(shards) => return shards.key(index).map(|(_, key)| key),
+            // The path that goes with an image is that of the file that it was.
+            #[cfg(feature = "parquet")]
+            Names::Parquet(files) => return files.row(index).map(|(_, _, path)| path).filter(|path| !path.is_empty()),
+            _ => {}
         }
         let (root, file) = (self.root()?, self.file(index)?);
         let parts = file.strip_prefix(root).unwrap_or(file).iter();
@@ -136,6 +158,8 @@ impl NamedDataset {
     pub(crate) fn has_names(&self) -> (bool, bool) {
         match self.names {
             Names::Folder(_) | Names::List(_) | Names::Listed(_) => (true, true),
+            #[cfg(feature = "parquet")]
+            Names::Parquet(_) => (true, true),
             Names::Tar(_) => (true, false),
             Names::None => (false, false),
         }
@@ -148,14 +172,9 @@ impl NamedDataset {
         match &self.names {
             Names::Listed(listed) => listed.range().filter_map(|index| listed.path(index)).for_each(see),
             Names::Folder(_) | Names::List(_) => (0..len).filter_map(|index| self.file(index)).for_each(see),
-            Names::Tar(shards) => {
-                let mut last = None;
-                for (shard, _) in (0..len).filter_map(|index| shards.key(index)) {
-                    if last.replace(shard) != Some(shard) {
-                        see(shard);
-                    }
-                }
-            }
+            Names::Tar(shards) => (0..shards.shards()).filter_map(|number| shards.shard(number)).for_each(see),
+            #[cfg(feature = "parquet")]
+            Names::Parquet(files) => (0..files.files()).filter_map(|number| files.file(number)).for_each(see),
             Names::None if self.path.is_file() => see(&self.path),
             Names::None => {
                 // The files of MNIST, CIFAR or an LMDB lie at most one folder further down.

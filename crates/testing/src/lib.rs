@@ -28,6 +28,8 @@ pub mod jpeg_decode;
 pub mod lists;
 #[cfg(feature = "gpufeed")]
 pub mod named;
+#[cfg(feature = "parquet")]
+pub mod parquet_files;
 #[cfg(feature = "gpufeed")]
 pub mod pipeline;
 #[cfg(feature = "gpufeed")]

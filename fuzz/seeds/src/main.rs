@@ -6,6 +6,7 @@ mod arrays;
 mod jpeg;
 mod keyed;
 mod packed;
+mod parquet;
 mod pickle;
 mod tar;
 mod texts;
@@ -26,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "list" => texts::lists(),
         "lmdb" => keyed::lmdb(),
         "numpy" => arrays::numpy(),
+        "parquet" => parquet::seeds(Path::new(golden))?,
         "pickle" => pickle::seeds(),
         "recipe" => texts::recipes(),
         "seek_file" => keyed::seek_file(),

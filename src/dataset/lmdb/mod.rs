@@ -14,8 +14,7 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::tar::class_names_beside;
-use super::{Dataset, Label, MAX_FILE_BYTES, Sample, SampleData, out_of_range};
+use super::{Dataset, Label, MAX_FILE_BYTES, Sample, SampleData, class_names, out_of_range};
 use crate::atomic_file::folder_of;
 use crate::error::{ErrorKind, Result};
 use crate::quote::{shortened, shown};
@@ -224,7 +223,7 @@ impl LmdbBuilder {
                 broken(file, format!("the value of the key classes is not a list of names: {error}"))
             });
         }
-        class_names_beside(folder_of(file))
+        class_names::beside(folder_of(file))
     }
 }
 

@@ -1,27 +1,22 @@
 //! Tar shards in WebDataset's convention, read in any order.
 
-mod brace;
 mod builder;
-mod index;
 mod label;
-mod open_files;
 mod scan;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Dataset, Sample, SampleData, out_of_range};
+use super::shards::Shards;
+use super::{Dataset, Sample, SampleData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
-use crate::{read_at, regular_file};
-use index::{Entry, ShardIndex, header_hash};
-use scan::BLOCK;
+use crate::regular_file;
+use scan::{BLOCK, TarFormat, header_hash};
 
+pub use builder::TarShardsBuilder;
 #[doc(hidden)] // `gpufeed pack` writes it
 pub use builder::UNFINISHED;
-pub(super) use builder::class_names_beside;
-pub use builder::{ShardIndexes, TarShardsBuilder};
 
 /// Samples in tar files, packed as in WebDataset: the members of a sample follow each other and share their name up to
 /// the first dot.
@@ -56,21 +51,10 @@ pub use builder::{ShardIndexes, TarShardsBuilder};
 /// ```
 #[derive(Debug)]
 pub struct TarShards {
-    shards: Vec<Shard>,
-    /// Index of the first sample of each shard, and the number of samples.
-    starts: Vec<usize>,
+    shards: Shards<TarFormat>,
     classes: Vec<String>,
     folder: PathBuf,
     max_file_bytes: u64,
-}
-
-#[derive(Debug)]
-struct Shard {
-    path: Box<Path>,
-    /// The first shards stay open. The others are opened for each read, because a process may open only a limited
-    /// number of files.
-    file: Option<File>,
-    index: ShardIndex,
 }
 
 impl TarShards {
@@ -101,61 +85,51 @@ impl TarShards {
 
     /// Returns the number of shards.
     pub fn shards(&self) -> usize {
-        self.shards.len()
+        self.shards.files()
+    }
+
+    /// Returns shard `number`, in the order of samples; `None` if there are fewer.
+    pub fn shard(&self, number: usize) -> Option<&Path> {
+        self.shards.file(number)
     }
 
     /// Returns the shard of sample `index` and its key there, the members' name up to the first dot; `None` if out of
-    /// range.
-    pub fn key(&self, index: usize) -> Option<(&Path, &str)> {
-        let (shard, at, _) = self.find(index)?;
-        Some((&shard.path, shard.index.key(at)))
-    }
-
-    fn find(&self, index: usize) -> Option<(&Shard, usize, &Entry)> {
-        // Empty shards begin where the next one does, so this takes the last shard that begins at or before the sample.
-        let shard = self.starts.partition_point(|start| *start <= index).checked_sub(1)?;
-        let at = index - self.starts[shard];
-        let shard = self.shards.get(shard)?;
-        Some((shard, at, shard.index.entries.get(at)?))
+    /// range. The key is read from the shard's index.
+    pub fn key(&self, index: usize) -> Option<(&Path, String)> {
+        self.shards.key(index)
     }
 }
 
 impl Dataset for TarShards {
     fn len(&self) -> usize {
-        self.starts.last().copied().unwrap_or_default()
+        self.shards.len()
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let (shard, at, entry) = self.find(index).ok_or_else(|| out_of_range(index, self.len()))?;
+        let found = self.shards.find(index)?;
+        let (entry, path) = (found.entry(), found.file.name());
         let begin = entry.offset - BLOCK;
         let length = BLOCK as usize + entry.length as usize;
         if u64::from(entry.length) > self.max_file_bytes {
             let (name, bytes) = (self.name(index), entry.length.into());
             return Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes: self.max_file_bytes }.into());
         }
-        regular_file::lengthen(buffer, length, 0).map_err(|source| Error::io(&*shard.path, source))?;
+        regular_file::lengthen(buffer, length, 0).map_err(|source| Error::io(path, source))?;
         let bytes = &mut buffer[..length];
-        let read = match &shard.file {
-            Some(file) => read_at::read_exact(file, bytes, begin),
-            None => regular_file::open(&shard.path).and_then(|(file, _)| read_at::read_exact(&file, bytes, begin)),
-        };
         let changed = || {
-            let key = shown(shard.index.key(at).as_bytes());
-            scan::refused(
-                &shard.path,
-                begin,
-                format!("sample {key} has gone: the shard was changed; open the data set again"),
-            )
+            let key = self.key(index).map(|(_, key)| shown(key.as_bytes())).unwrap_or_default();
+            let reason = format!("sample {key} has gone: the shard was changed; open the data set again");
+            scan::refused(path, begin, reason)
         };
-        match read {
+        match found.file.read_exact(bytes, begin) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(changed()),
-            read => read.map_err(|source| Error::io(&*shard.path, source))?,
+            read => read.map_err(|source| Error::io(path, source))?,
         }
         let (header, image) = buffer[..length].split_at(BLOCK as usize);
-        if header_hash(header) != entry.header {
+        if header_hash(header) != entry.check {
             return Err(changed());
         }
-        Ok(Sample { data: SampleData::Encoded(image), label: shard.index.label(entry) })
+        Ok(Sample { data: SampleData::Encoded(image), label: found.segment().label(entry) })
     }
 
     fn name(&self, index: usize) -> String {

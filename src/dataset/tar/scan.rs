@@ -1,19 +1,18 @@
 //! Scans the headers of a shard: the members of each sample, the offset of its image, its label.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use tar::{Archive, Entry};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::index::{ShardIndex, header_hash};
 use super::label;
-use crate::dataset::Label;
+use crate::dataset::data_file::{DataFile, DataReader};
+use crate::dataset::shards::{self, IndexBuilder, Location, Page, ShardFormat};
+use crate::dataset::{Label, class_names};
 use crate::error::{Error, Result};
 use crate::quote::shown;
-use crate::{read_at, regular_file};
 
 /// Block size of tar: headers have this size, and members are padded to a multiple of it.
 pub(super) const BLOCK: u64 = 512;
@@ -28,24 +27,50 @@ pub(super) fn refused(path: &Path, offset: u64, reason: impl std::fmt::Display) 
     Error::io(path, io::Error::new(io::ErrorKind::InvalidData, format!("at byte {offset}: {reason}")))
 }
 
-/// Scans the samples of the shard at `path`, which is also open as `file`. Reads the data of label members alone.
+/// Returns the hash of a member's header, which is read with the image.
+pub(super) fn header_hash(header: &[u8]) -> u32 {
+    xxh3_64(header) as u32
+}
+
+/// Tar shards whose images have these endings.
+#[derive(Debug)]
+pub(super) struct TarFormat {
+    pub(super) extensions: Vec<String>,
+}
+
+impl ShardFormat for TarFormat {
+    fn settings(&self) -> u64 {
+        xxh3_64(self.extensions.join("/").as_bytes())
+    }
+
+    fn scan(&self, file: &DataFile) -> Result<IndexBuilder> {
+        scan(file, &self.extensions)
+    }
+
+    fn fits(&self, entry: &shards::Entry, page: Option<&Page>, length: u64) -> bool {
+        let end = entry.offset.checked_add(u64::from(entry.length));
+        page.is_none() && entry.offset >= BLOCK && end.is_some_and(|end| end <= length)
+    }
+}
+
+/// Scans the samples of a shard. Reads the data of label members alone.
 ///
 /// # Errors
 /// Names shard and offset: files that are not tar archives, compressed or cut short; members that claim more bytes than
 /// there are, sparse ones, links instead of images; repeated keys, samples without an image or with two; invalid
 /// labels.
-pub(super) fn scan(path: &Path, file: &File, extensions: &[String]) -> Result<ShardIndex> {
+fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
+    let path = file.name();
     let failed = |source| Error::io(path, source);
-    let length = file.metadata().map_err(failed)?.len();
-    check_start(path, file, length)?;
-    // The archive moves its file's position, and so do positioned reads on Windows: each needs its own handle.
-    let mut archive = Archive::new(regular_file::open(path).map_err(failed)?.0);
+    let length = file.stamp().map_err(failed)?.length;
+    check_start(file, length)?;
+    let mut archive = Archive::new(file.reader(length));
     let mut scan = Scan {
         path,
         file,
         extensions,
         length,
-        index: ShardIndex::default(),
+        index: IndexBuilder::default(),
         keys: HashSet::new(),
         open: None,
         buffer: Vec::new(),
@@ -59,14 +84,13 @@ pub(super) fn scan(path: &Path, file: &File, extensions: &[String]) -> Result<Sh
     // The crate takes the end of the file for the end of the archive. But a file cut between two members has lost
     // samples.
     let mut mark = [0; BLOCK as usize];
-    if read_at::read_exact(file, &mut mark, end).is_err() || mark != [0; BLOCK as usize] {
+    if file.read_exact(&mut mark, end).is_err() || mark != [0; BLOCK as usize] {
         return Err(refused(
             path,
             end,
             "the archive ends without the blocks of zeros that end every tar file: it is cut short",
         ));
     }
-    scan.index.shrink();
     Ok(scan.index)
 }
 
@@ -74,9 +98,9 @@ fn damaged(error: &io::Error) -> String {
     format!("not a header of a tar archive, or a damaged one ({error})")
 }
 
-fn check_start(path: &Path, file: &File, length: u64) -> Result<()> {
-    let mut start = vec![0; length.min(6) as usize];
-    read_at::read_exact(file, &mut start, 0).map_err(|source| Error::io(path, source))?;
+fn check_start(file: &DataFile, length: u64) -> Result<()> {
+    let path = file.name();
+    let start = file.bytes(0, length.min(6) as usize).map_err(|source| Error::io(path, source))?;
     for (magic, name) in COMPRESSED {
         if start.starts_with(magic) {
             let reason =
@@ -90,10 +114,10 @@ fn check_start(path: &Path, file: &File, length: u64) -> Result<()> {
 /// The scan of one shard.
 struct Scan<'a> {
     path: &'a Path,
-    file: &'a File,
+    file: &'a DataFile,
     extensions: &'a [String],
     length: u64,
-    index: ShardIndex,
+    index: IndexBuilder,
     /// Hashes of the keys so far.
     keys: HashSet<u128>,
     open: Option<Group>,
@@ -121,7 +145,7 @@ enum Role {
 
 impl Scan<'_> {
     /// Returns the offset of the next header.
-    fn member(&mut self, mut member: Entry<'_, File>) -> Result<u64> {
+    fn member(&mut self, mut member: Entry<'_, DataReader<'_>>) -> Result<u64> {
         let (begin, size) = (member.raw_file_position(), member.size());
         let header = begin.saturating_sub(BLOCK);
         let name = member.path_bytes().into_owned();
@@ -155,7 +179,7 @@ impl Scan<'_> {
         }
         if let Role::Classes = role {
             if self.index.classes.is_empty() {
-                let names = self.small(begin, size).and_then(|bytes| label::class_names(&extension, bytes));
+                let names = self.small(begin, size).and_then(|bytes| class_names::parsed(&extension, bytes));
                 match names {
                     Ok(names) => self.index.classes = names,
                     Err(reason) => return refuse(reason),
@@ -223,7 +247,7 @@ impl Scan<'_> {
             return Err(self.at(at, format!("sample {named}: an image of {size} bytes, but at most 4 GiB are read")));
         };
         let mut header = [0; BLOCK as usize];
-        read_at::read_exact(self.file, &mut header, offset - BLOCK).map_err(|source| Error::io(self.path, source))?;
+        self.file.read_exact(&mut header, offset - BLOCK).map_err(|source| Error::io(self.path, source))?;
         let mut label = Label::None;
         for (kind, range) in labels.into_iter().enumerate() {
             let Some((begin, size)) = range else { continue };
@@ -236,7 +260,7 @@ impl Scan<'_> {
                 break;
             }
         }
-        let location = (offset, length, header_hash(&header));
+        let location = Location { offset, length, check: header_hash(&header), page: None };
         self.index.push(&key, location, &label).map_err(|reason| self.at(at, reason))
     }
 
@@ -246,7 +270,7 @@ impl Scan<'_> {
             return Err(format!("{size} bytes, but labels and class names may have at most 1 MiB"));
         }
         self.buffer.resize(size as usize, 0);
-        read_at::read_exact(self.file, &mut self.buffer, begin).map_err(|error| error.to_string())?;
+        self.file.read_exact(&mut self.buffer, begin).map_err(|error| error.to_string())?;
         Ok(&self.buffer)
     }
 

@@ -1,0 +1,154 @@
+//! A file of a data set, which many threads read at any offset.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use crate::{read_at, regular_file};
+
+/// A file with samples. Its name is its path.
+#[derive(Debug)]
+pub(super) struct DataFile {
+    name: Box<Path>,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Open(File),
+    /// Opened for each read, because a process may open only a limited number of files.
+    Closed,
+}
+
+/// What tells one content of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Bytes of the file.
+    pub(super) length: u64,
+    /// Modification time since 1970: seconds and nanoseconds.
+    pub(super) seconds: u64,
+    pub(super) nanoseconds: u64,
+}
+
+impl DataFile {
+    /// Opens the regular file at `path`.
+    ///
+    /// # Errors
+    /// The errors of [`regular_file::open`].
+    pub(super) fn open(path: &Path) -> io::Result<DataFile> {
+        let (file, _) = regular_file::open(path)?;
+        Ok(DataFile { name: path.into(), source: Source::Open(file) })
+    }
+
+    /// Returns the file's length and time as they are now.
+    pub(super) fn stamp(&self) -> io::Result<Stamp> {
+        match &self.source {
+            Source::Open(file) => Stamp::of(&file.metadata()?),
+            Source::Closed => Stamp::of(&regular_file::open(&self.name)?.1),
+        }
+    }
+
+    /// Closes the file; from now on each read opens it.
+    pub(super) fn close(&mut self) {
+        self.source = Source::Closed;
+    }
+
+    /// The name that errors have.
+    pub(super) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// Fills `buffer` from the bytes at `offset`.
+    ///
+    /// # Errors
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
+    pub(super) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match &self.source {
+            Source::Open(file) => read_at::read_exact(file, buffer, offset),
+            Source::Closed => read_at::read_exact(&regular_file::open(&self.name)?.0, buffer, offset),
+        }
+    }
+
+    /// Returns the `length` bytes at `offset`.
+    ///
+    /// # Errors
+    /// The errors of [`read_exact`](Self::read_exact), and [`OutOfMemory`](io::ErrorKind::OutOfMemory).
+    pub(super) fn bytes(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        regular_file::lengthen(&mut bytes, length, 0)?;
+        self.read_exact(&mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    /// Returns a reader of the first `length` bytes, with a position of its own.
+    pub(super) fn reader(&self, length: u64) -> DataReader<'_> {
+        DataReader { file: self, at: 0, length }
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> io::Result<Stamp> {
+        let written = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (seconds, nanoseconds) = (written.as_secs(), written.subsec_nanos().into());
+        Ok(Stamp { length: metadata.len(), seconds, nanoseconds })
+    }
+}
+
+/// Reads a [`DataFile`] from a position of its own.
+pub(super) struct DataReader<'a> {
+    file: &'a DataFile,
+    at: u64,
+    length: u64,
+}
+
+impl Read for DataReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.length.saturating_sub(self.at);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        self.file.read_exact(&mut buffer[..count], self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for DataReader<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(by) => self.length.checked_add_signed(by),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_file_reads_as_an_open_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, b"0123456789").unwrap();
+        let mut file = DataFile::open(&path).unwrap();
+        assert_eq!(file.name(), &*path);
+        for _ in 0..2 {
+            assert_eq!(file.stamp().unwrap().length, 10);
+            assert_eq!(file.bytes(3, 4).unwrap(), b"3456");
+            assert_eq!(file.bytes(8, 3).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+            let mut reader = file.reader(9);
+            let mut rest = Vec::new();
+            assert_eq!(reader.seek(SeekFrom::End(-4)).unwrap(), 5);
+            assert_eq!(reader.seek(SeekFrom::Current(1)).unwrap(), 6);
+            assert!(reader.seek(SeekFrom::Current(-7)).is_err());
+            reader.read_to_end(&mut rest).unwrap();
+            assert_eq!(rest, b"678");
+            assert_eq!(reader.seek(SeekFrom::Start(100)).unwrap(), 100);
+            assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+            file.close();
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Which columns of a file are the images, their names and their labels.
+
+use serde_json::Value;
+
+use super::footer::{Footer, Leaf, Physical};
+use crate::dataset::data_file::DataFile;
+use crate::error::{Error, Result};
+
+/// Names of columns that are taken for the images, or the labels, where nothing else says which they are.
+const IMAGES: [&str; 2] = ["image", "img"];
+const LABELS: [&str; 4] = ["label", "labels", "target", "class"];
+
+/// Numbers of the columns that are read.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) images: usize,
+    /// The name of each image's file.
+    pub(super) names: Option<usize>,
+    pub(super) labels: Option<(usize, Physical)>,
+    /// Names of the classes.
+    pub(super) classes: Vec<String>,
+}
+
+impl Columns {
+    /// Chooses the columns: those that the settings name, or else those that Hugging Face's features name, or else those
+    /// that look like images and labels.
+    ///
+    /// # Errors
+    /// No such column, or several; columns that nest or hold something else.
+    pub(super) fn choose(
+        file: &DataFile,
+        footer: &Footer,
+        image: Option<&str>,
+        label: Option<&str>,
+    ) -> Result<Columns> {
+        let features = Features::read(footer.huggingface());
+        let chooser = Chooser { file, footer, features: &features };
+        let image = chooser.image(image)?;
+        let (images, names) = chooser.parts(image)?;
+        let label = chooser.label(label, image)?;
+        let labels = label.map(|label| chooser.integers(label)).transpose()?;
+        let classes = label.and_then(|label| features.classes(footer.top_name(label))).unwrap_or_default();
+        Ok(Columns { images, names, labels, classes })
+    }
+}
+
+/// What the key `huggingface` says of the columns.
+struct Features(serde_json::Map<String, Value>);
+
+impl Features {
+    fn read(text: Option<&str>) -> Features {
+        let mut value = text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+        match value.pointer_mut("/info/features").map(Value::take) {
+            Some(Value::Object(features)) => Features(features),
+            _ => Features(serde_json::Map::new()),
+        }
+    }
+
+    fn is(&self, column: &str, kind: &str) -> bool {
+        self.0.get(column).is_some_and(|feature| feature["_type"] == kind)
+    }
+
+    fn classes(&self, column: &str) -> Option<Vec<String>> {
+        let names = self.0.get(column)?.get("names")?.as_array()?;
+        names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+    }
+}
+
+struct Chooser<'a> {
+    file: &'a DataFile,
+    footer: &'a Footer,
+    features: &'a Features,
+}
+
+impl Chooser<'_> {
+    fn refused(&self, reason: String) -> Error {
+        Error::data_file(self.file.name(), "its columns", reason)
+    }
+
+    fn name(&self, top: usize) -> &str {
+        self.footer.top_name(top)
+    }
+
+    /// Returns the columns at the top that `wanted` likes.
+    fn tops(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut tops: Vec<_> = self.footer.leaves.iter().map(|leaf| leaf.top).collect();
+        tops.dedup();
+        tops.retain(|top| wanted(*top));
+        tops
+    }
+
+    /// Returns the columns below `top`.
+    fn below(&self, top: usize) -> impl Iterator<Item = (usize, &Leaf)> {
+        self.footer.leaves.iter().enumerate().filter(move |(_, leaf)| leaf.top == top)
+    }
+
+    /// Returns the column at the top itself, if it is not a group.
+    fn alone(&self, top: usize) -> Option<(usize, &Leaf)> {
+        self.below(top).find(|(_, leaf)| leaf.depth == 1)
+    }
+
+    /// Returns the column of bytes called `name` in the group at the top.
+    fn part(&self, top: usize, name: &str) -> Option<usize> {
+        let wanted = |leaf: &Leaf| leaf.depth == 2 && leaf.physical == Physical::Bytes;
+        let mut below = self.below(top).filter(|(_, leaf)| wanted(leaf)).map(|(number, _)| number);
+        below.find(|number| self.footer.own_name(*number) == name)
+    }
+
+    fn list(&self, tops: &[usize]) -> String {
+        let mut text = String::new();
+        for (number, top) in tops.iter().enumerate() {
+            if number == 20 {
+                text.push_str(", ...");
+                break;
+            }
+            text.push_str(if number == 0 { "" } else { ", " });
+            text.push_str(&crate::quote::shortened(self.name(*top)));
+        }
+        text
+    }
+
+    /// Returns the one of these columns, the one with a usual name if there are several; `None` if there are none.
+    fn one_of(&self, tops: &[usize], usual: &[&str], what: &str) -> Result<Option<usize>> {
+        let named = usual.iter().find_map(|name| tops.iter().copied().find(|top| self.name(*top) == *name));
+        match (tops, named) {
+            ([], _) => Ok(None),
+            (_, Some(top)) | (&[top], None) => Ok(Some(top)),
+            _ => {
+                let text = format!("several could be the {what}: {}; choose with {what}_column", self.list(tops));
+                Err(self.refused(text))
+            }
+        }
+    }
+
+    fn called(&self, name: &str, what: &str) -> Result<usize> {
+        self.tops(|top| self.name(top) == name).first().copied().ok_or_else(|| {
+            let all = self.list(&self.tops(|_| true));
+            self.refused(format!("there is no {what} column {name}; there are {all}"))
+        })
+    }
+
+    fn image(&self, setting: Option<&str>) -> Result<usize> {
+        if let Some(name) = setting {
+            return self.called(name, "image");
+        }
+        let featured = self.tops(|top| self.features.is(self.name(top), "Image"));
+        let groups = self.tops(|top| self.part(top, "bytes").is_some());
+        let binary =
+            self.tops(|top| self.alone(top).is_some_and(|(_, leaf)| leaf.physical == Physical::Bytes && !leaf.text));
+        for tops in [featured, groups, binary] {
+            if let Some(top) = self.one_of(&tops, &IMAGES, "image")? {
+                return Ok(top);
+            }
+        }
+        if let Some(list) = self.tops(|top| self.below(top).any(|(_, leaf)| leaf.repetition > 0)).first() {
+            let name = crate::quote::shortened(self.name(*list));
+            return Err(self.refused(format!(
+                "there is no image column; {name} has lists, but a sample has one image: write a row for each"
+            )));
+        }
+        let all = self.list(&self.tops(|_| true));
+        Err(self.refused(format!(
+            "there is no image column, which is a binary one or a struct of bytes and path; there are {all}"
+        )))
+    }
+
+    /// Returns the columns of the images' bytes and names.
+    fn parts(&self, top: usize) -> Result<(usize, Option<usize>)> {
+        let name = crate::quote::shortened(self.name(top));
+        let bytes = match self.alone(top) {
+            Some((number, leaf)) => (leaf.physical == Physical::Bytes).then_some(number),
+            None => self.part(top, "bytes"),
+        };
+        let lists = self.below(top).any(|(_, leaf)| leaf.repetition > 0);
+        match bytes {
+            _ if lists => Err(self.refused(format!(
+                "the image column {name} has lists, but a sample has one image: write a row for each"
+            ))),
+            Some(bytes) => Ok((bytes, self.part(top, "path"))),
+            None if self.part(top, "path").is_some() => Err(self.refused(path_alone(&name))),
+            None => Err(self.refused(format!(
+                "the image column {name} holds no files: it has to be binary, or a struct of bytes and path"
+            ))),
+        }
+    }
+
+    fn label(&self, setting: Option<&str>, image: usize) -> Result<Option<usize>> {
+        if let Some(name) = setting {
+            return self.called(name, "label").map(Some);
+        }
+        let featured = self.tops(|top| self.features.is(self.name(top), "ClassLabel"));
+        if let Some(top) = self.one_of(&featured, &LABELS, "label")? {
+            return Ok(Some(top));
+        }
+        let usual = self.tops(|top| top != image && LABELS.contains(&self.name(top)));
+        self.one_of(&usual, &LABELS, "label")
+    }
+
+    /// Returns the column of integers at `top`.
+    fn integers(&self, top: usize) -> Result<(usize, Physical)> {
+        let leaf = self.alone(top).filter(|(_, leaf)| leaf.repetition == 0);
+        match leaf.map(|(number, leaf)| (number, leaf.physical)) {
+            Some((number, physical @ (Physical::Int32 | Physical::Int64))) => Ok((number, physical)),
+            _ => {
+                let name = crate::quote::shortened(self.name(top));
+                Err(self.refused(format!(
+                    "the label column {name} holds no integers: make it a ClassLabel or an integer, or choose another \
+                     with label_column"
+                )))
+            }
+        }
+    }
+}
+
+/// The reason of an error for images that are not in the file.
+pub(super) fn path_alone(column: &str) -> String {
+    format!(
+        "{column} has paths alone: this set keeps its images in files of their own; list these in a CSV file, or write \
+         the set again with the files in it, as datasets' push_to_hub does"
+    )
+}

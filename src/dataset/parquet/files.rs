@@ -1,0 +1,243 @@
+//! Which files a path names, and of which split each is, as in the repositories of Hugging Face's Hub.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::dataset::shards;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Names of splits, and how files and folders begin that have them.
+const SPLITS: [(&str, &[&str]); 3] =
+    [("train", &["train", "training"]), ("validation", &["validation", "valid", "val", "dev"]), ("test", &["test"])];
+
+/// Files by the names of their splits; those that name none are under "".
+type Splits = BTreeMap<&'static str, Vec<PathBuf>>;
+
+/// Returns true if the folder holds Parquet files, itself or where the Hub's repositories have them.
+pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
+    folder.is_dir() && in_folder(folder).is_ok_and(|splits| !splits.is_empty())
+}
+
+/// Returns the files that a path names; of a folder, those of the split.
+///
+/// # Errors
+/// A folder with several splits, if none is chosen, and one without that split.
+pub(super) fn of_split(path: &Path, split: Option<&str>) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return shards::listed(path, "parquet");
+    }
+    let mut splits = found(path)?;
+    let known = splits.keys().copied().collect::<Vec<_>>().join(", ");
+    let Some(split) = split else {
+        return match splits.len() {
+            1 => Ok(splits.into_values().flatten().collect()),
+            _ => {
+                let folder = path.display();
+                Err(Error::argument("split", format!("{folder} has the splits {known}: choose one of them")))
+            }
+        };
+    };
+    let files = splits.remove(split);
+    files.ok_or_else(|| Error::argument("split", format!("{} has no {split}; it has {known}", path.display())))
+}
+
+/// Returns the files to train on, and those to test with.
+pub(super) fn parts(path: &Path) -> Result<(Vec<PathBuf>, Option<Vec<PathBuf>>)> {
+    if !path.is_dir() {
+        return Ok((shards::listed(path, "parquet")?, None));
+    }
+    let mut splits = found(path)?;
+    // Of a set that has both, the labels of `test` are often not published.
+    let test = splits.remove("validation").or(splits.remove("test"));
+    match (splits.remove("train").or_else(|| splits.remove("")), test) {
+        (Some(train), test) => Ok((train, test)),
+        (None, Some(alone)) => Ok((alone, None)),
+        (None, None) => Ok((Vec::new(), None)),
+    }
+}
+
+fn found(folder: &Path) -> Result<Splits> {
+    let splits = in_folder(folder)?;
+    if splits.is_empty() {
+        let hint = "looked for *.parquet in it, in data, and in folders of splits".to_owned();
+        return Err(ErrorKind::EmptyDataset { what: folder.display().to_string(), hint }.into());
+    }
+    if let (Some(unknown), true) = (splits.get(""), splits.len() > 1) {
+        let name = unknown.first().map(|file| file.display().to_string()).unwrap_or_default();
+        let reason = format!("which split {name} belongs to is not known; name the files of one with a brace list");
+        return Err(Error::argument("split", reason));
+    }
+    Ok(splits)
+}
+
+/// Finds files in the folder; or else in `data`; or else in folders of splits; or else the same in its only other
+/// folder, which is that of a configuration.
+fn in_folder(folder: &Path) -> Result<Splits> {
+    let mut splits = Splits::new();
+    for place in [folder.to_owned(), folder.join("data")] {
+        let (files, _) = entries(&place)?;
+        for file in files {
+            splits.entry(split_of(&file).unwrap_or("")).or_default().push(file);
+        }
+        if !splits.is_empty() {
+            return Ok(splits);
+        }
+    }
+    let (_, folders) = entries(folder)?;
+    let mut configurations = Vec::new();
+    for inner in folders {
+        let (files, _) = entries(&inner)?;
+        match split_of(&inner) {
+            Some(split) if !files.is_empty() => splits.entry(split).or_default().extend(files),
+            _ => configurations.push(inner),
+        }
+    }
+    if !splits.is_empty() {
+        return Ok(splits);
+    }
+    let mut inner = Vec::new();
+    for folder in configurations {
+        let found = in_configuration(&folder)?;
+        if !found.is_empty() {
+            inner.push((folder, found));
+        }
+    }
+    match inner.len() {
+        0 | 1 => Ok(inner.pop().map(|(_, splits)| splits).unwrap_or_default()),
+        _ => {
+            let names: Vec<_> = inner.iter().map(|(folder, _)| folder.display().to_string()).collect();
+            Err(Error::argument("files", format!("several sets: {}; name one of them", names.join(", "))))
+        }
+    }
+}
+
+fn in_configuration(folder: &Path) -> Result<Splits> {
+    let mut splits = Splits::new();
+    let (files, folders) = entries(folder)?;
+    for file in files {
+        splits.entry(split_of(&file).unwrap_or("")).or_default().push(file);
+    }
+    for inner in folders {
+        if let Some(split) = split_of(&inner) {
+            splits.entry(split).or_default().extend(entries(&inner)?.0);
+        }
+    }
+    splits.retain(|_, files| !files.is_empty());
+    Ok(splits)
+}
+
+/// Returns a folder's Parquet files and its folders, each sorted by name; nothing if there is no such folder. Hidden ones
+/// are left out.
+fn entries(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let failed = |source| Error::io(folder, source);
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    if !folder.is_dir() {
+        return Ok((files, folders));
+    }
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+            continue;
+        }
+        if path.is_dir() {
+            folders.push(path);
+        } else if path.extension().is_some_and(|extension| extension == "parquet") {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    folders.sort_unstable();
+    Ok((files, folders))
+}
+
+/// Returns the split that a name begins with: `train-00000-of-00004-8f3c.parquet`, `test`.
+fn split_of(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_str()?;
+    let first = name.split(['-', '_', '.']).next()?.to_ascii_lowercase();
+    SPLITS.iter().find(|(_, names)| names.contains(&&*first)).map(|(split, _)| *split)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_of(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, b"not read").unwrap();
+        }
+        folder
+    }
+
+    fn names(folder: &Path, files: &[PathBuf]) -> String {
+        let names: Vec<_> = files.iter().map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
+        names.join(" ")
+    }
+
+    #[test]
+    fn the_layouts_of_the_hub_are_known() {
+        for (files, train, test) in [
+            (&["b.parquet", "a.parquet", "README.md"][..], "a.parquet b.parquet", ""),
+            (
+                &[
+                    "data/train-00001-of-00002-8f.parquet",
+                    "data/train-00000-of-00002-1a.parquet",
+                    "data/test-00000-of-00001.parquet",
+                ],
+                "data/train-00000-of-00002-1a.parquet data/train-00001-of-00002-8f.parquet",
+                "data/test-00000-of-00001.parquet",
+            ),
+            (
+                &["data/train-0.parquet", "data/validation-0.parquet", "data/test-0.parquet"],
+                "data/train-0.parquet",
+                "data/validation-0.parquet",
+            ),
+            (
+                &["train/0000.parquet", "train/0001.parquet", "test/0000.parquet"],
+                "train/0000.parquet train/0001.parquet",
+                "test/0000.parquet",
+            ),
+            (
+                &["plain_text/train-0.parquet", "plain_text/test-0.parquet"],
+                "plain_text/train-0.parquet",
+                "plain_text/test-0.parquet",
+            ),
+            (
+                &["default/train/0000.parquet", "default/test/0000.parquet"],
+                "default/train/0000.parquet",
+                "default/test/0000.parquet",
+            ),
+            (&["test.parquet"], "test.parquet", ""),
+            (&["trains.parquet", ".train.parquet"], "trains.parquet", ""),
+        ] {
+            let folder = folder_of(files);
+            let (found_train, found_test) = parts(folder.path()).unwrap();
+            assert_eq!(names(folder.path(), &found_train), train);
+            assert_eq!(names(folder.path(), &found_test.unwrap_or_default()), test, "{train}");
+            assert!(is_in(folder.path()));
+        }
+    }
+
+    #[test]
+    fn a_folder_with_several_splits_or_sets_says_which() {
+        let folder = folder_of(&["data/train-0.parquet", "data/test-0.parquet"]);
+        let says = |split| of_split(folder.path(), split).unwrap_err().to_string();
+        assert!(says(None).contains("has the splits test, train"), "{}", says(None));
+        assert!(says(Some("dev")).contains("has no dev; it has test, train"), "{}", says(Some("dev")));
+        assert_eq!(names(folder.path(), &of_split(folder.path(), Some("test")).unwrap()), "data/test-0.parquet");
+        let one = folder.path().join("data/test-0.parquet");
+        assert_eq!(of_split(&one, None).unwrap(), [one]);
+
+        let mixed = folder_of(&["train-0.parquet", "more.parquet"]);
+        assert!(parts(mixed.path()).unwrap_err().to_string().contains("more.parquet belongs to is not known"));
+        let two = folder_of(&["en/train-0.parquet", "de/train-0.parquet"]);
+        let error = parts(two.path()).unwrap_err().to_string();
+        assert!(error.contains("several sets") && error.contains("de, "), "{error}");
+        assert!(!is_in(two.path()) && !is_in(&two.path().join("no")));
+        let none = folder_of(&["x.tar"]);
+        assert!(parts(none.path()).unwrap_err().to_string().contains("*.parquet") && !is_in(none.path()));
+    }
+}

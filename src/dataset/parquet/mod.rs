@@ -1,0 +1,194 @@
+//! Parquet files with an image in each row, as Hugging Face's sets have them.
+//!
+//! | file | |
+//! |---|---|
+//! | `files.rs` | which files, and of which split |
+//! | `footer.rs`, `guard.rs`, `thrift.rs` | what a footer says, by the crate `parquet`; what is checked before it reads one |
+//! | `columns.rs` | which columns are read |
+//! | `column.rs`, `hybrid.rs`, `codec.rs` | pages, their levels and numbers, how they are unpacked |
+//! | `scan.rs`, `images.rs`, `values.rs` | one pass over a file: where its images are, labels, names |
+//! | `pages.rs` | compressed pages while samples are read |
+
+mod builder;
+mod codec;
+mod column;
+mod columns;
+mod files;
+mod footer;
+mod guard;
+mod hybrid;
+mod images;
+mod pages;
+mod scan;
+mod thrift;
+mod values;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::shards::Shards;
+use super::{Dataset, Sample, SampleData};
+use crate::error::{Error, ErrorKind, Result};
+use crate::regular_file;
+pub use builder::ParquetBuilder;
+pub(super) use files::is_in;
+use images::PREFIX;
+use pages::Pages;
+use scan::ParquetFormat;
+
+/// Samples in Parquet files, a row each, as Hugging Face's image sets are stored.
+///
+/// | column | is |
+/// |---|---|
+/// | a struct of `bytes` and `path`, or a binary column | the image, in any supported format |
+/// | a `ClassLabel`, or an integer column called `label` | the class; -1 and null are no label |
+/// | the key `huggingface` of the file | which columns these are, and the names of the classes |
+///
+/// [`image_column`](ParquetBuilder::image_column) and [`label_column`](ParquetBuilder::label_column) choose other columns.
+/// The `path` is the sample's name where it has one.
+///
+/// Files are scanned once, in one pass over their pages, and the places of all images stored in an index next to each
+/// file ([`ShardIndexes`](super::ShardIndexes)). Where the images are stored uncompressed, as Hugging Face's `datasets`
+/// writes them since version 4, reading a sample is one positioned read, as in a tar shard. In pages that are compressed
+/// (Snappy, gzip, zstd), the page of the image is unpacked, and each thread that reads keeps the last ones, up to 64 MiB:
+/// a shuffled epoch then unpacks a page for nearly every sample, and `gpufeed pack` makes tar shards of such a set.
+///
+/// Samples are in the order of the files, and within a file in the order of its rows; [`id`](Dataset::id) is the number of
+/// the row in that order.
+///
+/// ```no_run
+/// use gpufeed::dataset::Parquet;
+/// use gpufeed::{Backend, DataLoader, Dataset};
+///
+/// let train = Parquet::open("cifar10/plain_text/train-{00000..00003}-of-00004.parquet")?;
+/// println!("{} samples of {} classes", train.len(), train.classes().len());
+/// let loader = DataLoader::builder(train).shuffle(true).build(&Backend::auto()?)?;
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Parquet {
+    shards: Shards<ParquetFormat>,
+    pages: Pages,
+    classes: Vec<String>,
+    folder: PathBuf,
+    max_file_bytes: u64,
+}
+
+impl Parquet {
+    /// Opens a file, a brace list of them (`train-{00000..00003}-of-00004.parquet`), or a folder's `*.parquet` sorted by
+    /// name. A folder with several splits is an error that names them; [`split`](ParquetBuilder::split) chooses one.
+    ///
+    /// Files without an index are scanned, several at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] for files that cannot be read. [`ErrorKind::DataFile`], with the row group, the column or the
+    /// row, for files that are no Parquet files, or are cut short, damaged or encrypted; without a column of images, or
+    /// with several; with images by their `path` alone; with lists; with rows without an image, or without a label unless
+    /// [`allow_unlabelled`](ParquetBuilder::allow_unlabelled) is set; with an encoding or a compression that is not read.
+    /// [`ErrorKind::EmptyDataset`] if there are no rows. [`ErrorKind::Argument`] for a malformed brace list, and for a
+    /// folder with several splits.
+    pub fn open(files: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().open(files)
+    }
+
+    /// Opens the training samples of a folder, and those to test with if it has any: the split `train`, and
+    /// `validation` or else `test`. A folder without splits, and files, are training samples.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`open`](Self::open).
+    pub fn parts(files: impl AsRef<Path>) -> Result<(Self, Option<Self>)> {
+        Self::builder().parts(files)
+    }
+
+    /// Returns a builder with more settings than [`open`](Self::open).
+    pub fn builder() -> ParquetBuilder {
+        ParquetBuilder::new()
+    }
+
+    /// Returns the number of files.
+    pub fn files(&self) -> usize {
+        self.shards.files()
+    }
+
+    /// Returns file `number`, in the order of samples; `None` if there are fewer.
+    pub fn file(&self, number: usize) -> Option<&Path> {
+        self.shards.file(number)
+    }
+
+    /// Returns the file of sample `index`, its row there, and the `path` that goes with the image, which is empty if
+    /// there is none; `None` if out of range. The path is read from the file's index.
+    pub fn row(&self, index: usize) -> Option<(&Path, usize, String)> {
+        let (file, row) = self.shards.place(index)?;
+        let path = self.shards.key(index).map(|(_, key)| key).unwrap_or_default();
+        Some((self.shards.file(file)?, row, path))
+    }
+}
+
+impl Dataset for Parquet {
+    fn len(&self) -> usize {
+        self.shards.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        let found = self.shards.find(index)?;
+        let (entry, path) = (found.entry(), found.file.name());
+        if u64::from(entry.length) > self.max_file_bytes {
+            let (name, bytes) = (self.name(index), entry.length.into());
+            return Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes: self.max_file_bytes }.into());
+        }
+        let label = found.segment().label(entry);
+        let failed = |source| Error::io(path, source);
+        if let Some(page) = found.segment().page(entry) {
+            let length = entry.length as usize;
+            regular_file::lengthen(buffer, length, 0).map_err(failed)?;
+            self.pages.read((found.number, found.file), page, |bytes| {
+                // The index was checked against the page's length, which the page was checked against.
+                let from = bytes.get(entry.offset as usize..).and_then(|from| from.get(..length));
+                buffer[..length].copy_from_slice(from.ok_or_else(|| self.changed(index))?);
+                Ok(())
+            })?;
+            return Ok(Sample { data: SampleData::Encoded(&buffer[..length]), label });
+        }
+        // The image's length is before it, and is read and compared with the image.
+        let length = PREFIX + entry.length as usize;
+        regular_file::lengthen(buffer, length, 0).map_err(failed)?;
+        match found.file.read_exact(&mut buffer[..length], entry.offset - PREFIX as u64) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(self.changed(index)),
+            read => read.map_err(failed)?,
+        }
+        if images::check(&buffer[..length]) != entry.check {
+            return Err(self.changed(index));
+        }
+        Ok(Sample { data: SampleData::Encoded(&buffer[PREFIX..length]), label })
+    }
+
+    fn name(&self, index: usize) -> String {
+        match self.row(index) {
+            Some((file, row, path)) if path.is_empty() => format!("{}: row {row}", file.display()),
+            Some((file, row, path)) => format!("{}: row {row}, {path}", file.display()),
+            None => format!("sample {index}"),
+        }
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder)
+    }
+}
+
+impl Parquet {
+    fn changed(&self, index: usize) -> Error {
+        let (file, row) = self.shards.place(index).unwrap_or_default();
+        let name = self.shards.file(file).unwrap_or(Path::new(""));
+        Error::data_file(
+            name,
+            format!("row {row}"),
+            "its image has gone: the file was changed; open the data set again",
+        )
+    }
+}

@@ -1,0 +1,88 @@
+//! The compressed pages that a thread has unpacked last.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::codec::Codec;
+use crate::dataset::data_file::DataFile;
+use crate::dataset::shards::Page;
+use crate::error::{Error, Result};
+
+/// Pages that a thread keeps, and their bytes; one page is kept if it is larger.
+const PAGES: usize = 8;
+const BYTES: usize = 64 << 20;
+
+/// The next set's number.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The pages of a thread, the one that was asked for last at the end.
+    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Kept {
+    key: Key,
+    bytes: Vec<u8>,
+}
+
+/// A page: its set, its file's number there, its offset in the file, its hash.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key(u64, usize, u64, u64);
+
+/// The pages of a set. Each thread that reads keeps a few of its own, so that no lock is needed; a set that is dropped
+/// leaves them until the thread ends or reads another set.
+#[derive(Debug)]
+pub(super) struct Pages {
+    set: u64,
+}
+
+impl Pages {
+    pub(super) fn new() -> Pages {
+        Pages { set: NEXT.fetch_add(1, Relaxed) }
+    }
+
+    /// Calls `copy` with the bytes of a page of `file`, which has this number in the set.
+    ///
+    /// # Errors
+    /// A page that has changed since it was indexed, or cannot be read.
+    pub(super) fn read<T>(
+        &self,
+        (number, file): (usize, &DataFile),
+        page: &Page,
+        copy: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let key = Key(self.set, number, page.offset, page.hash);
+        KEPT.with_borrow_mut(|kept| {
+            let found = match kept.iter().position(|kept| kept.key == key) {
+                Some(at) => kept.remove(at),
+                None => {
+                    // Room is made before the page is unpacked.
+                    let mut total: usize = kept.iter().map(|kept| kept.bytes.len()).sum();
+                    while !kept.is_empty() && (total + page.length as usize > BYTES || kept.len() >= PAGES) {
+                        total -= kept.remove(0).bytes.len();
+                    }
+                    Kept { key, bytes: unpacked(file, page)? }
+                }
+            };
+            let copied = copy(&found.bytes);
+            kept.push(found);
+            copied
+        })
+    }
+}
+
+fn unpacked(file: &DataFile, page: &Page) -> Result<Vec<u8>> {
+    let refused = |reason: String| Error::data_file(file.name(), format!("byte {}", page.offset), reason);
+    let bytes = file.bytes(page.offset, page.compressed as usize);
+    let bytes = match bytes {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Vec::new(),
+        bytes => bytes.map_err(|source| Error::io(file.name(), source))?,
+    };
+    if xxh3_64(&bytes) != page.hash || bytes.len() != page.compressed as usize {
+        return Err(refused("a page has gone: the file was changed; open the data set again".into()));
+    }
+    let codec = Codec::numbered(page.codec).ok_or_else(|| refused("its compression is not known".into()))?;
+    codec.unpack(bytes, page.length).map_err(refused)
+}

@@ -1,0 +1,98 @@
+//! Scans a file: one pass over the pages of its images, labels and names.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::codec::{Codec, LARGEST};
+use super::column::Column;
+use super::columns::{Columns, path_alone};
+use super::footer::Footer;
+use super::images::{self, PREFIX};
+use super::values::{self, Names};
+use crate::dataset::Label;
+use crate::dataset::data_file::DataFile;
+use crate::dataset::shards::{Entry, IndexBuilder, Page, ShardFormat};
+use crate::error::{Error, Result};
+
+/// Changes with what a scan finds in a file.
+const VERSION: &[u8] = b"parquet 1";
+
+/// Parquet files with these columns; those without a name are chosen.
+#[derive(Debug)]
+pub(super) struct ParquetFormat {
+    pub(super) image_column: Option<String>,
+    pub(super) label_column: Option<String>,
+}
+
+impl ShardFormat for ParquetFormat {
+    fn settings(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        hash.update(VERSION);
+        for column in [&self.image_column, &self.label_column] {
+            hash.update(&[column.is_some().into()]);
+            let name = column.as_deref().unwrap_or_default();
+            hash.update(&(name.len() as u64).to_le_bytes());
+            hash.update(name.as_bytes());
+        }
+        hash.digest()
+    }
+
+    fn scan(&self, file: &DataFile) -> Result<IndexBuilder> {
+        let length = file.stamp().map_err(|source| Error::io(file.name(), source))?.length;
+        let footer = Footer::read(file, length)?;
+        let columns = Columns::choose(file, &footer, self.image_column.as_deref(), self.label_column.as_deref())?;
+        let mut index = IndexBuilder::default();
+        let mut names_left = length as usize;
+        for number in 0..footer.groups() {
+            let rows = footer.rows(number);
+            let first = index.len() as u64;
+            let names = match columns.names {
+                Some(leaf) => values::names(&mut Column::new(file, &footer, number, leaf)?, rows, names_left)?,
+                None => Names::default(),
+            };
+            names_left -= names.len();
+            let labels = match columns.labels {
+                Some((leaf, physical)) => {
+                    Some(values::integers(&mut Column::new(file, &footer, number, leaf)?, physical, rows)?)
+                }
+                None => None,
+            };
+            let at_row =
+                |row: u64, reason: String| Error::data_file(file.name(), format!("row {}", first + row), reason);
+            let missing = |row: u64| {
+                let column = footer.name(columns.images);
+                at_row(
+                    row,
+                    match names.get(row as usize) {
+                        "" => format!("{column} is null: a sample has an image; leave such rows out"),
+                        _ => path_alone(&column),
+                    },
+                )
+            };
+            let mut images = Column::new(file, &footer, number, columns.images)?;
+            images::each(file, length, &mut images, rows, missing, |row, location| {
+                let label = match labels.as_ref().and_then(|labels| labels.get(row as usize)).copied().flatten() {
+                    // Hugging Face's mark of a sample without a label.
+                    None | Some(-1) => Label::None,
+                    Some(class) => Label::Class(u32::try_from(class).map_err(|_| {
+                        at_row(row, format!("the label {class} is not a class: a number from 0 to 4294967295"))
+                    })?),
+                };
+                index.push(names.get(row as usize), location, &label).map_err(|reason| at_row(row, reason))
+            })?;
+        }
+        index.classes = columns.classes;
+        Ok(index)
+    }
+
+    fn fits(&self, entry: &Entry, page: Option<&Page>, length: u64) -> bool {
+        let end = entry.offset.checked_add(entry.length.into());
+        match page {
+            None => entry.offset >= PREFIX as u64 && end.is_some_and(|end| end <= length),
+            Some(page) => {
+                let behind = page.offset.checked_add(page.compressed.into());
+                let known = Codec::numbered(page.codec).is_some() && page.length <= LARGEST;
+                known && behind.is_some_and(|end| end <= length) && end.is_some_and(|end| end <= page.length.into())
+            }
+        }
+    }
+}

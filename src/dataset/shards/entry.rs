@@ -1,0 +1,99 @@
+//! A sample as an index has it, and the segments in which samples lie there.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::dataset::Label;
+
+/// Samples of a segment; the last one of a file may have fewer.
+///
+/// A segment is what is read of an index at once. An epoch in random order reads one for nearly every sample of a set
+/// whose index is larger than the memory for it, so it is small; each costs 40 bytes of memory while the set is open.
+pub(super) const SEGMENT: usize = 512;
+
+/// An [`Entry`]'s `targets` if its label is a class.
+pub(super) const CLASS: u32 = u32::MAX;
+pub(super) const UNLABELLED: u32 = u32::MAX - 1;
+
+/// Where a sample is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(in crate::dataset) struct Entry {
+    /// Offset of its image in the file, or in the page if it has one.
+    pub(in crate::dataset) offset: u64,
+    /// The image's length in bytes.
+    pub(in crate::dataset) length: u32,
+    /// Hash of bytes that are read with the image: it detects a file that has changed.
+    pub(in crate::dataset) check: u32,
+    /// End of its key in the segment; the key begins at the end of the previous one.
+    pub(super) key_end: u32,
+    /// Number of values if the label is a list; [`CLASS`] or [`UNLABELLED`].
+    pub(super) targets: u32,
+    /// The class, or the index of the list's first value.
+    pub(super) label: u32,
+    /// The number of its page in the segment, from 1; 0 for an image that lies in the file as it is.
+    pub(super) page: u32,
+}
+
+/// A compressed part of a file that has images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(in crate::dataset) struct Page {
+    /// Offset of the compressed bytes in the file.
+    pub(in crate::dataset) offset: u64,
+    /// Hash of the compressed bytes.
+    pub(in crate::dataset) hash: u64,
+    /// How many bytes these are.
+    pub(in crate::dataset) compressed: u32,
+    /// How many bytes they become.
+    pub(in crate::dataset) length: u32,
+    /// The format's number for the compression.
+    pub(in crate::dataset) codec: u32,
+    pub(in crate::dataset) zero: u32,
+}
+
+/// Up to [`SEGMENT`] samples that follow each other.
+#[derive(Debug)]
+pub(in crate::dataset) struct Segment {
+    pub(super) entries: Box<[Entry]>,
+    pub(super) targets: Box<[f32]>,
+    pub(super) pages: Box<[Page]>,
+}
+
+impl Segment {
+    /// Returns the sample's page; `None` for an image that lies in the file as it is.
+    pub(in crate::dataset) fn page(&self, entry: &Entry) -> Option<&Page> {
+        self.pages.get((entry.page as usize).checked_sub(1)?)
+    }
+
+    pub(in crate::dataset) fn label(&self, entry: &Entry) -> Label {
+        match entry.targets {
+            CLASS => Label::Class(entry.label),
+            UNLABELLED => Label::None,
+            count => {
+                let values = self.targets.get(entry.label as usize..).and_then(|from| from.get(..count as usize));
+                Label::Multi(values.unwrap_or_default().into())
+            }
+        }
+    }
+
+    /// Returns the memory that the segment takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Segment>() + size_of_val(&*self.entries) + size_of_val(&*self.targets) + size_of_val(&*self.pages)
+    }
+
+    /// Returns true if every entry points into the data, and the data has nothing else: forged files can have right
+    /// checksums. Lists must be one after the other, since shared lists would make a small file cost a copy a sample.
+    pub(super) fn is_consistent(&self, keys: &str, mut fits: impl FnMut(&Entry, Option<&Page>) -> bool) -> bool {
+        let (mut key_begin, mut targets) = (0, 0);
+        let each = self.entries.iter().all(|entry| {
+            let key = keys.get(key_begin as usize..entry.key_end as usize).is_some();
+            key_begin = entry.key_end;
+            let page = self.page(entry);
+            let image = (page.is_some() || entry.page == 0) && fits(entry, page);
+            let label = entry.targets >= UNLABELLED || u64::from(entry.label) == targets;
+            targets += if entry.targets >= UNLABELLED { 0 } else { u64::from(entry.targets) };
+            key && image && label
+        });
+        each && key_begin as usize == keys.len() && targets == self.targets.len() as u64
+    }
+}

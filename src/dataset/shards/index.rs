@@ -1,0 +1,371 @@
+//! The index of a file with samples, and the index file.
+//!
+//! | section | bytes |
+//! |---|---|
+//! | header | 128: magic, version, checksum of the rest of the head, the file it belongs to ([`Binding`]), lengths, facts |
+//! | segments | 16 a segment of 512 samples: where it ends, and its checksum |
+//! | classes | the file's own class names as a JSON list, or nothing |
+//! | for each segment | 16: lengths; 32 a sample ([`Entry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
+//!
+//! The first three are the head, which is read when a set is opened; a segment is read when one of its samples is. Numbers
+//! are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. So is a
+//! damaged one, or one of another file: every check has to succeed before a part of an index is used.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use bytemuck::allocation::pod_collect_to_vec;
+use bytemuck::{Pod, Zeroable};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::binding::Binding;
+use super::entry::{CLASS, Entry, Page, SEGMENT, Segment, UNLABELLED};
+use crate::dataset::Label;
+use crate::{atomic_file, read_at, regular_file};
+
+/// The first bytes of the file, as a number of this machine.
+const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
+/// Changes with the layout, and with the way in which a scan reads a file.
+const VERSION: u64 = 2;
+
+/// Kind of the error for a file that is not an index and must not be overwritten.
+pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
+
+/// Bytes read of an index file at first: the head of most.
+const FIRST: usize = 4 << 10;
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Header {
+    magic: u64,
+    version: u64,
+    /// The hash of all bytes of the head after this field.
+    checksum: u64,
+    binding: Binding,
+    /// Numbers of samples and segments, bytes of the classes and of all segments.
+    samples: u64,
+    segments: u64,
+    classes: u64,
+    data: u64,
+    facts: Facts,
+}
+
+impl Header {
+    const SIZE: usize = size_of::<Header>();
+    /// First byte that the checksum covers.
+    const CHECKED: usize = 24;
+
+    /// Returns the length of the head.
+    fn head(&self) -> Option<u64> {
+        let table = self.segments.checked_mul(size_of::<Row>() as u64)?;
+        table.checked_add(self.classes)?.checked_add(Header::SIZE as u64)
+    }
+}
+
+/// What is checked of all samples together when a set is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Facts {
+    /// The number of samples without a label, and the first of them.
+    pub(super) unlabelled: u64,
+    pub(super) first_unlabelled: u64,
+    /// One more than the largest class, or 0; and the first sample of that class.
+    pub(super) classes: u64,
+    pub(super) largest: u64,
+}
+
+impl Facts {
+    fn add(&mut self, sample: u64, label: &Label) {
+        match label {
+            Label::None if self.unlabelled == 0 => (self.unlabelled, self.first_unlabelled) = (1, sample),
+            Label::None => self.unlabelled += 1,
+            Label::Class(class) if u64::from(*class) >= self.classes => {
+                (self.classes, self.largest) = (u64::from(*class) + 1, sample);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    /// Where the segment ends, from the end of the head.
+    end: u64,
+    checksum: u64,
+}
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct SegmentHead {
+    targets: u32,
+    pages: u32,
+    keys: u32,
+    zero: u32,
+}
+
+/// Where an image is: in the file, or in a page of it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::dataset) struct Location {
+    pub(in crate::dataset) offset: u64,
+    pub(in crate::dataset) length: u32,
+    pub(in crate::dataset) check: u32,
+    pub(in crate::dataset) page: Option<Page>,
+}
+
+/// Collects the samples of a file.
+#[derive(Debug, Default)]
+pub(in crate::dataset) struct IndexBuilder {
+    samples: u64,
+    facts: Facts,
+    /// The file's own class names.
+    pub(in crate::dataset) classes: Vec<String>,
+    rows: Vec<Row>,
+    data: Vec<u8>,
+    entries: Vec<Entry>,
+    targets: Vec<f32>,
+    pages: Vec<Page>,
+    keys: String,
+}
+
+impl IndexBuilder {
+    /// Adds a sample. Images of one page have to follow each other.
+    ///
+    /// # Errors
+    /// Returns the reason if the index is full.
+    pub(in crate::dataset) fn push(&mut self, key: &str, location: Location, label: &Label) -> Result<(), String> {
+        let full = |_| "the keys or labels of 512 samples are more than 4 GiB: make them shorter".to_owned();
+        self.facts.add(self.samples, label);
+        let (label, targets) = match label {
+            Label::None => (0, UNLABELLED),
+            Label::Class(class) => (*class, CLASS),
+            Label::Multi(values) => {
+                let begin = u32::try_from(self.targets.len()).map_err(full)?;
+                self.targets.extend_from_slice(values);
+                u32::try_from(self.targets.len()).map_err(full)?;
+                (begin, values.len() as u32)
+            }
+        };
+        self.keys.push_str(key);
+        let key_end = u32::try_from(self.keys.len()).map_err(full)?;
+        let page = match location.page {
+            None => 0,
+            Some(page) => match self.pages.iter().rposition(|known| *known == page) {
+                Some(known) => known as u32 + 1,
+                None => {
+                    self.pages.push(page);
+                    self.pages.len() as u32
+                }
+            },
+        };
+        let Location { offset, length, check, .. } = location;
+        self.entries.push(Entry { offset, length, check, key_end, targets, label, page });
+        self.samples += 1;
+        if self.entries.len() == SEGMENT {
+            self.end_segment();
+        }
+        Ok(())
+    }
+
+    pub(in crate::dataset) fn len(&self) -> usize {
+        self.samples as usize
+    }
+
+    fn end_segment(&mut self) {
+        let begin = self.data.len();
+        let [targets, pages, keys] = [self.targets.len(), self.pages.len(), self.keys.len()].map(|n| n as u32);
+        self.data.extend_from_slice(bytemuck::bytes_of(&SegmentHead { targets, pages, keys, zero: 0 }));
+        self.data.extend_from_slice(bytemuck::cast_slice(&self.entries));
+        self.data.extend_from_slice(bytemuck::cast_slice(&self.targets));
+        self.data.extend_from_slice(bytemuck::cast_slice(&self.pages));
+        self.data.extend_from_slice(self.keys.as_bytes());
+        self.rows.push(Row { end: self.data.len() as u64, checksum: xxh3_64(&self.data[begin..]) });
+        self.entries.clear();
+        self.targets.clear();
+        self.pages.clear();
+        self.keys.clear();
+    }
+
+    /// Returns the bytes of the index file.
+    pub(super) fn finish(mut self, binding: &Binding) -> IndexBytes {
+        if !self.entries.is_empty() {
+            self.end_segment();
+        }
+        let classes = match self.classes.is_empty() {
+            true => Vec::new(),
+            false => serde_json::to_vec(&self.classes).unwrap_or_default(),
+        };
+        let mut header = Header {
+            magic: MAGIC,
+            version: VERSION,
+            checksum: 0,
+            binding: *binding,
+            samples: self.samples,
+            segments: self.rows.len() as u64,
+            classes: classes.len() as u64,
+            data: self.data.len() as u64,
+            facts: self.facts,
+        };
+        let mut head = [bytemuck::bytes_of(&header), bytemuck::cast_slice(&self.rows), &classes].concat();
+        header.checksum = xxh3_64(&head[Header::CHECKED..]);
+        head[..Header::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        IndexBytes { head, data: self.data }
+    }
+}
+
+/// The bytes of an index: its head, and its segments.
+#[derive(Debug)]
+pub(super) struct IndexBytes {
+    head: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl IndexBytes {
+    /// Writes the file atomically, replacing an old one.
+    pub(super) fn save(&self, path: &Path) -> io::Result<()> {
+        atomic_file::replace(path, |out| {
+            out.write_all(&self.head)?;
+            out.write_all(&self.data)
+        })
+    }
+}
+
+/// Where the segments of an index are.
+#[derive(Debug)]
+enum Segments {
+    File { path: Box<Path>, begin: u64 },
+    Memory(Box<[u8]>),
+}
+
+/// The head of an index, and where its segments are.
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) samples: usize,
+    pub(super) facts: Facts,
+    /// The file's own class names.
+    pub(super) classes: Vec<String>,
+    /// The length of the file that it belongs to.
+    pub(super) length: u64,
+    rows: Box<[Row]>,
+    segments: Segments,
+}
+
+impl Index {
+    /// Reads the head of the index file at `path`; returns `None` if there is none, or if it is damaged or belongs to
+    /// another file.
+    ///
+    /// # Errors
+    /// [`FOREIGN`] for another kind of file; the system's error if it cannot be read.
+    pub(super) fn load(path: &Path, binding: &Binding) -> io::Result<Option<Index>> {
+        let (mut file, metadata) = match regular_file::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if regular_file::is_refused(&error) => return Err(io::Error::new(FOREIGN, error)),
+            opened => opened?,
+        };
+        let mut head = Vec::new();
+        (&mut file).take(FIRST as u64).read_to_end(&mut head)?;
+        let magic = MAGIC.to_ne_bytes();
+        let other_order = MAGIC.swap_bytes().to_ne_bytes();
+        let begin = &head[..head.len().min(8)];
+        if !magic.starts_with(begin) && !other_order.starts_with(begin) {
+            return Err(io::Error::new(FOREIGN, "not an index of gpufeed's"));
+        }
+        let Some(header) = head.get(..Header::SIZE).map(bytemuck::pod_read_unaligned::<Header>) else {
+            return Ok(None);
+        };
+        let length = header.head().filter(|head| head.checked_add(header.data) == Some(metadata.len()));
+        let Some(length) = length.filter(|_| header.magic == MAGIC && header.version == VERSION) else {
+            return Ok(None);
+        };
+        // The memory is that of the file's real length, not of lengths in its header.
+        file.take(length.saturating_sub(head.len() as u64)).read_to_end(&mut head)?;
+        head.truncate(length as usize);
+        let segments = Segments::File { path: path.into(), begin: length };
+        Ok(Self::of(&header, &head, segments).filter(|_| header.binding == *binding))
+    }
+
+    /// Takes the index that a scan has made, without a file.
+    pub(super) fn in_memory(bytes: IndexBytes) -> Option<Index> {
+        let header = bytemuck::pod_read_unaligned::<Header>(bytes.head.get(..Header::SIZE)?);
+        Self::of(&header, &bytes.head, Segments::Memory(bytes.data.into()))
+    }
+
+    fn of(header: &Header, head: &[u8], segments: Segments) -> Option<Index> {
+        if xxh3_64(head.get(Header::CHECKED..)?) != header.checksum {
+            return None;
+        }
+        let (table, classes) = head
+            .get(Header::SIZE..)?
+            .split_at_checked(head.len().checked_sub(Header::SIZE + usize::try_from(header.classes).ok()?)?)?;
+        let rows: Vec<Row> = pod_collect_to_vec(table);
+        let samples = usize::try_from(header.samples).ok()?;
+        let classes = if classes.is_empty() { Vec::new() } else { serde_json::from_slice(classes).ok()? };
+        let ends = rows.windows(2).all(|rows| rows[0].end <= rows[1].end);
+        let whole = rows.last().map_or(0, |row| row.end) == header.data && samples.div_ceil(SEGMENT) == rows.len();
+        let length = header.binding.length;
+        let index = Index { samples, facts: header.facts, classes, length, rows: rows.into(), segments };
+        (ends && whole).then_some(index)
+    }
+
+    /// Reads a segment; returns `None` if it is damaged or forged, and if the index file has gone or was replaced.
+    pub(super) fn segment(
+        &self,
+        number: usize,
+        fits: impl FnMut(&Entry, Option<&Page>) -> bool,
+    ) -> io::Result<Option<Segment>> {
+        Ok(self.parse(number, &self.bytes(number)?, fits).map(|(segment, _)| segment))
+    }
+
+    /// Reads the key of a sample; nothing if its segment cannot be read.
+    pub(super) fn key(&self, sample: usize) -> Option<String> {
+        let bytes = self.bytes(sample / SEGMENT).ok()?;
+        let (segment, keys) = self.parse(sample / SEGMENT, &bytes, |_, _| true)?;
+        let at = sample % SEGMENT;
+        let begin = at.checked_sub(1).map_or(0, |before| segment.entries[before].key_end);
+        Some(keys.get(begin as usize..segment.entries.get(at)?.key_end as usize)?.to_owned())
+    }
+
+    fn bytes(&self, number: usize) -> io::Result<Vec<u8>> {
+        let Some(row) = self.rows.get(number) else { return Ok(Vec::new()) };
+        let begin = number.checked_sub(1).map_or(0, |before| self.rows[before].end);
+        match &self.segments {
+            Segments::Memory(data) => Ok(data.get(begin as usize..row.end as usize).unwrap_or_default().to_vec()),
+            Segments::File { path, begin: from } => {
+                let (file, metadata) = regular_file::open(path)?;
+                if from + row.end > metadata.len() {
+                    return Ok(Vec::new());
+                }
+                let mut bytes = Vec::new();
+                regular_file::lengthen(&mut bytes, (row.end - begin) as usize, 0)?;
+                read_at::read_exact(&file, &mut bytes, from + begin)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    fn parse<'a>(
+        &self,
+        number: usize,
+        bytes: &'a [u8],
+        fits: impl FnMut(&Entry, Option<&Page>) -> bool,
+    ) -> Option<(Segment, &'a str)> {
+        if xxh3_64(bytes) != self.rows.get(number)?.checksum {
+            return None;
+        }
+        let head = bytemuck::pod_read_unaligned::<SegmentHead>(bytes.get(..size_of::<SegmentHead>())?);
+        let mut rest = bytes.get(size_of::<SegmentHead>()..)?;
+        let mut part = |length: u64| rest.split_off(..usize::try_from(length).ok()?);
+        let samples = (self.samples - number * SEGMENT).min(SEGMENT) as u64;
+        let entries: Vec<Entry> = pod_collect_to_vec(part(samples * size_of::<Entry>() as u64)?);
+        let targets: Vec<f32> = pod_collect_to_vec(part(u64::from(head.targets) * 4)?);
+        let pages: Vec<Page> = pod_collect_to_vec(part(u64::from(head.pages) * size_of::<Page>() as u64)?);
+        let keys = std::str::from_utf8(part(head.keys.into())?).ok()?;
+        let segment = Segment { entries: entries.into(), targets: targets.into(), pages: pages.into() };
+        let facts = segment.entries.iter().all(|entry| match entry.targets {
+            CLASS => u64::from(entry.label) < self.facts.classes,
+            UNLABELLED => self.facts.unlabelled > 0,
+            _ => true,
+        });
+        (rest.is_empty() && facts && segment.is_consistent(keys, fits)).then_some((segment, keys))
+    }
+}

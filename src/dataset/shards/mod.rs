@@ -1,0 +1,167 @@
+//! Files that hold many samples each, and the indexes that say where: what tar shards and Parquet files share.
+//!
+//! | file | |
+//! |---|---|
+//! | `brace.rs`, `listing.rs` | which files |
+//! | `open_files.rs` | how many of them stay open |
+//! | `entry.rs`, `index.rs`, `binding.rs` | a sample, the index file, which file it belongs to |
+//! | `place.rs` | where indexes are stored |
+//! | `in_use.rs` | the parts of indexes that are in memory |
+//! | `open.rs` | opens the files, and makes the indexes that are missing |
+
+mod binding;
+mod brace;
+mod entry;
+mod in_use;
+mod index;
+mod listing;
+mod open;
+mod open_files;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::data_file::DataFile;
+use crate::error::{Error, Result};
+use entry::SEGMENT;
+pub(super) use entry::{Entry, Page, Segment};
+use in_use::InUse;
+use index::Index;
+pub(super) use index::{IndexBuilder, Location};
+pub(super) use listing::listed;
+pub(super) use open::{Checks, Wrong};
+pub use place::ShardIndexes;
+
+/// Default bound of the memory for the parts of indexes in use: those of a million samples.
+pub(super) const INDEX_MEMORY: usize = 32 << 20;
+
+/// How a format finds its samples.
+pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
+    /// Returns a hash of the format and of the settings that decide what a scan finds.
+    fn settings(&self) -> u64;
+
+    /// Scans a file for its samples.
+    ///
+    /// # Errors
+    /// Names the file, the place in it, and what to do.
+    fn scan(&self, file: &DataFile) -> Result<IndexBuilder>;
+
+    /// Returns true if an image can be where an index of a file of `length` bytes says.
+    fn fits(&self, entry: &Entry, page: Option<&Page>, length: u64) -> bool;
+}
+
+/// The files of a set, in order, and where their samples are.
+#[derive(Debug)]
+pub(super) struct Shards<F> {
+    format: F,
+    indexes: ShardIndexes,
+    files: Vec<Shard>,
+    /// Index of the first sample of each file, and the number of samples.
+    starts: Vec<usize>,
+    /// Number of the first segment of each file.
+    segments: Vec<usize>,
+    in_use: InUse,
+}
+
+#[derive(Debug)]
+struct Shard {
+    file: DataFile,
+    /// Replaced where a part of the index turns out to be damaged.
+    index: Mutex<Arc<Index>>,
+}
+
+/// A sample.
+pub(super) struct Found<'a> {
+    /// The file that has it, and its number.
+    pub(super) file: &'a DataFile,
+    pub(super) number: usize,
+    segment: Arc<Segment>,
+    at: usize,
+}
+
+impl Found<'_> {
+    pub(super) fn entry(&self) -> &Entry {
+        &self.segment.entries[self.at]
+    }
+
+    pub(super) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+}
+
+impl<F: ShardFormat> Shards<F> {
+    /// Returns the number of samples.
+    pub(super) fn len(&self) -> usize {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    /// Returns the number of files.
+    pub(super) fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Returns the name of file `number`.
+    pub(super) fn file(&self, number: usize) -> Option<&Path> {
+        Some(self.files.get(number)?.file.name())
+    }
+
+    /// Returns the number of the file of sample `index`, and the sample's number there.
+    pub(super) fn place(&self, index: usize) -> Option<(usize, usize)> {
+        // Empty files begin where the next one does, so this takes the last file that begins at or before the sample.
+        let file = self.starts.partition_point(|start| *start <= index).checked_sub(1)?;
+        (file < self.files.len()).then(|| (file, index - self.starts[file]))
+    }
+
+    /// Returns the file of sample `index`, and the sample's key there, for people.
+    pub(super) fn key(&self, index: usize) -> Option<(&Path, String)> {
+        let (file, at) = self.place(index)?;
+        let file = &self.files[file];
+        let index = Arc::clone(&file.index.lock());
+        Some((file.file.name(), index.key(at)?))
+    }
+
+    /// Finds sample `index`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if it is out of range; the errors of a scan, if the index is
+    /// damaged.
+    pub(super) fn find(&self, index: usize) -> Result<Found<'_>> {
+        let (number, sample) = self.place(index).ok_or_else(|| super::out_of_range(index, self.len()))?;
+        let shard = &self.files[number];
+        let segment = sample / SEGMENT;
+        let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(shard, segment))?;
+        Ok(Found { file: &shard.file, number, segment, at: sample % SEGMENT })
+    }
+
+    /// Reads a segment, from an index that is made again if this one is damaged, or its file has gone.
+    fn read_segment(&self, shard: &Shard, number: usize) -> Result<Segment> {
+        let index = Arc::clone(&shard.index.lock());
+        let length = index.length;
+        let fits = |entry: &Entry, page: Option<&Page>| self.format.fits(entry, page, length);
+        if let Ok(Some(segment)) = index.segment(number, fits) {
+            return Ok(segment);
+        }
+        let mut current = shard.index.lock();
+        // Another thread may have made it again.
+        if !Arc::ptr_eq(&current, &index)
+            && let Ok(Some(segment)) = current.segment(number, fits)
+        {
+            return Ok(segment);
+        }
+        let again = self.scan_again(&shard.file, &index)?;
+        let segment = again.segment(number, fits).ok().flatten();
+        *current = Arc::new(again);
+        segment.ok_or_else(|| changed(shard.file.name()))
+    }
+}
+
+/// An error for a file that has changed since the set was opened.
+fn changed(name: &Path) -> Error {
+    let reason = "it was changed since its samples were listed; open the data set again";
+    Error::io(name, std::io::Error::new(std::io::ErrorKind::InvalidData, reason))
+}
