@@ -38,7 +38,7 @@ pub(crate) struct IndexArguments {
     #[arg(long)]
     prune: bool,
     /// Indexes one part of the samples, counted from 0: 0/7 to 6/7, so that many machines share the work. `auto` is the
-    /// id of a Slurm array's task or the index of a Kubernetes Indexed Job's pod
+    /// id of a Slurm array's task, the index of a Kubernetes Indexed Job's pod, or the rank under torchrun, MPI or srun
     #[arg(long, value_name = "I/N|auto", value_parser = AskedPart::parse, conflicts_with = "prune")]
     part: Option<AskedPart>,
     /// The number of parts, for --part auto

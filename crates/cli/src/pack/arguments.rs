@@ -50,7 +50,7 @@ pub(crate) struct PackArguments {
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PARTS as u64))]
     pub(super) parts: Option<usize>,
     /// Packs one part of a plan, counted from 0: 0/7 to 6/7; it may be killed and repeated. `auto` is the id of a Slurm
-    /// array's task or the index of a Kubernetes Indexed Job's pod
+    /// array's task, the index of a Kubernetes Indexed Job's pod, or the rank under torchrun, MPI or srun
     #[arg(long, value_name = "I/N|auto", value_parser = AskedPart::parse, conflicts_with_all = SETTINGS)]
     pub(super) part: Option<AskedPart>,
     /// Makes a data set of all parts, or names those that are missing

@@ -46,6 +46,7 @@ use workers::Workers;
 pub(crate) fn run(arguments: &PackArguments) -> Outcome {
     let PackArguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
     let start = Instant::now();
+    refuse_address(out)?;
     let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
     match (arguments.plan, arguments.parts, arguments.part) {
         (true, Some(parts), _) => return parts::plan(arguments, parts, &workers),
@@ -125,6 +126,17 @@ fn pack_unless_done(
     };
     lock.remove();
     Ok(packed)
+}
+
+/// Refuses an address of an object store, as nothing is written there.
+fn refuse_address(out: &Path) -> Result<(), String> {
+    match out.to_string_lossy().contains("://") {
+        true => Err(format!(
+            "{}: packs are written into folders; pack into a folder and copy it there, .gpufeed-index files too",
+            gpufeed::internals::shown_path(out).display()
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Refuses a folder inside the source, because its files would become samples of the source.

@@ -1,6 +1,8 @@
-//! The part of this process by the variables that Slurm and Kubernetes set.
+//! The part of this process by the variables that Slurm, Kubernetes and the launchers of many processes set.
 
 use super::{MOST_PARTS, PartNumber};
+use gpufeed::internals::SHARD_BY_HAND;
+use gpufeed::{ErrorKind, Shard};
 use std::ffi::OsString;
 
 const TASK: &str = "SLURM_ARRAY_TASK_ID";
@@ -10,10 +12,11 @@ const STEP: &str = "SLURM_ARRAY_TASK_STEP";
 const COUNT: &str = "SLURM_ARRAY_TASK_COUNT";
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 
-/// Returns the part whose number is the id of a task of a Slurm array or the index of a pod of a Kubernetes Indexed Job.
+/// Returns the part whose number is the id of a task of a Slurm array, the index of a pod of a Kubernetes Indexed Job, or else
+/// the rank of a process among those that torchrun, MPI or `srun` has started.
 ///
 /// The number is the task's id as it is, so an array goes from 0, and `--array=3,5` repeats the parts 3 and 5. Without
-/// `parts` their number is that of the whole array's tasks. `variable` looks up a variable of the environment.
+/// `parts` their number is that of the whole array's tasks, or of the processes. `variable` looks up a variable of the environment.
 ///
 /// # Errors
 /// If no launcher or two have set their variables, if a variable is no number, or if they do not fit to `parts`, which
@@ -30,7 +33,21 @@ pub(super) fn part(
             None => Err(format!("{name}={} is no number; --part I/N says which part", value.to_string_lossy())),
         },
     };
-    let (part, parts) = match (number(TASK)?, number(INDEX)?) {
+    let task_or_index = (number(TASK)?, number(INDEX)?);
+    let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let shard = Shard::of_variables(text).map_err(|error| match error.kind() {
+        ErrorKind::Argument { reason, .. } => reason.replace(SHARD_BY_HAND, "--part I/N says which part"),
+        _ => error.to_string(),
+    })?;
+    if let (Some(part), _) | (_, Some(part)) = task_or_index
+        && shard.world > 1
+    {
+        let name = if task_or_index.0.is_some() { TASK } else { INDEX };
+        return Err(format!(
+            "{name}={part} is one part, but this is {shard}: start one process for each part, or write --part I/N"
+        ));
+    }
+    let (part, parts) = match task_or_index {
         (Some(task), Some(index)) if task != index => {
             return Err(format!("{TASK}={task} and {INDEX}={index} name different parts; --part I/N says which"));
         }
@@ -43,10 +60,19 @@ pub(super) fn part(
             Some(parts) => (index, parts),
             None => return Err(format!("{INDEX}={index} does not say how many parts there are; add --parts N")),
         },
+        (None, None) if shard.world > 1 => match parts {
+            Some(parts) if parts != shard.world => {
+                return Err(format!("this is {shard}, but {whence} has {parts} parts: start {parts} processes"));
+            }
+            _ if shard.world > MOST_PARTS => {
+                return Err(format!("this is {shard}; there are at most {MOST_PARTS} parts"));
+            }
+            _ => (shard.rank, shard.world),
+        },
         (None, None) => {
             return Err(format!(
-                "--part auto finds no part: neither {TASK} (a Slurm array) nor {INDEX} (a Kubernetes Indexed Job) is set; \
-                 write --part I/N"
+                "--part auto finds no part: there is neither {TASK} (a Slurm array) nor {INDEX} (a Kubernetes Indexed Job), \
+                 nor do the variables of torchrun, MPI or srun name one of several processes; write --part I/N"
             ));
         }
     };
@@ -131,6 +157,28 @@ mod tests {
             error.contains("JOB_COMPLETION_INDEX=7, but the plan has parts 0 to 6: set completions to 7"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_process_of_many_does_the_part_of_its_rank() {
+        let ranks = |rank, world| [("OMPI_COMM_WORLD_RANK", rank), ("OMPI_COMM_WORLD_SIZE", world)];
+        assert_eq!(with(&ranks("3", "7"), Some(7)), Ok((3, 7)));
+        assert_eq!(with(&ranks("3", "7"), None), Ok((3, 7)));
+        let error = with(&ranks("3", "4"), Some(7)).unwrap_err();
+        assert!(
+            error.contains("rank 3 of 4 by OMPI_COMM_WORLD_RANK") && error.contains("the plan has 7 parts"),
+            "{error}"
+        );
+        let error = with(&[("RANK", "3")], Some(7)).unwrap_err();
+        assert_eq!(error, "the variable RANK is set, but WORLD_SIZE is not; --part I/N says which part");
+        // A batch script is one process, whatever SLURM_PROCID says; several in one task would do the same part.
+        let batch = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")];
+        assert_eq!(with(&[&array("3", "0", "6", "1", "7")[..], &batch].concat(), Some(7)), Ok((3, 7)));
+        let step = [("SLURM_STEP_ID", "0"), ("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "4")];
+        let error = with(&[&array("3", "0", "6", "1", "7")[..], &step].concat(), Some(7)).unwrap_err();
+        assert!(error.contains("SLURM_ARRAY_TASK_ID=3 is one part, but this is rank 1 of 4"), "{error}");
+        assert_eq!(with(&step, Some(4)), Ok((1, 4)));
+        assert!(with(&[("RANK", "0"), ("WORLD_SIZE", "1")], Some(7)).unwrap_err().contains("finds no part"));
     }
 
     #[test]

@@ -257,6 +257,11 @@ fn wrong_arguments_for_parts_are_refused() {
         assert!(done.status.code() == Some(2) && error.contains("pack what is joined with --to lmdb"), "{error}");
     }
     assert!(!out.exists());
+    // A name like an address would be a folder on this machine.
+    for more in [&[][..], &["--plan", "--parts", "3"], &["--part", "0/3"], &["--join"]] {
+        let error = fails(&[&[text(source.path()), "s3://user:secret@bucket/packed"], more].concat());
+        assert!(error.contains("pack into a folder and copy it there") && !error.contains("secret"), "{error}");
+    }
     let inside = source.path().join("cat/packed");
     let error = fails(&[text(source.path()), text(&inside), "--plan", "--parts", "3"]);
     assert!(error.contains("lies in the source") && !inside.exists(), "{error}");
@@ -271,7 +276,10 @@ fn a_part_comes_from_the_variables_of_a_launcher() {
         for name in ["ID", "MIN", "MAX", "STEP", "COUNT"] {
             command.env_remove(format!("SLURM_ARRAY_TASK_{name}"));
         }
-        command.env_remove("JOB_COMPLETION_INDEX").envs(variables.iter().copied());
+        for name in ["JOB_COMPLETION_INDEX", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID"] {
+            command.env_remove(name);
+        }
+        command.envs(variables.iter().copied());
         let done = command.output().unwrap();
         let part = serde_json::from_slice::<Value>(&done.stdout).map(|value| value["part"].as_u64().unwrap());
         part.map_err(|_| String::from_utf8(done.stderr).unwrap())
@@ -293,6 +301,11 @@ fn a_part_comes_from_the_variables_of_a_launcher() {
         &["--parts 4, but the plan in", "has 3"],
     );
     has(&run(&array("0", "3"), &[]).unwrap_err(), &["a task 3, but the plan in", "submit it with --array=0-2"]);
+    assert_eq!(run(&[("RANK", "2"), ("WORLD_SIZE", "3")], &[]), Ok(2));
+    has(
+        &run(&[("RANK", "2"), ("WORLD_SIZE", "4")], &[]).unwrap_err(),
+        &["rank 2 of 4 by RANK and WORLD_SIZE", "3 parts"],
+    );
     has(&run(&[], &[]).unwrap_err(), &["neither SLURM_ARRAY_TASK_ID"]);
     assert_eq!(planned.run(&["--part", "0/3"]).0, Some(0));
     assert_eq!(planned.run(&["--join", "--verify"]).0, Some(0));
