@@ -91,6 +91,8 @@ fn join_parts(out: &Path, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Err
     }
     write_classes(&place, &plan.classes)?;
     place.remove_left(&plan.job.prefix)?;
+    // A part that was killed while it wrote the index of a shard.
+    place.remove_left("gpufeed-")?;
     manifest.finish(out)?;
     Ok((manifest, totals))
 }
