@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Many processes under the launchers that people have: shares of an epoch that are disjoint and complete, with equally many batches;
 # ranks that are killed and jobs that are requeued go on with the batches that were due; the programs of docs/guide/machines.md run as
-# they are printed; a Slurm array packs a data set, with tasks that are killed.
+# they are printed; a Slurm array and Ray pack a data set, with tasks that are killed.
 #
-#   scripts/test-cluster.sh [--quick | NAME...]     NAME: alone, slurm, recovery, pages, offline; all of them by default
+#   scripts/test-cluster.sh [--quick | NAME...]     NAME: alone, slurm, recovery, pages, offline, offline-ray; all of them by default
 #
 # --quick: Open MPI with two ranks. Everything else also needs the Python environment and the wheel of scripts/test-python.sh, which
 # has to have run before; MPI comes from PyPI (~/.cache/gpufeed-cluster, 70 MB), Slurm from Debian where it is not installed. Slurm
@@ -55,8 +55,8 @@ fi
 torch=${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}/torch/bin/python
 # With an example: see scripts/test-faults.sh.
 cargo build --quiet "${selected[@]}" --bin gpufeed --example ranks
-if ! "$torch" -c 'import torch, torchvision, gpufeed' 2>/dev/null; then
-    echo "$torch has no torch, torchvision and gpufeed: run scripts/test-python.sh --quick first, which installs them" >&2
+if ! "$torch" -c 'import ray, torch, torchvision, gpufeed' 2>/dev/null; then
+    echo "$torch has no ray, torch, torchvision and gpufeed: run scripts/test-python.sh --quick first, which installs them" >&2
     exit 1
 fi
 exec "$python" scripts/cluster/main.py "$binaries" "$tools" "$@" --torch "$torch"

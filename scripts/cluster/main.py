@@ -15,6 +15,7 @@ from pathlib import Path
 
 import launchers
 import offline
+import offline_ray
 import pages
 import recovery
 from slurm import Slurm, missing
@@ -28,6 +29,7 @@ TESTS = {
     "recovery": recovery.recovery,
     "pages": pages.pages,
     "offline": offline.offline,
+    "offline-ray": offline_ray.offline_ray,
 }
 QUICK = {"quick": launchers.quick}
 
