@@ -129,47 +129,6 @@ impl Sampler {
         Sampler { shuffle, ..self }
     }
 
-    /// Sets the kind of the order. Default: [`Order::Full`].
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Argument`] for [`Order::Blocks`] if a number is 0 or a window exceeds 2^32 - 1 samples, if `world`
-    /// does not divide the [lanes](Self::lanes), if there are fewer samples than lanes, or with
-    /// [weights](Self::weights).
-    pub fn order(self, order: Order) -> Result<Self> {
-        Sampler { order, ..self }.checked()
-    }
-
-    /// Sets the number of lanes of [`Order::Blocks`], a multiple of `world`; other orders have none. Default: `world`.
-    ///
-    /// The lanes are part of the order: every `world` that divides them has the same samples in a global batch. 64 lanes
-    /// suit 1, 2, 4, ... 64 processes; each process has a window of every lane that it owns under way.
-    ///
-    /// ```
-    /// use gpufeed::{Order, Sampler};
-    ///
-    /// let order = Order::Blocks { samples: 10, window: 4 };
-    /// let sampler = Sampler::new(1000, 16)?.shuffle(true).order(order)?.lanes(4)?;
-    /// let two = |rank| sampler.clone().shard(rank, 2);
-    /// let one = Sampler::new(1000, 32)?.shuffle(true).order(order)?.lanes(4)?;
-    ///
-    /// let mut global: Vec<_> = two(0)?.epoch(0).batch(3).chain(two(1)?.epoch(0).batch(3)).collect();
-    /// global.sort_by_key(|position| position.global);
-    /// assert!(one.epoch(0).batch(3).eq(global));
-    /// # Ok::<(), gpufeed::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Argument`] for 0; with [`Order::Blocks`] also if `world` does not divide `lanes`, or if there are
-    /// fewer samples than lanes.
-    pub fn lanes(self, lanes: usize) -> Result<Self> {
-        if lanes == 0 {
-            return Err(Error::argument("lanes", "0, but an order of blocks has at least 1 lane"));
-        }
-        Sampler { lanes: Some(lanes), ..self }.checked()
-    }
-
     /// Sets the seed of the random orders. Default: 0.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
@@ -256,26 +215,6 @@ impl Sampler {
         EpochOrder::new(self.clone(), epoch)
     }
 
-    /// The order in words.
-    pub(crate) fn describe(&self) -> String {
-        let (order, lanes) = match (self.order, self.shuffle) {
-            _ if self.weights.is_some() => ("chosen by weight".to_owned(), None),
-            (Order::Full, true) => ("all samples shuffled".to_owned(), None),
-            (Order::Full, false) => ("that of the data set".to_owned(), None),
-            (Order::Blocks { samples, window }, true) => {
-                (format!("blocks of {samples} samples, shuffled in windows of {window}"), Some(self.lane_count()))
-            }
-            (Order::Blocks { .. }, false) => ("that of the data set in runs".to_owned(), Some(self.lane_count())),
-        };
-        let lanes = lanes.map_or(String::new(), |lanes| format!(", {lanes} lanes"));
-        format!("{order}{lanes}")
-    }
-
-    /// Lanes of an order of blocks.
-    fn lane_count(&self) -> usize {
-        self.lanes.unwrap_or(self.world)
-    }
-
     /// Samples in each shard, before batches are filled up or dropped.
     fn shard_len(&self) -> usize {
         self.len.div_ceil(self.world)
@@ -316,40 +255,6 @@ impl Sampler {
             ));
         }
         Ok(self)
-    }
-
-    /// Checks what only an order of blocks needs.
-    fn check_blocks(&self) -> Result<()> {
-        let &Sampler { len, batch_size, order, world, .. } = self;
-        order.check()?;
-        let Order::Blocks { samples, .. } = order else { return Ok(()) };
-        if self.weights.is_some() {
-            let reason = "Order::Blocks has each sample once, but weights choose samples from all over the data set; leave \
-                          the weights out, or choose Order::Full";
-            return Err(Error::argument("order", reason));
-        }
-        let lanes = self.lane_count();
-        if !lanes.is_multiple_of(world) {
-            let (below, above) = (lanes - lanes % world, lanes.next_multiple_of(world));
-            let near = if below == 0 { format!("lanes({above})") } else { format!("lanes({below}) or lanes({above})") };
-            let reason = format!(
-                "{lanes} in world {world}, but a rank owns whole lanes, as many as every other: choose a world that \
-                 divides {lanes}, or {near}"
-            );
-            return Err(Error::argument("lanes", reason));
-        }
-        if lanes > len {
-            let reason = format!(
-                "{lanes} for {len} samples, but each lane has a sample; choose fewer lanes, or a smaller world"
-            );
-            return Err(Error::argument("lanes", reason));
-        }
-        // Upper bound of a lane's padding, which one sample may have to fill, and of a block's last place.
-        if batch_size >= u32::MAX as usize - 1 || len.checked_add(samples).is_none() {
-            let reason = format!("{batch_size} is too large for {len} samples in blocks of {samples}");
-            return Err(Error::argument("batch_size", reason));
-        }
-        Ok(())
     }
 }
 
