@@ -3,8 +3,10 @@
 //! The sentence around a reason stands here, the reason itself where the error is made. The command words some kinds
 //! anew, for users who have options instead of methods: `crates/cli/src/error_text.rs`.
 
+use crate::address::shown_path;
 use crate::quote::{Shown, ShownLines};
 use std::any::Any;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// `Result` with gpufeed's [`Error`].
@@ -42,9 +44,9 @@ impl Error {
         ErrorKind::Argument { setting, reason: reason.into() }.into()
     }
 
-    /// An [`ErrorKind::Io`] at `path`.
+    /// An [`ErrorKind::Io`] at `path`, an address of which loses its credentials.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        ErrorKind::Io { path: path.into(), source }.into()
+        ErrorKind::Io { path: shown(path.into()), source }.into()
     }
 
     /// An [`ErrorKind::DataFile`]: `path` does not hold the expected data at `place`.
@@ -53,12 +55,20 @@ impl Error {
         place: impl std::fmt::Display,
         reason: impl Into<String>,
     ) -> Self {
-        ErrorKind::DataFile { path: path.into(), place: place.to_string(), reason: reason.into() }.into()
+        ErrorKind::DataFile { path: shown(path.into()), place: place.to_string(), reason: reason.into() }.into()
     }
 
     /// An [`ErrorKind::Panic`]: a thread has panicked at `stage` with this payload.
     pub(crate) fn panic(stage: &'static str, payload: &(dyn Any + Send)) -> Self {
         ErrorKind::Panic { stage, message: panic_text(payload).to_owned() }.into()
+    }
+}
+
+/// A path as errors hold it: an address without credentials.
+fn shown(path: PathBuf) -> PathBuf {
+    match shown_path(&path) {
+        Cow::Owned(shown) => shown,
+        Cow::Borrowed(_) => path,
     }
 }
 
@@ -306,6 +316,15 @@ pub enum ErrorKind {
 mod tests {
     use super::*;
     use std::io;
+
+    #[test]
+    fn no_error_holds_the_credentials_of_an_address() {
+        let address = "https://user:secret@host/a.tar?sig=secret";
+        for error in [Error::io(address, io::Error::other("no")), Error::data_file(address, "byte 4", "no")] {
+            assert!(error.to_string().starts_with("https://host/a.tar"), "{error}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
+    }
 
     /// Names, reasons and places come from files that others wrote.
     #[test]

@@ -1,9 +1,9 @@
 //! Parts of the library for other members of its workspace: gpufeed-burn, the command, the benches, the fixtures of
 //! tests, and the fuzz targets. They may change at any time.
 
+pub use crate::address::shown_path;
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
-pub use crate::dataset::address::shown_path;
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::launcher::BY_HAND as SHARD_BY_HAND;

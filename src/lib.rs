@@ -87,6 +87,7 @@
 //! the names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the guide's chapter on
 //! augmentation lists the differences.
 
+mod address;
 mod atomic_file;
 mod backend;
 mod color;

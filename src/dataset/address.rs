@@ -1,21 +1,11 @@
-//! Addresses of data sets in object stores and on web servers, as texts: how they are known, and what of them may be
-//! shown.
+//! Which addresses data sets are read from.
 
 use crate::error::{Error, Result};
-use std::path::Path;
+
+pub(crate) use crate::address::{of, without_credentials};
 
 /// The schemes that are read.
 const SCHEMES: [&str; 10] = ["s3", "gs", "az", "https", "http", "s3a", "abfs", "abfss", "adl", "azure"];
-
-/// Returns the address that a path is, if it is one: a scheme, then `://`.
-pub(crate) fn of(path: &Path) -> Option<&str> {
-    path.to_str().filter(|text| is_address(text))
-}
-
-/// Returns a path as it may be shown: an address without credentials, and any other as it is.
-pub fn shown_path(path: &Path) -> std::borrow::Cow<'_, Path> {
-    of(path).map_or(path.into(), |address| std::path::PathBuf::from(without_credentials(address)).into())
-}
 
 /// Refuses an address that cannot be read.
 ///
@@ -38,72 +28,9 @@ pub(crate) fn check(address: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if a path is an address: a scheme, then `://`.
-fn is_address(text: &str) -> bool {
-    text.split_once("://").is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    })
-}
-
-/// Returns the address as it may be shown: without user name, password, query and fragment. Everything that is printed,
-/// logged, or stored in an error goes through here; it takes any text, an address or not.
-pub(crate) fn without_credentials(text: &str) -> String {
-    let text = &text[..text.find(['?', '#']).unwrap_or(text.len())];
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let (authority, key) = rest.find(['/', '\\']).map_or((rest, ""), |at| rest.split_at(at));
-    let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
-    // A password with a slash in it ends what looks like the host.
-    let port = host.rsplit_once(':').filter(|_| !host.ends_with(']'));
-    let no_port = port.is_some_and(|(_, port)| port.len() > 5 || !port.bytes().all(|byte| byte.is_ascii_digit()));
-    if no_port || (port.is_some() && key.contains('@')) {
-        return format!("{scheme}://(hidden)");
-    }
-    // Azure names a container this way: abfss://container@account.dfs.core.windows.net.
-    let container = scheme.starts_with("abfs") && !user.contains(':') && !user.is_empty();
-    let user = if container { format!("{user}@") } else { String::new() };
-    format!("{scheme}://{user}{host}{key}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_credentials_are_shown() {
-        for (address, shown) in [
-            ("s3://bucket/a/b.tar", "s3://bucket/a/b.tar"),
-            ("https://user:secret@host/a", "https://host/a"),
-            ("https://user:se@cret@host:8080/a", "https://host:8080/a"),
-            ("https://user:se/cret@host/a", "https://(hidden)"),
-            ("https://user:12/secret@host/a", "https://(hidden)"),
-            ("https://host/a?X-Amz-Signature=secret#secret", "https://host/a"),
-            ("az://container/a?sv=1&sig=secret", "az://container/a"),
-            ("abfss://container@account.dfs.core.windows.net/a", "abfss://container@account.dfs.core.windows.net/a"),
-            ("abfss://user:secret@account/a", "abfss://account/a"),
-            ("https://[::1]:8080/a", "https://[::1]:8080/a"),
-            ("s3://key:secret@bucket/a", "s3://bucket/a"),
-            ("/a/local@path", "/a/local@path"),
-            ("data?secret", "data"),
-        ] {
-            assert_eq!(without_credentials(address), shown);
-        }
-    }
-
-    #[test]
-    fn paths_are_no_addresses() {
-        for path in ["/a/b", "C:\\a", "a:b", "://a", "a b://c", "9p://a"] {
-            assert!(!is_address(path), "{path}");
-        }
-        assert!(is_address("s3://a") && is_address("x-y+z.1://a"));
-    }
-
-    #[test]
-    fn a_path_is_shown_as_it_is_unless_it_is_an_address() {
-        let shown = |path: &str| shown_path(Path::new(path)).to_str().unwrap().to_owned();
-        assert_eq!(shown("https://user:secret@host/a?secret"), "https://host/a");
-        assert_eq!(shown("/a/b?c#d@e"), "/a/b?c#d@e");
-    }
 
     #[test]
     fn what_cannot_be_read_is_refused() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Lmdb;
 use super::address;
 use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Format of a data set, detected by its path's name and the names of its files.
 ///
@@ -95,9 +95,6 @@ impl std::fmt::Debug for Opened {
 /// The errors of the format's type.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     let path = path.as_ref();
-    if let Some(address) = address::of(path) {
-        address::check(address)?;
-    }
     Format::detect(path).open(path)
 }
 
@@ -148,6 +145,10 @@ impl Format {
             Opened { train: Box::new(data), test: None }
         }
         let path = path.as_ref();
+        if let Some(address) = address::of(path) {
+            address::check(address)?;
+            self.check_remote(address)?;
+        }
         Ok(match self {
             Format::Folder => whole(ImageFolder::open(path)?),
             Format::Images => whole(ImageFolder::flat(path)?),
@@ -159,6 +160,17 @@ impl Format {
             Format::Cifar => parts(Cifar::parts(path)?),
             Format::Parquet => return open_parquet(path),
         })
+    }
+
+    /// Refuses formats that are read from this machine alone.
+    fn check_remote(self, address: &str) -> Result<()> {
+        if self == Format::Tar {
+            return Ok(());
+        }
+        let shown = address::without_credentials(address);
+        let reason =
+            format!("{shown}: only tar shards are read from a store; `gpufeed pack` makes them of any data set");
+        Err(Error::argument("address", reason))
     }
 }
 

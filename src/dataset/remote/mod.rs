@@ -2,7 +2,7 @@
 //!
 //! | file | has |
 //! |---|---|
-//! | `address.rs` | which store and key an address names; `../address.rs` says what of it may be shown |
+//! | `address.rs` | which store and key an address names; `../../address.rs` says what of it may be shown |
 //! | `options.rs` | what can be set |
 //! | `store.rs`, `profile.rs`, `service.rs` | an address becomes a store, whose requests are counted |
 //! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
