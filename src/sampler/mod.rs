@@ -28,11 +28,11 @@
 
 mod blocks;
 mod order;
+mod position;
 mod setting;
 mod shuffle;
 mod state;
 mod weights;
-mod written;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::random::Numbers;
 use weights::Weights;
 
-pub use order::{EpochOrder, Position};
+pub use order::EpochOrder;
+pub use position::Position;
 pub use setting::Order;
 pub(crate) use shuffle::shuffled;
 pub use state::State;

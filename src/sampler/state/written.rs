@@ -1,7 +1,7 @@
 //! States as they are written, of every version.
 
-use super::Order;
-use super::state::{Global, OrderKind, Place, State};
+use super::{Global, OrderKind, Place, State};
+use crate::sampler::Order;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form in which a state is written. States of gpufeed 0.1 have none; version 1 had `batch_size` and
