@@ -8,9 +8,12 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::regular_file;
 
+/// The files that have them.
+pub(super) const FILES: [&str; 2] = ["classes.txt", "classes.json"];
+
 /// Reads the class names in a folder's `classes.txt` or `classes.json`; returns none if it has neither.
 pub(super) fn beside(folder: &Path) -> Result<Vec<String>> {
-    for name in ["classes.txt", "classes.json"] {
+    for name in FILES {
         let path = folder.join(name);
         match regular_file::read(&path) {
             Ok(bytes) => {

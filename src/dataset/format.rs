@@ -22,6 +22,9 @@ use crate::error::{Error, Result};
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |
 ///
+/// An address in a store or on a web server (feature `remote`) is [`Parquet`](Self::Parquet) if it ends in `.parquet`, or is
+/// a folder of a store with such objects and no `*.tar`; else it is [`Tar`](Self::Tar). No other format is read from afar.
+///
 /// Folders whose names begin with a dot are ignored. Fashion-MNIST and KMNIST name their files as MNIST does. So
 /// classes of [`Idx`](Self::Idx) have names only if the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as
 /// torchvision calls it.
@@ -77,7 +80,8 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Opens the data set at a path, in any [`Format`].
+/// Opens the data set at a path, in any [`Format`]; with the feature `remote` also tar shards and Parquet files at an
+/// address: `s3://photos/train-{000..146}.tar`, `gs://photos/data`, `https://host/test.parquet`.
 ///
 /// ```
 /// use gpufeed::dataset;
@@ -102,6 +106,15 @@ impl Format {
     /// Detects the format by names alone: lists folders, and reads no file.
     pub fn detect(path: impl AsRef<Path>) -> Format {
         let path = path.as_ref();
+        if let Some(address) = address::of(path) {
+            return Self::of_address(address);
+        }
+        let compressed = [".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"];
+        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        // The reader of shards says what to do with these.
+        if compressed.iter().any(|end| name.ends_with(end)) && !path.is_dir() {
+            return Format::Tar;
+        }
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         match extension.as_deref() {
             Some("mdb") => return Format::Lmdb,
@@ -135,6 +148,19 @@ impl Format {
         }
     }
 
+    /// Detects the format by an address: by its ending, or by the objects of a folder.
+    fn of_address(address: &str) -> Format {
+        let name = address.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        match name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
+            Some("parquet") => Format::Parquet,
+            Some("mdb") => Format::Lmdb,
+            Some("csv" | "tsv" | "jsonl" | "ndjson" | "json") => Format::List,
+            Some("npy" | "npz") => Format::Numpy,
+            None if holds_parquet_in_store(address) => Format::Parquet,
+            _ => Format::Tar,
+        }
+    }
+
     /// Opens the path in this format.
     ///
     /// # Errors
@@ -164,12 +190,13 @@ impl Format {
 
     /// Refuses formats that are read from this machine alone.
     fn check_remote(self, address: &str) -> Result<()> {
-        if self == Format::Tar {
+        if matches!(self, Format::Tar | Format::Parquet) {
             return Ok(());
         }
         let shown = address::without_credentials(address);
-        let reason =
-            format!("{shown}: only tar shards are read from a store; `gpufeed pack` makes them of any data set");
+        let reason = format!(
+            "{shown}: only tar shards and Parquet files are read from a store; `gpufeed pack` makes shards of any data set"
+        );
         Err(Error::argument("address", reason))
     }
 }
@@ -183,7 +210,21 @@ fn open_parquet(path: &Path) -> Result<Opened> {
 #[cfg(not(feature = "parquet"))]
 fn open_parquet(path: &Path) -> Result<Opened> {
     let reason = "this program was built without gpufeed's feature `parquet`; build it with that feature";
-    Err(crate::error::Error::data_file(path, "Parquet files", reason))
+    Err(Error::data_file(path, "Parquet files", reason))
+}
+
+#[cfg(all(feature = "parquet", feature = "remote"))]
+fn holds_parquet_in_store(address: &str) -> bool {
+    // An error of the store comes again when the set is opened.
+    let remote = super::Remote::new(&super::RemoteOptions::new());
+    let listed = remote.and_then(|remote| remote.list(address)).unwrap_or_default();
+    let holds = |ending: &str| listed.iter().any(|object| object.file_name().ends_with(ending));
+    holds(".parquet") && !holds(".tar")
+}
+
+#[cfg(not(all(feature = "parquet", feature = "remote")))]
+fn holds_parquet_in_store(_: &str) -> bool {
+    false
 }
 
 #[cfg(feature = "parquet")]

@@ -9,3 +9,5 @@ mod parquet;
 mod parquet_damage;
 mod shard;
 mod special_files;
+#[cfg(all(feature = "parquet", feature = "remote"))]
+mod stores;

@@ -6,9 +6,8 @@ use super::Parquet;
 use super::files;
 use super::pages::Pages;
 use super::scan::ParquetFormat;
-use crate::atomic_file::folder_of;
 use crate::dataset::MAX_FILE_BYTES;
-use crate::dataset::shards::{Checks, INDEX_MEMORY, ShardIndexes, Shards, Wrong};
+use crate::dataset::shards::{Checks, Files, Options, Settings, ShardIndexes, Shards, Wrong};
 use crate::error::{Error, Result};
 
 /// Settings of [`Parquet`], from [`Parquet::builder`].
@@ -25,8 +24,8 @@ pub struct ParquetBuilder {
     label_column: Option<String>,
     split: Option<String>,
     allow_unlabelled: bool,
-    indexes: ShardIndexes,
-    index_memory: usize,
+    settings: Settings,
+    remote: Options,
     classes: Vec<String>,
     max_file_bytes: u64,
 }
@@ -38,8 +37,8 @@ impl ParquetBuilder {
             label_column: None,
             split: None,
             allow_unlabelled: false,
-            indexes: ShardIndexes::default(),
-            index_memory: INDEX_MEMORY,
+            settings: Settings::default(),
+            remote: Options::default(),
             classes: Vec::new(),
             max_file_bytes: MAX_FILE_BYTES,
         }
@@ -79,7 +78,7 @@ impl ParquetBuilder {
     /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`].
     #[must_use]
     pub fn indexes(mut self, indexes: ShardIndexes) -> Self {
-        self.indexes = indexes;
+        self.settings.indexes = indexes;
         self
     }
 
@@ -87,7 +86,7 @@ impl ParquetBuilder {
     /// when they are needed, in a few microseconds. Default: 32 MiB, a million samples.
     #[must_use]
     pub fn index_memory(mut self, bytes: usize) -> Self {
-        self.index_memory = bytes;
+        self.settings.memory = bytes;
         self
     }
 
@@ -107,14 +106,32 @@ impl ParquetBuilder {
         self
     }
 
+    /// Sets how files are read from stores and web servers: time limits, retries, certificates, credentials, a cache on
+    /// disk.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn remote(mut self, options: crate::dataset::RemoteOptions) -> Self {
+        self.remote = options;
+        self
+    }
+
+    /// Writes the indexes that are missing beside the objects, so that no other machine has to read a file for one. An
+    /// object that cannot be written is an error. Default: `false`.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn put_indexes(mut self, put: bool) -> Self {
+        self.settings.put_indexes = put;
+        self
+    }
+
     /// Opens a file, a brace list of them, or the files of a folder.
     ///
     /// # Errors
     ///
     /// The errors of [`Parquet::open`].
     pub fn open(self, files: impl AsRef<Path>) -> Result<Parquet> {
-        let files = files::of_split(files.as_ref(), self.split.as_deref())?;
-        self.open_list(files)
+        let files = files::of_split(files.as_ref(), self.split.as_deref(), &self.remote)?;
+        self.open_files(files)
     }
 
     /// Opens the training samples, and those to test with if there are any, as [`Parquet::parts`] does.
@@ -123,9 +140,9 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn parts(self, files: impl AsRef<Path>) -> Result<(Parquet, Option<Parquet>)> {
-        let (train, test) = files::parts(files.as_ref())?;
-        let train = self.clone().open_list(train)?;
-        Ok((train, test.map(|test| self.open_list(test)).transpose()?))
+        let (train, test) = files::parts(files.as_ref(), &self.remote)?;
+        let train = self.clone().open_files(train)?;
+        Ok((train, test.map(|test| self.open_files(test)).transpose()?))
     }
 
     /// Opens these files, in this order. Braces are not expanded, and splits are not looked at.
@@ -134,11 +151,14 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open_list(self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Parquet> {
-        let paths: Vec<PathBuf> = files.into_iter().map(Into::into).collect();
-        let folder = paths.first().map(|first| folder_of(first).to_owned()).unwrap_or_default();
+        let files = Files::of(files.into_iter().map(Into::into).collect(), &self.remote)?;
+        self.open_files(files)
+    }
+
+    fn open_files(self, files: Files) -> Result<Parquet> {
         let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column };
         let hint = "the files have no rows".to_owned();
-        let (shards, own) = Shards::open(format, paths, self.indexes, self.index_memory, hint)?;
+        let (shards, own) = Shards::open(format, files, self.settings, hint)?;
         let classes = if self.classes.is_empty() { own } else { self.classes };
         let checks = Checks { allow_unlabelled: self.allow_unlabelled, classes: &classes };
         if let Some((file, row, wrong)) = shards.check(&checks) {
@@ -151,6 +171,7 @@ impl ParquetBuilder {
             let name = shards.file(file).unwrap_or(Path::new(""));
             return Err(Error::data_file(name, format!("row {row}"), reason));
         }
+        let folder = shards.folder();
         Ok(Parquet { shards, pages: Pages::new(), classes, folder, max_file_bytes: self.max_file_bytes })
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dataset::shards;
+#[cfg(feature = "remote")]
+use crate::dataset::shards::Object;
+use crate::dataset::shards::{Files, Options};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Names of splits, and how files and folders begin that have them.
@@ -19,49 +21,107 @@ pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
     folder.is_dir() && in_folder(folder).is_ok_and(|splits| !splits.is_empty())
 }
 
-/// Returns the files that a path names; of a folder, those of the split.
+/// Returns the files that a path or an address names; of a folder, those of the split.
 ///
 /// # Errors
 /// A folder with several splits, if none is chosen, and one without that split.
-pub(super) fn of_split(path: &Path, split: Option<&str>) -> Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return shards::listed(path, "parquet");
-    }
-    let mut splits = found(path)?;
+pub(super) fn of_split(path: &Path, split: Option<&str>, options: &Options) -> Result<Files> {
+    let mut splits = match everything(path, options)? {
+        Everything::Files(files) => return Ok(files),
+        Everything::Splits(splits) => splits,
+    };
     let known = splits.keys().copied().collect::<Vec<_>>().join(", ");
+    let shown = crate::address::shown_path(path);
     let Some(split) = split else {
         return match splits.len() {
-            1 => Ok(splits.into_values().flatten().collect()),
+            1 => splits.pop_first().map(|(_, files)| files).ok_or_else(|| nothing(path)),
             _ => {
-                let folder = path.display();
+                let folder = shown.display();
                 Err(Error::argument("split", format!("{folder} has the splits {known}: choose one of them")))
             }
         };
     };
     let files = splits.remove(split);
-    files.ok_or_else(|| Error::argument("split", format!("{} has no {split}; it has {known}", path.display())))
+    files.ok_or_else(|| Error::argument("split", format!("{} has no {split}; it has {known}", shown.display())))
 }
 
 /// Returns the files to train on, and those to test with.
-pub(super) fn parts(path: &Path) -> Result<(Vec<PathBuf>, Option<Vec<PathBuf>>)> {
-    if !path.is_dir() {
-        return Ok((shards::listed(path, "parquet")?, None));
-    }
-    let mut splits = found(path)?;
+pub(super) fn parts(path: &Path, options: &Options) -> Result<(Files, Option<Files>)> {
+    let mut splits = match everything(path, options)? {
+        Everything::Files(files) => return Ok((files, None)),
+        Everything::Splits(splits) => splits,
+    };
     // Of a set that has both, the labels of `test` are often not published.
     let test = splits.remove("validation").or(splits.remove("test"));
     match (splits.remove("train").or_else(|| splits.remove("")), test) {
         (Some(train), test) => Ok((train, test)),
         (None, Some(alone)) => Ok((alone, None)),
-        (None, None) => Ok((Vec::new(), None)),
+        (None, None) => Err(nothing(path)),
     }
+}
+
+/// What a path names.
+enum Everything {
+    Files(Files),
+    /// The files of a folder, by their splits.
+    Splits(BTreeMap<&'static str, Files>),
+}
+
+fn everything(path: &Path, options: &Options) -> Result<Everything> {
+    #[cfg(feature = "remote")]
+    if let Some(address) = crate::dataset::address::of(path) {
+        return in_store(path, address, options);
+    }
+    if !path.is_dir() {
+        return Files::listed(path, "parquet", options).map(Everything::Files);
+    }
+    Ok(Everything::Splits(found(path)?.into_iter().map(|(split, files)| (split, Files::Paths(files))).collect()))
+}
+
+/// Finds the files that an address names. Those of a folder may lie at any depth.
+#[cfg(feature = "remote")]
+fn in_store(path: &Path, address: &str, options: &Options) -> Result<Everything> {
+    let listed = match Files::listed(path, "parquet", options)? {
+        Files::Objects(remote, objects) if objects.iter().all(|object| matches!(object, Object::Listed(_))) => {
+            (remote, objects)
+        }
+        files => return Ok(Everything::Files(files)),
+    };
+    let (remote, objects) = listed;
+    let mut splits: BTreeMap<&'static str, Vec<Object>> = BTreeMap::new();
+    let mut configurations = std::collections::BTreeSet::new();
+    for object in objects {
+        let Object::Listed(meta) = &object else { continue };
+        let name = Path::new(&meta.address);
+        let folder = name.parent().unwrap_or(name);
+        let split = split_of(name).or_else(|| split_of(folder)).unwrap_or("");
+        // A folder named by a split, or `data`, is that of no configuration.
+        let named = split_of(folder).is_some() || folder.ends_with("data");
+        configurations.insert(if named { folder.parent().unwrap_or(folder) } else { folder }.to_owned());
+        splits.entry(split).or_default().push(object);
+    }
+    if configurations.len() > 1 {
+        let names: Vec<_> = configurations.iter().map(|folder| folder.display().to_string()).collect();
+        return Err(Error::argument("files", format!("several sets: {}; name one of them", names.join(", "))));
+    }
+    if splits.len() > 1 && splits.contains_key("") {
+        let shown = crate::dataset::address::without_credentials(address);
+        let reason = format!("{shown} has files whose split is not known; name the files of one with a brace list");
+        return Err(Error::argument("split", reason));
+    }
+    let splits = splits.into_iter().map(|(split, objects)| (split, Files::Objects(remote.clone(), objects)));
+    Ok(Everything::Splits(splits.collect()))
+}
+
+fn nothing(path: &Path) -> Error {
+    let hint = "looked for *.parquet in it, in data, and in folders of splits".to_owned();
+    ErrorKind::EmptyDataset { what: crate::address::shown_path(path).display().to_string(), hint }.into()
 }
 
 fn found(folder: &Path) -> Result<Splits> {
     let splits = in_folder(folder)?;
     if splits.is_empty() {
-        let hint = "looked for *.parquet in it, in data, and in folders of splits".to_owned();
-        return Err(ErrorKind::EmptyDataset { what: folder.display().to_string(), hint }.into());
+        return Err(nothing(folder));
     }
     if let (Some(unknown), true) = (splits.get(""), splits.len() > 1) {
         let name = unknown.first().map(|file| file.display().to_string()).unwrap_or_default();
@@ -172,7 +232,8 @@ mod tests {
         folder
     }
 
-    fn names(folder: &Path, files: &[PathBuf]) -> String {
+    fn names(folder: &Path, files: &Files) -> String {
+        let Files::Paths(files) = files else { panic!("not on this machine") };
         let names: Vec<_> = files.iter().map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
         names.join(" ")
     }
@@ -214,9 +275,9 @@ mod tests {
             (&["trains.parquet", ".train.parquet"], "trains.parquet", ""),
         ] {
             let folder = folder_of(files);
-            let (found_train, found_test) = parts(folder.path()).unwrap();
+            let (found_train, found_test) = parts(folder.path(), &Options::default()).unwrap();
             assert_eq!(names(folder.path(), &found_train), train);
-            assert_eq!(names(folder.path(), &found_test.unwrap_or_default()), test, "{train}");
+            assert_eq!(found_test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
             assert!(is_in(folder.path()));
         }
     }
@@ -224,20 +285,31 @@ mod tests {
     #[test]
     fn a_folder_with_several_splits_or_sets_says_which() {
         let folder = folder_of(&["data/train-0.parquet", "data/test-0.parquet"]);
-        let says = |split| of_split(folder.path(), split).unwrap_err().to_string();
+        let says = |split| of_split(folder.path(), split, &Options::default()).unwrap_err().to_string();
         assert!(says(None).contains("has the splits test, train"), "{}", says(None));
         assert!(says(Some("dev")).contains("has no dev; it has test, train"), "{}", says(Some("dev")));
-        assert_eq!(names(folder.path(), &of_split(folder.path(), Some("test")).unwrap()), "data/test-0.parquet");
+        assert_eq!(
+            names(folder.path(), &of_split(folder.path(), Some("test"), &Options::default()).unwrap()),
+            "data/test-0.parquet"
+        );
         let one = folder.path().join("data/test-0.parquet");
-        assert_eq!(of_split(&one, None).unwrap(), [one]);
+        assert_eq!(names(folder.path(), &of_split(&one, None, &Options::default()).unwrap()), "data/test-0.parquet");
 
         let mixed = folder_of(&["train-0.parquet", "more.parquet"]);
-        assert!(parts(mixed.path()).unwrap_err().to_string().contains("more.parquet belongs to is not known"));
+        assert!(
+            parts(mixed.path(), &Options::default())
+                .unwrap_err()
+                .to_string()
+                .contains("more.parquet belongs to is not known")
+        );
         let two = folder_of(&["en/train-0.parquet", "de/train-0.parquet"]);
-        let error = parts(two.path()).unwrap_err().to_string();
+        let error = parts(two.path(), &Options::default()).unwrap_err().to_string();
         assert!(error.contains("several sets") && error.contains("de, "), "{error}");
         assert!(!is_in(two.path()) && !is_in(&two.path().join("no")));
         let none = folder_of(&["x.tar"]);
-        assert!(parts(none.path()).unwrap_err().to_string().contains("*.parquet") && !is_in(none.path()));
+        assert!(
+            parts(none.path(), &Options::default()).unwrap_err().to_string().contains("*.parquet")
+                && !is_in(none.path())
+        );
     }
 }

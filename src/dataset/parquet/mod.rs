@@ -70,13 +70,16 @@ pub struct Parquet {
     shards: Shards<ParquetFormat>,
     pages: Pages,
     classes: Vec<String>,
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     max_file_bytes: u64,
 }
 
 impl Parquet {
     /// Opens a file, a brace list of them (`train-{00000..00003}-of-00004.parquet`), or a folder's `*.parquet` sorted by
     /// name. A folder with several splits is an error that names them; [`split`](ParquetBuilder::split) chooses one.
+    ///
+    /// With the feature `remote` also an address in a store or on a web server, a brace list of them, or a folder of a
+    /// store, as for [`TarShards::open`](super::TarShards::open).
     ///
     /// Files without an index are scanned, several at a time.
     ///
@@ -177,7 +180,29 @@ impl Dataset for Parquet {
     }
 
     fn folder(&self) -> Option<&Path> {
-        Some(&self.folder)
+        self.folder.as_deref()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.shards.is_remote()
+    }
+
+    #[cfg(feature = "remote")]
+    fn prefetch_samples(&self) -> usize {
+        self.shards.samples_ahead()
+    }
+
+    #[cfg(feature = "remote")]
+    fn prefetch(&self, indices: &[usize]) {
+        self.shards.expect(indices, |entry, page| match page {
+            Some(page) => page.offset..page.offset + u64::from(page.compressed),
+            None => entry.offset - PREFIX as u64..entry.offset + u64::from(entry.length),
+        });
+    }
+
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<super::Remote> {
+        self.shards.remote().cloned().into_iter().collect()
     }
 }
 

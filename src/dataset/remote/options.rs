@@ -88,12 +88,6 @@ impl RemoteOptions {
         self
     }
 
-    /// The folder of the cache on disk, if there is one.
-    #[allow(dead_code)] // for formats that keep their indexes there
-    pub(crate) fn cache_folder(&self) -> Option<&std::path::Path> {
-        self.cache.as_ref().map(|(folder, _)| folder.as_path())
-    }
-
     /// Sets one of the stores' settings, by the name of its variable. It replaces the variable.
     pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.store.insert(name.into().to_ascii_uppercase(), value.into());

@@ -21,7 +21,7 @@ pub(in crate::dataset) struct Binding {
     /// Modification time: seconds and nanoseconds.
     pub(super) seconds: u64,
     pub(super) nanoseconds: u64,
-    /// The hash of the file's first and last bytes.
+    /// The hash of the file's first and last bytes; of an object, that of its ETag.
     pub(super) ends: u64,
     /// Hash of the format, and of the settings that decide what is an image and what a label.
     pub(super) settings: u64,
@@ -31,7 +31,10 @@ impl Binding {
     /// # Errors
     /// The system's, if the file cannot be read.
     pub(super) fn of(file: &DataFile, settings: u64) -> io::Result<Binding> {
-        let Stamp { length, seconds, nanoseconds } = file.stamp()?;
+        let Stamp { length, seconds, nanoseconds, tag } = file.stamp()?;
+        if let Some(ends) = tag {
+            return Ok(Binding { length, seconds, nanoseconds, ends, settings });
+        }
         let mut hash = Xxh3::new();
         hash.update(&file.bytes(0, length.min(START) as usize)?);
         hash.update(&file.bytes(length - length.min(END), length.min(END) as usize)?);

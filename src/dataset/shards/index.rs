@@ -167,6 +167,7 @@ impl IndexBuilder {
         Ok(())
     }
 
+    #[cfg(feature = "parquet")]
     pub(in crate::dataset) fn len(&self) -> usize {
         self.samples as usize
     }
@@ -195,22 +196,29 @@ impl IndexBuilder {
             true => Vec::new(),
             false => serde_json::to_vec(&self.classes).unwrap_or_default(),
         };
-        let mut header = Header {
-            magic: MAGIC,
-            version: VERSION,
-            checksum: 0,
-            binding: *binding,
-            samples: self.samples,
-            segments: self.rows.len() as u64,
-            classes: classes.len() as u64,
-            data: self.data.len() as u64,
-            facts: self.facts,
-        };
-        let mut head = [bytemuck::bytes_of(&header), bytemuck::cast_slice(&self.rows), &classes].concat();
-        header.checksum = xxh3_64(&head[Header::CHECKED..]);
-        head[..Header::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        let head = head(binding, self.samples, &self.facts, &self.rows, &classes, self.data.len() as u64);
         IndexBytes { head, data: self.data }
     }
+}
+
+/// Returns the head of an index file.
+fn head(binding: &Binding, samples: u64, facts: &Facts, rows: &[Row], classes: &[u8], data: u64) -> Vec<u8> {
+    let (segments, classes_length) = (rows.len() as u64, classes.len() as u64);
+    let mut header = Header {
+        magic: MAGIC,
+        version: VERSION,
+        checksum: 0,
+        binding: *binding,
+        samples,
+        segments,
+        classes: classes_length,
+        data,
+        facts: *facts,
+    };
+    let mut head = [bytemuck::bytes_of(&header), bytemuck::cast_slice(rows), classes].concat();
+    header.checksum = xxh3_64(&head[Header::CHECKED..]);
+    head[..Header::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+    head
 }
 
 /// The bytes of an index: its head, and its segments.
@@ -221,6 +229,25 @@ pub(super) struct IndexBytes {
 }
 
 impl IndexBytes {
+    /// Takes the bytes of an index file that belongs to the file of this binding; `None` if they are damaged, or belong
+    /// to another one.
+    #[cfg(feature = "remote")]
+    pub(super) fn parse(mut bytes: Vec<u8>, binding: &Binding) -> Option<IndexBytes> {
+        let header = bytemuck::pod_read_unaligned::<Header>(bytes.get(..Header::SIZE)?);
+        let length = header.head().filter(|head| head.checked_add(header.data) == Some(bytes.len() as u64))?;
+        let ours = header.magic == MAGIC && header.version == VERSION && header.binding == *binding;
+        let data = bytes.split_off(usize::try_from(length).ok()?);
+        let parsed = IndexBytes { head: bytes, data };
+        let whole = Index::of(&header, &parsed.head, Segments::Memory(Box::default())).is_some();
+        (ours && whole).then_some(parsed)
+    }
+
+    /// Returns the bytes of the index file.
+    #[cfg(feature = "remote")]
+    pub(super) fn whole(&self) -> Vec<u8> {
+        [&*self.head, &*self.data].concat()
+    }
+
     /// Writes the file atomically, replacing an old one.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
         atomic_file::replace(path, |out| {

@@ -2,16 +2,19 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `brace.rs`, `listing.rs` | which files |
+//! | `brace.rs`, `listing.rs`, `files.rs` | which files |
 //! | `open_files.rs` | how many of them stay open |
 //! | `entry.rs`, `index.rs`, `binding.rs` | a sample, the index file, which file it belongs to |
-//! | `place.rs` | where indexes are stored |
+//! | `place.rs`, `beside.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs` | opens the files, and makes the indexes that are missing |
 
+#[cfg(feature = "remote")]
+mod beside;
 mod binding;
 mod brace;
 mod entry;
+mod files;
 mod in_use;
 mod index;
 mod listing;
@@ -30,15 +33,24 @@ use super::data_file::DataFile;
 use crate::error::{Error, Result};
 use entry::SEGMENT;
 pub(super) use entry::{Entry, Page, Segment};
+pub(super) use files::Files;
+#[cfg(feature = "remote")]
+#[cfg_attr(not(feature = "parquet"), allow(unused_imports))]
+pub(super) use files::Object;
 use in_use::InUse;
 use index::Index;
 pub(super) use index::{IndexBuilder, Location};
-pub(super) use listing::listed;
-pub(super) use open::{Checks, Wrong};
+pub(super) use open::{Checks, Settings, Wrong};
 pub use place::ShardIndexes;
 
 /// Default bound of the memory for the parts of indexes in use: those of a million samples.
 pub(super) const INDEX_MEMORY: usize = 32 << 20;
+
+/// What can be set about files in stores.
+#[cfg(feature = "remote")]
+pub(super) type Options = super::RemoteOptions;
+#[cfg(not(feature = "remote"))]
+pub(super) type Options = ();
 
 /// How a format finds its samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
@@ -59,7 +71,7 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Shards<F> {
     format: F,
-    indexes: ShardIndexes,
+    settings: Settings,
     files: Vec<Shard>,
     /// Index of the first sample of each file, and the number of samples.
     starts: Vec<usize>,
@@ -79,6 +91,10 @@ struct Shard {
 pub(super) struct Found<'a> {
     /// The file that has it, and its number.
     pub(super) file: &'a DataFile,
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "remote")),
+        allow(dead_code, reason = "only pages have files by number")
+    )]
     pub(super) number: usize,
     segment: Arc<Segment>,
     at: usize,
@@ -123,6 +139,46 @@ impl<F: ShardFormat> Shards<F> {
         let file = &self.files[file];
         let index = Arc::clone(&file.index.lock());
         Some((file.file.name(), index.key(at)?))
+    }
+
+    /// Returns true if the files are not on this machine.
+    pub(super) fn is_remote(&self) -> bool {
+        self.files.first().is_some_and(|shard| shard.file.for_a_scan().is_some())
+    }
+
+    /// Returns the connection through which the files are read, if they are not on this machine.
+    #[cfg(feature = "remote")]
+    pub(super) fn remote(&self) -> Option<&super::Remote> {
+        Some(self.files.first()?.file.object()?.remote())
+    }
+
+    /// Returns how many samples ahead of reading are worth fetching; 0 for files on this machine.
+    #[cfg(feature = "remote")]
+    pub(super) fn samples_ahead(&self) -> usize {
+        let Some(remote) = self.remote() else { return 0 };
+        let bytes: u64 = self.files.iter().map(|shard| shard.index.lock().length).sum();
+        remote.samples_ahead(bytes / self.len().max(1) as u64)
+    }
+
+    /// Tells the connection which samples are read next. `range` says which bytes a read takes; reads of one page that
+    /// follow each other are one.
+    #[cfg(feature = "remote")]
+    pub(super) fn expect(&self, indices: &[usize], range: impl Fn(&Entry, Option<&Page>) -> std::ops::Range<u64>) {
+        if !self.is_remote() {
+            return;
+        }
+        let mut last = None;
+        for index in indices {
+            // An error belongs to the read.
+            let Ok(found) = self.find(*index) else { continue };
+            let page = found.segment().page(found.entry());
+            let range = range(found.entry(), page);
+            let this = (found.number, range.clone());
+            if page.is_none() || last.as_ref() != Some(&this) {
+                found.file.expect(range);
+            }
+            last = Some(this);
+        }
     }
 
     /// Finds sample `index`.

@@ -1,8 +1,7 @@
 //! Opens the files of a set: reads the heads of their indexes, and makes those that are missing.
 
-use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 use std::thread::available_parallelism;
@@ -11,12 +10,35 @@ use parking_lot::Mutex;
 
 use super::binding::Binding;
 use super::entry::SEGMENT;
+use super::files::Files;
 use super::in_use::InUse;
-use super::index::{FOREIGN, Facts, Index};
+use super::index::{FOREIGN, Facts, Index, IndexBytes};
 use super::{Shard, ShardFormat, ShardIndexes, Shards, open_files};
+use crate::atomic_file::folder_of;
+use crate::dataset::class_names;
 use crate::dataset::data_file::DataFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::Shown;
+
+/// Most objects that are opened at once.
+const REQUESTS: usize = 32;
+
+/// Where indexes are stored, and how much of them is in memory.
+#[derive(Clone, Debug)]
+pub(in crate::dataset) struct Settings {
+    pub(in crate::dataset) indexes: ShardIndexes,
+    /// Bytes of memory for the parts in use.
+    pub(in crate::dataset) memory: usize,
+    /// True to write the indexes that are missing beside objects.
+    #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "there are no objects"))]
+    pub(in crate::dataset) put_indexes: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { indexes: ShardIndexes::default(), memory: super::INDEX_MEMORY, put_indexes: false }
+    }
+}
 
 /// What is checked of all samples of a set, by the facts in the heads of the indexes.
 pub(in crate::dataset) struct Checks<'a> {
@@ -42,32 +64,30 @@ impl<F: ShardFormat> Shards<F> {
     /// no samples; the errors of files that cannot be read, and of the format's scan.
     pub(in crate::dataset) fn open(
         format: F,
-        paths: Vec<PathBuf>,
-        indexes: ShardIndexes,
-        most: usize,
+        files: Files,
+        settings: Settings,
         hint: String,
     ) -> Result<(Shards<F>, Vec<String>)> {
-        let mut names = HashSet::new();
-        if let Some(twice) = paths.iter().find(|path| !names.insert(*path)) {
-            return Err(Error::argument("shards", format!("{} is listed twice", twice.display())));
+        if let Some(twice) = files.twice() {
+            return Err(Error::argument("shards", format!("{twice} is listed twice")));
         }
-        let Some(first) = paths.first() else {
+        let Some(first) = files.name(0) else {
             return Err(Error::argument("shards", "none are given"));
         };
-        let what = match paths.len() {
-            1 => first.display().to_string(),
-            more => format!("{} and {} more", first.display(), more - 1),
+        let what = match files.len() {
+            1 => first,
+            more => format!("{first} and {} more", more - 1),
         };
-        drop(names);
+        let most = settings.memory;
         let mut set = Shards {
             format,
-            indexes,
+            settings,
             files: Vec::new(),
             starts: Vec::new(),
             segments: Vec::new(),
             in_use: InUse::new(0, 0),
         };
-        let (files, classes) = set.open_all(&paths)?;
+        let (files, classes) = set.open_all(&files)?;
         let (mut len, mut segments) = (0, 0);
         for shard in &files {
             let samples = shard.index.lock().samples;
@@ -85,18 +105,24 @@ impl<F: ShardFormat> Shards<F> {
         Ok((set, classes))
     }
 
-    fn open_all(&self, paths: &[PathBuf]) -> Result<(Vec<Shard>, Vec<String>)> {
+    fn open_all(&self, files: &Files) -> Result<(Vec<Shard>, Vec<String>)> {
         let (held, threads) = open_files::share();
-        let threads = available_parallelism().map_or(1, usize::from).min(threads).min(paths.len());
+        // Of objects, threads wait for answers more than they compute.
+        let most =
+            if files.are_remote() { REQUESTS } else { available_parallelism().map_or(1, usize::from).min(threads) };
+        let threads = most.min(files.len());
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let done = std::sync::Mutex::new(Vec::with_capacity(paths.len()));
+        let done = std::sync::Mutex::new(Vec::with_capacity(files.len()));
         // Class names of all files would take much memory, so only those of the first one that has any are kept.
         let classes = std::sync::Mutex::new((usize::MAX, Vec::new()));
         let work = || {
             loop {
                 let number = next.fetch_add(1, Relaxed);
-                let Some(path) = paths.get(number).filter(|_| !failed.load(Relaxed)) else { break };
-                let shard = self.open_one(path, number < held).map(|(file, mut index)| {
+                if number >= files.len() || failed.load(Relaxed) {
+                    break;
+                }
+                let opened = files.open(number).and_then(|file| self.open_one(file, number < held));
+                let shard = opened.map(|(file, mut index)| {
                     let mut first = classes.lock().unwrap_or_else(PoisonError::into_inner);
                     let own = std::mem::take(&mut index.classes);
                     if number < first.0 && !own.is_empty() {
@@ -119,16 +145,32 @@ impl<F: ShardFormat> Shards<F> {
         Ok((files, classes.into_inner().unwrap_or_else(PoisonError::into_inner).1))
     }
 
-    fn open_one(&self, path: &Path, held: bool) -> Result<(DataFile, Index)> {
-        let failed = |source| Error::io(path, source);
-        let mut file = DataFile::open(path).map_err(failed)?;
-        let binding = Binding::of(&file, self.format.settings()).map_err(failed)?;
-        let index = self.indexes.path(path).and_then(|stored| {
-            Index::load(&stored, &binding).unwrap_or_else(|error| {
+    fn open_one(&self, mut file: DataFile, held: bool) -> Result<(DataFile, Index)> {
+        let binding = self.binding(&file)?;
+        let stored = self.stored(&file);
+        let index = stored.as_deref().and_then(|stored| {
+            Index::load(stored, &binding).unwrap_or_else(|error| {
                 tracing::warn!(path = %Shown(stored.display()), %error, "the index of a file of samples is made again");
                 None
             })
         });
+        #[cfg(feature = "remote")]
+        let index = match (index, file.object()) {
+            (Some(index), Some(object)) if self.settings.put_indexes => {
+                let beside = super::beside::Beside::of(object);
+                if !beside.is_there(&binding)? {
+                    let bytes = stored.as_deref().map(crate::regular_file::read).transpose();
+                    let bytes = bytes.map_err(|source| Error::io(file.name(), source))?;
+                    beside.put(bytes.unwrap_or_default())?;
+                }
+                Some(index)
+            }
+            (None, Some(object)) => match super::beside::Beside::of(object).get(&binding)? {
+                Some(bytes) => self.kept(&file, &binding, bytes),
+                None => None,
+            },
+            (index, _) => index,
+        };
         let index = match index {
             Some(index) => index,
             None => self.scan(&file, binding)?,
@@ -139,20 +181,47 @@ impl<F: ShardFormat> Shards<F> {
         Ok((file, index))
     }
 
+    fn binding(&self, file: &DataFile) -> Result<Binding> {
+        Binding::of(file, self.format.settings()).map_err(|source| Error::io(file.name(), source))
+    }
+
+    /// Returns where the index of a file is stored on this machine.
+    fn stored(&self, file: &DataFile) -> Option<PathBuf> {
+        #[cfg(feature = "remote")]
+        if let Some(object) = file.object() {
+            let cache = object.remote().cache().map(|(folder, _)| folder);
+            return self.settings.indexes.path(file.name(), Some(cache.as_deref()));
+        }
+        self.settings.indexes.path(file.name(), None)
+    }
+
     /// Scans a file, and stores its index if that is possible.
     fn scan(&self, file: &DataFile, binding: Binding) -> Result<Index> {
-        let path = file.name();
-        let failed = |source| Error::io(path, source);
-        let bytes = self.format.scan(file)?.finish(&binding);
-        if Binding::of(file, self.format.settings()).map_err(failed)? != binding {
-            return Err(failed(io::Error::other("it was changed while it was indexed")));
+        let for_a_scan = file.for_a_scan();
+        let bytes = self.format.scan(for_a_scan.as_ref().unwrap_or(file))?.finish(&binding);
+        if self.binding(file)? != binding {
+            return Err(Error::io(file.name(), io::Error::other("it was changed while it was indexed")));
         }
-        if let Some(stored) = self.indexes.path(path) {
+        #[cfg(feature = "remote")]
+        if let Some(object) = file.object().filter(|_| self.settings.put_indexes) {
+            super::beside::Beside::of(object).put(bytes.whole())?;
+        }
+        let index = self.kept(file, &binding, bytes);
+        index.ok_or_else(|| Error::io(file.name(), io::Error::other("its index cannot be read back")))
+    }
+
+    /// Stores an index on this machine if that is possible, and else keeps it in memory.
+    fn kept(&self, file: &DataFile, binding: &Binding, bytes: IndexBytes) -> Option<Index> {
+        if let Some(stored) = self.stored(file) {
             // A file of another kind stays as it is.
-            let ours = !matches!(Index::load(&stored, &binding), Err(error) if error.kind() == FOREIGN);
+            let ours = !matches!(Index::load(&stored, binding), Err(error) if error.kind() == FOREIGN);
+            if file.for_a_scan().is_some() {
+                // The folder of a cache may be new; that of other files has to exist.
+                let _ = stored.parent().map(std::fs::create_dir_all);
+            }
             let saved = if ours { bytes.save(&stored) } else { Err(FOREIGN.into()) };
-            match saved.and_then(|()| Index::load(&stored, &binding)) {
-                Ok(Some(index)) => return Ok(index),
+            match saved.and_then(|()| Index::load(&stored, binding)) {
+                Ok(Some(index)) => return Some(index),
                 Ok(None) => {}
                 Err(error) => {
                     let then =
@@ -161,19 +230,34 @@ impl<F: ShardFormat> Shards<F> {
                 }
             }
         }
-        Index::in_memory(bytes).ok_or_else(|| failed(io::Error::other("its index cannot be read back")))
+        Index::in_memory(bytes)
     }
 
     /// Makes the index of a file again, which has to have as many samples as before.
     pub(super) fn scan_again(&self, file: &DataFile, before: &Index) -> Result<Index> {
         tracing::warn!(path = %Shown(file.name().display()), "a damaged index of a file of samples is made again");
-        let binding = Binding::of(file, self.format.settings()).map_err(|source| Error::io(file.name(), source))?;
+        let binding = self.binding(file)?;
         let mut index = self.scan(file, binding)?;
         index.classes = Vec::new();
         match index.samples == before.samples && index.length == before.length {
             true => Ok(index),
             false => Err(super::changed(file.name())),
         }
+    }
+
+    /// Returns the folder of the first file, if it is on this machine.
+    pub(in crate::dataset) fn folder(&self) -> Option<PathBuf> {
+        let first = self.files.first().filter(|_| !self.is_remote())?;
+        Some(folder_of(first.file.name()).to_owned())
+    }
+
+    /// Reads the class names in a `classes.txt` or `classes.json` beside the first file; none if there is neither.
+    pub(in crate::dataset) fn class_names_beside(&self) -> Result<Vec<String>> {
+        #[cfg(feature = "remote")]
+        if let Some(object) = self.files.first().and_then(|shard| shard.file.object()) {
+            return super::beside::class_names(object);
+        }
+        self.folder().map_or(Ok(Vec::new()), |folder| class_names::beside(&folder))
     }
 
     /// Checks the labels of all samples. Returns the first sample that is wrong: its file's number, its number there,

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::scan::{BLOCK, TarFormat, refused};
 use super::{TarShards, label};
-use crate::atomic_file::folder_of;
-use crate::dataset::shards::{self, Checks, INDEX_MEMORY, ShardIndexes, Shards, Wrong};
-use crate::dataset::{MAX_FILE_BYTES, class_names};
+use crate::dataset::MAX_FILE_BYTES;
+use crate::dataset::shards::{Checks, Files, Options, Settings, ShardIndexes, Shards, Wrong};
 use crate::error::{Error, Result};
 use crate::quote::shown;
 
@@ -31,8 +30,8 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 pub struct TarShardsBuilder {
     extensions: Vec<String>,
     allow_unlabelled: bool,
-    indexes: ShardIndexes,
-    index_memory: usize,
+    settings: Settings,
+    remote: Options,
     classes: Vec<String>,
     max_file_bytes: u64,
 }
@@ -42,8 +41,8 @@ impl TarShardsBuilder {
         let builder = TarShardsBuilder {
             extensions: Vec::new(),
             allow_unlabelled: false,
-            indexes: ShardIndexes::default(),
-            index_memory: INDEX_MEMORY,
+            settings: Settings::default(),
+            remote: Options::default(),
             classes: Vec::new(),
             max_file_bytes: MAX_FILE_BYTES,
         };
@@ -69,7 +68,7 @@ impl TarShardsBuilder {
     /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`].
     #[must_use]
     pub fn indexes(mut self, indexes: ShardIndexes) -> Self {
-        self.indexes = indexes;
+        self.settings.indexes = indexes;
         self
     }
 
@@ -94,7 +93,25 @@ impl TarShardsBuilder {
     /// MiB, a million samples.
     #[must_use]
     pub fn index_memory(mut self, bytes: usize) -> Self {
-        self.index_memory = bytes;
+        self.settings.memory = bytes;
+        self
+    }
+
+    /// Sets how shards are read from stores and web servers: time limits, retries, certificates, credentials, a cache on
+    /// disk.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn remote(mut self, options: crate::dataset::RemoteOptions) -> Self {
+        self.remote = options;
+        self
+    }
+
+    /// Writes the indexes that are missing beside the objects, so that no other machine has to read a shard for one. An
+    /// object that cannot be written is an error. Default: `false`.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn put_indexes(mut self, put: bool) -> Self {
+        self.settings.put_indexes = put;
         self
     }
 
@@ -109,7 +126,8 @@ impl TarShardsBuilder {
             let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
             return Err(Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason)));
         }
-        self.open_list(shards::listed(path, "tar")?)
+        let files = Files::listed(path, "tar", &self.remote)?;
+        self.open_files(files)
     }
 
     /// Opens these shards, in this order. Braces are not expanded.
@@ -118,29 +136,31 @@ impl TarShardsBuilder {
     ///
     /// The errors of [`TarShards::open`].
     pub fn open_list(self, shards: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<TarShards> {
-        let paths: Vec<PathBuf> = shards.into_iter().map(Into::into).collect();
+        let files = Files::of(shards.into_iter().map(Into::into).collect(), &self.remote)?;
+        self.open_files(files)
+    }
+
+    fn open_files(self, files: Files) -> Result<TarShards> {
         if self.extensions.is_empty() || self.extensions.iter().any(|e| e.is_empty() || label::KINDS.contains(&&**e)) {
             let reason = format!("{:?}, but each must name a format, like jpg, and none a label", self.extensions);
             return Err(Error::argument("extensions", reason));
         }
-        let folder = paths.first().map(|first| folder_of(first).to_owned()).unwrap_or_default();
         let hint = format!("looked for members that end in .{}", self.extensions.join(" ."));
         let format = TarFormat { extensions: self.extensions.clone() };
-        let (shards, own) = Shards::open(format, paths, self.indexes.clone(), self.index_memory, hint)?;
-        let classes = self.class_names(&folder, own)?;
+        let (shards, own) = Shards::open(format, files, self.settings.clone(), hint)?;
+        let folder = shards.folder();
+        // The names given by the user, or else those of a file in the shards' folder, or else those of the first shard
+        // that has any.
+        let mut classes = self.classes.clone();
+        if classes.is_empty() {
+            classes = shards.class_names_beside()?;
+        }
+        if classes.is_empty() {
+            classes = own;
+        }
         let set = TarShards { shards, classes, folder, max_file_bytes: self.max_file_bytes };
         self.check_labels(&set)?;
         Ok(set)
-    }
-
-    /// Returns the names given by the user, or else those of a file in the shards' folder, or else those of the first
-    /// shard that has any.
-    fn class_names(&self, folder: &Path, own: Vec<String>) -> Result<Vec<String>> {
-        if !self.classes.is_empty() {
-            return Ok(self.classes.clone());
-        }
-        let beside = class_names::beside(folder)?;
-        Ok(if beside.is_empty() { own } else { beside })
     }
 
     fn check_labels(&self, set: &TarShards) -> Result<()> {

@@ -53,7 +53,7 @@ pub use builder::UNFINISHED;
 pub struct TarShards {
     shards: Shards<TarFormat>,
     classes: Vec<String>,
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     max_file_bytes: u64,
 }
 
@@ -64,7 +64,11 @@ impl TarShards {
 
     /// Opens a shard, a brace list of them (`train-{000..146}.tar`, `{a,b}.tar`), or a folder's `*.tar` sorted by name.
     ///
-    /// Shards without an index are scanned, several at a time.
+    /// With the feature `remote` also an address in a store or on a web server, a brace list of them, or a folder of a
+    /// store: `s3://photos/train-{000..146}.tar`. Then the index of a shard is the one beside it
+    /// (`.NAME.tar.gpufeed-index`), or on this machine ([`ShardIndexes`](super::ShardIndexes)).
+    ///
+    /// Shards without an index are scanned, several at a time; those in stores are read whole for that.
     ///
     /// # Errors
     ///
@@ -144,6 +148,25 @@ impl Dataset for TarShards {
     }
 
     fn folder(&self) -> Option<&Path> {
-        Some(&self.folder)
+        self.folder.as_deref()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.shards.is_remote()
+    }
+
+    #[cfg(feature = "remote")]
+    fn prefetch_samples(&self) -> usize {
+        self.shards.samples_ahead()
+    }
+
+    #[cfg(feature = "remote")]
+    fn prefetch(&self, indices: &[usize]) {
+        self.shards.expect(indices, |entry, _| entry.offset - BLOCK..entry.offset + u64::from(entry.length));
+    }
+
+    #[cfg(feature = "remote")]
+    fn remotes(&self) -> Vec<super::Remote> {
+        self.shards.remote().cloned().into_iter().collect()
     }
 }
