@@ -89,15 +89,27 @@ pub fn seeds() -> Vec<Seed> {
 /// values of its label, and its class.
 type Entry = (u64, u32, u32, u32, u32, u32);
 
+/// Makes an index from behind the facts of its shard: lengths, what is true of all labels, the one segment, the classes,
+/// and the segment's content. The target corrects the checksums.
 fn index(entries: &[Entry], targets: &[f32], keys: &str, classes: &str) -> Vec<u8> {
-    let lengths = [entries.len(), targets.len(), keys.len(), classes.len()];
-    let mut bytes: Vec<u8> = lengths.into_iter().flat_map(|length| (length as u64).to_le_bytes()).collect();
+    let mut data: Vec<u8> =
+        [targets.len() as u32, 0, keys.len() as u32, 0].into_iter().flat_map(u32::to_le_bytes).collect();
     for &(offset, length, hash, key_end, targets, label) in entries {
-        bytes.extend(offset.to_le_bytes());
-        bytes.extend([length, hash, key_end, targets, label, 0].into_iter().flat_map(u32::to_le_bytes));
+        data.extend(offset.to_le_bytes());
+        data.extend([length, hash, key_end, targets, label, 0].into_iter().flat_map(u32::to_le_bytes));
     }
-    bytes.extend(targets.iter().flat_map(|target| target.to_le_bytes()));
-    bytes.extend([keys.as_bytes(), classes.as_bytes()].concat());
+    data.extend(targets.iter().flat_map(|target| target.to_le_bytes()));
+    data.extend(keys.as_bytes());
+    let segments = u64::from(!entries.is_empty());
+    let length = data.len() as u64 * segments;
+    // Samples, segments, classes, data; samples without a label, the first of them, one more than the largest class, its sample.
+    let numbers = [entries.len() as u64, segments, classes.len() as u64, length, 1, 2, 4, 0];
+    let mut bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+    if segments == 1 {
+        bytes.extend([length, 0].into_iter().flat_map(u64::to_le_bytes));
+    }
+    bytes.extend(classes.as_bytes());
+    bytes.extend(&data[..length as usize]);
     bytes
 }
 
