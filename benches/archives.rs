@@ -1,5 +1,6 @@
 //! Measures data sets of 100,000 samples, in tar shards and, with the feature `lmdb`, in an LMDB: the time to open them
-//! for the first time and again, and the memory that ten epochs of shuffled reading take.
+//! for the first time and again, and the memory that ten epochs of shuffled reading take. With the feature `parquet` also
+//! the rate of shuffled reading from tar shards and from Parquet files with the same images, in turns.
 //! `cargo bench --bench archives [-- SAMPLES [BYTES]]`. The memory is reported on Linux only.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
@@ -36,6 +37,8 @@ fn main() {
     println!("  the indexes have {index} bytes, {:.0} a sample", index as f64 / samples as f64);
     let data = measure("tar, with indexes", samples, || TarShards::open(&shards).unwrap());
     epochs(&data);
+    #[cfg(feature = "parquet")]
+    in_turns(&data, folder.path());
     #[cfg(feature = "lmdb")]
     {
         use gpufeed::dataset::{Lmdb, LmdbLayout, LmdbWriter};
@@ -57,6 +60,57 @@ fn main() {
         }
         epochs(&Lmdb::open(&numbered).unwrap());
     }
+}
+
+/// Reads the shards and Parquet files with the same images in the same random order, in turns, and prints the samples a
+/// second of each: the middle of nine turns, and the smallest and the largest.
+#[cfg(feature = "parquet")]
+fn in_turns(tar: &TarShards, folder: &Path) {
+    use gpufeed::dataset::Parquet;
+    use gpufeed_testing::parquet_files::{Row, Style, file};
+
+    const TURNS: usize = 9;
+    let mut buffer = Vec::new();
+    for first in (0..tar.len()).step_by(SHARD) {
+        let mut row = |index: usize| {
+            let sample = tar.read(index, &mut buffer).unwrap();
+            let gpufeed::SampleData::Encoded(image) = sample.data else { unreachable!("files") };
+            let gpufeed::Label::Class(class) = sample.label else { unreachable!("classes") };
+            Row { image: Some(image.to_vec()), path: Some(format!("{index:09}.jpg")), label: Some(class.into()) }
+        };
+        let rows: Vec<_> = (first..tar.len().min(first + SHARD)).map(&mut row).collect();
+        let style = Style { rows_a_group: 1000, rows_a_page: 100, ..Style::default() };
+        fs::write(folder.join(format!("{:04}.parquet", first / SHARD)), file(&rows, &style)).unwrap();
+    }
+    let samples = tar.len();
+    let files = (0..samples.div_ceil(SHARD)).map(|number| folder.join(format!("{number:04}.parquet")));
+    let files: Vec<_> = files.collect();
+    // Both written by one call each: how a file was written decides how large the pieces are in which the system has it
+    // in memory, and so how fast it is read.
+    let shards: Vec<_> = files.iter().map(|file| file.with_extension("again.tar")).collect();
+    for (file, shard) in files.iter().zip(&shards) {
+        fs::write(shard, fs::read(file.with_extension("tar")).unwrap()).unwrap();
+    }
+    let tar = &TarShards::builder().open_list(&shards).unwrap();
+    measure("Parquet, first opening", samples, || Parquet::builder().open_list(&files).unwrap());
+    let parquet = measure("Parquet, with indexes", samples, || Parquet::builder().open_list(&files).unwrap());
+    let sampler = Sampler::new(samples, 256).unwrap().shuffle(true);
+    let mut rates = [Vec::new(), Vec::new()];
+    for turn in 0..TURNS {
+        for (data, rates) in [tar as &dyn Dataset, &parquet].into_iter().zip(&mut rates) {
+            let epoch = sampler.epoch(turn as u64);
+            let start = Instant::now();
+            for batch in 0..epoch.batches() {
+                epoch.batch(batch).for_each(|position| drop(data.read(position.index, &mut buffer).unwrap()));
+            }
+            rates.push(samples as f64 / start.elapsed().as_secs_f64());
+        }
+    }
+    rates.iter_mut().for_each(|rates| rates.sort_by(f64::total_cmp));
+    for (name, rates) in ["tar", "Parquet"].into_iter().zip(&rates) {
+        println!("{name}: {:.0} samples/s ({:.0} to {:.0})", rates[TURNS / 2], rates[0], rates[TURNS - 1]);
+    }
+    println!("Parquet / tar: {:.3}", rates[1][TURNS / 2] / rates[0][TURNS / 2]);
 }
 
 fn write_shards(folder: &Path, samples: usize, bytes: usize) {

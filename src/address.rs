@@ -8,6 +8,11 @@ pub(crate) fn of(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| is_address(text))
 }
 
+/// Returns true if a path is an address in a store or on a web server.
+pub fn is_remote_path(path: &Path) -> bool {
+    of(path).is_some()
+}
+
 /// Returns a path as it may be shown: an address without credentials, and any other as it is.
 pub fn shown_path(path: &Path) -> Cow<'_, Path> {
     of(path).map_or(path.into(), |address| PathBuf::from(without_credentials(address)).into())

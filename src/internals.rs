@@ -1,7 +1,7 @@
 //! Parts of the library for other members of its workspace: gpufeed-burn, the command, the benches, the fixtures of
 //! tests, and the fuzz targets. They may change at any time.
 
-pub use crate::address::shown_path;
+pub use crate::address::{is_remote_path, shown_path};
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};

@@ -33,6 +33,8 @@ mod error_text;
 mod explain;
 mod file_identity;
 mod index;
+#[cfg(feature = "remote")]
+mod index_objects;
 mod listed;
 mod output;
 mod pack;

@@ -212,3 +212,47 @@ mod stopped {
         }
     }
 }
+
+#[cfg(all(feature = "parquet", feature = "remote"))]
+#[test]
+fn indexes_of_objects_are_put_beside_them() {
+    use gpufeed_testing::parquet_files::{Row, Style, file};
+    use gpufeed_testing::store_server::{Fault, StoreServer};
+
+    let server = StoreServer::start();
+    let run = |key: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+        command.envs(server.s3_settings()).arg("index").arg(server.s3(key)).args(more);
+        let out = command.output().unwrap();
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    let mut archive = tar::Builder::new(Vec::new());
+    for number in 0..7 {
+        let jpeg = encoded::encode(encoded::picture(20 + number, 15), Codec::Jpeg);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(jpeg.len() as u64);
+        archive.append_data(&mut header, format!("{number}.jpg"), &jpeg[..]).unwrap();
+    }
+    server.put("bucket/a.tar", archive.into_inner().unwrap());
+    let row = |i: u8| Row { image: Some(vec![i; 30]), path: None, label: Some(1) };
+    server.put("bucket/hub/data/train-0.parquet", file(&(0..9).map(row).collect::<Vec<_>>(), &Style::default()));
+    server.put("bucket/hub/data/test-0.parquet", file(&(0..4).map(row).collect::<Vec<_>>(), &Style::default()));
+
+    // Where one may not write, that is said.
+    server.script(|request| if request.method == "PUT" { Fault::Status(403) } else { Fault::None });
+    let (code, _, said) = run("bucket/a.tar", &[]);
+    assert!(code == Some(1) && said.contains("the indexes cannot be put beside the objects"), "{said}");
+    server.heal();
+    let (code, said, _) = run("bucket/a.tar", &[]);
+    assert_eq!(code, Some(0));
+    assert!(said.contains("7 samples in 1 objects, with their indexes beside them"), "{said}");
+    assert!(server.object("bucket/.a.tar.gpufeed-index").is_some());
+    let (code, said, _) = run("bucket/hub", &["--json"]);
+    let value: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &value["samples"], &value["objects"]), (Some(0), &13.into(), &2.into()));
+    for name in ["train-0", "test-0"] {
+        assert!(server.object(&format!("bucket/hub/data/.{name}.parquet.gpufeed-index")).is_some(), "{name}");
+    }
+    let (code, _, said) = run("bucket/a.tar", &["--part", "0/2"]);
+    assert!(code == Some(2) && said.contains("--out"), "{said}");
+}
