@@ -72,6 +72,7 @@ timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
 timed scripts/test-python.sh || failed=1
 timed scripts/test-parquet.sh || failed=1
+timed scripts/test-cluster.sh || failed=1
 timed cargo build -p gpufeed-cli --features lmdb,parquet,remote || failed=1
 timed python3 scripts/guide.py commands || failed=1
 timed scripts/guide.sh || failed=1
