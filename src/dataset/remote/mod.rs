@@ -21,6 +21,8 @@ mod profile;
 mod request;
 mod runtime;
 mod service;
+#[cfg(test)]
+mod shared_cache_tests;
 mod store;
 #[cfg(test)]
 mod tests;
