@@ -70,6 +70,7 @@ timed env -u GPUFEED_FULL scripts/test-drivers.sh --table || failed=1
 timed scripts/test-validation.sh || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
+timed scripts/test-remote.sh || failed=1
 timed scripts/test-python.sh || failed=1
 timed scripts/test-parquet.sh || failed=1
 timed scripts/test-cluster.sh || failed=1
