@@ -82,7 +82,7 @@ class DataLoader(Positioned):
         if self.drop_last:
             if self._settings.setdefault("last_batch", "drop") != "drop":
                 raise ArgumentError("drop_last: True, but last_batch says otherwise; give one of the two")
-        self._native_data = _open(data)
+        self._native_data = _open(data, self._settings.get("remote_cache"))
         self._length = len(self._native_data)
         if content.get("batch_transform"):
             known = num_classes or classes or len(self._native_data.classes)
@@ -187,7 +187,7 @@ class DataLoader(Positioned):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._running = self._buffers = None
-        self._native_data = _open(self._data)
+        self._native_data = _open(self._data, self._settings.get("remote_cache"))
         check_device(self.device)
         self._native = self._build(*self._early_shard())
 
@@ -195,11 +195,11 @@ class DataLoader(Positioned):
 _NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
 
 
-def _open(data: Any) -> _gpufeed.Dataset:
+def _open(data: Any, remote_cache: tuple[str, int] | None) -> _gpufeed.Dataset:
     if isinstance(data, _gpufeed.Dataset):
         return data
     if isinstance(data, str) or hasattr(data, "__fspath__"):
-        return _gpufeed.Dataset.open(arguments.path("data", data))
+        return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache)
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
         raise ArgumentError(
             f"data: {data!r} is a {type(data).__name__}; a path, a data set of gpufeed.open, and an object with __len__ and "

@@ -76,11 +76,17 @@ impl Dataset {
 
 #[pymethods]
 impl Dataset {
-    /// Opens the data set at a path, in any of gpufeed's formats.
+    /// Opens the data set at a path, in any of gpufeed's formats; one from afar with a cache on disk, a folder and its bytes.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Dataset> {
+    #[pyo3(signature = (path, remote_cache=None))]
+    fn open(py: Python<'_>, path: PathBuf, remote_cache: Option<(PathBuf, u64)>) -> PyResult<Dataset> {
         guard(py, || {
-            let opened = py.detach(|| gpufeed::dataset::open(&path));
+            let options = gpufeed::dataset::RemoteOptions::new();
+            let options = match remote_cache {
+                Some((folder, bytes)) => options.cache(folder, bytes),
+                None => options,
+            };
+            let opened = py.detach(|| gpufeed::dataset::open_with(&path, options));
             let gpufeed::dataset::Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
             let description = path.display().to_string();
             let test =

@@ -66,10 +66,12 @@ def test_a_cache_on_disk_is_read_instead(served: Served, tmp_path: Path) -> None
     first = loader(data, **cache)
     whole = seen(first.batches())
     first.close()
-    before = sum(method == "GET" for method, _, _ in served.requests)
+    read = [path for method, path, _ in served.requests if method == "GET" and path.endswith(".tar")]
+    assert read
+    served.requests.clear()
     again = loader(data, **cache)
     assert seen(again.batches()) == whole
-    assert sum(method == "GET" for method, _, _ in served.requests) == before
+    assert [path for method, path, _ in served.requests if method == "GET" and path.endswith(".tar")] == []
 
 
 def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:

@@ -102,6 +102,39 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     Format::detect(path).open(path)
 }
 
+/// As [`open`], with settings for stores, which a path on this machine does not need: with
+/// [`RemoteOptions::cache`](super::RemoteOptions::cache) the indexes of shards stay on this machine, too, so that opening
+/// a second time reads no shard.
+///
+/// ```no_run
+/// use gpufeed::dataset::{self, RemoteOptions};
+///
+/// let options = RemoteOptions::new().cache("/scratch/photos", 200 << 30);
+/// let opened = dataset::open_with("s3://photos/train-{000000..000146}.tar", options)?;
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The errors of [`open`].
+#[cfg(feature = "remote")]
+pub fn open_with(path: impl AsRef<Path>, options: super::RemoteOptions) -> Result<Opened> {
+    let path = path.as_ref();
+    let format = Format::detect(path);
+    match (address::of(path), format) {
+        (Some(address), Format::Tar) => {
+            address::check(address)?;
+            Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None })
+        }
+        #[cfg(feature = "parquet")]
+        (Some(address), Format::Parquet) => {
+            address::check(address)?;
+            Ok(splits(super::Parquet::builder().remote(options).parts(path)?))
+        }
+        _ => format.open(path),
+    }
+}
+
 impl Format {
     /// Detects the format by names alone: lists folders, and reads no file.
     pub fn detect(path: impl AsRef<Path>) -> Format {
@@ -203,8 +236,12 @@ impl Format {
 
 #[cfg(feature = "parquet")]
 fn open_parquet(path: &Path) -> Result<Opened> {
-    let (train, test) = super::Parquet::parts(path)?;
-    Ok(Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) })
+    Ok(splits(super::Parquet::parts(path)?))
+}
+
+#[cfg(feature = "parquet")]
+fn splits((train, test): (super::Parquet, Option<super::Parquet>)) -> Opened {
+    Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
 }
 
 #[cfg(not(feature = "parquet"))]

@@ -54,6 +54,8 @@ pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
 pub use folder::{ImageFolder, ImageFolderBuilder};
+#[cfg(feature = "remote")]
+pub use format::open_with;
 pub use format::{Format, Opened, open};
 pub use idx::{Emnist, Idx};
 pub use list::{ImageList, ImageListBuilder};
