@@ -58,7 +58,7 @@ impl TarShardsBuilder {
         self
     }
 
-    /// Accepts samples without a label; they have [`Label::None`]. Default: `false`.
+    /// Accepts samples without a label; they have [`Label::None`](crate::Label::None). Default: `false`.
     #[must_use]
     pub fn allow_unlabelled(mut self, allow: bool) -> Self {
         self.allow_unlabelled = allow;

@@ -32,9 +32,10 @@ pub use builder::UNFINISHED;
 /// Other members are ignored, folders and hidden files too. Plain tar files of any flavour are read (ustar, GNU and pax
 /// with their long names). Compressed ones are refused, because their samples cannot be reached at random.
 ///
-/// The headers are read once, and the offsets of all samples stored in an index next to each shard ([`ShardIndexes`]):
-/// then a set of 100,000 samples opens in milliseconds. Reading a sample is one positioned read of its header and
-/// image; the header must be the indexed one. Members are never extracted, so a name such as `../../x` is harmless.
+/// The headers are read once, and the offsets of all samples stored in an index next to each shard
+/// ([`ShardIndexes`](crate::dataset::ShardIndexes)): then a set of 100,000 samples opens in milliseconds. Reading a sample
+/// is one positioned read of its header and image; the header must be the indexed one. Members are never extracted, so a
+/// name such as `../../x` is harmless.
 ///
 /// Samples are in the order of the shards, and within a shard in the order of its members. Any sample can be read at
 /// any time, so `shuffle(true)` of a loader shuffles all samples of all shards, without a shuffle buffer or an order of
