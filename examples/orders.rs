@@ -54,7 +54,7 @@ fn predicted(window: Option<usize>, taken: usize) -> f64 {
     (classes + classes * (taken - 1.0) * alike - taken) / (classes - 1.0)
 }
 
-/// The same, measured over all runs of `batches` global batches in several epochs.
+/// The measured value, over all runs of `batches` global batches in several epochs.
 fn measured(order: Order, batches: usize) -> Result<f64> {
     let sampler = Sampler::new(SAMPLES, BATCH)?.shuffle(true).seed(1).lanes(LANES)?.order(order)?;
     let (mut sum, mut runs) = (0.0, 0);

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 
-/// What to write instead of [`DataLoaderBuilder::shard_auto`](crate::DataLoaderBuilder::shard_auto), at the end of its errors.
+/// The code to write instead of [`DataLoaderBuilder::shard_auto`](crate::DataLoaderBuilder::shard_auto), at the end of its errors.
 /// The Python package has its own words for it.
 pub const BY_HAND: &str = ".shard(rank, world) instead of .shard_auto() names both by hand";
 
@@ -164,7 +164,7 @@ fn refused(reason: String) -> Error {
     Error::argument("shard", format!("{reason}; {BY_HAND}"))
 }
 
-/// What a launcher says of its processes on this machine.
+/// A launcher's processes on this machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Local {
     /// The processes that it has started on this machine.

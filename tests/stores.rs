@@ -21,7 +21,7 @@ const SAMPLES: u32 = 20;
 /// A member of each shard that is no sample, so that the shard has more blocks than one.
 const OTHER: usize = 9 << 20;
 
-/// What `scripts/test-remote.sh` says of a server.
+/// The address of a server that `scripts/test-remote.sh` has started.
 fn told(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: scripts/test-remote.sh starts the servers"))
 }

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub(crate) const BATCH: usize = 64;
-/// Of an epoch's batches, the first tenth is not asked for its stall.
+/// The stall is measured after the first tenth of an epoch's batches.
 const FIRST_WINDOW: usize = 10;
 
 /// Where the samples come from.
 pub(crate) enum Source {
-    /// What `dataset::open` takes.
+    /// The path or address for `dataset::open`.
     Address(String),
     /// A request for each image: the server, and of each sample its file and the range of its bytes there.
     OneRequest(String, Vec<(String, Range<u64>)>),
@@ -28,7 +28,7 @@ pub(crate) struct Case {
     empty: bool,
 }
 
-/// What an epoch took.
+/// The time and the requests of an epoch.
 pub(crate) struct Measured {
     /// Images a second, from the first batch on.
     pub(crate) rate: f64,

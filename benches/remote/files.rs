@@ -26,11 +26,11 @@ pub(crate) fn photographs(folder: &Path) -> Vec<(PathBuf, usize)> {
     all
 }
 
-/// What was written.
+/// The files that the bench reads.
 pub(crate) struct Written {
-    /// Of all tar shards.
+    /// Bytes of all tar shards.
     pub(crate) bytes: u64,
-    /// Of each sample its tar shard and the range of its image there.
+    /// For each sample its tar shard, and the range of its image there.
     pub(crate) ranges: Vec<(String, Range<u64>)>,
 }
 

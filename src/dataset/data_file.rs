@@ -33,7 +33,7 @@ enum Source {
     Stream(RemoteObject, Mutex<Stream>),
 }
 
-/// What tells one content of a file from another without reading it.
+/// Length and time of a file, which tell one content of it from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Bytes of the file.

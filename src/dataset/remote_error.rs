@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use std::fmt;
 
-/// What an I/O error of a store or web server holds.
+/// The inner error of an I/O error of a store or web server.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "nothing is read from afar"))]
 pub(crate) struct RemoteError(pub(crate) String);

@@ -1,9 +1,9 @@
-//! What was read from afar, as counters.
+//! Counters of what was read from afar.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What data sets have read from object stores and web servers, in [`Stats::remote`](crate::Stats::remote).
+/// Counters of what data sets have read from object stores and web servers, in [`Stats::remote`](crate::Stats::remote).
 ///
 /// ```no_run
 /// # fn show(loader: &gpufeed::DataLoader) {

@@ -1,4 +1,4 @@
-//! What a loader has to do with data from afar: the settings of its data set's connections, and their counters.
+//! A loader's part in reading from afar: the settings of its data set's connections, and their counters.
 
 use crate::dataset::{Dataset, RemoteStats};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ impl RemoteParts {
         parts
     }
 
-    /// What an earlier run expected is not read any more.
+    /// Blocks that an earlier run expected are not read any more.
     pub(super) fn begin_run(&self) {
         self.remotes.iter().for_each(crate::dataset::Remote::forget_expected);
     }

@@ -46,7 +46,7 @@ struct Window {
     order: Vec<u32>,
 }
 
-/// What an order is made of, beside the random numbers.
+/// The settings of an order, beside the random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Samples of the data set.

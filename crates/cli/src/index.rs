@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// have an index are only read: the same command again goes on where it ended. Several may write to one file at the
 /// same time, so parts need no join.
 ///
-/// Of tar shards and Parquet files in a store, named by their address, it puts the indexes of their samples beside them
+/// For tar shards and Parquet files in a store, named by their address, it puts the indexes of their samples beside them
 /// instead, so that no machine has to read a whole object to open them; with --out it builds seek indexes.
 #[derive(clap::Args)]
 #[command(

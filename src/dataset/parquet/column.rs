@@ -117,7 +117,7 @@ impl<'a> Column<'a> {
         self.refused(format!("the page at byte {at}: {reason}: the file is damaged"))
     }
 
-    /// Reads the header of the next page; `None` behind the last one.
+    /// Reads the header of the next page; `None` after the last one.
     pub(super) fn next_page(&mut self) -> Result<Option<PageHeader>> {
         while self.at < self.end {
             let begin = self.at;
@@ -293,7 +293,7 @@ fn header(bytes: &[u8]) -> std::result::Result<(PageHeader, usize), Broken> {
             (1, Kind::Integer) => header.kind = thrift.number()?,
             (2, Kind::Integer) => header.uncompressed = length(thrift)?,
             (3, Kind::Integer) => header.compressed = length(thrift)?,
-            // Of pages with values, and of a dictionary.
+            // Headers of pages with values, and of a dictionary.
             (5 | 7, Kind::Struct) => thrift.structure(|thrift, field, kind| {
                 match (field, kind) {
                     (1, Kind::Integer) => header.values = length(thrift)?,

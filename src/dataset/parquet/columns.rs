@@ -44,7 +44,7 @@ impl Columns {
     }
 }
 
-/// What the key `huggingface` says of the columns.
+/// The columns as the key `huggingface` describes them.
 struct Features(serde_json::Map<String, Value>);
 
 impl Features {

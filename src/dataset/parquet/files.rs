@@ -51,7 +51,7 @@ pub(super) fn parts(path: &Path, options: &Options) -> Result<(Files, Option<Fil
         Everything::Files(files) => return Ok((files, None)),
         Everything::Splits(splits) => splits,
     };
-    // Of a set that has both, the labels of `test` are often not published.
+    // A set may have both: the labels of `test` are often not published.
     let test = splits.remove("validation").or(splits.remove("test"));
     match (splits.remove("train").or_else(|| splits.remove("")), test) {
         (Some(train), test) => Ok((train, test)),
@@ -60,7 +60,7 @@ pub(super) fn parts(path: &Path, options: &Options) -> Result<(Files, Option<Fil
     }
 }
 
-/// What a path names.
+/// The files that a path names.
 enum Everything {
     Files(Files),
     /// The files of a folder, by their splits.

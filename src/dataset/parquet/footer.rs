@@ -13,12 +13,12 @@ use crate::error::{Error, Result};
 /// Largest footer that is read. A row group of three columns takes half a kilobyte.
 const LARGEST: u64 = 256 << 20;
 
-/// What the footer says.
+/// The contents of the footer.
 #[derive(Debug)]
 pub(super) struct Footer {
     metadata: ParquetMetaData,
     pub(super) leaves: Vec<Leaf>,
-    /// Where the footer begins, behind all pages.
+    /// Where the footer begins, after all pages.
     begin: u64,
 }
 

@@ -13,7 +13,7 @@ const DEEPEST: usize = 32;
 /// The reason for a file with encrypted columns.
 pub(super) const ENCRYPTED: Broken = Broken::Says("it is encrypted");
 
-/// What a field holds.
+/// The type of a field.
 enum Shape {
     Flag,
     Byte,
@@ -23,7 +23,7 @@ enum Shape {
     List(&'static Shape),
     /// Fields by their numbers; others are passed over.
     Struct(&'static [(i64, Shape)]),
-    /// What only an encrypted file has.
+    /// A field that only an encrypted file has.
     Encrypted,
 }
 

@@ -139,7 +139,7 @@ impl Place {
     }
 }
 
-/// Plain values, each behind its length.
+/// Plain values, each after its length.
 enum Values<'a, 'b> {
     File { window: &'b mut Window<'a>, range: Range<u64> },
     Page { page: Page, bytes: &'b [u8], at: usize },

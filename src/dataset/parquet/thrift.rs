@@ -9,7 +9,7 @@ const DEEPEST: u32 = 24;
 /// Why a structure cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// It goes on behind the bytes that are there.
+    /// It goes on after the bytes that are there.
     Ends,
     /// It is no structure, or not the one that is expected.
     Says(&'static str),

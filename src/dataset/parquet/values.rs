@@ -114,7 +114,7 @@ fn decode<T>(
     }
 }
 
-/// Returns the rows that are left behind a page.
+/// Returns the rows that are left after a page.
 pub(super) fn rows_left(column: &Column<'_>, header: &PageHeader, left: u64) -> Result<u64> {
     let left = left.checked_sub(header.values.into());
     left.ok_or_else(|| column.refused("it has more values than its row group has rows: the file is damaged"))

@@ -35,7 +35,7 @@ pub(super) struct BlockKey {
     pub(super) block: u64,
 }
 
-/// What a worker finds.
+/// The answer to a worker that reads a block.
 pub(super) enum Found {
     /// Its bytes, and whether no other read of it is expected: then others may take its place.
     Ready(Arc<Vec<u8>>, bool),
@@ -226,7 +226,7 @@ impl Blocks {
         None
     }
 
-    /// Starts a request with `key`, which has room, and those of its neighbours behind it that are wanted too and have.
+    /// Starts a request with `key`, which has room, and the blocks after it that are wanted and have room, too.
     fn begin(&mut self, key: BlockKey) -> Request {
         self.start(key);
         let mut end = key.block + 1;

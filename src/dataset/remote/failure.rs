@@ -14,7 +14,7 @@ const WORDS: usize = 300;
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) kind: io::ErrorKind,
-    /// What happened, and what to do about it.
+    /// The reason, and the setting to change.
     pub(super) reason: String,
     /// How often it is worth another request.
     pub(super) again: Again,

@@ -83,7 +83,7 @@ pub(crate) struct ObjectMeta {
     pub(crate) address: String,
     /// The object's bytes.
     pub(crate) size: u64,
-    /// What the server calls this content.
+    /// The server's name of this content.
     pub(crate) etag: Option<String>,
     /// When the object was written, in seconds since 1970.
     pub(crate) modified: Option<u64>,
@@ -225,7 +225,7 @@ impl Remote {
         RemoteObject { remote: self.clone(), meta: Arc::new(meta), source: Arc::new(source) }
     }
 
-    /// What was read so far.
+    /// The counters of what was read so far.
     pub(crate) fn stats(&self) -> RemoteStats {
         let evicted_unread = self.0.fetcher.blocks().evicted_unread();
         RemoteStats { evicted_unread, ..self.0.requests.counters.stats() }
@@ -303,7 +303,7 @@ impl RemoteObject {
         self.meta.size
     }
 
-    /// What the store said of it.
+    /// The store's description of it.
     pub(crate) fn meta(&self) -> &ObjectMeta {
         &self.meta
     }

@@ -1,4 +1,4 @@
-//! What can be set about reading from afar.
+//! Settings of reading from afar.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;

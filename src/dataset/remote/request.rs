@@ -221,7 +221,7 @@ impl Requests {
         }
     }
 
-    /// What the store knows of an object. Web servers that refuse to tell are asked for a byte of it.
+    /// The store's description of an object. Web servers that refuse to tell are asked for a byte of it.
     pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
         let mut retries = Retries::new(self);
         loop {

@@ -1,4 +1,4 @@
-//! What happens to every request on its way: it is counted, and gets the credentials that its address had.
+//! Every request passes through here: it is counted, and gets the credentials that its address had.
 
 use super::counters::{Counters, count};
 use base64::Engine;

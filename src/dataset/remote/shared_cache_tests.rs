@@ -40,7 +40,7 @@ fn child(test: &str, folder: &Path, address: &str) -> Killed {
     Killed(command.env(FOLDER, folder).env(SERVER, address).spawn().unwrap())
 }
 
-/// What a child does: reads the whole object, and compares it. Returns false in the parent.
+/// The task of a child: reads the whole object, and compares it. Returns false in the parent.
 fn is_child() -> bool {
     let (Some(folder), Ok(address)) = (std::env::var_os(FOLDER), std::env::var(SERVER)) else { return false };
     let folder = Path::new(&folder);

@@ -88,7 +88,7 @@ fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut found: Vec<_> = std::env::vars_os().filter_map(texts).filter(|(name, _)| ours(name)).collect();
-    // Of two names of one setting the later one counts, and the environment has no order.
+    // Where a setting has two names, the later one counts, and the environment has no order.
     found.sort();
     found.retain(|(name, _)| !options.store.contains_key(name));
     found.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));

@@ -62,7 +62,7 @@ impl Header {
     }
 }
 
-/// What is checked of all samples together when a set is opened.
+/// The checks of all samples together when a set is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Facts {

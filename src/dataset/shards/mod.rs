@@ -46,7 +46,7 @@ pub use place::ShardIndexes;
 /// Default bound of the memory for the parts of indexes in use: those of a million samples.
 pub(super) const INDEX_MEMORY: usize = 32 << 20;
 
-/// What can be set about files in stores.
+/// Settings of files in stores.
 #[cfg(feature = "remote")]
 pub(super) type Options = super::RemoteOptions;
 #[cfg(not(feature = "remote"))]

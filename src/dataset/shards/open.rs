@@ -40,7 +40,7 @@ impl Default for Settings {
     }
 }
 
-/// What is checked of all samples of a set, by the facts in the heads of the indexes.
+/// The checks of all samples of a set, by the facts in the heads of the indexes.
 pub(in crate::dataset) struct Checks<'a> {
     /// True if samples may have no label.
     pub(in crate::dataset) allow_unlabelled: bool,
@@ -48,7 +48,7 @@ pub(in crate::dataset) struct Checks<'a> {
     pub(in crate::dataset) classes: &'a [String],
 }
 
-/// What is wrong with a sample of the set.
+/// The fault of a sample of the set.
 pub(in crate::dataset) enum Wrong {
     /// It has no label.
     Unlabelled,
@@ -107,7 +107,7 @@ impl<F: ShardFormat> Shards<F> {
 
     fn open_all(&self, files: &Files) -> Result<(Vec<Shard>, Vec<String>)> {
         let (held, threads) = open_files::share();
-        // Of objects, threads wait for answers more than they compute.
+        // Threads that open objects wait for answers more than they compute.
         let most =
             if files.are_remote() { REQUESTS } else { available_parallelism().map_or(1, usize::from).min(threads) };
         let threads = most.min(files.len());

@@ -85,7 +85,7 @@ pub struct Stats {
     pub gpu: GpuTime,
     /// The loader's shaders; zeros if the CPU executor runs.
     pub compile: Compile,
-    /// What was read from object stores and web servers; `None` if the data set reads from this machine alone.
+    /// Counters of object stores and web servers; `None` if the data set reads from this machine alone.
     pub remote: Option<RemoteStats>,
 }
 

@@ -228,7 +228,7 @@ pub(super) fn parts_planned(mark: &Path) -> Option<usize> {
     serde_json::from_slice::<Mark>(&text).ok().map(|mark| mark.parts)
 }
 
-/// Marks a folder as one that is packed in parts: until they are joined it is no data set.
+/// Marks a folder that is packed in parts, which a join has to make a data set of.
 pub(super) fn mark_planned(folder: &Path, parts: usize) -> Result<(), String> {
     let text = serde_json::to_vec(&Mark { parts }).map_err(|error| error.to_string())?;
     Place::new(folder).write(UNFINISHED, &text)

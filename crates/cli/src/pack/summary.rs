@@ -17,7 +17,7 @@ use super::verify::Verified;
 /// The most samples that are named.
 const NAMED: usize = 10;
 
-/// What was done.
+/// The result of a pack.
 pub(super) struct Summary<'a> {
     pub(super) out: &'a Path,
     /// The pack's manifest, or that of one part.

@@ -53,7 +53,7 @@ pub(super) fn write_classes(place: &Place, classes: &[String]) -> Result<(), Box
     Ok(())
 }
 
-/// What is packed into tar shards, and where to.
+/// The source and the folder of a pack into tar shards.
 pub(super) struct Shards<'a> {
     pub(super) source: &'a NamedDataset,
     pub(super) names: &'a Names,

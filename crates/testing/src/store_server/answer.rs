@@ -1,4 +1,4 @@
-//! What the server answers, rightly or by its script.
+//! The answers of the server: right ones, or those of its script.
 
 use super::{Object, PAGE, Request, State};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What goes wrong with an answer.
+/// A fault of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.

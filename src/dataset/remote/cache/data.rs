@@ -1,6 +1,6 @@
 //! The bytes of an object's blocks, and the hashes by which they are known.
 //!
-//! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored behind the object's last byte, and
+//! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored after the object's last byte, and
 //! the hash of these hashes in the table: so a few bytes of a block can be read alone, and every byte is checked.
 
 use std::fs::{File, OpenOptions};

@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::VERSION;
 
-/// What an object is known by. Two versions of an object differ in at least one field.
+/// The identity of an object. Two versions of an object differ in at least one field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity<'a> {
     /// The object's address, without credentials.

@@ -30,7 +30,7 @@ impl Drop for Held {
     }
 }
 
-/// Whether an object may be read.
+/// The answer to a thread that wants to read an object.
 #[derive(Debug)]
 pub(super) enum Read {
     /// It stays while this lives.

@@ -52,12 +52,12 @@ pub(crate) const BLOCK: u64 = 8 << 20;
 const PATIENCE: Duration = Duration::from_secs(40);
 /// How long nothing is written after a write that failed.
 const PAUSE: Duration = Duration::from_secs(30);
-/// The same where there was no room.
+/// The pause after a block for which there was no room.
 const PAUSE_WITHOUT_ROOM: Duration = Duration::from_secs(2);
 /// Changes with the layout of the folder. Objects of other layouts are evicted like any that nobody uses.
 const VERSION: u64 = 1;
 
-/// What a cache has done since it was opened, in this process.
+/// Counters of a cache since it was opened, in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Blocks and parts of blocks that were read.
@@ -207,7 +207,7 @@ struct Object {
     queue: writer::Queue,
 }
 
-/// What is to be done for a block.
+/// The next step for a block.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// These are its bytes.

@@ -1,6 +1,6 @@
 //! The bound of the cache: how many bytes its folder has, and which objects are evicted to make room.
 //!
-//! A file has the sum of what all processes have reserved. Where that exceeds the bound, the folder is counted anew, which
+//! A file has the sum of what all processes have reserved. Where that exceeds the bound, the folder is counted again, which
 //! also corrects what processes that were killed had reserved and not used.
 
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::locks::Locks;
 use crate::read_at;
 
-/// Of the bound, as much as one in so many stays free after an eviction, so that the next blocks need none.
+/// An eviction frees one part in so many of the bound, so that the next blocks need none.
 const SPARE: u64 = 32;
 /// Names of objects that are being deleted begin with this.
 const EVICTED: &str = ".evicted-";

@@ -36,7 +36,7 @@ fn what_was_used_least_recently_makes_room() {
     assert_eq!((read_all(&third, 3), third.has(6)), (0, true));
 }
 
-/// Time after which a use is written down anew.
+/// Time after which a use is written down again.
 const TOUCHED: Duration = Duration::from_millis(100);
 
 #[test]

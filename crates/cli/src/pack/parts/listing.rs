@@ -1,6 +1,6 @@
-//! What a plan lists: the samples of each part, so that no part lists the source again.
+//! The listing of a plan: the samples of each part, so that no part lists the source again.
 //!
-//! Of a source whose samples are files, a part's listing has each file with its label, size and time. Of any other
+//! Where samples are files, a part's listing has each file with its label, size and time. For any other
 //! source, one listing has the files that hold the samples, which every part opens as a whole. Keys of samples that
 //! another sample's name has taken are listed, as only a look at all samples finds them.
 

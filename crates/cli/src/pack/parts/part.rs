@@ -88,7 +88,7 @@ fn say_joined(PartNumber { part, parts }: PartNumber, as_json: bool) -> Outcome 
     Ok(DONE)
 }
 
-/// What there is of a part.
+/// The state of a part on the disk.
 enum Found {
     Done(Box<Done>),
     Begun(Progress),

@@ -1,4 +1,4 @@
-//! What a part leaves behind: a journal while it is packed, a record when it is done.
+//! The files of a part: a journal while it is packed, a record when it is done.
 
 use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
 use crate::pack::place::Place;
