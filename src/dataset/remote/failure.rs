@@ -12,18 +12,18 @@ const WORDS: usize = 300;
 
 /// A request that failed.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, and the setting to change.
     pub(super) reason: String,
     /// How often it is worth another request.
-    pub(super) again: Again,
+    pub(super) again: Retry,
     /// There is no such object.
     pub(super) missing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum Retry {
     /// The next one would fail for the same reason.
     Never,
     /// A moment may help, an hour is rather what it takes: a name that does not resolve.
@@ -32,65 +32,71 @@ pub(super) enum Again {
     Yes,
 }
 
-impl Failure {
-    pub(super) fn new(kind: io::ErrorKind, again: Again, reason: impl Into<String>) -> Self {
-        Failure { kind, reason: reason.into(), again, missing: false }
+impl RequestFailure {
+    pub(super) fn new(kind: io::ErrorKind, again: Retry, reason: impl Into<String>) -> Self {
+        RequestFailure { kind, reason: reason.into(), again, missing: false }
     }
 
     /// The object has other content than when it was opened.
     pub(super) fn replaced(what: &str) -> Self {
         let reason = format!("the object was replaced since the data set was opened ({what}); open the data set again");
-        Failure::new(io::ErrorKind::InvalidData, Again::Never, reason)
+        RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
     }
 
     /// Nothing came in time.
     pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
         let reason = format!("{what} for {seconds} s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT)");
-        Failure::new(io::ErrorKind::TimedOut, Again::Yes, reason)
+        RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason)
     }
 
     /// Reads a store's error. Its texts name the address of the request, so only parts of them are shown.
     pub(super) fn of(error: &StoreError, secrets: &[String]) -> Self {
         let words = hide(words(error), secrets);
         match error {
-            StoreError::NotFound { .. } => Failure::missing(),
-            StoreError::Precondition { .. } | StoreError::NotModified { .. } => Failure::replaced("its ETag differs"),
-            StoreError::PermissionDenied { .. } => Failure::refused(403, &words),
-            StoreError::Unauthenticated { .. } => Failure::refused(401, &words),
-            StoreError::NotSupported { .. } => Failure::ignores_ranges(),
-            _ => Failure::of_text(error, words),
+            StoreError::NotFound { .. } => RequestFailure::missing(),
+            StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
+                RequestFailure::replaced("its ETag differs")
+            }
+            StoreError::PermissionDenied { .. } => RequestFailure::refused(403, &words),
+            StoreError::Unauthenticated { .. } => RequestFailure::refused(401, &words),
+            StoreError::NotSupported { .. } => RequestFailure::ignores_ranges(),
+            _ => RequestFailure::of_text(error, words),
         }
     }
 
     fn missing() -> Self {
-        let failure = Failure::new(io::ErrorKind::NotFound, Again::Never, "there is no such object");
-        Failure { missing: true, ..failure }
+        let failure = RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such object");
+        RequestFailure { missing: true, ..failure }
     }
 
     fn refused(status: u16, words: &str) -> Self {
         let reason = format!(
             "the server refuses access (status {status}, {words}); the credentials are wrong or have expired (AWS_*, GOOGLE_* or AZURE_* variables, RemoteOptions::store)"
         );
-        Failure::new(io::ErrorKind::PermissionDenied, Again::Never, reason)
+        RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Never, reason)
     }
 
     /// A status that has no case of its own in the library, or none where it lists.
     fn of_status(status: u16, words: &str) -> Self {
         match status {
-            401 | 403 => Failure::refused(status, words),
-            404 => Failure::missing(),
-            412 => Failure::replaced("its ETag differs"),
-            416 => Failure::replaced("it ends before this byte, status 416"),
+            401 | 403 => RequestFailure::refused(status, words),
+            404 => RequestFailure::missing(),
+            412 => RequestFailure::replaced("its ETag differs"),
+            416 => RequestFailure::replaced("it ends before this byte, status 416"),
             _ => {
-                let again = if matches!(status, 408 | 429 | 500..) { Again::Yes } else { Again::Never };
-                Failure::new(io::ErrorKind::Other, again, format!("the server answered with status {status}, {words}"))
+                let again = if matches!(status, 408 | 429 | 500..) { Retry::Yes } else { Retry::Never };
+                RequestFailure::new(
+                    io::ErrorKind::Other,
+                    again,
+                    format!("the server answered with status {status}, {words}"),
+                )
             }
         }
     }
 
     fn ignores_ranges() -> Self {
         let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; reading from afar needs a server that supports Range";
-        Failure::new(io::ErrorKind::Unsupported, Again::Never, reason)
+        RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
     }
 
     /// Errors that the library tells apart by their text alone.
@@ -110,41 +116,43 @@ impl Failure {
             let reason = format!(
                 "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
             );
-            return Failure::new(Kind::PermissionDenied, Again::Never, reason);
+            return RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason);
         }
         if has("non-partial") {
-            return Failure::ignores_ranges();
+            return RequestFailure::ignores_ranges();
         }
         let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
         if let Some(status) = status {
-            return Failure::of_status(status, &words);
+            return RequestFailure::of_status(status, &words);
         }
         if has("Requested ") && has(", got ") {
             let reason = format!("other bytes came instead ({words})");
-            return Failure::new(Kind::InvalidData, Again::Yes, reason);
+            return RequestFailure::new(Kind::InvalidData, Retry::Yes, reason);
         }
         if has("dns error") || has("failed to lookup address") {
             let reason = format!("the name of the server does not resolve ({words})");
-            return Failure::new(Kind::NotFound, Again::Few, reason);
+            return RequestFailure::new(Kind::NotFound, Retry::Few, reason);
         }
         if has("metadata") && has("credential") || has("169.254.169.254") {
             let reason = "there are no credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store)";
-            return Failure::new(Kind::PermissionDenied, Again::Few, reason);
+            return RequestFailure::new(Kind::PermissionDenied, Retry::Few, reason);
         }
         if has("URL scheme is not allowed") || has("BadScheme") {
             let reason = "http:// without encryption is not allowed for this store (AWS_ALLOW_HTTP=true)";
-            return Failure::new(Kind::InvalidInput, Again::Never, reason);
+            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
         }
         match transport {
             Some(HttpErrorKind::Timeout) => {
-                Failure::new(Kind::TimedOut, Again::Yes, format!("no connection in time ({words})"))
+                RequestFailure::new(Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})"))
             }
             Some(HttpErrorKind::Connect) => {
-                Failure::new(Kind::ConnectionRefused, Again::Yes, format!("no connection ({words})"))
+                RequestFailure::new(Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})"))
             }
-            Some(_) => Failure::new(Kind::ConnectionReset, Again::Yes, format!("the connection ended ({words})")),
+            Some(_) => {
+                RequestFailure::new(Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})"))
+            }
             // An answer that makes no sense.
-            None => Failure::new(Kind::Other, Again::Yes, words),
+            None => RequestFailure::new(Kind::Other, Retry::Yes, words),
         }
     }
 
@@ -182,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_bytes_the_reason_and_the_setting() {
-        let error = Failure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
+        let error = RequestFailure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
         assert_eq!(
             error.to_string(),
             "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries)"
@@ -194,9 +202,9 @@ mod tests {
     fn a_servers_words_are_short_and_without_secrets() {
         let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
         let error = StoreError::Generic { store: "S3", source: text.into() };
-        assert_eq!(Failure::of(&error, &[]).reason, "SlowDown");
+        assert_eq!(RequestFailure::of(&error, &[]).reason, "SlowDown");
         let error = StoreError::Generic { store: "S3", source: format!("sig=hushhush {}", "x".repeat(1000)).into() };
-        let reason = Failure::of(&error, &["hushhush".to_owned()]).reason;
+        let reason = RequestFailure::of(&error, &["hushhush".to_owned()]).reason;
         assert!(reason.len() < 320 && !reason.contains("hush"), "{reason}");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::cache::CachedObject;
 use super::counters::{Counters, count};
-use super::failure::{Again, Failure};
+use super::failure::{RequestFailure, Retry};
 use super::options::Settings;
 use super::store::Store;
 use futures_util::StreamExt;
@@ -48,19 +48,21 @@ pub(super) struct Source {
 
 impl Source {
     /// Checks that an answer is about the same object: `If-Match` is a header that servers may overlook.
-    fn check(&self, meta: &Meta) -> Result<(), Failure> {
+    fn check(&self, meta: &Meta) -> Result<(), RequestFailure> {
         if meta.size != self.size {
-            return Err(Failure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
+            return Err(RequestFailure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
         }
         match (&self.etag, &meta.e_tag) {
             (Some(expected), Some(found)) if bare(expected) != bare(found) => {
-                return Err(Failure::replaced("its ETag differs"));
+                return Err(RequestFailure::replaced("its ETag differs"));
             }
             (Some(_), Some(_)) => return Ok(()),
             _ => {}
         }
         match (self.modified, modified(meta)) {
-            (Some(expected), Some(found)) if expected != found => Err(Failure::replaced("its Last-Modified differs")),
+            (Some(expected), Some(found)) if expected != found => {
+                Err(RequestFailure::replaced("its Last-Modified differs"))
+            }
             _ => Ok(()),
         }
     }
@@ -95,11 +97,11 @@ impl<'a> Retries<'a> {
     }
 
     /// Pauses before another request, or returns the error if there is to be none.
-    async fn again(&mut self, failure: Failure, range: Option<Range<u64>>) -> io::Result<()> {
+    async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
         let most = match failure.again {
-            Again::Never => 0,
-            Again::Few => FEW.min(self.requests.settings.retries),
-            Again::Yes => self.requests.settings.retries,
+            Retry::Never => 0,
+            Retry::Few => FEW.min(self.requests.settings.retries),
+            Retry::Yes => self.requests.settings.retries,
         };
         if self.recent >= most {
             return Err(failure.into_error(range.as_ref(), self.made));
@@ -144,7 +146,12 @@ impl Requests {
         Ok(())
     }
 
-    async fn read_once(&self, source: &Source, range: Range<u64>, take: &mut impl FnMut(&[u8])) -> Result<(), Failure> {
+    async fn read_once(
+        &self,
+        source: &Source,
+        range: Range<u64>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Result<(), RequestFailure> {
         let options = GetOptions {
             range: Some(GetRange::Bounded(range.clone())),
             if_match: source.if_match(),
@@ -154,14 +161,14 @@ impl Requests {
         source.check(&answer.meta)?;
         if answer.range != range {
             let found = format!("bytes {}..{} came instead", answer.range.start, answer.range.end);
-            return Err(Failure::new(io::ErrorKind::InvalidData, Again::Yes, found));
+            return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Yes, found));
         }
         let mut left = range.end - range.start;
         self.body(answer.into_stream(), &source.store, |bytes| {
             if bytes.len() as u64 > left {
-                return Err(Failure::new(
+                return Err(RequestFailure::new(
                     io::ErrorKind::InvalidData,
-                    Again::Yes,
+                    Retry::Yes,
                     "more bytes came than were asked for",
                 ));
             }
@@ -172,7 +179,7 @@ impl Requests {
         .await?;
         match left {
             0 => Ok(()),
-            _ => Err(Failure::new(io::ErrorKind::ConnectionAborted, Again::Yes, "the answer ended too early")),
+            _ => Err(RequestFailure::new(io::ErrorKind::ConnectionAborted, Retry::Yes, "the answer ended too early")),
         }
     }
 
@@ -181,11 +188,11 @@ impl Requests {
         &self,
         request: impl Future<Output = object_store::Result<T>>,
         store: &Store,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RequestFailure> {
         let limit = self.settings.timeout;
         match timeout(limit, request).await {
-            Ok(answer) => answer.map_err(|error| Failure::of(&error, &store.secrets)),
-            Err(_) => Err(Failure::timed_out(limit.as_secs_f64(), "no answer came")),
+            Ok(answer) => answer.map_err(|error| RequestFailure::of(&error, &store.secrets)),
+            Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
         }
     }
 
@@ -194,8 +201,8 @@ impl Requests {
         &self,
         mut stream: S,
         store: &Store,
-        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<(), Failure>
+        mut take: impl FnMut(&[u8]) -> Result<(), RequestFailure>,
+    ) -> Result<(), RequestFailure>
     where
         S: futures_util::Stream<Item = object_store::Result<bytes::Bytes>> + Unpin,
     {
@@ -205,12 +212,12 @@ impl Requests {
             let until = (Instant::now() + limit).min(patience);
             let part = match timeout_at(until, stream.next()).await {
                 Ok(None) => return Ok(()),
-                Ok(Some(part)) => part.map_err(|error| Failure::of(&error, &store.secrets))?,
+                Ok(Some(part)) => part.map_err(|error| RequestFailure::of(&error, &store.secrets))?,
                 Err(_) if until == patience => {
                     let seconds = (limit * PATIENCE).as_secs_f64();
-                    return Err(Failure::timed_out(seconds, "less than 1 MiB came"));
+                    return Err(RequestFailure::timed_out(seconds, "less than 1 MiB came"));
                 }
-                Err(_) => return Err(Failure::timed_out(limit.as_secs_f64(), "no byte came")),
+                Err(_) => return Err(RequestFailure::timed_out(limit.as_secs_f64(), "no byte came")),
             };
             self.counters.bytes.fetch_add(part.len() as u64, Relaxed);
             taken += part.len() as u64;
@@ -232,13 +239,13 @@ impl Requests {
         }
     }
 
-    async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, Failure> {
+    async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {
         let head = GetOptions { head: true, ..GetOptions::default() };
         let failure = match self.within(store.api.get_opts(key, head), store).await {
             Ok(answer) => return Ok(answer.meta),
             Err(failure) => failure,
         };
-        if !web || failure.kind == io::ErrorKind::NotFound || failure.again != Again::Never {
+        if !web || failure.kind == io::ErrorKind::NotFound || failure.again != Retry::Never {
             return Err(failure);
         }
         let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
@@ -257,7 +264,7 @@ impl Requests {
         }
     }
 
-    async fn list_once(&self, store: &Store, prefix: &Path) -> Result<Vec<Meta>, Failure> {
+    async fn list_once(&self, store: &Store, prefix: &Path) -> Result<Vec<Meta>, RequestFailure> {
         let mut found = Vec::new();
         let mut list = store.api.list(Some(prefix));
         while let Some(meta) = self.within(async { list.next().await.transpose() }, store).await? {
@@ -278,12 +285,12 @@ impl Requests {
         }
     }
 
-    async fn whole_once(&self, store: &Store, key: &Path, limit: u64) -> Result<(Vec<u8>, Meta), Failure> {
+    async fn whole_once(&self, store: &Store, key: &Path, limit: u64) -> Result<(Vec<u8>, Meta), RequestFailure> {
         let answer = self.within(store.api.get_opts(key, GetOptions::default()), store).await?;
         let meta = answer.meta.clone();
         let too_large = || {
             let reason = format!("it has more than the {limit} bytes that such an object may have");
-            Failure::new(io::ErrorKind::InvalidData, Again::Never, reason)
+            RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
         };
         if meta.size > limit {
             return Err(too_large());
@@ -298,7 +305,11 @@ impl Requests {
         })
         .await?;
         if bytes.len() as u64 != meta.size {
-            return Err(Failure::new(io::ErrorKind::ConnectionAborted, Again::Yes, "the answer ended too early"));
+            return Err(RequestFailure::new(
+                io::ErrorKind::ConnectionAborted,
+                Retry::Yes,
+                "the answer ended too early",
+            ));
         }
         Ok((bytes, meta))
     }
@@ -314,16 +325,16 @@ impl Requests {
         }
     }
 
-    async fn put_once(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> Result<(), Failure> {
+    async fn put_once(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
         // A store says nothing while it is written to: it has a second for each MB besides.
         let limit = self.settings.timeout + Duration::from_secs(bytes.len() as u64 / 1_000_000);
         match timeout(limit, store.api.put(key, PutPayload::from_bytes(bytes))).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(StoreError::NotFound { .. })) => {
-                Err(Failure::new(io::ErrorKind::NotFound, Again::Never, "there is no such bucket or folder"))
+                Err(RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder"))
             }
-            Ok(Err(error)) => Err(Failure::of(&error, &store.secrets)),
-            Err(_) => Err(Failure::timed_out(limit.as_secs_f64(), "no answer came")),
+            Ok(Err(error)) => Err(RequestFailure::of(&error, &store.secrets)),
+            Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
         }
     }
 }
