@@ -2,6 +2,7 @@
 
 mod archives;
 mod arrays;
+mod counts;
 mod lmdb_mutants;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn options(server: &StoreServer) -> RemoteOptions {
+pub(crate) fn options(server: &StoreServer) -> RemoteOptions {
     let options = RemoteOptions::new().timeout(Duration::from_secs(20)).retries(2);
     server.s3_settings().into_iter().fold(options, |options, (name, value)| options.store(name, value))
 }
@@ -24,7 +24,7 @@ fn image(number: u32) -> Vec<u8> {
 }
 
 /// Returns a shard of the samples with these numbers.
-fn shard(numbers: std::ops::Range<u32>) -> Vec<u8> {
+pub(crate) fn shard(numbers: std::ops::Range<u32>) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for number in numbers {
         let (image, label) = (image(number), (number % 5).to_string());
@@ -35,7 +35,7 @@ fn shard(numbers: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 /// Returns a Parquet file of the samples with these numbers.
-fn rows(numbers: std::ops::Range<u32>, compression: Compression) -> Vec<u8> {
+pub(crate) fn rows(numbers: std::ops::Range<u32>, compression: Compression) -> Vec<u8> {
     let row = |number: u32| Row {
         image: Some(image(number)),
         path: Some(format!("{number:06}.jpg")),
@@ -46,7 +46,7 @@ fn rows(numbers: std::ops::Range<u32>, compression: Compression) -> Vec<u8> {
 }
 
 /// Everything that a data set says of its samples.
-fn samples(data: &dyn Dataset) -> Vec<(u64, Vec<u8>, Label)> {
+pub(crate) fn samples(data: &dyn Dataset) -> Vec<(u64, Vec<u8>, Label)> {
     let mut buffer = Vec::new();
     let mut read = |index| {
         let sample = data.read(index, &mut buffer).unwrap_or_else(|error| panic!("{index}: {error}"));
@@ -56,9 +56,9 @@ fn samples(data: &dyn Dataset) -> Vec<(u64, Vec<u8>, Label)> {
     (0..data.len()).map(&mut read).collect()
 }
 
-type Batches = Vec<(Vec<u8>, Vec<Label>)>;
+pub(crate) type Batches = Vec<(Vec<u8>, Vec<Label>)>;
 
-fn batches(data: Arc<dyn Dataset>) -> Batches {
+pub(crate) fn batches(data: Arc<dyn Dataset>) -> Batches {
     let loader = DataLoader::builder(data)
         .transform(RandomResizedCrop::new(16))
         .batch_size(16)
@@ -75,7 +75,7 @@ fn batches(data: Arc<dyn Dataset>) -> Batches {
 }
 
 /// Puts files into the bucket and a folder of this machine.
-fn both(server: &StoreServer, folder: &Path, files: &[(&str, Vec<u8>)]) {
+pub(crate) fn both(server: &StoreServer, folder: &Path, files: &[(&str, Vec<u8>)]) {
     for (name, bytes) in files {
         server.put(&format!("bucket/set/{name}"), bytes.clone());
         std::fs::write(folder.join(name), bytes).unwrap();

@@ -6,9 +6,8 @@ use super::Parquet;
 use super::files;
 use super::pages::Pages;
 use super::scan::ParquetFormat;
-use crate::dataset::MAX_FILE_BYTES;
-use crate::dataset::shards::{Checks, Files, Options, Settings, ShardIndexes, Shards, Wrong};
-use crate::error::{Error, Result};
+use crate::dataset::shards::{Files, Settings, Shards, setters};
+use crate::error::Result;
 
 /// Settings of [`Parquet`], from [`Parquet::builder`].
 ///
@@ -23,25 +22,12 @@ pub struct ParquetBuilder {
     image_column: Option<String>,
     label_column: Option<String>,
     split: Option<String>,
-    allow_unlabelled: bool,
     settings: Settings,
-    remote: Options,
-    classes: Vec<String>,
-    max_file_bytes: u64,
 }
 
 impl ParquetBuilder {
     pub(super) fn new() -> Self {
-        ParquetBuilder {
-            image_column: None,
-            label_column: None,
-            split: None,
-            allow_unlabelled: false,
-            settings: Settings::default(),
-            remote: Options::default(),
-            classes: Vec::new(),
-            max_file_bytes: MAX_FILE_BYTES,
-        }
+        ParquetBuilder { image_column: None, label_column: None, split: None, settings: Settings::default() }
     }
 
     /// Sets the column of the images: a struct of `bytes` and perhaps `path`, or a binary column. Default: the one that
@@ -71,58 +57,18 @@ impl ParquetBuilder {
     /// [`Label::None`](crate::Label::None). Default: `false`.
     #[must_use]
     pub fn allow_unlabelled(mut self, allow: bool) -> Self {
-        self.allow_unlabelled = allow;
-        self
-    }
-
-    /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`].
-    #[must_use]
-    pub fn indexes(mut self, indexes: ShardIndexes) -> Self {
-        self.settings.indexes = indexes;
-        self
-    }
-
-    /// Sets the most bytes of memory for the parts of indexes that are in use; a sample takes 32. Parts are read again
-    /// when they are needed, in a few microseconds. Default: 32 MiB, a million samples.
-    #[must_use]
-    pub fn index_memory(mut self, bytes: usize) -> Self {
-        self.settings.memory = bytes;
+        self.settings.allow_unlabelled = allow;
         self
     }
 
     /// Names the classes, instead of the key `huggingface` of the first file.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.classes = names.into_iter().map(Into::into).collect();
+        self.settings.classes = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
-    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
-    #[must_use]
-    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
-        self.max_file_bytes = bytes;
-        self
-    }
-
-    /// Sets how files are read from stores and web servers: time limits, retries, certificates, credentials, a cache on
-    /// disk.
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn remote(mut self, options: crate::dataset::RemoteOptions) -> Self {
-        self.remote = options;
-        self
-    }
-
-    /// Writes the indexes that are missing beside the objects, so that no other machine has to read a file for one. An
-    /// object that cannot be written is an error. Default: `false`.
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn put_indexes(mut self, put: bool) -> Self {
-        self.settings.put_indexes = put;
-        self
-    }
+    setters!();
 
     /// Opens a file, a brace list of them, or the files of a folder.
     ///
@@ -130,7 +76,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open(self, files: impl AsRef<Path>) -> Result<Parquet> {
-        let files = files::of_split(files.as_ref(), self.split.as_deref(), &self.remote)?;
+        let files = files::of_split(files.as_ref(), self.split.as_deref(), &self.settings.remote)?;
         self.open_files(files)
     }
 
@@ -140,7 +86,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn parts(self, files: impl AsRef<Path>) -> Result<(Parquet, Option<Parquet>)> {
-        let (train, test) = files::parts(files.as_ref(), &self.remote)?;
+        let (train, test) = files::parts(files.as_ref(), &self.settings.remote)?;
         let train = self.clone().open_files(train)?;
         Ok((train, test.map(|test| self.open_files(test)).transpose()?))
     }
@@ -151,27 +97,18 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open_list(self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Parquet> {
-        let files = Files::of(files.into_iter().map(Into::into).collect(), &self.remote)?;
+        let files = Files::of(files.into_iter().map(Into::into).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 
     fn open_files(self, files: Files) -> Result<Parquet> {
         let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column };
         let hint = "the files have no rows".to_owned();
-        let (shards, own) = Shards::open(format, files, self.settings, hint)?;
-        let classes = if self.classes.is_empty() { own } else { self.classes };
-        let checks = Checks { allow_unlabelled: self.allow_unlabelled, classes: &classes };
-        if let Some((file, row, wrong)) = shards.check(&checks) {
-            let reason = match wrong {
-                Wrong::Class(class) => format!("it is of class {class}, but only {} classes have names", classes.len()),
-                Wrong::Unlabelled => "it has no label: there is no column of labels, or it says -1 or nothing; choose \
-                    one with label_column, or accept that with ParquetBuilder::allow_unlabelled"
-                    .to_owned(),
-            };
-            let name = shards.file(file).unwrap_or(Path::new(""));
-            return Err(Error::data_file(name, format!("row {row}"), reason));
-        }
+        let settings = self.settings.clone();
+        let mut shards = Shards::open(format, files, self.settings, hint)?;
+        let classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
+        shards.check(settings.checks(classes.len()))?;
         let folder = shards.folder();
-        Ok(Parquet { shards, pages: Pages::new(), classes, folder, max_file_bytes: self.max_file_bytes })
+        Ok(Parquet { shards, pages: Pages::new(), classes, folder, max_file_bytes: settings.max_file_bytes })
     }
 }

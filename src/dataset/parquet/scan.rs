@@ -10,7 +10,7 @@ use super::images::{self, PREFIX};
 use super::values::{self, Names};
 use crate::dataset::Label;
 use crate::dataset::data_file::DataFile;
-use crate::dataset::shards::{Entry, IndexBuilder, Page, ShardFormat};
+use crate::dataset::shards::{Entry, Fault, Faulty, IndexBuilder, Page, ShardFormat};
 use crate::error::{Error, Result};
 
 /// Changes with what a scan finds in a file.
@@ -94,5 +94,15 @@ impl ShardFormat for ParquetFormat {
                 known && behind.is_some_and(|end| end <= length) && end.is_some_and(|end| end <= page.length.into())
             }
         }
+    }
+
+    fn refuse(&self, sample: &Faulty<'_>) -> Error {
+        let reason = match sample.fault {
+            Fault::Class(class, named) => format!("it is of class {class}, but only {named} classes have names"),
+            Fault::Unlabelled => "it has no label: there is no column of labels, or it says -1 or nothing; choose one \
+                with label_column, or accept that with ParquetBuilder::allow_unlabelled"
+                .to_owned(),
+        };
+        Error::data_file(sample.file, format!("row {}", sample.number), reason)
     }
 }

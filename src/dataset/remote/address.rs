@@ -55,6 +55,16 @@ impl Address {
         }
         format!("{}/{key}", url.as_str().trim_end_matches('/'))
     }
+
+    /// Returns the address of another object in the object's folder, with its credentials; `None` where the address has a
+    /// signature, which is for one object.
+    pub(super) fn beside(&self, name: &str) -> Option<String> {
+        let key = match self.key.rsplit_once('/') {
+            Some((folder, _)) => format!("{folder}/{name}"),
+            None => name.to_owned(),
+        };
+        self.base.query().is_none().then(|| self.with_key(&key))
+    }
 }
 
 /// The key of an address of a store: as it stands there, without any decoding.

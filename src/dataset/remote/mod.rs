@@ -206,14 +206,19 @@ impl Remote {
         self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
     }
 
-    /// The address of another object in the same folder, with its credentials: not to be shown. `None` where the address
-    /// has a signature, which is for one object.
+    /// The address of another object in the folder of an object, with its credentials: not to be shown. `None` where the
+    /// address has a signature, which is for one object.
     pub(crate) fn beside(&self, meta: &ObjectMeta, name: &str) -> Option<String> {
         let base = self.0.stores.lock()[meta.store].0.clone();
-        let address = Address { base, key: String::new() };
-        let folder = meta.key.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder);
-        let key = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        address.base.query().is_none().then(|| address.with_key(&key))
+        Address { base, key: meta.key.as_ref().to_owned() }.beside(name)
+    }
+
+    /// As [`beside`](Self::beside), for the address of an object that was not asked for yet.
+    ///
+    /// # Errors
+    /// An argument error for an address that cannot be read.
+    pub(crate) fn beside_address(object: &str, name: &str) -> Result<Option<String>> {
+        Ok(Address::parse(object)?.beside(name))
     }
 
     /// Returns an object for reading. What is read is always of the content that `meta` describes.

@@ -5,7 +5,7 @@ use std::io;
 use super::binding::Binding;
 use super::index::IndexBytes;
 use crate::dataset::class_names;
-use crate::dataset::remote::RemoteObject;
+use crate::dataset::remote::{Remote, RemoteObject};
 use crate::error::{Error, Result};
 
 /// Largest index that is fetched: that of 20 million samples.
@@ -56,10 +56,10 @@ impl<'a> Beside<'a> {
 }
 
 /// Reads the class names in a `classes.txt` or `classes.json` beside an object; none if there is neither.
-pub(super) fn class_names(object: &RemoteObject) -> Result<Vec<String>> {
+pub(super) fn class_names(remote: &Remote, object: &str) -> Result<Vec<String>> {
     for name in class_names::FILES {
-        let Some(address) = object.remote().beside(object.meta(), name) else { break };
-        let found = match object.remote().get_small(&address, LARGEST_NAMES) {
+        let Some(address) = Remote::beside_address(object, name)? else { break };
+        let found = match remote.get_small(&address, LARGEST_NAMES) {
             Err(error) if is_forbidden(&error) => None,
             found => found?,
         };

@@ -112,6 +112,27 @@ impl Files {
         }
     }
 
+    /// Returns the names of all files: paths as they are, addresses without credentials.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        match self {
+            Files::Paths(paths) => paths.clone(),
+            #[cfg(feature = "remote")]
+            Files::Objects(..) => (0..self.len()).filter_map(|number| self.name(number)).map(PathBuf::from).collect(),
+        }
+    }
+
+    /// Returns the address of the first file, with its credentials, if the files are objects.
+    #[cfg(feature = "remote")]
+    pub(super) fn first_object(&self) -> Option<(&Remote, &str)> {
+        match self {
+            Files::Paths(_) => None,
+            Files::Objects(remote, objects) => match objects.first()? {
+                Object::Address(address) => Some((remote, address)),
+                Object::Listed(meta) => Some((remote, &meta.address)),
+            },
+        }
+    }
+
     /// Returns the name of a file that is listed twice.
     pub(super) fn twice(&self) -> Option<String> {
         match self {

@@ -13,6 +13,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use bytemuck::allocation::pod_collect_to_vec;
 use bytemuck::{Pod, Zeroable};
@@ -20,6 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
 use super::entry::{CLASS, Entry, Page, SEGMENT, Segment, UNLABELLED};
+use super::spool::Spool;
 use crate::dataset::Label;
 use crate::{atomic_file, read_at, regular_file};
 
@@ -261,6 +263,7 @@ impl IndexBytes {
 #[derive(Debug)]
 enum Segments {
     File { path: Box<Path>, begin: u64 },
+    Spool { spool: Arc<Spool>, begin: u64 },
     Memory(Box<[u8]>),
 }
 
@@ -317,6 +320,19 @@ impl Index {
         Self::of(&header, &bytes.head, Segments::Memory(bytes.data.into()))
     }
 
+    /// Takes the index that a scan or a store has made, and appends its segments to a file without a name.
+    ///
+    /// # Errors
+    /// The system's, if they cannot be written.
+    #[cfg(feature = "remote")]
+    pub(super) fn spooled(bytes: &IndexBytes, spool: &Arc<Spool>) -> io::Result<Option<Index>> {
+        let Some(header) = bytes.head.get(..Header::SIZE).map(bytemuck::pod_read_unaligned::<Header>) else {
+            return Ok(None);
+        };
+        let begin = spool.append(&bytes.data)?;
+        Ok(Self::of(&header, &bytes.head, Segments::Spool { spool: Arc::clone(spool), begin }))
+    }
+
     fn of(header: &Header, head: &[u8], segments: Segments) -> Option<Index> {
         if xxh3_64(head.get(Header::CHECKED..)?) != header.checksum {
             return None;
@@ -357,6 +373,7 @@ impl Index {
         let begin = number.checked_sub(1).map_or(0, |before| self.rows[before].end);
         match &self.segments {
             Segments::Memory(data) => Ok(data.get(begin as usize..row.end as usize).unwrap_or_default().to_vec()),
+            Segments::Spool { spool, begin: from } => spool.read(from + begin, (row.end - begin) as usize),
             Segments::File { path, begin: from } => {
                 let (file, metadata) = regular_file::open(path)?;
                 if from + row.end > metadata.len() {

@@ -4,15 +4,19 @@
 //! |---|---|
 //! | `brace.rs`, `listing.rs`, `files.rs` | which files |
 //! | `open_files.rs` | how many of them stay open |
+//! | `settings.rs`, `counts.rs` | what can be set; numbers of samples from a JSON |
 //! | `entry.rs`, `index.rs`, `binding.rs` | a sample, the index file, which file it belongs to |
-//! | `place.rs`, `beside.rs` | where indexes are stored |
+//! | `place.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
-//! | `open.rs` | opens the files, and makes the indexes that are missing |
+//! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
+//! | `checks.rs` | labels that are missing, classes without a name |
 
 #[cfg(feature = "remote")]
 mod beside;
 mod binding;
 mod brace;
+mod checks;
+mod counts;
 mod entry;
 mod files;
 mod in_use;
@@ -20,17 +24,23 @@ mod index;
 mod listing;
 mod open;
 mod open_files;
+mod open_one;
 mod place;
+mod settings;
+mod spool;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::data_file::DataFile;
 use crate::error::{Error, Result};
+pub(super) use checks::{Checks, Fault, Faulty};
+use counts::Counts;
 use entry::SEGMENT;
 pub(super) use entry::{Entry, Page, Segment};
 pub(super) use files::Files;
@@ -40,17 +50,20 @@ pub(super) use files::Object;
 use in_use::InUse;
 use index::Index;
 pub(super) use index::{IndexBuilder, Location};
-pub(super) use open::{Checks, Settings, Wrong};
 pub use place::ShardIndexes;
-
-/// Default bound of the memory for the parts of indexes in use: those of a million samples.
-pub(super) const INDEX_MEMORY: usize = 32 << 20;
+pub(super) use settings::{Settings, setters};
+#[cfg(feature = "remote")]
+use spool::Spool;
 
 /// Settings of files in stores.
 #[cfg(feature = "remote")]
 pub(super) type Options = super::RemoteOptions;
 #[cfg(not(feature = "remote"))]
 pub(super) type Options = ();
+
+/// Bytes of an image where no file says more: those of ImageNet.
+#[cfg(feature = "remote")]
+const USUAL_BYTES: u64 = 110_000;
 
 /// How a format finds its samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
@@ -65,6 +78,9 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
 
     /// Returns true if an image can be where an index of a file of `length` bytes says.
     fn fits(&self, entry: &Entry, page: Option<&Page>, length: u64) -> bool;
+
+    /// Returns the error for a label with a fault.
+    fn refuse(&self, sample: &Faulty<'_>) -> Error;
 }
 
 /// The files of a set, in order, and where their samples are.
@@ -72,19 +88,40 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
 pub(super) struct Shards<F> {
     format: F,
     settings: Settings,
+    /// The files as they were listed, which are opened when their samples are read if there are `counts`.
+    listed: Files,
+    counts: Option<Counts>,
+    checks: Option<Checks>,
     files: Vec<Shard>,
+    /// How many of the files are not open yet.
+    unopened: AtomicUsize,
     /// Index of the first sample of each file, and the number of samples.
     starts: Vec<usize>,
     /// Number of the first segment of each file.
     segments: Vec<usize>,
     in_use: InUse,
+    /// The class names in the first file that has any, and its number.
+    own_classes: Mutex<(usize, Vec<String>)>,
+    /// Where indexes without a place of their own are, from the first one on.
+    #[cfg(feature = "remote")]
+    spool: OnceLock<Option<Arc<Spool>>>,
 }
 
+/// A file, and its index when it is open.
 #[derive(Debug)]
 struct Shard {
-    file: DataFile,
-    /// Replaced where a part of the index turns out to be damaged.
-    index: Mutex<Arc<Index>>,
+    name: Box<Path>,
+    file: OnceLock<DataFile>,
+    /// Replaced where a part of the index turns out to be damaged. The lock is held while the file is opened, so that it
+    /// is opened once.
+    index: Mutex<Option<Arc<Index>>>,
+}
+
+impl Shard {
+    /// Returns the name that errors have.
+    fn name(&self) -> &Path {
+        self.file.get().map_or(&self.name, DataFile::name)
+    }
 }
 
 /// A sample.
@@ -123,7 +160,7 @@ impl<F: ShardFormat> Shards<F> {
 
     /// Returns the name of file `number`.
     pub(super) fn file(&self, number: usize) -> Option<&Path> {
-        Some(self.files.get(number)?.file.name())
+        Some(self.files.get(number)?.name())
     }
 
     /// Returns the number of the file of sample `index`, and the sample's number there.
@@ -133,31 +170,41 @@ impl<F: ShardFormat> Shards<F> {
         (file < self.files.len()).then(|| (file, index - self.starts[file]))
     }
 
-    /// Returns the file of sample `index`, and the sample's key there, for people.
+    /// Returns the file of sample `index`, and its key there, for people.
     pub(super) fn key(&self, index: usize) -> Option<(&Path, String)> {
-        let (file, at) = self.place(index)?;
-        let file = &self.files[file];
-        let index = Arc::clone(&file.index.lock());
-        Some((file.file.name(), index.key(at)?))
+        let (number, at) = self.place(index)?;
+        let (_, index) = self.opened(number).ok()?;
+        Some((self.files[number].name(), index.key(at)?))
     }
 
     /// Returns true if the files are not on this machine.
     pub(super) fn is_remote(&self) -> bool {
-        self.files.first().is_some_and(|shard| shard.file.for_a_scan().is_some())
+        self.listed.are_remote()
     }
 
     /// Returns the connection through which the files are read, if they are not on this machine.
     #[cfg(feature = "remote")]
     pub(super) fn remote(&self) -> Option<&super::Remote> {
-        Some(self.files.first()?.file.object()?.remote())
+        match &self.listed {
+            Files::Objects(remote, _) => Some(remote),
+            Files::Paths(_) => None,
+        }
     }
 
     /// Returns how many samples ahead of reading are worth fetching; 0 for files on this machine.
     #[cfg(feature = "remote")]
     pub(super) fn samples_ahead(&self) -> usize {
         let Some(remote) = self.remote() else { return 0 };
-        let bytes: u64 = self.files.iter().map(|shard| shard.index.lock().length).sum();
-        remote.samples_ahead(bytes / self.len().max(1) as u64)
+        if self.unopened.load(Relaxed) == self.files.len() {
+            // An error belongs to the read of its sample.
+            let _ = self.opened(0);
+        }
+        let (mut bytes, mut samples) = (0, 0);
+        for index in self.files.iter().filter_map(|shard| shard.index.lock().clone()) {
+            bytes += index.length;
+            samples += index.samples as u64;
+        }
+        remote.samples_ahead(bytes.checked_div(samples).unwrap_or(USUAL_BYTES))
     }
 
     /// Tells the connection which samples are read next. `range` says which bytes a read takes; reads of one page that
@@ -167,9 +214,14 @@ impl<F: ShardFormat> Shards<F> {
         if !self.is_remote() {
             return;
         }
+        self.open_together(indices);
         let mut last = None;
         for index in indices {
-            // An error belongs to the read.
+            // An error belongs to the read. A file that could not be opened now is not tried again for each sample.
+            let open = |number: usize| self.files[number].file.get().is_some();
+            if self.place(*index).is_none_or(|(number, _)| !open(number)) {
+                continue;
+            }
             let Ok(found) = self.find(*index) else { continue };
             let page = found.segment().page(found.entry());
             let range = range(found.entry(), page);
@@ -188,31 +240,35 @@ impl<F: ShardFormat> Shards<F> {
     /// damaged.
     pub(super) fn find(&self, index: usize) -> Result<Found<'_>> {
         let (number, sample) = self.place(index).ok_or_else(|| super::out_of_range(index, self.len()))?;
-        let shard = &self.files[number];
+        let file = match self.files[number].file.get() {
+            Some(file) => file,
+            None => self.opened(number)?.0,
+        };
         let segment = sample / SEGMENT;
-        let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(shard, segment))?;
-        Ok(Found { file: &shard.file, number, segment, at: sample % SEGMENT })
+        let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(number, segment))?;
+        Ok(Found { file, number, segment, at: sample % SEGMENT })
     }
 
     /// Reads a segment, from an index that is made again if this one is damaged, or its file has gone.
-    fn read_segment(&self, shard: &Shard, number: usize) -> Result<Segment> {
-        let index = Arc::clone(&shard.index.lock());
+    fn read_segment(&self, file: usize, number: usize) -> Result<Segment> {
+        let (data, index) = self.opened(file)?;
         let length = index.length;
         let fits = |entry: &Entry, page: Option<&Page>| self.format.fits(entry, page, length);
         if let Ok(Some(segment)) = index.segment(number, fits) {
             return Ok(segment);
         }
-        let mut current = shard.index.lock();
+        let mut current = self.files[file].index.lock();
         // Another thread may have made it again.
-        if !Arc::ptr_eq(&current, &index)
+        if let Some(current) = &*current
+            && !Arc::ptr_eq(current, &index)
             && let Ok(Some(segment)) = current.segment(number, fits)
         {
             return Ok(segment);
         }
-        let again = self.scan_again(&shard.file, &index)?;
+        let again = self.scan_again(data, &index)?;
         let segment = again.segment(number, fits).ok().flatten();
-        *current = Arc::new(again);
-        segment.ok_or_else(|| changed(shard.file.name()))
+        *current = Some(Arc::new(again));
+        segment.ok_or_else(|| changed(data.name()))
     }
 }
 

@@ -13,7 +13,8 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// The index of an object is looked for in the folder, or else in the folder `indexes` of
 /// `RemoteOptions::cache`, then beside the object, in `.NAME.gpufeed-index`. One that is read or made is stored in the
-/// folder; without a folder it stays in memory. Only `put_indexes` of a builder writes beside objects.
+/// folder; without a folder it is in a file without a name, in the system's folder for temporary files. Only `put_indexes`
+/// of a builder writes beside objects.
 ///
 /// ```
 /// use gpufeed::dataset::ShardIndexes;

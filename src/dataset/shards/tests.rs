@@ -1,10 +1,12 @@
 //! Index files: what was saved is loaded, and nothing that is damaged or forged.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::binding::Binding;
 use super::entry::{Entry, Page, SEGMENT};
 use super::index::{FOREIGN, Facts, Index, IndexBuilder, Location};
+use super::spool::Spool;
 use crate::dataset::Label;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -46,7 +48,11 @@ fn what_was_saved_is_loaded() {
     IndexBuilder::default().finish(&binding(1 << 20)).save(&path).unwrap();
     assert_eq!(load(&path).unwrap().samples, 0);
     builder().finish(&binding(1 << 20)).save(&path).unwrap();
-    for index in [load(&path).unwrap(), Index::in_memory(builder().finish(&binding(1 << 20))).unwrap()] {
+    let made = || builder().finish(&binding(1 << 20));
+    let spool = Arc::new(Spool::new().unwrap());
+    spool.append(b"before it").unwrap();
+    let spooled = Index::spooled(&made(), &spool).unwrap().unwrap();
+    for index in [load(&path).unwrap(), Index::in_memory(made()).unwrap(), spooled] {
         assert_eq!((index.samples, index.length, &*index.classes), (4, 1 << 20, &["cat".to_owned()][..]));
         assert_eq!(index.facts, Facts { unlabelled: 1, first_unlabelled: 1, classes: 4, largest: 0 });
         let segment = index.segment(0, fits).unwrap().unwrap();

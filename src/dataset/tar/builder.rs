@@ -3,12 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::scan::{BLOCK, TarFormat, refused};
+use super::scan::TarFormat;
 use super::{TarShards, label};
-use crate::dataset::MAX_FILE_BYTES;
-use crate::dataset::shards::{Checks, Files, Options, Settings, ShardIndexes, Shards, Wrong};
+use crate::dataset::shards::{Files, Settings, Shards, setters};
 use crate::error::{Error, Result};
-use crate::quote::shown;
 
 /// Name of a file in a folder that `gpufeed pack` has not finished.
 #[doc(hidden)]
@@ -29,23 +27,12 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 #[derive(Clone, Debug)]
 pub struct TarShardsBuilder {
     extensions: Vec<String>,
-    allow_unlabelled: bool,
     settings: Settings,
-    remote: Options,
-    classes: Vec<String>,
-    max_file_bytes: u64,
 }
 
 impl TarShardsBuilder {
     pub(super) fn new() -> Self {
-        let builder = TarShardsBuilder {
-            extensions: Vec::new(),
-            allow_unlabelled: false,
-            settings: Settings::default(),
-            remote: Options::default(),
-            classes: Vec::new(),
-            max_file_bytes: MAX_FILE_BYTES,
-        };
+        let builder = TarShardsBuilder { extensions: Vec::new(), settings: Settings::default() };
         builder.extensions(TarShards::EXTENSIONS)
     }
 
@@ -61,59 +48,18 @@ impl TarShardsBuilder {
     /// Accepts samples without a label; they have [`Label::None`](crate::Label::None). Default: `false`.
     #[must_use]
     pub fn allow_unlabelled(mut self, allow: bool) -> Self {
-        self.allow_unlabelled = allow;
-        self
-    }
-
-    /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`].
-    #[must_use]
-    pub fn indexes(mut self, indexes: ShardIndexes) -> Self {
-        self.settings.indexes = indexes;
+        self.settings.allow_unlabelled = allow;
         self
     }
 
     /// Names the classes, instead of a `classes.txt` or `classes.json`.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.classes = names.into_iter().map(Into::into).collect();
+        self.settings.classes = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
-    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
-    #[must_use]
-    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
-        self.max_file_bytes = bytes;
-        self
-    }
-
-    /// Sets the most bytes of memory for the parts of indexes that are in use. A sample takes 32 bytes, and 4 for each
-    /// number of a label that is a list. Parts are read again when they are needed, in a few microseconds. Default: 32
-    /// MiB, a million samples.
-    #[must_use]
-    pub fn index_memory(mut self, bytes: usize) -> Self {
-        self.settings.memory = bytes;
-        self
-    }
-
-    /// Sets how shards are read from stores and web servers: time limits, retries, certificates, credentials, a cache on
-    /// disk.
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn remote(mut self, options: crate::dataset::RemoteOptions) -> Self {
-        self.remote = options;
-        self
-    }
-
-    /// Writes the indexes that are missing beside the objects, so that no other machine has to read a shard for one. An
-    /// object that cannot be written is an error. Default: `false`.
-    #[cfg(feature = "remote")]
-    #[must_use]
-    pub fn put_indexes(mut self, put: bool) -> Self {
-        self.settings.put_indexes = put;
-        self
-    }
+    setters!();
 
     /// Opens a shard, a brace list of them, or a folder's `*.tar` sorted by name.
     ///
@@ -126,7 +72,7 @@ impl TarShardsBuilder {
             let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
             return Err(Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason)));
         }
-        let files = Files::listed(path, "tar", &self.remote)?;
+        let files = Files::listed(path, "tar", &self.settings.remote)?;
         self.open_files(files)
     }
 
@@ -136,7 +82,7 @@ impl TarShardsBuilder {
     ///
     /// The errors of [`TarShards::open`].
     pub fn open_list(self, shards: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<TarShards> {
-        let files = Files::of(shards.into_iter().map(Into::into).collect(), &self.remote)?;
+        let files = Files::of(shards.into_iter().map(Into::into).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 
@@ -147,36 +93,19 @@ impl TarShardsBuilder {
         }
         let hint = format!("looked for members that end in .{}", self.extensions.join(" ."));
         let format = TarFormat { extensions: self.extensions.clone() };
-        let (shards, own) = Shards::open(format, files, self.settings.clone(), hint)?;
-        let folder = shards.folder();
+        let settings = self.settings.clone();
+        let mut shards = Shards::open(format, files, self.settings, hint)?;
         // The names given by the user, or else those of a file in the shards' folder, or else those of the first shard
         // that has any.
-        let mut classes = self.classes.clone();
+        let mut classes = settings.classes.clone();
         if classes.is_empty() {
             classes = shards.class_names_beside()?;
         }
         if classes.is_empty() {
-            classes = own;
+            classes = shards.own_classes()?;
         }
-        let set = TarShards { shards, classes, folder, max_file_bytes: self.max_file_bytes };
-        self.check_labels(&set)?;
-        Ok(set)
-    }
-
-    fn check_labels(&self, set: &TarShards) -> Result<()> {
-        let checks = Checks { allow_unlabelled: self.allow_unlabelled, classes: &set.classes };
-        let Some((shard, sample, wrong)) = set.shards.check(&checks) else { return Ok(()) };
-        let index = set.shards.index_of(shard, sample);
-        let found = set.shards.find(index)?;
-        let key = set.shards.key(index).map(|(_, key)| shown(key.as_bytes())).unwrap_or_default();
-        let reason = match wrong {
-            Wrong::Class(class) => {
-                format!("sample {key} is of class {class}, but only {} classes have names", set.classes.len())
-            }
-            Wrong::Unlabelled => format!(
-                "sample {key} has no label (.cls, .json or .txt); TarShardsBuilder::allow_unlabelled accepts that"
-            ),
-        };
-        Err(refused(found.file.name(), found.entry().offset - BLOCK, reason))
+        shards.check(settings.checks(classes.len()))?;
+        let folder = shards.folder();
+        Ok(TarShards { shards, classes, folder, max_file_bytes: settings.max_file_bytes })
     }
 }

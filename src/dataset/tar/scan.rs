@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::label;
 use crate::dataset::data_file::{DataFile, DataReader};
-use crate::dataset::shards::{self, IndexBuilder, Location, Page, ShardFormat};
+use crate::dataset::shards::{self, Fault, Faulty, IndexBuilder, Location, Page, ShardFormat};
 use crate::dataset::{Label, class_names};
 use crate::error::{Error, Result};
 use crate::quote::shown;
@@ -50,6 +50,19 @@ impl ShardFormat for TarFormat {
     fn fits(&self, entry: &shards::Entry, page: Option<&Page>, length: u64) -> bool {
         let end = entry.offset.checked_add(u64::from(entry.length));
         page.is_none() && entry.offset >= BLOCK && end.is_some_and(|end| end <= length)
+    }
+
+    fn refuse(&self, sample: &Faulty<'_>) -> Error {
+        let key = shown(sample.key.as_bytes());
+        let reason = match sample.fault {
+            Fault::Class(class, named) => {
+                format!("sample {key} is of class {class}, but only {named} classes have names")
+            }
+            Fault::Unlabelled => format!(
+                "sample {key} has no label (.cls, .json or .txt); TarShardsBuilder::allow_unlabelled accepts that"
+            ),
+        };
+        refused(sample.file, sample.offset.saturating_sub(BLOCK), reason)
     }
 }
 

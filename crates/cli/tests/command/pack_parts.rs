@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 /// Returns numbers that look random, the same each time.
 fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
@@ -44,7 +45,7 @@ fn manifest(out: &Path) -> Value {
     serde_json::from_slice(&fs::read(out.join("gpufeed-pack.json")).unwrap()).unwrap()
 }
 
-/// Seven parts in a random order, most of them killed at random moments and done again by up to three processes.
+/// Seven parts in a random order, most of them killed at random moments and done again by up to four more processes.
 #[test]
 fn killed_and_repeated_parts_make_what_one_run_makes() {
     let (source, out) = (folder(90), tempfile::tempdir().unwrap());
@@ -59,7 +60,13 @@ fn killed_and_repeated_parts_make_what_one_run_makes() {
 
     let mut random = numbers(11);
     plan(source.path(), &joined, 7, &settings);
-    let mut todo: Vec<u64> = (0..7).flat_map(|part| vec![part; 2 + random(3) as usize]).collect();
+    // How long a part takes depends on the machine, so moments are fractions of what one took.
+    let other = out.path().join("timed");
+    plan(source.path(), &other, 7, &settings);
+    let clock = Instant::now();
+    part(source.path(), &other, "3/7");
+    let whole_part = clock.elapsed();
+    let mut todo: Vec<u64> = (0..7).flat_map(|part| vec![part; 2 + random(4) as usize]).collect();
     let (mut killed, mut whole_before) = (0, 0);
     while !todo.is_empty() {
         let number = todo.swap_remove(random(todo.len() as u64) as usize);
@@ -67,7 +74,7 @@ fn killed_and_repeated_parts_make_what_one_run_makes() {
         let arguments = [text(source.path()), text(&joined), "--part", &asked, "--workers", "1"];
         if todo.contains(&number) {
             let mut run = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(5 + random(150)));
+            std::thread::sleep(whole_part * random(1000) as u32 / 1000);
             let _ = run.kill();
             match run.wait().unwrap().success() {
                 true => whole_before += 1,

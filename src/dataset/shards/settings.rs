@@ -1,0 +1,116 @@
+//! What can be set of a set of files, and the setters that the builders of its formats share.
+
+use std::path::PathBuf;
+
+use super::{Checks, Options, ShardIndexes};
+use crate::dataset::MAX_FILE_BYTES;
+
+/// Default bound of the memory for the parts of indexes in use: those of a million samples.
+const INDEX_MEMORY: usize = 32 << 20;
+
+/// Settings of [`Shards`](super::Shards), and of the set that has them.
+#[derive(Clone, Debug)]
+pub(in crate::dataset) struct Settings {
+    pub(in crate::dataset) allow_unlabelled: bool,
+    pub(in crate::dataset) indexes: ShardIndexes,
+    /// Bytes of memory for the parts of indexes in use.
+    pub(in crate::dataset) index_memory: usize,
+    /// Names of the classes, or nothing.
+    pub(in crate::dataset) classes: Vec<String>,
+    pub(in crate::dataset) max_file_bytes: u64,
+    /// The JSON with the numbers of samples.
+    pub(in crate::dataset) counts: Option<PathBuf>,
+    /// True to write the indexes that are missing beside objects.
+    #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "there are no objects"))]
+    pub(in crate::dataset) put_indexes: bool,
+    pub(in crate::dataset) remote: Options,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            allow_unlabelled: false,
+            indexes: ShardIndexes::default(),
+            index_memory: INDEX_MEMORY,
+            classes: Vec::new(),
+            max_file_bytes: MAX_FILE_BYTES,
+            counts: None,
+            put_indexes: false,
+            remote: Options::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the checks of labels, for a set with so many class names.
+    pub(in crate::dataset) fn checks(&self, classes: usize) -> Checks {
+        Checks { allow_unlabelled: self.allow_unlabelled, classes }
+    }
+}
+
+/// The setters of a builder whose field `settings` is [`Settings`].
+macro_rules! setters {
+    () => {
+        /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`](crate::dataset::ShardIndexes::Beside).
+        #[must_use]
+        pub fn indexes(mut self, indexes: crate::dataset::ShardIndexes) -> Self {
+            self.settings.indexes = indexes;
+            self
+        }
+
+        /// Sets the most bytes of memory for the parts of indexes that are in use. A sample takes 32 bytes, and 4 for
+        /// each number of a label that is a list. Parts are read again when they are needed, in a few microseconds.
+        /// Default: 32 MiB, a million samples.
+        #[must_use]
+        pub fn index_memory(mut self, bytes: usize) -> Self {
+            self.settings.index_memory = bytes;
+            self
+        }
+
+        /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
+        /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
+        /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
+        #[must_use]
+        pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+            self.settings.max_file_bytes = bytes;
+            self
+        }
+
+        /// Names a JSON file, or its address, that says how many samples each file has. Then a file is opened, and its
+        /// index read or made, when one of its samples is first read: a set of thousands of objects opens without a
+        /// request for any of them. Default: none, and all files are opened together.
+        ///
+        /// Three forms are read: numbers by name, as OpenCLIP writes them (`{"000.tar": 1000, "001.tar": 998}`);
+        /// WebDataset's `{"shardlist": [{"url": "000.tar", "nsamples": 1000}]}`; and `gpufeed-pack.json`. A name may be a
+        /// whole address or path, or the end of one from a folder on.
+        ///
+        /// The first file is opened at once if the names of the classes may be in it: if neither `classes` nor a file
+        /// beside the first one has them. Labels are checked when a file is opened. A file that has another number of
+        /// samples is an error of each of its samples, and a file that the JSON does not have is one of `open`.
+        #[must_use]
+        pub fn counts(mut self, json: impl Into<std::path::PathBuf>) -> Self {
+            self.settings.counts = Some(json.into());
+            self
+        }
+
+        /// Sets how files are read from stores and web servers: time limits, retries, certificates, credentials, a cache
+        /// on disk.
+        #[cfg(feature = "remote")]
+        #[must_use]
+        pub fn remote(mut self, options: crate::dataset::RemoteOptions) -> Self {
+            self.settings.remote = options;
+            self
+        }
+
+        /// Writes the indexes that are missing beside the objects, so that no other machine has to read a file for one.
+        /// An object that cannot be written is an error. Default: `false`.
+        #[cfg(feature = "remote")]
+        #[must_use]
+        pub fn put_indexes(mut self, put: bool) -> Self {
+            self.settings.put_indexes = put;
+            self
+        }
+    };
+}
+
+pub(in crate::dataset) use setters;
