@@ -2,6 +2,7 @@
 
 mod archives;
 mod arrays;
+#[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
 mod lmdb_mutants;
 #[cfg(feature = "parquet")]

@@ -27,6 +27,7 @@ pub(in crate::dataset) enum Fault {
 
 /// A sample whose label has a fault.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tar shards name a sample by its key and offset"))]
 pub(in crate::dataset) struct Faulty<'a> {
     pub(in crate::dataset) file: &'a Path,
     /// Its number in the file.

@@ -10,7 +10,8 @@ use super::Files;
 use crate::error::{Error, Result};
 use crate::regular_file;
 
-/// Largest JSON that is read: a million shards with names of 50 characters take 70 MB.
+/// Largest JSON that is fetched: a million shards with names of 50 characters take 70 MB.
+#[cfg(feature = "remote")]
 const LARGEST: u64 = 256 << 20;
 
 /// How many samples each file has, by its name.

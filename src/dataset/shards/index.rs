@@ -13,6 +13,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+#[cfg(feature = "remote")]
 use std::sync::Arc;
 
 use bytemuck::allocation::pod_collect_to_vec;
@@ -21,6 +22,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
 use super::entry::{CLASS, Entry, Page, SEGMENT, Segment, UNLABELLED};
+#[cfg(feature = "remote")]
 use super::spool::Spool;
 use crate::dataset::Label;
 use crate::{atomic_file, read_at, regular_file};
@@ -262,8 +264,15 @@ impl IndexBytes {
 /// Where the segments of an index are.
 #[derive(Debug)]
 enum Segments {
-    File { path: Box<Path>, begin: u64 },
-    Spool { spool: Arc<Spool>, begin: u64 },
+    File {
+        path: Box<Path>,
+        begin: u64,
+    },
+    #[cfg(feature = "remote")]
+    Spool {
+        spool: Arc<Spool>,
+        begin: u64,
+    },
     Memory(Box<[u8]>),
 }
 
@@ -373,6 +382,7 @@ impl Index {
         let begin = number.checked_sub(1).map_or(0, |before| self.rows[before].end);
         match &self.segments {
             Segments::Memory(data) => Ok(data.get(begin as usize..row.end as usize).unwrap_or_default().to_vec()),
+            #[cfg(feature = "remote")]
             Segments::Spool { spool, begin: from } => spool.read(from + begin, (row.end - begin) as usize),
             Segments::File { path, begin: from } => {
                 let (file, metadata) = regular_file::open(path)?;

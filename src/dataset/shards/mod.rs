@@ -27,12 +27,15 @@ mod open_files;
 mod open_one;
 mod place;
 mod settings;
+#[cfg(feature = "remote")]
 mod spool;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+#[cfg(feature = "remote")]
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
