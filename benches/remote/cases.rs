@@ -3,7 +3,7 @@
 use crate::one_request::OneRequest;
 use cpu_time::ProcessTime;
 use gpufeed::decode::{Orientation, SeekIndexes};
-use gpufeed::{Backend, DataLoader, Dataset, dataset, recipe};
+use gpufeed::{Backend, DataLoader, Dataset, Order, dataset, recipe};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Case {
     }
 
     /// Reads an epoch with one worker. A consumer that trains sleeps for a `step` after each batch.
-    pub(crate) fn measure(&self, indexes: &Path, step: Option<Duration>) -> Measured {
+    pub(crate) fn measure(&self, indexes: &Path, order: Option<Order>, step: Option<Duration>) -> Measured {
         if let Some(folder) = self.cache.as_ref().filter(|_| self.empty) {
             let _ = std::fs::remove_dir_all(folder);
         }
@@ -74,6 +74,10 @@ impl Case {
             // torchvision also ignores the EXIF orientation.
             .exif(Orientation::Ignore)
             .seek_indexes(SeekIndexes::File(indexes.to_owned()));
+        let builder = match order {
+            Some(order) => builder.shuffle(true).order(order),
+            None => builder,
+        };
         let builder = match &self.cache {
             Some(folder) => builder.remote_cache(folder, 1 << 40),
             None => builder,

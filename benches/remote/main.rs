@@ -30,6 +30,9 @@ struct Arguments {
     /// Where the files are written; a temporary folder by default.
     #[arg(long)]
     folder: Option<PathBuf>,
+    /// Shuffles in this order, `blocks:SAMPLES:WINDOW`; without it samples are read as they lie in the files.
+    #[arg(long)]
+    order: Option<gpufeed::Order>,
     /// Only cases whose names contain this, and the local one.
     #[arg(long, default_value = "")]
     only: String,
@@ -87,16 +90,16 @@ fn main() {
     let cases: Vec<&Case> = all.iter().filter(chosen).collect();
     // Seek indexes are made once, so that no case has to.
     let indexes = at("seek-indexes");
-    cases[0].measure(&indexes, None);
+    cases[0].measure(&indexes, arguments.order, None);
     let mut rounds: Vec<Vec<Measured>> = Vec::new();
     for round in 0..arguments.rounds {
         let mut measured: Vec<Measured> = Vec::new();
         for case in &cases {
             // A step of training that takes a tenth longer than the local loader needs for its batch.
             let step = measured.first().map(|local| Duration::from_secs_f64(1.1 * cases::BATCH as f64 / local.rate));
-            let mut found = case.measure(&indexes, None);
+            let mut found = case.measure(&indexes, arguments.order, None);
             if case.name.contains("50 ms") {
-                found.stall = case.measure(&indexes, step).stall;
+                found.stall = case.measure(&indexes, arguments.order, step).stall;
             }
             println!("round {round}: {}: {found}", case.name);
             measured.push(found);

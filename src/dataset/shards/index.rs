@@ -79,7 +79,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    fn add(&mut self, sample: u64, label: &Label) {
+    pub(super) fn add(&mut self, sample: u64, label: &Label) {
         match label {
             Label::None if self.unlabelled == 0 => (self.unlabelled, self.first_unlabelled) = (1, sample),
             Label::None => self.unlabelled += 1,
@@ -93,120 +93,23 @@ impl Facts {
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-struct Row {
+pub(super) struct Row {
     /// Where the segment ends, from the end of the head.
-    end: u64,
-    checksum: u64,
+    pub(super) end: u64,
+    pub(super) checksum: u64,
 }
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-struct SegmentHead {
-    targets: u32,
-    pages: u32,
-    keys: u32,
-    zero: u32,
-}
-
-/// Where an image is: in the file, or in a page of it.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::dataset) struct Location {
-    pub(in crate::dataset) offset: u64,
-    pub(in crate::dataset) length: u32,
-    pub(in crate::dataset) check: u32,
-    pub(in crate::dataset) page: Option<Page>,
-}
-
-/// Collects the samples of a file.
-#[derive(Debug, Default)]
-pub(in crate::dataset) struct IndexBuilder {
-    samples: u64,
-    facts: Facts,
-    /// The file's own class names.
-    pub(in crate::dataset) classes: Vec<String>,
-    rows: Vec<Row>,
-    data: Vec<u8>,
-    entries: Vec<Entry>,
-    targets: Vec<f32>,
-    pages: Vec<Page>,
-    keys: String,
-}
-
-impl IndexBuilder {
-    /// Adds a sample. Images of one page have to follow each other.
-    ///
-    /// # Errors
-    /// Returns the reason if the index is full.
-    pub(in crate::dataset) fn push(&mut self, key: &str, location: Location, label: &Label) -> Result<(), String> {
-        let full = |_| "the keys or labels of 512 samples are more than 4 GiB: make them shorter".to_owned();
-        self.facts.add(self.samples, label);
-        let (label, targets) = match label {
-            Label::None => (0, UNLABELLED),
-            Label::Class(class) => (*class, CLASS),
-            Label::Multi(values) => {
-                let begin = u32::try_from(self.targets.len()).map_err(full)?;
-                self.targets.extend_from_slice(values);
-                u32::try_from(self.targets.len()).map_err(full)?;
-                (begin, values.len() as u32)
-            }
-        };
-        self.keys.push_str(key);
-        let key_end = u32::try_from(self.keys.len()).map_err(full)?;
-        let page = match location.page {
-            None => 0,
-            Some(page) => match self.pages.iter().rposition(|known| *known == page) {
-                Some(known) => known as u32 + 1,
-                None => {
-                    self.pages.push(page);
-                    self.pages.len() as u32
-                }
-            },
-        };
-        let Location { offset, length, check, .. } = location;
-        self.entries.push(Entry { offset, length, check, key_end, targets, label, page });
-        self.samples += 1;
-        if self.entries.len() == SEGMENT {
-            self.end_segment();
-        }
-        Ok(())
-    }
-
-    #[cfg(feature = "parquet")]
-    pub(in crate::dataset) fn len(&self) -> usize {
-        self.samples as usize
-    }
-
-    fn end_segment(&mut self) {
-        let begin = self.data.len();
-        let [targets, pages, keys] = [self.targets.len(), self.pages.len(), self.keys.len()].map(|n| n as u32);
-        self.data.extend_from_slice(bytemuck::bytes_of(&SegmentHead { targets, pages, keys, zero: 0 }));
-        self.data.extend_from_slice(bytemuck::cast_slice(&self.entries));
-        self.data.extend_from_slice(bytemuck::cast_slice(&self.targets));
-        self.data.extend_from_slice(bytemuck::cast_slice(&self.pages));
-        self.data.extend_from_slice(self.keys.as_bytes());
-        self.rows.push(Row { end: self.data.len() as u64, checksum: xxh3_64(&self.data[begin..]) });
-        self.entries.clear();
-        self.targets.clear();
-        self.pages.clear();
-        self.keys.clear();
-    }
-
-    /// Returns the bytes of the index file.
-    pub(super) fn finish(mut self, binding: &Binding) -> IndexBytes {
-        if !self.entries.is_empty() {
-            self.end_segment();
-        }
-        let classes = match self.classes.is_empty() {
-            true => Vec::new(),
-            false => serde_json::to_vec(&self.classes).unwrap_or_default(),
-        };
-        let head = head(binding, self.samples, &self.facts, &self.rows, &classes, self.data.len() as u64);
-        IndexBytes { head, data: self.data }
-    }
+pub(super) struct SegmentHead {
+    pub(super) targets: u32,
+    pub(super) pages: u32,
+    pub(super) keys: u32,
+    pub(super) zero: u32,
 }
 
 /// Returns the head of an index file.
-fn head(binding: &Binding, samples: u64, facts: &Facts, rows: &[Row], classes: &[u8], data: u64) -> Vec<u8> {
+pub(super) fn head(binding: &Binding, samples: u64, facts: &Facts, rows: &[Row], classes: &[u8], data: u64) -> Vec<u8> {
     let (segments, classes_length) = (rows.len() as u64, classes.len() as u64);
     let mut header = Header {
         magic: MAGIC,
@@ -228,8 +131,8 @@ fn head(binding: &Binding, samples: u64, facts: &Facts, rows: &[Row], classes: &
 /// The bytes of an index: its head, and its segments.
 #[derive(Debug)]
 pub(super) struct IndexBytes {
-    head: Vec<u8>,
-    data: Vec<u8>,
+    pub(super) head: Vec<u8>,
+    pub(super) data: Vec<u8>,
 }
 
 impl IndexBytes {

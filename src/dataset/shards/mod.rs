@@ -5,7 +5,7 @@
 //! | `brace.rs`, `listing.rs`, `files.rs` | which files |
 //! | `open_files.rs` | how many of them stay open |
 //! | `settings.rs`, `counts.rs` | what can be set; numbers of samples from a JSON |
-//! | `entry.rs`, `index.rs`, `binding.rs` | a sample, the index file, which file it belongs to |
+//! | `entry.rs`, `index.rs`, `index_builder.rs`, `binding.rs` | a sample, the index file, how it is made, which file it belongs to |
 //! | `place.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
@@ -21,6 +21,7 @@ mod entry;
 mod files;
 mod in_use;
 mod index;
+mod index_builder;
 mod listing;
 mod open;
 mod open_files;
@@ -52,7 +53,7 @@ pub(super) use files::Files;
 pub(super) use files::Object;
 use in_use::InUse;
 use index::Index;
-pub(super) use index::{IndexBuilder, Location};
+pub(super) use index_builder::{IndexBuilder, Location};
 pub use place::ShardIndexes;
 pub(super) use settings::{Settings, setters};
 #[cfg(feature = "remote")]

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::binding::Binding;
 use super::entry::{Entry, Page, SEGMENT};
-use super::index::{FOREIGN, Facts, Index, IndexBuilder, Location};
+use super::index::{FOREIGN, Facts, Index};
+use super::index_builder::{IndexBuilder, Location};
 #[cfg(feature = "remote")]
 use super::spool::Spool;
 use crate::dataset::Label;
