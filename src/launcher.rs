@@ -75,7 +75,7 @@ pub struct Shard {
     pub rank: usize,
     /// The processes that share the epoch: 1 or more.
     pub world: usize,
-    /// Who says so: the names of two variables, or `no launcher`. Of a loader also
+    /// The source of these numbers: the names of two variables, or `no launcher`. Of a loader also
     /// [`.shard(..)`](crate::DataLoaderBuilder::shard), or `default` where neither was called.
     pub source: &'static str,
 }
@@ -225,7 +225,7 @@ mod tests {
         found.map_or_else(|error| error.to_string(), |shard| shard.to_string())
     }
 
-    // What each launcher sets for rank 1 of 4, and what else is there and could mislead.
+    // The variables that each launcher sets for rank 1 of 4, and others that are there and could mislead.
     const TORCHRUN: &[(&str, &str)] = &[
         ("RANK", "1"),
         ("WORLD_SIZE", "4"),

@@ -1,4 +1,4 @@
-//! What the files are read from: nginx, and a proxy that delays its answers. Each is a process of its own, so that its
+//! The servers that the files are read from: nginx, and a proxy that delays its answers. Each is a process of its own, so that its
 //! time is not counted as the loader's.
 
 use std::fs;

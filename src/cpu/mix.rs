@@ -68,7 +68,7 @@ fn blocks(mixing: &Mixing, size: usize, batch: &mut [u8], combine: impl Fn(&mut 
     }
 }
 
-/// The same block of every sample.
+/// One block, of every sample.
 struct Column {
     /// The first byte in the first sample.
     first: usize,

@@ -20,7 +20,7 @@ pub(super) struct ResampleU8 {
     row: Vec<[u8; 4]>,
     /// Four source rows, the pixels of a column side by side: they share a weight.
     four: Vec<[[u8; 4]; ROWS]>,
-    /// The same rows, resized across.
+    /// These rows, resized across.
     resized: Vec<[[u8; 4]; ROWS]>,
     /// Where each output begins in `row`; outside the grid at 0.
     begins: Vec<u32>,

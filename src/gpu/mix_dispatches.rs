@@ -37,7 +37,7 @@ const PREVIOUS_SAVED: u32 = 2;
 const REVERSED: u32 = 3;
 const REVERSED_APART: u32 = 4;
 
-/// What a dispatch reads beside its part of the batch.
+/// The buffers that a dispatch reads beside its part of the batch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Others {
     None,
@@ -151,7 +151,7 @@ mod tests {
         Mixing { blend: Blend::Partner, partner, samples, views: 2, image: 50, region }
     }
 
-    /// What the shader does to a batch of samples that hold their number.
+    /// The shader's result for a batch of samples that hold their number.
     fn run(dispatches: &[Dispatch], samples: usize) -> Vec<usize> {
         let mut batch: Vec<usize> = (0..samples).collect();
         let saved = samples - 1;

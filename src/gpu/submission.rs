@@ -34,11 +34,11 @@ pub(crate) const CACHED_IN_FLIGHT: usize = 3;
 pub(crate) struct Part<'a> {
     pub(crate) items: Vec<Item<'a>>,
     pub(crate) target: &'a Target,
-    /// What is left to do for the batch, if these images complete it.
+    /// The work that is left for the batch, if these images complete it.
     pub(crate) complete: Option<Completion>,
 }
 
-/// What happens to a batch once all of its images are there: it is mixed, and packed.
+/// The steps for a batch once all of its images are there: it is mixed, and packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     pub(crate) elements: u64,

@@ -12,7 +12,7 @@ pub(crate) struct Target {
     pub(crate) output: wgpu::Buffer,
     /// The batch in f32, if the output has another type; a complete batch is packed from here.
     pub(crate) floats: Option<wgpu::Buffer>,
-    /// What mixing the batch takes; `None` for kernels that mix nothing.
+    /// The objects that mixing the batch takes; `None` for kernels that mix nothing.
     pub(super) mix: Option<MixBuffers>,
 }
 

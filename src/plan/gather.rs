@@ -34,7 +34,7 @@ pub(crate) enum GatherKind {
         ratio: f64,
     },
     Elastic(Elastic),
-    /// What a JPEG of this quality makes of the image; in 8-bit numbers.
+    /// The image that a JPEG of this quality gives back; in 8-bit numbers.
     Jpeg {
         quality: u32,
     },

@@ -1,4 +1,4 @@
-//! What is checked of a list of transforms as a whole: its depth, its channels, the size of its outputs.
+//! Checks of a list of transforms as a whole: its depth, its channels, the size of its outputs.
 
 use super::Plan;
 use crate::error::{Error, Result};

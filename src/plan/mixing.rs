@@ -4,7 +4,7 @@ use super::{Layout, Plan};
 use crate::transforms::{BatchParams, Mix, Partner};
 use std::ops::Range;
 
-/// What becomes of an element.
+/// The result for an element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Blend {
     /// It becomes `partner * partner_share + own * own_share`.

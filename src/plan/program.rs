@@ -24,7 +24,7 @@ pub(crate) struct StageProgram {
     pub(crate) is_uint8: bool,
 }
 
-/// What AugMix makes of an image: the sum of the parts' results, each times its weight, in this order. The first part is
+/// The result of AugMix for an image: the sum of the parts' results, each times its weight, in this order. The first part is
 /// the image as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mixture {

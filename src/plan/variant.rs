@@ -37,7 +37,7 @@ impl std::fmt::Display for Kernel {
 pub enum Variant {
     /// A stage or one of its statistics.
     Sample(SamplingFacts, ColorFacts),
-    /// The same by another kernel.
+    /// That result by another kernel.
     Kernel(KernelFacts, SamplingFacts, ColorFacts),
     /// The tables of autocontrast and equalize, in a stage with this most of colour steps.
     Tables(PassSource, KernelFacts, u32),

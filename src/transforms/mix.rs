@@ -1,4 +1,4 @@
-//! What a batch transform does to two images.
+//! The ways in which a batch transform mixes two images.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -239,9 +239,9 @@ pub enum Op {
         id: PolicyOp,
         /// Its magnitude; [`PolicyOp`] says in which unit.
         magnitude: f32,
-        /// Of warps: `Nearest` or `Bilinear`.
+        /// The interpolation of warps: `Nearest` or `Bilinear`.
         interpolation: Interpolation,
-        /// Of warps, as in [`Op::Affine`].
+        /// The interpolation of warps, as in [`Op::Affine`].
         fill: Option<[f32; 3]>,
     },
     /// Adds the image and what chains of operations make of it: `m[0] · x + Σ (weights[i] · m[1]) · chains[i](x)`, in

@@ -36,7 +36,7 @@ pub(super) fn block_positions(map: &Map, first: u32, y: u32, xs: &mut [f64; BLOC
     }
 }
 
-/// What the loops need of a part: its first column and row, its size, and its pixels' numbers as f64.
+/// The numbers of a part that the loops need: its first column and row, its size, and its pixels' numbers as f64.
 #[derive(Clone, Copy)]
 pub(super) struct Edges {
     pub(super) left: i32,

@@ -41,7 +41,7 @@ pub(super) fn floats(warp: &Warp, part: Part<'_, f32>, size: (u32, u32), window:
     one_by_one(warp, part, size, window, warp.fill, |pixel| pixel, |pixel| pixel, out);
 }
 
-/// What a block of pixels is made of: the number of the upper left one of four neighbours, and the weights of their
+/// The inputs of a block of pixels: the number of the upper left one of four neighbours, and the weights of their
 /// columns and rows.
 struct Taps {
     numbers: [u32; BLOCK],

@@ -302,7 +302,7 @@ fn header(bytes: &[u8]) -> std::result::Result<(PageHeader, usize), Broken> {
                 }
                 Ok(true)
             })?,
-            // Of pages with values, in the second version.
+            // The header of pages with values, in the second version.
             (8, Kind::Struct) => thrift.structure(|thrift, field, kind| {
                 match (field, kind) {
                     (1, Kind::Integer) => header.values = length(thrift)?,

@@ -178,7 +178,7 @@ fn walk(thrift: &mut Thrift<'_>, shape: &Shape) -> Result<(), Broken> {
                 return Err(Broken::Says("a field is of another type"));
             }
             match shape {
-                // Nothing is behind the field, or what is skipped as it is read.
+                // Nothing follows the field, or what is skipped as it is read.
                 Flag | Byte | Double => return Ok(false),
                 shape => walk(thrift, shape)?,
             }

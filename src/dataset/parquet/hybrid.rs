@@ -8,7 +8,7 @@ pub(super) struct Hybrid<'a> {
 }
 
 enum Run<'a> {
-    /// The same value, this many times more.
+    /// One value, this many times more.
     Same(u64, u32),
     /// Packed values: the bytes, the next bit in them, and how many values are left.
     Packed(&'a [u8], u64, u64),

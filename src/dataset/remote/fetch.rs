@@ -212,7 +212,7 @@ impl UnderWay {
                     count(&self.fetcher.0.requests.counters.cache_hits);
                     self.arrived(bytes, None);
                 }
-                // What is claimed comes first: others may wait for it.
+                // Claimed blocks come first: others may wait for it.
                 Lookup::Busy if !run.is_empty() => self.fetch_run(std::mem::take(&mut run)).await?,
                 Lookup::Busy => {
                     tokio::time::sleep(BUSY).await;

@@ -36,7 +36,7 @@ fn section(text: &str, name: &str) -> Vec<(String, String)> {
     let mut inside = false;
     let mut found = Vec::new();
     for line in text.lines() {
-        // What is indented belongs to a key that has keys of its own.
+        // An indented line belongs to a key that has keys of its own.
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What can be set of a set of files, and the setters that the builders of its formats share.
+//! Settings of a set of files, and the setters that the builders of its formats share.
 
 use std::path::PathBuf;
 

@@ -37,7 +37,7 @@ impl<B> PendingBatch<B> {
         self.failures.extend(failures);
     }
 
-    /// What is left to do for the batch once all of its images are there.
+    /// The work that is left for the batch once all of its images are there.
     pub(in crate::loader::assemble) fn completion(&self, pipeline: &Pipeline) -> Completion {
         let elements = pipeline.sample_elements() * self.samples.len() as u64;
         let count = (self.samples.len(), pipeline.outputs);

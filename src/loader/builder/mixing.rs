@@ -1,4 +1,4 @@
-//! What a batch transform needs of the other settings.
+//! The settings that a batch transform needs.
 
 use crate::dataset::{Dataset, Label};
 use crate::error::{Error, Result};

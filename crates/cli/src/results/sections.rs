@@ -46,7 +46,7 @@ pub(crate) struct Latency {
     pub(crate) histogram: Vec<(f64, u64)>,
 }
 
-/// What came from object stores and web servers.
+/// The data that came from object stores and web servers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Remote {

@@ -21,7 +21,7 @@ pub(crate) const OF_ARITHMETIC: f64 = 0.25;
 /// The roofs of a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Roofs {
-    /// Who says so.
+    /// The source of these numbers.
     pub(crate) source: String,
     /// GB/s of a copy, read and written bytes together.
     pub(crate) gb_per_second: f64,
