@@ -1,7 +1,5 @@
 //! Data sets in stores that are not our own: moto as S3, and nginx with a certificate that it made itself.
-//! `scripts/test-remote.sh` starts them, and names them in the environment.
-
-#![cfg(all(feature = "remote", feature = "parquet"))]
+//! `scripts/test-remote.sh` starts them, and names them in the environment. `cargo test` leaves these tests out (Cargo.toml).
 
 use gpufeed::dataset::{Parquet, RemoteOptions, RemoteStats, TarShards};
 use gpufeed::{Backend, DataLoader, Dataset, Label, SampleData, dataset, recipe};
@@ -161,25 +159,21 @@ fn on_the_web(format: &'static str, server: &'static str) {
 }
 
 #[test]
-#[ignore = "scripts/test-remote.sh starts the servers"]
 fn tar_in_a_bucket_is_what_it_is_on_the_local_disk() {
     in_a_bucket("tar");
 }
 
 #[test]
-#[ignore = "scripts/test-remote.sh starts the servers"]
 fn parquet_in_a_bucket_is_what_it_is_on_the_local_disk() {
     in_a_bucket("parquet");
 }
 
 #[test]
-#[ignore = "scripts/test-remote.sh starts the servers"]
 fn tar_behind_https_is_what_it_is_on_the_local_disk() {
     on_the_web("tar", "GPUFEED_TEST_HTTPS");
 }
 
 #[test]
-#[ignore = "scripts/test-remote.sh starts the servers"]
 fn parquet_behind_https_is_what_it_is_on_the_local_disk() {
     on_the_web("parquet", "GPUFEED_TEST_HTTPS");
 }
