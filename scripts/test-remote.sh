@@ -44,4 +44,4 @@ step 'The same batches from moto and nginx'
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=hush-hush AWS_REGION=us-east-1 AWS_ALLOW_HTTP=true
 "$home/venv/bin/python" scripts/remote/servers.py bash -c '
     export AWS_ENDPOINT_URL=$GPUFEED_TEST_S3 SSL_CERT_FILE=$GPUFEED_TEST_CERTIFICATES
-    cargo test --quiet "$@"' -- "${selected[@]}" --test stores -- --ignored --test-threads 2 "${tests[@]}"
+    cargo test --quiet "$@"' -- "${selected[@]}" --test stores -- --test-threads 2 "${tests[@]}"

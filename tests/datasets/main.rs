@@ -11,5 +11,7 @@ mod parquet;
 mod parquet_damage;
 mod shard;
 mod special_files;
+#[cfg(feature = "remote")]
+mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod stores;

@@ -5,8 +5,11 @@
 //! leave. Blocks whose expected reads have all been made leave first, the least recently used of them. So memory is the
 //! budget and at most one block for each worker that waits.
 
+mod entry;
+
 use super::request::Source;
 use crossbeam_channel::Sender;
+use entry::{Entry, Ranked, State};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
@@ -29,7 +32,7 @@ const PASSED: u64 = 4096;
 pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, String)>;
 
 /// A block: the object's number, and the block's in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct BlockKey {
     pub(super) object: u64,
     pub(super) block: u64,
@@ -49,30 +52,14 @@ pub(super) struct Request {
     pub(super) blocks: Range<u64>,
 }
 
-struct Entry {
-    source: Arc<Source>,
-    state: State,
-    /// Expected reads that were not made yet.
-    expected: u32,
-    /// The numbers of the first and last of them, as they were expected.
-    first: u64,
-    last: u64,
-    /// When it was last read.
-    used: u64,
-}
-
-enum State {
-    Queued,
-    UnderWay,
-    Ready(Arc<Vec<u8>>),
-}
-
 /// The table of blocks of a connection.
 pub(super) struct Blocks {
     budget: u64,
     /// Bytes of blocks in memory and under way.
     held: u64,
     entries: HashMap<BlockKey, Entry>,
+    /// Those in memory.
+    ranked: Ranked,
     waiting: HashMap<BlockKey, Vec<Sender<Arrival>>>,
     urgent: VecDeque<BlockKey>,
     queue: VecDeque<BlockKey>,
@@ -92,6 +79,7 @@ impl Blocks {
             budget,
             held: 0,
             entries: HashMap::new(),
+            ranked: Ranked::default(),
             waiting: HashMap::new(),
             urgent: VecDeque::new(),
             queue: VecDeque::new(),
@@ -125,12 +113,14 @@ impl Blocks {
             let key = BlockKey { object: source.number, block };
             let entry = self.entries.entry(key).or_insert_with(|| {
                 self.queue.push_back(key);
-                Entry { source: source.clone(), state: State::Queued, expected: 0, first: 0, last: 0, used: 0 }
+                Entry::new(source)
             });
-            if entry.expected == 0 {
-                entry.first = self.expected;
-            }
-            (entry.expected, entry.last) = (entry.expected.saturating_add(1), self.expected);
+            self.ranked.change(key, entry, |entry| {
+                if entry.expected == 0 {
+                    entry.first = self.expected;
+                }
+                (entry.expected, entry.last) = (entry.expected.saturating_add(1), self.expected);
+            });
         }
     }
 
@@ -145,8 +135,8 @@ impl Blocks {
 
     /// Expects nothing any more: another run begins.
     pub(super) fn forget(&mut self) {
-        for entry in self.entries.values_mut() {
-            entry.expected = 0;
+        for (key, entry) in &mut self.entries {
+            self.ranked.change(*key, entry, |entry| entry.expected = 0);
         }
     }
 
@@ -154,7 +144,7 @@ impl Blocks {
     pub(super) fn passed_by(&mut self, key: BlockKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             self.passed = self.passed.max(entry.first);
-            entry.expected = entry.expected.saturating_sub(1);
+            self.ranked.change(key, entry, |entry| entry.expected = entry.expected.saturating_sub(1));
         }
     }
 
@@ -177,19 +167,13 @@ impl Blocks {
     ) -> Found {
         let key = BlockKey { object: source.number, block };
         self.reads += 1;
-        let entry = self.entries.entry(key).or_insert_with(|| Entry {
-            source: source.clone(),
-            state: State::Queued,
-            expected: 0,
-            first: 0,
-            last: 0,
-            used: 0,
-        });
+        let entry = self.entries.entry(key).or_insert_with(|| Entry::new(source));
         if entry.expected > 0 {
             self.passed = self.passed.max(entry.first);
-            entry.expected -= 1;
         }
-        entry.used = self.reads;
+        self.ranked.change(key, entry, |entry| {
+            (entry.expected, entry.used) = (entry.expected.saturating_sub(1), self.reads);
+        });
         match &entry.state {
             State::Ready(bytes) => return Found::Ready(bytes.clone(), entry.expected == 0),
             State::UnderWay => {}
@@ -256,7 +240,7 @@ impl Blocks {
             let _ = worker.send(Ok(bytes.clone()));
         }
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.state = State::Ready(bytes);
+            self.ranked.change(key, entry, |entry| entry.state = State::Ready(bytes));
         }
     }
 
@@ -267,8 +251,7 @@ impl Blocks {
             let _ = worker.send(Err((kind, reason.to_owned())));
         }
         if self.has(key) {
-            self.held -= self.bytes(key);
-            self.entries.remove(&key);
+            self.remove(key);
         }
     }
 
@@ -296,16 +279,11 @@ impl Blocks {
     }
 
     fn is_expected(&self, key: BlockKey) -> bool {
-        self.entries.get(&key).is_some_and(|entry| self.reads_ahead(entry))
-    }
-
-    /// Returns true if reads of this block are still to come.
-    fn reads_ahead(&self, entry: &Entry) -> bool {
-        entry.expected > 0 && entry.last + PASSED >= self.passed
+        self.entries.get(&key).is_some_and(|entry| entry.reads_ahead(self.passed))
     }
 
     fn bytes(&self, key: BlockKey) -> u64 {
-        self.entries.get(&key).map_or(0, |entry| block_bytes(entry.source.size, key.block))
+        self.entries.get(&key).map_or(0, |entry| entry.bytes(key))
     }
 
     /// Lets blocks leave until one more fits; `false` if it does not fit then. For a worker that waits, blocks leave that
@@ -313,15 +291,11 @@ impl Blocks {
     fn make_room(&mut self, key: BlockKey, urgent: bool) -> bool {
         let bytes = self.bytes(key);
         while self.held + bytes > self.budget {
-            let ready = |entry: &Entry| matches!(entry.state, State::Ready(_));
-            let of = |entry: &Entry| (entry.used, entry.last);
-            let done = self.entries.iter().filter(|(_, entry)| ready(entry) && !self.reads_ahead(entry));
-            let done = done.min_by_key(|(_, entry)| of(entry)).map(|(key, _)| *key);
             let last = || {
-                let ahead = self.entries.iter().filter(|(_, entry)| urgent && ready(entry));
-                ahead.max_by_key(|(_, entry)| entry.first).map(|(key, _)| *key)
+                let ahead = self.ranked.keys().filter(|_| urgent);
+                ahead.max_by_key(|key| self.entries.get(key).map(|entry| entry.first))
             };
-            match done.or_else(last) {
+            match self.ranked.leaving(self.passed).or_else(last) {
                 Some(key) => self.evict(key),
                 // One block is held whatever the budget, else nothing would ever come.
                 None => return urgent || self.held == 0,
@@ -331,16 +305,22 @@ impl Blocks {
     }
 
     fn evict(&mut self, key: BlockKey) {
-        self.held -= self.bytes(key);
-        let Some(entry) = self.entries.remove(&key) else { return };
-        let unread = self.reads_ahead(&entry);
-        self.evicted_unread += u64::from(unread);
+        let Some(entry) = self.remove(key) else { return };
+        self.evicted_unread += u64::from(entry.reads_ahead(self.passed));
         if let State::Ready(bytes) = entry.state
             && self.spare.len() < SPARE
             && let Ok(bytes) = Arc::try_unwrap(bytes)
         {
             self.spare.push(bytes);
         }
+    }
+
+    /// Removes a block that is in memory or under way.
+    fn remove(&mut self, key: BlockKey) -> Option<Entry> {
+        let entry = self.entries.remove(&key)?;
+        self.held -= entry.bytes(key);
+        self.ranked.remove(key, &entry);
+        Some(entry)
     }
 }
 
