@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Data sets in stores that are not our own: moto as S3 (lists, ranges, If-Match, writes), nginx with a certificate that it made itself
-# (https). Each has to give the bytes, labels and batches of the same files on the local disk, with and without the cache on disk.
+# (https). Each has to give the bytes, labels and batches of the same files on the local disk, with and without the cache on disk. Then the
+# memory and time of opening many shards that nginx has; GPUFEED_FULL=1: 10,000 of them.
 #
 #   scripts/test-remote.sh [--quick]     with --quick tar shards in a bucket alone
 #
@@ -11,8 +12,9 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 require_cargo
 tests=()
+targets=(--test stores)
 case ${1-} in
-    '') ;;
+    '') targets+=(--test remote_memory) ;;
     --quick) tests=(tar_in_a_bucket) ;;
     *)
         echo 'usage: scripts/test-remote.sh [--quick]' >&2
@@ -37,11 +39,11 @@ fi
 
 step 'Building'
 # With `--no-run`: the servers do not wait for the compiler.
-cargo test --quiet "${selected[@]}" --test stores --no-run
+cargo test --quiet "${selected[@]}" "${targets[@]}" --no-run
 
 step 'The same batches from moto and nginx'
 # As users set them; moto takes any credentials.
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=hush-hush AWS_REGION=us-east-1 AWS_ALLOW_HTTP=true
 "$home/venv/bin/python" scripts/remote/servers.py bash -c '
     export AWS_ENDPOINT_URL=$GPUFEED_TEST_S3 SSL_CERT_FILE=$GPUFEED_TEST_CERTIFICATES
-    cargo test --quiet "$@"' -- "${selected[@]}" --test stores -- --test-threads 2 "${tests[@]}"
+    cargo test --quiet "$@"' -- "${selected[@]}" "${targets[@]}" -- --nocapture --test-threads 2 "${tests[@]}"

@@ -5,40 +5,18 @@
 
 use gpufeed::{Dataset, Order, Sampler, TarShards};
 use gpufeed_testing::counting::{self, peak_of};
-use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use gpufeed_testing::sparse_shard::sparse_shard;
+use std::fs;
 use std::time::{Duration, Instant};
 
 #[global_allocator]
 static COUNTING: counting::Counting<1> = counting::Counting;
 
-/// Samples of a shard, and bytes of an image.
+/// Samples of a shard.
 const SHARD: usize = 10_000;
-const IMAGE: u64 = 110_000;
 const LANES: usize = 64;
 /// The most bytes of memory of a rank for the indexes in use, the list of shards and the order.
 const MOST: usize = 64 << 20;
-
-/// Writes a shard with all its headers and labels, whose images are holes of the file.
-fn sparse_shard(path: &Path) {
-    let mut file = File::create(path).unwrap();
-    for number in 0..SHARD {
-        for (extension, size) in [("jpg", IMAGE), ("cls", 3)] {
-            let mut header = tar::Header::new_ustar();
-            header.set_size(size);
-            header.set_path(format!("{number:06}.{extension}")).unwrap();
-            header.set_cksum();
-            file.write_all(header.as_bytes()).unwrap();
-            if extension == "cls" {
-                write!(file, "{:03}", number % 1000).unwrap();
-            }
-            let begin = if extension == "cls" { 512 - 3 } else { size.next_multiple_of(512) };
-            file.seek(SeekFrom::Current(begin as i64)).unwrap();
-        }
-    }
-    file.write_all(&[0; 1024]).unwrap();
-}
 
 #[test]
 fn many_shards_with_indexes_open_at_once_and_take_little_memory() {
@@ -47,7 +25,7 @@ fn many_shards_with_indexes_open_at_once_and_take_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     let at = |number: usize| folder.path().join(format!("{number:05}.tar"));
     let index = |number: usize| folder.path().join(format!(".{number:05}.tar.gpufeed-index"));
-    sparse_shard(&at(0));
+    sparse_shard(&at(0), SHARD);
     assert_eq!(TarShards::open(at(0)).unwrap().len(), SHARD);
     // The same shard under other names, each with an index of its own.
     for number in 1..shards {

@@ -2,8 +2,9 @@
 
 use crate::one_request::OneRequest;
 use cpu_time::ProcessTime;
+use gpufeed::dataset::{Parquet, ShardIndexes};
 use gpufeed::decode::{Orientation, SeekIndexes};
-use gpufeed::{Backend, DataLoader, Dataset, Order, dataset, recipe};
+use gpufeed::{Backend, DataLoader, Dataset, Order, TarShards, recipe};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const FIRST_WINDOW: usize = 10;
 
 /// Where the samples come from.
 pub(crate) enum Source {
-    /// The path or address for `dataset::open`.
+    /// The path or address of tar shards or Parquet files.
     Address(String),
     /// A request for each image: the server, and of each sample its file and the range of its bytes there.
     OneRequest(String, Vec<(String, Range<u64>)>),
@@ -57,23 +58,31 @@ impl Case {
         Case { cache: Some(folder.to_owned()), empty: true, ..self }
     }
 
+    /// Opens the data set, with the indexes of its shards in a folder: a first call makes them.
+    pub(crate) fn open(&self, folder: &Path) -> Box<dyn Dataset> {
+        let indexes = ShardIndexes::Folder(folder.to_owned());
+        match &self.source {
+            Source::OneRequest(server, ranges) => Box::new(OneRequest::new(server, ranges.clone())),
+            Source::Address(address) if address.ends_with(".tar") => {
+                Box::new(TarShards::builder().indexes(indexes).open(address).unwrap())
+            }
+            Source::Address(address) => Box::new(Parquet::builder().indexes(indexes).open(address).unwrap()),
+        }
+    }
+
     /// Reads an epoch with one worker. A consumer that trains sleeps for a `step` after each batch.
     pub(crate) fn measure(&self, indexes: &Path, order: Option<Order>, step: Option<Duration>) -> Measured {
         if let Some(folder) = self.cache.as_ref().filter(|_| self.empty) {
             let _ = std::fs::remove_dir_all(folder);
         }
         let (start, cpu) = (Instant::now(), ProcessTime::now());
-        let data: Box<dyn Dataset> = match &self.source {
-            Source::Address(address) => dataset::open(address).unwrap().train,
-            Source::OneRequest(server, ranges) => Box::new(OneRequest::new(server, ranges.clone())),
-        };
-        let builder = DataLoader::builder(data)
+        let builder = DataLoader::builder(self.open(indexes))
             .recipe(recipe::named("imagenet-train").unwrap())
             .batch_size(BATCH)
             .workers(1)
             // torchvision also ignores the EXIF orientation.
             .exif(Orientation::Ignore)
-            .seek_indexes(SeekIndexes::File(indexes.to_owned()));
+            .seek_indexes(SeekIndexes::File(indexes.join("seek-indexes")));
         let builder = match order {
             Some(order) => builder.shuffle(true).order(order),
             None => builder,

@@ -57,7 +57,7 @@ fn main() {
         None => tempfile::tempdir().unwrap(),
     };
     let at = |name: &str| folder.path().join(name);
-    for name in ["files", "nginx"] {
+    for name in ["files", "nginx", "indexes"] {
         std::fs::create_dir(at(name)).unwrap();
     }
     let photographs = files::photographs(arguments.data.as_deref().unwrap());
@@ -88,8 +88,9 @@ fn main() {
     ];
     let chosen = |case: &&Case| case.name == all[0].name || case.name.contains(&arguments.only);
     let cases: Vec<&Case> = all.iter().filter(chosen).collect();
-    // Seek indexes are made once, so that no case has to.
-    let indexes = at("seek-indexes");
+    // All indexes are made once, so that no case has to read a file for them.
+    let indexes = at("indexes");
+    cases.iter().for_each(|case| drop(case.open(&indexes)));
     cases[0].measure(&indexes, arguments.order, None);
     let mut rounds: Vec<Vec<Measured>> = Vec::new();
     for round in 0..arguments.rounds {

@@ -41,6 +41,8 @@ pub mod reference;
 #[cfg(feature = "gpufeed")]
 pub mod sequences;
 #[cfg(feature = "gpufeed")]
+pub mod sparse_shard;
+#[cfg(feature = "gpufeed")]
 pub mod vectors;
 #[cfg(feature = "gpufeed")]
 pub mod watch;
