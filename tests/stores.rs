@@ -1,8 +1,8 @@
 //! Data sets in stores that are not our own: moto as S3, and nginx with a certificate that it made itself.
-//! `scripts/test-remote.sh` starts them, and names them in the environment. `cargo test` leaves these tests out (Cargo.toml).
+//! `scripts/test-remote.sh` starts them, and names them in the environment; `cargo test` leaves these tests out.
 
-use gpufeed::dataset::{Parquet, RemoteOptions, RemoteStats, TarShards};
-use gpufeed::{Backend, DataLoader, Dataset, Label, SampleData, dataset, recipe};
+use gpufeed::dataset::{Parquet, RemoteOptions, RemoteStats, ShardIndexes, TarShards};
+use gpufeed::{Backend, DataLoader, DataLoaderBuilder, Dataset, Label, SampleData, dataset, recipe};
 use gpufeed_testing::parquet_files::{Row, Style, file};
 use gpufeed_testing::pipeline::{Seen, assert_same, encoded, picture, seen, within};
 use object_store::aws::AmazonS3Builder;
@@ -10,8 +10,11 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutPayload};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tempfile::TempDir;
 
 const SHARDS: u32 = 3;
@@ -176,4 +179,120 @@ fn tar_behind_https_is_what_it_is_on_the_local_disk() {
 #[test]
 fn parquet_behind_https_is_what_it_is_on_the_local_disk() {
     on_the_web("parquet", "GPUFEED_TEST_HTTPS");
+}
+
+/// A loader whose batches are made one after the other, with nothing but the next block in memory.
+fn slow(data: impl Dataset + 'static) -> DataLoaderBuilder {
+    let builder = DataLoader::builder(data).recipe(recipe::named("imagenet-train").unwrap()).shuffle(false);
+    builder.batch_size(4).workers(1).queue_depth(1).read_ahead(8 << 20)
+}
+
+#[test]
+fn an_object_that_is_replaced_in_mid_epoch_is_an_error_that_names_it() {
+    within(150, "replaced", || {
+        let files = &files()["tar"];
+        let (here, indexes) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let expected = slow(TarShards::open(local(files, here.path())).unwrap()).build(&Backend::Cpu).unwrap();
+        let expected = seen(expected.epoch(0).unwrap());
+        bucket("replaced");
+        put("replaced", "data", files);
+        let open = || {
+            let builder = TarShards::builder().indexes(ShardIndexes::Folder(indexes.path().into()));
+            builder.open(list("s3://replaced/data", files)).unwrap()
+        };
+        // The first opening reads all for the indexes; the second has nothing of the objects in memory.
+        drop(open());
+        let loader = slow(open()).build(&Backend::Cpu).unwrap();
+        let mut batches = loader.epoch(0).unwrap();
+        let mut found = vec![Seen::from(&batches.next().unwrap().unwrap())];
+        // Other bytes, as many of them.
+        let last = "train-2.tar".to_owned();
+        let other = files[&last].iter().map(|byte| byte ^ 1).collect();
+        put("replaced", "data", &BTreeMap::from([(last, other)]));
+        let error = loop {
+            match batches.next().expect("the last shard was replaced") {
+                Ok(batch) => found.push(Seen::from(&batch)),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("s3://replaced/data/train-2.tar") && error.contains("was replaced"), "{error}");
+        assert!(found.len() <= 10, "{} batches, but ten have no sample of the last shard", found.len());
+        assert_same(&expected[..found.len()], &found, "until then");
+    });
+}
+
+/// `SSL_CERT_FILE` is for the whole process, so another one runs without it: this test again.
+#[test]
+fn an_untrusted_certificate_of_nginx_is_an_error_that_names_the_setting() {
+    within(150, "untrusted", || {
+        let address = format!("{}/none-{{0..1}}.tar", told("GPUFEED_TEST_HTTPS"));
+        if std::env::var_os("SSL_CERT_FILE").is_some() {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            child.args(["an_untrusted_certificate_of_nginx_is_an_error_that_names_the_setting", "--exact"]);
+            let child = child.env_remove("SSL_CERT_FILE").output().unwrap();
+            assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+            let error = dataset::open(&address).unwrap_err().to_string();
+            assert!(error.contains("no such object"), "with the certificate nginx answers: {error}");
+            return;
+        }
+        let error = dataset::open(&address).unwrap_err().to_string();
+        assert!(error.contains("certificate is not trusted"), "{error}");
+        assert!(error.contains("RemoteOptions::certificates") && error.contains("SSL_CERT_FILE"), "{error}");
+    });
+}
+
+/// Stands before a server, and counts the bytes that it sends. Its threads end with the process.
+struct Gate {
+    address: String,
+    sent: Arc<AtomicU64>,
+}
+
+impl Gate {
+    fn before(server: String) -> Gate {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let sent = Arc::new(AtomicU64::new(0));
+        let counter = sent.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (mut client, counter) = (client.unwrap(), counter.clone());
+                let mut upstream = TcpStream::connect(server.replace("http://", "")).unwrap();
+                let (mut requests, mut server) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut requests, &mut upstream));
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 1 << 16];
+                    while let Ok(count @ 1..) = server.read(&mut buffer) {
+                        counter.fetch_add(count as u64, Relaxed);
+                        if client.write_all(&buffer[..count]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = client.shutdown(Shutdown::Both);
+                });
+            }
+        });
+        Gate { address, sent }
+    }
+}
+
+#[test]
+fn indexes_are_put_beside_the_objects_and_the_next_opening_reads_no_shard() {
+    within(150, "indexes", || {
+        bucket("indexed");
+        let files = &files()["tar"];
+        put("indexed", "data", files);
+        let gate = Gate::before(told("GPUFEED_TEST_S3"));
+        let opening = |put_indexes| {
+            let options = RemoteOptions::new().store("AWS_ENDPOINT_URL", &*gate.address);
+            let before = gate.sent.load(Relaxed);
+            let builder = TarShards::builder().remote(options).put_indexes(put_indexes);
+            let data = builder.open(list("s3://indexed/data", files)).unwrap();
+            (gate.sent.load(Relaxed) - before, samples(&data))
+        };
+        let ((scan, scanned), (index, indexed)) = (opening(true), opening(false));
+        let bytes: usize = files.values().map(Vec::len).sum();
+        assert!(scan >= bytes as u64, "the first opening reads all {bytes} bytes, not {scan}");
+        assert!(index < 50_000, "the second one reads descriptions and indexes, not {index} bytes");
+        assert!(scanned == indexed, "other samples");
+    });
 }
