@@ -14,3 +14,5 @@ mod pack_plans;
 mod packing;
 mod pillow;
 mod preview;
+#[cfg(feature = "remote")]
+mod stores;

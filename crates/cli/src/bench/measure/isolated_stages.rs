@@ -2,8 +2,7 @@
 //! it.
 
 use crate::bench::setup::Setup;
-use crate::bench::setup::hash::hash;
-use crate::bench::setup::samples::{Samples, options};
+use crate::bench::setup::samples::{Samples, nth, options};
 use crate::results::IsolatedStage;
 use gpufeed::decode;
 use gpufeed::internals::{Native, Rig};
@@ -72,14 +71,14 @@ fn augment_rate(plan: &Plan, samples: &Samples, threads: usize, time: Duration) 
     })
 }
 
-/// Reads files in a pseudo-random order, as a shuffled epoch does.
+/// Reads files in a pseudo-random order, as a shuffled epoch does; neighbours after each other from afar.
 fn read_rate(dataset: &dyn Dataset, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
     rate(
         threads,
         time,
         |_| Ok(Vec::new()),
         |buffer, number| {
-            let index = hash(number as u64, 2) as usize % dataset.len();
+            let index = nth(dataset, number as u64, 2);
             // The pipeline reports missing files.
             Ok(u64::from(dataset.read(index, buffer).is_ok()))
         },

@@ -15,10 +15,14 @@ pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
 use gpufeed::decode::{Orientation, SeekIndexes};
 use gpufeed::recipe::Recipe;
-use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu};
+use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu, Order};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The order of data sets from afar, whose neighbours come together. Two windows of images of 110 KB fit into the memory
+/// that a loader reads ahead into by default, so that each block is fetched once an epoch.
+const REMOTE_ORDER: Order = Order::Blocks { samples: 256, window: 4 };
 
 /// The samples of a run.
 pub(crate) struct BenchData {
@@ -66,12 +70,18 @@ impl Setup {
         self.builder(workers).build(&self.backend)
     }
 
+    /// Returns the order of an epoch.
+    pub(crate) fn order(&self) -> Order {
+        if self.data.dataset.is_remote() { REMOTE_ORDER } else { Order::Full }
+    }
+
     pub(crate) fn builder(&self, workers: usize) -> DataLoaderBuilder {
         DataLoader::builder(self.data.dataset.clone())
             .recipe(self.recipe.clone())
             .batch_size(self.batch_size)
             .workers(workers)
             .shuffle(true)
+            .order(self.order())
             // torchvision ignores the orientation, too.
             .exif(Orientation::Ignore)
             .seek_indexes(self.seek_indexes.clone())

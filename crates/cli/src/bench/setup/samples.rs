@@ -45,6 +45,13 @@ pub(crate) fn options() -> DecodeOptions {
     options
 }
 
+/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`. From
+/// afar neighbours are read one after the other: each sample of a random order would cost a block of many.
+pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
+    let number = if dataset.is_remote() { number } else { hash(number, salt) };
+    number as usize % dataset.len()
+}
+
 impl Samples {
     /// Reads samples in a pseudo-random order. Leaves out samples that cannot be read or decoded.
     ///
@@ -55,7 +62,7 @@ impl Samples {
         let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
         let mut scratch = decode::Scratch::default();
         for number in 0..SAMPLES.min(dataset.len()) {
-            let index = hash(number as u64, 1) as usize % dataset.len();
+            let index = nth(dataset, number as u64, 1);
             match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
                 Ok(more) => bytes += more,
                 Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),

@@ -1,0 +1,85 @@
+//! Data sets in a store, by the commands that read one: each has to work with an address as with a path.
+
+use gpufeed_testing::encoded::{encode, picture};
+use gpufeed_testing::store_server::StoreServer;
+use image::ImageFormat as Codec;
+use serde_json::Value;
+use std::process::{Command, Output};
+
+const SAMPLES: u32 = 40;
+
+/// A server with two shards, and its indexes beside them.
+fn served() -> StoreServer {
+    let server = StoreServer::start();
+    for shard in 0..2 {
+        let mut archive = tar::Builder::new(Vec::new());
+        for number in 0..SAMPLES / 2 {
+            let (jpeg, label) = (encode(picture(90 + number, 70 + shard), Codec::Jpeg), (number % 3).to_string());
+            for (ending, bytes) in [("jpg", &jpeg[..]), ("cls", label.as_bytes())] {
+                let mut header = tar::Header::new_gnu();
+                header.set_size(bytes.len() as u64);
+                archive.append_data(&mut header, format!("{shard}-{number:03}.{ending}"), bytes).unwrap();
+            }
+        }
+        server.put(&format!("bucket/set/t-{shard}.tar"), archive.into_inner().unwrap());
+    }
+    server
+}
+
+/// Runs the command, which finds the server by the variables of S3.
+fn gpufeed(server: &StoreServer, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+    command.envs(server.s3_settings()).env("NODEVICE_SELECT", "1").args(arguments).output().unwrap()
+}
+
+/// Runs the command, and returns its standard output as text.
+fn text(server: &StoreServer, arguments: &[&str]) -> String {
+    let output = gpufeed(server, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(server: &StoreServer, arguments: &[&str]) -> Value {
+    serde_json::from_str(&text(server, arguments)).unwrap()
+}
+
+#[test]
+fn bench_reads_blocks_of_a_remote_set_and_names_the_order() {
+    let server = served();
+    let short = ["--seconds", "0.2", "--workers", "1", "--backend", "cpu", "--batch-size", "8"];
+    for (address, more) in
+        [(server.s3("bucket/set"), &["--quick"][..]), (server.web("bucket/set/t-{0..1}.tar"), &[][..])]
+    {
+        let report = json(&server, &[&["bench", "--data", &address, "--json", "-"], &short[..], more].concat());
+        assert_eq!(report["data"]["samples"], SAMPLES, "{address}");
+        let notes = report["notes"].as_array().unwrap();
+        let order =
+            notes.iter().filter(|note| note.as_str().unwrap().starts_with("order: blocks:256:4, as the data come"));
+        assert_eq!(order.count(), 1, "{address}: {notes:?}");
+        assert!(report["images_per_second"]["median"].as_f64().unwrap() > 0.0, "{address}");
+    }
+    let shown = text(&server, &[&["bench", "--data", &server.s3("bucket/set"), "--quick"], &short[..]].concat());
+    assert!(shown.contains("order: blocks:256:4") && shown.contains("From afar"), "{shown}");
+}
+
+#[test]
+fn doctor_explain_preview_and_index_read_a_remote_set() {
+    let server = served();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for address in
+        [server.s3("bucket/set"), server.s3("bucket/set/t-{0..1}.tar"), server.web("bucket/set/t-{0..1}.tar")]
+    {
+        let doctor = json(&server, &["doctor", &address, "--json"]);
+        assert_eq!((&doctor["format"], doctor["files"].as_array().unwrap().len()), (&"tar".into(), SAMPLES as usize));
+        assert_eq!(doctor["findings"], Value::Array(Vec::new()), "{address}");
+        let explain = json(&server, &["explain", "--data", &address, "--backend", "cpu", "--json"]);
+        assert_eq!(explain["samples"], SAMPLES, "{address}");
+        let sheet = file("sheet.png");
+        text(&server, &["preview", &address, "--samples", "2", "--draws", "1", "--out", &sheet]);
+        assert!(image::open(&sheet).unwrap().width() > 90, "{address}");
+        let _ = std::fs::remove_file(file("seek"));
+        let index = json(&server, &["index", &address, "--out", &file("seek"), "--json"]);
+        assert_eq!((&index["samples"], &index["failed"]), (&SAMPLES.into(), &Value::Array(Vec::new())), "{address}");
+    }
+}
