@@ -5,11 +5,11 @@
 //! leave. Blocks whose expected reads have all been made leave first, the least recently used of them. So memory is the
 //! budget and at most one block for each worker that waits.
 
-mod entry;
+mod known;
 
 use super::request::Source;
 use crossbeam_channel::Sender;
-use entry::{Entry, Ranked, State};
+use known::{BlockState, KnownBlock, Ranked};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
@@ -53,11 +53,11 @@ pub(super) struct Request {
 }
 
 /// The table of blocks of a connection.
-pub(super) struct Blocks {
+pub(super) struct BlockTable {
     budget: u64,
     /// Bytes of blocks in memory and under way.
     held: u64,
-    entries: HashMap<BlockKey, Entry>,
+    entries: HashMap<BlockKey, KnownBlock>,
     /// Those in memory.
     ranked: Ranked,
     waiting: HashMap<BlockKey, Vec<Sender<Arrival>>>,
@@ -73,9 +73,9 @@ pub(super) struct Blocks {
     evicted_unread: u64,
 }
 
-impl Blocks {
+impl BlockTable {
     pub(super) fn new(budget: u64) -> Self {
-        Blocks {
+        BlockTable {
             budget,
             held: 0,
             entries: HashMap::new(),
@@ -113,7 +113,7 @@ impl Blocks {
             let key = BlockKey { object: source.number, block };
             let entry = self.entries.entry(key).or_insert_with(|| {
                 self.queue.push_back(key);
-                Entry::new(source)
+                KnownBlock::new(source)
             });
             self.ranked.change(key, entry, |entry| {
                 if entry.expected == 0 {
@@ -155,7 +155,7 @@ impl Blocks {
 
     /// Returns true if the block is in memory or on its way.
     pub(super) fn has(&self, key: BlockKey) -> bool {
-        self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, State::Queued))
+        self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, BlockState::Queued))
     }
 
     /// Reads a block for a worker, which waits at the other end of `arrival` if it is not there.
@@ -167,7 +167,7 @@ impl Blocks {
     ) -> Found {
         let key = BlockKey { object: source.number, block };
         self.reads += 1;
-        let entry = self.entries.entry(key).or_insert_with(|| Entry::new(source));
+        let entry = self.entries.entry(key).or_insert_with(|| KnownBlock::new(source));
         if entry.expected > 0 {
             self.passed = self.passed.max(entry.first);
         }
@@ -175,10 +175,10 @@ impl Blocks {
             (entry.expected, entry.used) = (entry.expected.saturating_sub(1), self.reads);
         });
         match &entry.state {
-            State::Ready(bytes) => return Found::Ready(bytes.clone(), entry.expected == 0),
-            State::UnderWay => {}
-            State::Queued if self.waiting.contains_key(&key) => {}
-            State::Queued => self.urgent.push_back(key),
+            BlockState::Ready(bytes) => return Found::Ready(bytes.clone(), entry.expected == 0),
+            BlockState::UnderWay => {}
+            BlockState::Queued if self.waiting.contains_key(&key) => {}
+            BlockState::Queued => self.urgent.push_back(key),
         }
         self.waiting.entry(key).or_default().push(arrival());
         Found::Later
@@ -230,7 +230,7 @@ impl Blocks {
     fn start(&mut self, key: BlockKey) {
         self.held += self.bytes(key);
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.state = State::UnderWay;
+            entry.state = BlockState::UnderWay;
         }
     }
 
@@ -240,7 +240,7 @@ impl Blocks {
             let _ = worker.send(Ok(bytes.clone()));
         }
         if let Some(entry) = self.entries.get_mut(&key) {
-            self.ranked.change(key, entry, |entry| entry.state = State::Ready(bytes));
+            self.ranked.change(key, entry, |entry| entry.state = BlockState::Ready(bytes));
         }
     }
 
@@ -275,7 +275,7 @@ impl Blocks {
     }
 
     fn is_queued(&self, key: BlockKey) -> bool {
-        self.entries.get(&key).is_some_and(|entry| matches!(entry.state, State::Queued))
+        self.entries.get(&key).is_some_and(|entry| matches!(entry.state, BlockState::Queued))
     }
 
     fn is_expected(&self, key: BlockKey) -> bool {
@@ -307,7 +307,7 @@ impl Blocks {
     fn evict(&mut self, key: BlockKey) {
         let Some(entry) = self.remove(key) else { return };
         self.evicted_unread += u64::from(entry.reads_ahead(self.passed));
-        if let State::Ready(bytes) = entry.state
+        if let BlockState::Ready(bytes) = entry.state
             && self.spare.len() < SPARE
             && let Ok(bytes) = Arc::try_unwrap(bytes)
         {
@@ -316,7 +316,7 @@ impl Blocks {
     }
 
     /// Removes a block that is in memory or under way.
-    fn remove(&mut self, key: BlockKey) -> Option<Entry> {
+    fn remove(&mut self, key: BlockKey) -> Option<KnownBlock> {
         let entry = self.entries.remove(&key)?;
         self.held -= entry.bytes(key);
         self.ranked.remove(key, &entry);

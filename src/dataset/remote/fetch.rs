@@ -1,6 +1,6 @@
 //! Fetching what the table of blocks asks for, and the workers' wait for it.
 
-use super::blocks::{Arrival, BLOCK, BlockKey, Blocks, Found, Request, block_bytes};
+use super::blocks::{Arrival, BLOCK, BlockKey, BlockTable, Found, Request, block_bytes};
 use super::cache::{BlockCache, CachedObject, Claim, Identity, Lookup};
 use super::counters::count;
 use super::request::{Requests, Source};
@@ -32,7 +32,7 @@ pub(super) struct Fetcher(Arc<Shared>);
 
 struct Shared {
     /// Taken by workers and the network's thread once for a block of a read, and when one comes.
-    blocks: Mutex<Blocks>,
+    blocks: Mutex<BlockTable>,
     requests: Requests,
     handle: Handle,
     process: u32,
@@ -57,13 +57,13 @@ impl Shared {
 
 impl Fetcher {
     pub(super) fn new(budget: u64, requests: Requests, handle: Handle) -> Self {
-        let blocks = Mutex::new(Blocks::new(budget));
+        let blocks = Mutex::new(BlockTable::new(budget));
         let (process, cache) = (std::process::id(), OnceLock::new());
         Fetcher(Arc::new(Shared { blocks, requests, handle, process, cache }))
     }
 
     /// The table, for what needs no request.
-    pub(super) fn blocks(&self) -> parking_lot::MutexGuard<'_, Blocks> {
+    pub(super) fn blocks(&self) -> parking_lot::MutexGuard<'_, BlockTable> {
         self.0.blocks.lock()
     }
 

@@ -17,17 +17,17 @@ fn object(number: u64, blocks: u64) -> Arc<Source> {
 }
 
 /// A table with room for this many blocks.
-fn table(blocks: u64) -> Blocks {
-    Blocks::new(blocks * BLOCK)
+fn table(blocks: u64) -> BlockTable {
+    BlockTable::new(blocks * BLOCK)
 }
 
 /// The requests that are started now.
-fn started(table: &mut Blocks) -> Vec<Range<u64>> {
+fn started(table: &mut BlockTable) -> Vec<Range<u64>> {
     std::iter::from_fn(|| table.next()).map(|request| request.blocks).collect()
 }
 
 /// Lets the blocks of a request come.
-fn come(table: &mut Blocks, source: &Arc<Source>, blocks: Range<u64>) {
+fn come(table: &mut BlockTable, source: &Arc<Source>, blocks: Range<u64>) {
     for block in blocks {
         let bytes = table.buffer(1);
         table.arrived(BlockKey { object: source.number, block }, Arc::new(bytes));
@@ -36,7 +36,7 @@ fn come(table: &mut Blocks, source: &Arc<Source>, blocks: Range<u64>) {
 }
 
 /// Reads a block; `None` if it is there.
-fn read(table: &mut Blocks, source: &Arc<Source>, block: u64) -> Option<Receiver<Arrival>> {
+fn read(table: &mut BlockTable, source: &Arc<Source>, block: u64) -> Option<Receiver<Arrival>> {
     let (sender, receiver) = bounded(1);
     match table.want(source, block, || sender) {
         Found::Ready(..) => None,

@@ -20,7 +20,7 @@ pub(super) const LEAF: u64 = 16 << 10;
 const TOUCH: Duration = Duration::from_millis(100);
 
 /// Result of reading a block.
-pub(super) enum Found {
+pub(super) enum OnDisk {
     /// It is whole. The bytes that were asked for lie there in the buffer.
     Whole(Range<usize>),
     Absent,

@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 pub(crate) use claim::Claim;
-use data::Found;
+use data::OnDisk;
 pub(crate) use identity::Identity;
 use locks::Locks;
 use room::Room;
@@ -59,7 +59,7 @@ const VERSION: u64 = 1;
 
 /// Counters of a cache since it was opened, in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct CacheCounts {
     /// Blocks and parts of blocks that were read.
     pub(crate) hits: u64,
     /// Their bytes.
@@ -75,7 +75,7 @@ pub(crate) struct Counts {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct CacheCounters {
     hits: AtomicU64,
     hit_bytes: AtomicU64,
     inserted: AtomicU64,
@@ -98,7 +98,7 @@ struct Shared {
     block: u64,
     locks: Locks,
     room: Room,
-    counters: Counters,
+    counters: CacheCounters,
     warned: AtomicBool,
     opened: Instant,
     /// Nothing is written until then: milliseconds after `opened`.
@@ -119,7 +119,7 @@ impl BlockCache {
             block: block.max(1),
             room: Room::new(folder, bytes),
             locks: Locks::new(folder.join("locks")),
-            counters: Counters::default(),
+            counters: CacheCounters::default(),
             warned: AtomicBool::new(false),
             opened: Instant::now(),
             paused_until: AtomicU64::new(0),
@@ -149,9 +149,9 @@ impl BlockCache {
         self.writer.flush();
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> CacheCounts {
         let counters = &self.shared.counters;
-        Counts {
+        CacheCounts {
             hits: counters.hits.load(Relaxed),
             hit_bytes: counters.hit_bytes.load(Relaxed),
             inserted: counters.inserted.load(Relaxed),
@@ -238,13 +238,13 @@ impl CachedObject {
         // The second time, another process has inserted it between the first look and the claim.
         for _ in 0..2 {
             let damaged = match self.0.read(block, &range, &mut bytes) {
-                Found::Whole(_) => {
+                OnDisk::Whole(_) => {
                     self.0.count_hit(bytes.len());
                     return Lookup::Hit(bytes);
                 }
-                Found::Absent => None,
-                Found::Damaged(hash) => Some(hash),
-                Found::Evicting => return Lookup::Busy,
+                OnDisk::Absent => None,
+                OnDisk::Damaged(hash) => Some(hash),
+                OnDisk::Evicting => return Lookup::Busy,
             };
             if let Some(result) = claim::claim(&self.0, block, damaged, waited) {
                 return result;
@@ -259,11 +259,11 @@ impl CachedObject {
     /// `range` counts from the block's beginning.
     pub(crate) fn read(&self, block: u64, range: Range<u64>, buffer: &mut Vec<u8>) -> Option<Range<usize>> {
         match self.0.read(block, &range, buffer) {
-            Found::Whole(at) => {
+            OnDisk::Whole(at) => {
                 self.0.count_hit(at.len());
                 Some(at)
             }
-            Found::Absent | Found::Damaged(_) | Found::Evicting => None,
+            OnDisk::Absent | OnDisk::Damaged(_) | OnDisk::Evicting => None,
         }
     }
 
@@ -299,17 +299,17 @@ impl Object {
     }
 
     /// Reads a part of a block if the table says that it is whole, here or, if not, on the disk.
-    fn read(&self, block: u64, range: &Range<u64>, buffer: &mut Vec<u8>) -> Found {
+    fn read(&self, block: u64, range: &Range<u64>, buffer: &mut Vec<u8>) -> OnDisk {
         let lock = self.shared.locks.read(self.key);
         if matches!(lock, locks::Read::Evicting) {
-            return Found::Evicting;
+            return OnDisk::Evicting;
         }
         let mut failed = None;
         let known = &self.known[block as usize];
         let hash = known.load(Relaxed);
         if hash != table::ABSENT {
             match data::read(self, block, hash, range, buffer) {
-                Some(at) => return Found::Whole(at),
+                Some(at) => return OnDisk::Whole(at),
                 None => failed = Some(hash),
             }
         }
@@ -317,14 +317,14 @@ impl Object {
         self.refresh();
         let hash = known.load(Relaxed);
         if hash == table::ABSENT {
-            return Found::Absent;
+            return OnDisk::Absent;
         }
         if failed != Some(hash)
             && let Some(at) = data::read(self, block, hash, range, buffer)
         {
-            return Found::Whole(at);
+            return OnDisk::Whole(at);
         }
         known.store(table::ABSENT, Relaxed);
-        Found::Damaged(hash)
+        OnDisk::Damaged(hash)
     }
 }

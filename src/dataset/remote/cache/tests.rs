@@ -237,7 +237,7 @@ fn a_bound_smaller_than_a_block_and_a_folder_that_cannot_be_stream_and_say_so_on
             let cache = open(path, bytes);
             let object = cache.object(&identity("1", 3 * SMALL));
             assert_eq!((read_all(&object, 1), read_all(&object, 1)), (3, 3), "{}", path.display());
-            assert_eq!(cache.counts(), Counts::default());
+            assert_eq!(cache.counts(), CacheCounts::default());
         });
         assert_eq!(count.load(Relaxed), 1, "{}", path.display());
     }

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A block that is expected, under way or in memory.
-pub(super) struct Entry {
+pub(super) struct KnownBlock {
     pub(super) source: Arc<Source>,
-    pub(super) state: State,
+    pub(super) state: BlockState,
     /// Expected reads that were not made yet.
     pub(super) expected: u32,
     /// The numbers of the first and last of them, as they were expected.
@@ -18,7 +18,7 @@ pub(super) struct Entry {
     pub(super) used: u64,
 }
 
-pub(super) enum State {
+pub(super) enum BlockState {
     Queued,
     UnderWay,
     Ready(Arc<Vec<u8>>),
@@ -34,10 +34,10 @@ enum Rank {
     Expected { last: u64 },
 }
 
-impl Entry {
+impl KnownBlock {
     /// A block of which nothing is known.
     pub(super) fn new(source: &Arc<Source>) -> Self {
-        Entry { source: source.clone(), state: State::Queued, expected: 0, first: 0, last: 0, used: 0 }
+        KnownBlock { source: source.clone(), state: BlockState::Queued, expected: 0, first: 0, last: 0, used: 0 }
     }
 
     /// Returns true if reads of this block are still to come, where the workers have come to the expected read `passed`.
@@ -52,10 +52,10 @@ impl Entry {
 
     /// The rank of a block that is in memory.
     fn rank(&self) -> Option<Rank> {
-        let Entry { expected, last, used, .. } = *self;
+        let KnownBlock { expected, last, used, .. } = *self;
         match (&self.state, expected) {
-            (State::Ready(_), 0) => Some(Rank::Read { used, last }),
-            (State::Ready(_), _) => Some(Rank::Expected { last }),
+            (BlockState::Ready(_), 0) => Some(Rank::Read { used, last }),
+            (BlockState::Ready(_), _) => Some(Rank::Expected { last }),
             _ => None,
         }
     }
@@ -68,7 +68,12 @@ pub(super) struct Ranked(BTreeSet<(Rank, BlockKey)>);
 
 impl Ranked {
     /// Changes a block of the table, and its rank with it.
-    pub(super) fn change<T>(&mut self, key: BlockKey, entry: &mut Entry, change: impl FnOnce(&mut Entry) -> T) -> T {
+    pub(super) fn change<T>(
+        &mut self,
+        key: BlockKey,
+        entry: &mut KnownBlock,
+        change: impl FnOnce(&mut KnownBlock) -> T,
+    ) -> T {
         self.remove(key, entry);
         let result = change(entry);
         self.0.extend(entry.rank().map(|rank| (rank, key)));
@@ -76,7 +81,7 @@ impl Ranked {
     }
 
     /// Forgets a block, which leaves the table.
-    pub(super) fn remove(&mut self, key: BlockKey, entry: &Entry) {
+    pub(super) fn remove(&mut self, key: BlockKey, entry: &KnownBlock) {
         if let Some(rank) = entry.rank() {
             self.0.remove(&(rank, key));
         }

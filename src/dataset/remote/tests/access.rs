@@ -1,0 +1,106 @@
+//! Credentials, certificates, names of servers, and settings: who is let in, and what is shown of it.
+
+use super::*;
+use gpufeed_testing::store_server::AUTHORITY;
+
+#[test]
+fn a_name_that_does_not_resolve_is_an_error_soon() {
+    watched(|| {
+        let remote = Remote::new(&RemoteOptions::new().timeout(Duration::from_secs(5))).unwrap();
+        let error = remote.head("https://nowhere.invalid/a.tar").unwrap_err().to_string();
+        assert!(error.contains("https://nowhere.invalid/a.tar") && error.contains("resolve"), "{error}");
+    });
+}
+
+#[test]
+fn what_lies_beside_an_object_is_read_with_the_same_credentials() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/f/a.tar", content(10, 1));
+        server.put("bucket/f/.a.index", content(10, 2));
+        let user = |address: String| address.replace("http://", "http://user:hushhush@");
+        for address in [server.s3("bucket/f/a.tar"), user(server.web("bucket/f/a.tar"))] {
+            let remote = Remote::new(&options(&server)).unwrap();
+            let beside = remote.beside(&remote.head(&address).unwrap(), ".a.index").unwrap();
+            let (bytes, meta) = remote.get_small(&beside, 100).unwrap().unwrap();
+            assert!(bytes == content(10, 2) && !meta.address.contains("hush"), "{}", meta.address);
+        }
+        assert!(server.log().last().unwrap().headers.contains_key("authorization"));
+        let remote = Remote::new(&options(&server)).unwrap();
+        let signed = remote.head(&server.web("bucket/f/a.tar?sig=1")).unwrap();
+        assert_eq!(remote.beside(&signed, ".a.index"), None);
+    });
+}
+
+#[test]
+fn credentials_of_an_address_go_to_the_server_and_nowhere_else() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/a", content(100, 1));
+        let address = server.web("bucket/a?sig=hushhush").replace("http://", "http://user:hush%21hush@");
+        let object = open(&address, options(&server));
+        object.read_exact(&mut [0; 10], 5).unwrap();
+        let request = server.log().pop().unwrap();
+        assert_eq!(request.query["sig"], "hushhush");
+        assert_eq!(request.headers["authorization"], "Basic dXNlcjpodXNoIWh1c2g=");
+        let remote = object.remote();
+        // One of which nothing is in memory.
+        let unread = open(&address, options(&server));
+        server.script(|_| Fault::Status(403));
+        let mut shown = vec![format!("{object:?} {:?} {remote:?} {}", object.meta(), object.name())];
+        shown.push(unread.read_exact(&mut [0; 10], 5).unwrap_err().to_string());
+        shown.push(remote.head(&address).unwrap_err().to_string());
+        shown.push(remote.list(&address).unwrap_err().to_string());
+        shown.push(remote.put(&address, vec![]).unwrap_err().to_string());
+        shown.push(format!("{:?}", remote.head(&address).unwrap_err()));
+        server.remove("bucket/a");
+        server.heal();
+        shown.push(remote.head(&address).unwrap_err().to_string());
+        server.script(|_| Fault::Close);
+        shown.push(format!("{:?}", remote.head(&address).unwrap_err()));
+        for text in shown {
+            assert!(!text.contains("hush") && !text.contains("dXNlcj"), "{text}");
+        }
+    });
+}
+
+#[test]
+fn an_untrusted_certificate_is_an_error_that_says_how_to_trust_it() {
+    watched(|| {
+        let server = StoreServer::start_tls();
+        server.put("bucket/a", content(100, 1));
+        for address in [server.web("bucket/a"), server.s3("bucket/a")] {
+            let options = options(&server).timeout(Duration::from_secs(5));
+            let remote = Remote::new(&options).unwrap();
+            let error = remote.head(&address).unwrap_err().to_string();
+            assert!(error.contains("certificate is not trusted"), "{error}");
+            assert!(error.contains("RemoteOptions::certificates") && error.contains("SSL_CERT_FILE"), "{error}");
+            assert_eq!(remote.stats().retries, 0);
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), AUTHORITY).unwrap();
+            let object = open(&address, options.certificates(file.path()));
+            let mut buffer = [0; 50];
+            object.read_exact(&mut buffer, 50).unwrap();
+            assert!(buffer == content(100, 1)[50..]);
+        }
+    });
+}
+
+#[test]
+fn settings_that_cannot_work_are_errors() {
+    let refused = |options: &RemoteOptions, address: &str| {
+        let remote = Remote::new(options).map_err(|error| error.to_string());
+        remote.and_then(|remote| remote.head(address).map_err(|error| error.to_string())).unwrap_err()
+    };
+    let none = RemoteOptions::new().certificates("/no/such/file.pem");
+    let error = refused(&none, "https://127.0.0.1:9/a");
+    assert!(error.contains("/no/such/file.pem") && error.contains("SSL_CERT_FILE"), "{error}");
+    let error = refused(&RemoteOptions::new(), "s3:///a");
+    assert!(error.contains("bucket"), "{error}");
+    let error = refused(&RemoteOptions::new().timeout(PATIENCE), "s3://bucket/a//b");
+    assert!(error.contains("s3://bucket/a//b"), "{error}");
+    let plain = RemoteOptions::new().timeout(PATIENCE).retries(1);
+    let plain = plain.store("AWS_ENDPOINT_URL", "http://127.0.0.1:9").store("AWS_SKIP_SIGNATURE", "true");
+    let error = watched(move || refused(&plain, "s3://bucket/a"));
+    assert!(error.contains("AWS_ALLOW_HTTP"), "{error}");
+}
