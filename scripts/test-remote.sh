@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Data sets in stores that are not our own: moto as S3 (lists, ranges, If-Match, writes), nginx with a certificate that it made itself
-# (https). Each has to give the bytes, labels and batches of the same files on the local disk, with and without the cache on disk.
+# (https). Each has to give the bytes, labels and batches of the same files on the local disk, with and without the cache on disk. Then the
+# command packs into buckets, in one run and in parts that are killed, and what is there has to be what it packs into a folder.
 #
-#   scripts/test-remote.sh [--quick]     with --quick tar shards in a bucket alone
+#   scripts/test-remote.sh [--quick]     with --quick tar shards in a bucket alone, which are read
 #
 # Installs nginx, and moto from PyPI into an environment (GPUFEED_REMOTE_HOME, ~/.cache/gpufeed-remote, 0.3 GB). Loopback only; servers have
 # ports by the system, and end with the script. PYTHON: which Python makes the environment (python3). Needs bash, cargo and Python 3.9.
@@ -37,7 +38,9 @@ fi
 
 step 'Building'
 # With `--no-run`: the servers do not wait for the compiler.
-cargo test --quiet "${selected[@]}" --test stores --no-run
+packs=(--test bucket)
+[ "${#tests[@]}" = 0 ] || packs=()
+cargo test --quiet "${selected[@]}" --test stores "${packs[@]}" --no-run
 
 step 'The same batches from moto and nginx'
 # As users set them; moto takes any credentials.
@@ -45,3 +48,9 @@ export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=hush-hush AWS_REGION=us-east
 "$home/venv/bin/python" scripts/remote/servers.py bash -c '
     export AWS_ENDPOINT_URL=$GPUFEED_TEST_S3 SSL_CERT_FILE=$GPUFEED_TEST_CERTIFICATES
     cargo test --quiet "$@"' -- "${selected[@]}" --test stores -- --ignored --test-threads 2 "${tests[@]}"
+
+[ "${#packs[@]}" = 0 ] && exit
+step 'The same packs in buckets'
+"$home/venv/bin/python" scripts/remote/servers.py bash -c '
+    export AWS_ENDPOINT_URL=$GPUFEED_TEST_S3
+    cargo test --quiet "$@"' -- "${selected[@]}" "${packs[@]}" -- --test-threads 2
