@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Data sets in stores that are not our own: moto as S3 (lists, ranges, If-Match, writes), nginx with a certificate that it made itself
-# (https). Each has to give the bytes, labels and batches of the same files on the local disk, with and without the cache on disk. Then the
+# (https). Each has to give the bytes, labels and batches of the same files on the local disk, with and without the cache on disk. The
+# command packs into buckets, in one run and in parts that are killed, and what is there has to be what it packs into a folder. Then the
 # memory and time of opening many shards that nginx has; GPUFEED_FULL=1: 10,000 of them.
 #
-#   scripts/test-remote.sh [--quick]     with --quick tar shards in a bucket alone
+#   scripts/test-remote.sh [--quick]     with --quick tar shards in a bucket alone, which are read
 #
 # Installs nginx, and moto from PyPI into an environment (GPUFEED_REMOTE_HOME, ~/.cache/gpufeed-remote, 0.3 GB). Loopback only; servers have
 # ports by the system, and end with the script. PYTHON: which Python makes the environment (python3). Needs bash, cargo and Python 3.9.
@@ -14,7 +15,7 @@ require_cargo
 tests=()
 targets=(--test stores)
 case ${1-} in
-    '') targets+=(--test remote_memory) ;;
+    '') targets+=(--test bucket --test remote_memory) ;;
     --quick) tests=(tar_in_a_bucket) ;;
     *)
         echo 'usage: scripts/test-remote.sh [--quick]' >&2

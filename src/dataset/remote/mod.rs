@@ -7,6 +7,7 @@
 //! | `store.rs`, `profile.rs`, `service.rs` | an address becomes a store, whose requests are counted |
 //! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
+//! | `upload.rs`, `folder.rs` | files become objects, in parts; the folder of a store that the command packs into |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
 
 mod address;
@@ -16,6 +17,7 @@ mod cache;
 mod counters;
 mod failure;
 mod fetch;
+mod folder;
 mod options;
 mod profile;
 mod request;
@@ -26,6 +28,7 @@ mod shared_cache_tests;
 mod store;
 #[cfg(test)]
 mod tests;
+mod upload;
 
 use super::RemoteStats;
 use super::address::without_credentials;
@@ -46,6 +49,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use store::Store;
 
+pub use folder::StoreFolder;
 pub use options::RemoteOptions;
 
 /// The connection of a data set to the stores that its objects are in: what data sets that read from afar return in
@@ -72,6 +76,9 @@ struct Connection {
     fetcher: Fetcher,
     runtime: Runtime,
 }
+
+/// The object that marks a folder in which `gpufeed pack` has not finished, as `dataset::UNFINISHED` marks one on a disk.
+const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
 /// Most samples that are expected ahead: of small ones a table of them would have no end.
 const MOST_AHEAD: u64 = 1 << 16;
@@ -154,8 +161,22 @@ impl Remote {
     /// Lists the objects below an address that is a folder, sorted by address.
     ///
     /// # Errors
-    /// An argument error for web servers, which have no listing; an I/O error with the address.
+    /// An argument error for web servers, which have no listing; an I/O error with the address, also where `gpufeed pack`
+    /// has not finished.
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let found = self.list_all(folder)?;
+        match found.iter().find(|meta| meta.file_name() == UNFINISHED) {
+            None => Ok(found),
+            Some(mark) => {
+                let folder = mark.address.trim_end_matches(UNFINISHED);
+                let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
+                Err(Error::io(folder, io::Error::new(io::ErrorKind::InvalidData, reason)))
+            }
+        }
+    }
+
+    /// Lists the objects below an address, also those of an unfinished pack.
+    fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let (address, place, store, prefix) = self.store(folder)?;
         if address.is_web() {
             let shown = without_credentials(folder);

@@ -84,20 +84,20 @@ pub(super) fn modified(meta: &Meta) -> Option<u64> {
 }
 
 /// Retries so far, and the pauses before them.
-struct Retries<'a> {
+pub(super) struct Retries<'a> {
     requests: &'a Requests,
-    made: u32,
+    pub(super) made: u32,
     /// Since the last progress.
     recent: u32,
 }
 
 impl<'a> Retries<'a> {
-    fn new(requests: &'a Requests) -> Self {
+    pub(super) fn new(requests: &'a Requests) -> Self {
         Retries { requests, made: 0, recent: 0 }
     }
 
     /// Pauses before another request, or returns the error if there is to be none.
-    async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
+    pub(super) async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
         let most = match failure.again {
             Retry::Never => 0,
             Retry::Few => FEW.min(self.requests.settings.retries),
@@ -326,10 +326,22 @@ impl Requests {
     }
 
     async fn put_once(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
+        let length = bytes.len();
+        let put = store.api.put(key, PutPayload::from_bytes(bytes));
+        self.written(length, put, store).await.map(|_| ())
+    }
+
+    /// Awaits the answer to a request that writes so many bytes.
+    pub(super) async fn written<T>(
+        &self,
+        bytes: usize,
+        request: impl Future<Output = object_store::Result<T>>,
+        store: &Store,
+    ) -> Result<T, RequestFailure> {
         // A store says nothing while it is written to: it has a second for each MB besides.
-        let limit = self.settings.timeout + Duration::from_secs(bytes.len() as u64 / 1_000_000);
-        match timeout(limit, store.api.put(key, PutPayload::from_bytes(bytes))).await {
-            Ok(Ok(_)) => Ok(()),
+        let limit = self.settings.timeout + Duration::from_secs(bytes as u64 / 1_000_000);
+        match timeout(limit, request).await {
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(StoreError::NotFound { .. })) => {
                 Err(RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder"))
             }

@@ -10,6 +10,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
+use object_store::multipart::MultipartStore;
 use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use std::time::Duration;
 /// A store: a bucket, a container, or a web server.
 pub(super) struct Store {
     pub(super) api: Box<dyn ObjectStore>,
+    /// Writes objects in parts; web servers have none.
+    pub(super) parts: Option<Box<dyn MultipartStore>>,
     /// No text that is shown may hold these.
     pub(super) secrets: Vec<String>,
 }
@@ -55,7 +58,10 @@ pub(super) fn connect(
                     Err(_) => builder,
                 }
             });
-            builder.build().map(|store| Box::new(store) as Box<dyn ObjectStore>)
+            builder.build().map(|store| {
+                let parts = Box::new(store.clone()) as Box<dyn MultipartStore>;
+                (Box::new(store) as Box<dyn ObjectStore>, Some(parts))
+            })
         }};
     }
     let built = match base.scheme() {
@@ -67,14 +73,14 @@ pub(super) fn connect(
             .with_retry(retry)
             .with_http_connector(connector)
             .build()
-            .map(|store| Box::new(store) as Box<dyn ObjectStore>),
+            .map(|store| (Box::new(store) as Box<dyn ObjectStore>, None)),
         _ => build!(MicrosoftAzureBuilder),
     };
-    let api = built.map_err(|error| {
+    let (api, parts) = built.map_err(|error| {
         let reason = hide(error.to_string(), &secrets);
         Error::argument("address", format!("{shown}: {reason} (variables of the store, or RemoteOptions::store)"))
     })?;
-    Ok(Store { api, secrets })
+    Ok(Store { api, parts, secrets })
 }
 
 /// Replaces secrets in a text.

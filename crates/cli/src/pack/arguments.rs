@@ -21,7 +21,7 @@ pub(crate) struct PackArguments {
     /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a
     /// brace list), an LMDB, the files of MNIST, CIFAR or numpy
     pub(super) source: PathBuf,
-    /// The folder to pack into
+    /// The folder to pack into, or its address in a store (s3://, gs://, az://; feature `remote`)
     pub(super) out: PathBuf,
     /// What is written [default: tar]
     #[arg(long, value_name = "FORMAT", default_value = "tar", hide_default_value = true)]
@@ -56,6 +56,10 @@ pub(crate) struct PackArguments {
     /// Makes a data set of all parts, or names those that are missing
     #[arg(long, conflicts_with_all = SETTINGS, conflicts_with_all = ["part", "parts"])]
     pub(super) join: bool,
+    /// Where shards are written before they are uploaded, if OUT is in a store: the room of one shard for each part at
+    /// work [default: the system's folder of temporary files]
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) scratch: Option<PathBuf>,
     /// Then reads all back and compares it with the source: byte for byte, and pixels where they were encoded anew
     #[arg(long)]
     pub(super) verify: bool,

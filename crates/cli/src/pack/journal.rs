@@ -3,15 +3,14 @@
 use gpufeed::dataset::UNFINISHED;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use super::arguments::To;
 use super::input;
 use super::job::{Job, Mismatch};
-use super::place::{Place, failed};
+use super::place::{Contents, Place, failed};
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
@@ -70,12 +69,8 @@ pub(super) struct Shard {
 
 impl Shard {
     /// Returns true if its file exists and has the same length.
-    pub(super) fn is_in(&self, folder: &Path) -> bool {
-        self.is_whole(&folder.join(&self.file))
-    }
-
-    pub(super) fn is_whole(&self, path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|file| file.len() == self.bytes)
+    pub(super) fn is_in(&self, contents: &Contents) -> bool {
+        contents.length(&self.file) == Some(self.bytes)
     }
 }
 
@@ -122,30 +117,29 @@ impl Manifest {
     }
 
     /// Writes it and removes the mark of an unfinished pack, which makes the folder a data set.
-    pub(super) fn finish(&self, folder: &Path) -> Result<(), String> {
+    pub(super) fn finish(&self, place: &Place) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
-        Place::new(folder).write(MANIFEST, &text)?;
-        let mark = folder.join(UNFINISHED);
-        fs::remove_file(&mark).map_err(failed(&mark))
+        place.write(MANIFEST, &text)?;
+        place.remove(UNFINISHED)
     }
 
     /// Returns true if the files exist and have the same lengths.
-    pub(super) fn is_in(&self, folder: &Path) -> bool {
+    pub(super) fn is_in(&self, contents: &Contents) -> bool {
         match self.job.to {
             To::Tar => {
-                let named = self.classes == 0 || folder.join("classes.json").exists();
-                named && self.shards.iter().all(|shard| shard.is_in(folder))
+                let named = self.classes == 0 || contents.has("classes.json");
+                named && self.shards.iter().all(|shard| shard.is_in(contents))
             }
             #[cfg(feature = "lmdb")]
-            To::Lmdb => folder.join("data.mdb").exists(),
+            To::Lmdb => contents.has("data.mdb"),
         }
     }
 }
 
-pub(super) fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
-    let bytes = gpufeed::internals::regular_file::read(path).map_err(failed(path))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display()))
+/// Reads a file of JSON; `None` if there is none.
+pub(super) fn read_json<T: for<'a> Deserialize<'a>>(place: &Place, name: &str) -> Result<Option<T>, String> {
+    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", place.path(name).display());
+    place.read(name)?.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(wrong)
 }
 
 /// The content of the folder to pack into.
@@ -159,27 +153,26 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// If the folder holds another pack, a pack of the source before it changed, or a data set that gpufeed has not packed.
-pub(super) fn find(folder: &Path, job: &Job, verify: bool) -> Result<Found, String> {
-    let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", folder.display()));
+pub(super) fn find(place: &Place, job: &Job, verify: bool) -> Result<Found, String> {
+    let out = place.path("");
+    let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", out.display()));
     let changed = "of what the source was before its files changed (their sizes or times)";
-    let unfinished = folder.join(UNFINISHED);
-    if unfinished.exists() {
-        if let Some(parts) = parts_planned(&unfinished) {
+    let contents = place.contents()?;
+    if contents.has(UNFINISHED) {
+        if let Some(parts) = parts_planned(place) {
             return there(format!(
                 "a pack in {parts} parts that is not finished (--part does one of them, --join makes the data set)"
             ));
         }
-        let (known, progress) = read_journal::<Job>(&unfinished)?;
+        let (known, progress) = read_journal::<Job>(place, UNFINISHED)?.unwrap_or_default();
         return match known.and_then(|known| job.mismatch(&known)) {
             Some(Mismatch::Another(what)) => there(format!("an unfinished pack of {what}")),
             Some(Mismatch::Changed) => there(format!("an unfinished pack {changed}")),
             None => Ok(Found::Part(progress)),
         };
     }
-    let manifest = folder.join(MANIFEST);
-    if manifest.exists() {
-        let found: Manifest = read_json(&manifest)?;
-        return match (job.mismatch(&found.job), found.is_in(folder)) {
+    if let Some(found) = read_json::<Manifest>(place, MANIFEST)? {
+        return match (job.mismatch(&found.job), found.is_in(&contents)) {
             (Some(Mismatch::Another(what)), _) => there(format!("a pack of {what}")),
             (Some(Mismatch::Changed), true) if !verify => {
                 there(format!("a pack {changed}: --verify says which samples differ"))
@@ -188,28 +181,27 @@ pub(super) fn find(folder: &Path, job: &Job, verify: bool) -> Result<Found, Stri
             (_, true) => Ok(Found::Whole(Box::new(found))),
             // One run would give its shards names that are sorted before those of parts.
             (None, false) if found.plan.is_some() => {
-                let lost = found.shards.iter().find(|shard| !shard.is_in(folder)).map(|shard| &*shard.file);
+                let lost = found.shards.iter().find(|shard| !shard.is_in(&contents)).map(|shard| &*shard.file);
                 let lost = lost.unwrap_or("classes.json");
                 there(format!("a pack made in parts, of which {lost} is missing or has another length"))
             }
             (None, false) => Ok(Found::Part(Progress { shards: found.shards, skipped: found.skipped })),
         };
     }
-    refuse_strangers(folder)?;
+    refuse_strangers(place)?;
     Ok(Found::Part(Progress::default()))
 }
 
 /// # Errors
 /// If the folder holds files that readers would take for a part of the pack.
-pub(super) fn refuse_strangers(folder: &Path) -> Result<(), String> {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
+pub(super) fn refuse_strangers(place: &Place) -> Result<(), String> {
+    for name in place.names()? {
         let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
         // A `classes.txt` would take precedence over the `classes.json` that is written.
         if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
             return Err(format!(
                 "{}: there is {name}, of which nothing is known; remove it, or pack elsewhere",
-                folder.display()
+                place.path("").display()
             ));
         }
     }
@@ -223,32 +215,35 @@ struct Mark {
 }
 
 /// Returns the number of parts if the mark of an unfinished pack says that it is packed in parts.
-pub(super) fn parts_planned(mark: &Path) -> Option<usize> {
-    let text = gpufeed::internals::regular_file::read(mark).ok()?;
+pub(super) fn parts_planned(place: &Place) -> Option<usize> {
+    let text = place.read(UNFINISHED).ok()??;
     serde_json::from_slice::<Mark>(&text).ok().map(|mark| mark.parts)
 }
 
 /// Marks a folder that is packed in parts, which a join has to make a data set of.
-pub(super) fn mark_planned(folder: &Path, parts: usize) -> Result<(), String> {
+pub(super) fn mark_planned(place: &Place, parts: usize) -> Result<(), String> {
     let text = serde_json::to_vec(&Mark { parts }).map_err(|error| error.to_string())?;
-    Place::new(folder).write(UNFINISHED, &text)
+    place.write(UNFINISHED, &text)
 }
 
-/// Reads a journal: its first line if that is complete, and the progress.
-pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<(Option<T>, Progress), String> {
-    let text = gpufeed::internals::regular_file::read_to_string(path).map_err(failed(path))?;
+/// Reads a journal: its first line if that is complete, and the progress. `None` if there is no journal.
+pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
+    place: &Place,
+    name: &str,
+) -> Result<Option<(Option<T>, Progress)>, String> {
+    let Some(text) = place.read(name)? else { return Ok(None) };
     // A line without its end was being written when the process was killed.
-    let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", path.display());
-    let first = lines.next().map(serde_json::from_str).transpose().map_err(wrong)?;
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", place.path(name).display());
+    let first = lines.next().map(serde_json::from_slice).transpose().map_err(wrong)?;
     let mut progress = Progress::default();
     for line in lines {
-        match serde_json::from_str(line).map_err(wrong)? {
+        match serde_json::from_slice(line).map_err(wrong)? {
             Line::Shard(shard) => progress.shards.push(shard),
             Line::Skipped(skipped) => progress.skipped.push(skipped),
         }
     }
-    Ok((first, progress))
+    Ok(Some((first, progress)))
 }
 
 /// Returns a value as a line of a journal.
@@ -288,29 +283,42 @@ impl Record for Journal {
 
 /// The file that records each completed shard. While it exists, the folder is not a data set.
 pub(super) struct Journal {
-    path: PathBuf,
-    file: File,
+    place: Place,
+    /// The file, which lines are added to; none in a store, whose objects are written as a whole.
+    file: Option<File>,
+    /// The lines so far, for a store.
+    text: Vec<u8>,
 }
 
 impl Journal {
     /// Writes the journal with the progress so far, and opens it to append.
-    pub(super) fn open(folder: &Path, job: &Job, progress: &Progress) -> Result<Journal, String> {
-        let path = folder.join(UNFINISHED);
+    pub(super) fn open(place: &Place, job: &Job, progress: &Progress) -> Result<Journal, String> {
         // Writes the whole file again, so that no incomplete line stays in it.
         let text = journal_text(job, progress)?;
-        Place::new(folder).write(UNFINISHED, &text)?;
-        let file = OpenOptions::new().append(true).open(&path).map_err(failed(&path))?;
-        Ok(Journal { path, file })
+        place.write(UNFINISHED, &text)?;
+        let path = place.path(UNFINISHED);
+        let open = || OpenOptions::new().append(true).open(&path).map_err(failed(&path));
+        let file = (!place.is_in_store()).then(open).transpose()?;
+        Ok(Journal { place: place.clone(), file, text })
     }
 
     fn line(&mut self, what: &impl Serialize) -> Result<(), String> {
         let line = line(what)?;
-        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(failed(&self.path))
+        match &mut self.file {
+            Some(file) => {
+                let written = file.write_all(&line).and_then(|()| file.sync_data());
+                written.map_err(failed(&self.place.path(UNFINISHED)))
+            }
+            None => {
+                self.text.extend(line);
+                self.place.write(UNFINISHED, &self.text)
+            }
+        }
     }
 
     /// Writes the manifest and removes the journal, which makes the folder a data set.
-    pub(super) fn finish(self, folder: &Path, manifest: &Manifest) -> Result<(), String> {
+    pub(super) fn finish(self, manifest: &Manifest) -> Result<(), String> {
         drop(self.file);
-        manifest.finish(folder)
+        manifest.finish(&self.place)
     }
 }

@@ -1,11 +1,11 @@
 //! `gpufeed pack`: packs a data set in any format into tar shards or an LMDB.
 //!
 //! `arguments.rs` has the options. `input.rs` opens the part of the source to pack, `run.rs` walks over its samples,
-//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder
-//! (`place.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members. `journal.rs` records the
-//! progress of a pack (`job.rs`) so that a stopped run can be resumed, `lock.rs` keeps other processes out, `verify.rs`
-//! compares a pack with its source, and `summary.rs` prints the result. `parts/` packs on many machines. Reading packs is
-//! the library's part.
+//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder or a
+//! store (`place.rs`, `store.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members.
+//! `journal.rs` records the progress of a pack (`job.rs`) so that a stopped run can be resumed, `lock.rs` keeps other
+//! processes out, `verify.rs` compares a pack with its source, and `summary.rs` prints the result. `parts/` packs on
+//! many machines. Reading packs is the library's part.
 
 mod arguments;
 mod hashed;
@@ -19,6 +19,8 @@ mod place;
 mod recode;
 mod run;
 mod shards;
+#[cfg(feature = "remote")]
+mod store;
 mod summary;
 mod verify;
 mod workers;
@@ -29,10 +31,13 @@ pub(crate) use arguments::PackArguments;
 use crate::dataset::NamedDataset;
 use crate::part::PartNumber;
 use crate::{DONE, FINDINGS, Outcome};
+use arguments::To;
+use gpufeed::internals::{is_remote_path, shown_path};
 use indicatif::{ProgressBar, ProgressStyle};
 use job::Job;
 use journal::{Found, Manifest};
 use lock::Lock;
+use place::Place;
 use recode::Recoding;
 use run::Totals;
 use std::fs;
@@ -44,41 +49,53 @@ use workers::Workers;
 
 /// Packs, verifies if asked to, and prints the result; or does one step of a pack in parts.
 pub(crate) fn run(arguments: &PackArguments) -> Outcome {
-    let PackArguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
+    let PackArguments { out, to, .. } = arguments;
     let start = Instant::now();
-    refuse_address(out)?;
+    let place = Place::of(out, arguments.scratch.as_deref())?;
+    if place.is_in_store() {
+        refuse_lmdb(*to, &place)?;
+        place.create()?;
+    }
+    let outcome = run_at(&place, arguments, start);
+    place.remove_scratch();
+    outcome
+}
+
+fn run_at(place: &Place, arguments: &PackArguments, start: Instant) -> Outcome {
+    let PackArguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
     let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
     match (arguments.plan, arguments.parts, arguments.part) {
-        (true, Some(parts), _) => return parts::plan(arguments, parts, &workers),
-        (_, _, Some(part)) => return parts::part(arguments, part, &workers),
+        (true, Some(parts), _) => return parts::plan(arguments, place, parts, &workers),
+        (_, _, Some(part)) => return parts::part(arguments, place, part, &workers),
         (false, Some(_), None) => return Err(crate::conflict("--parts N goes with --plan, or with --part").into()),
-        _ if arguments.join => return parts::join(arguments, &workers),
+        _ if arguments.join => return parts::join(arguments, place, &workers),
         _ => {}
     }
     let opened = input::open(source, *split)?;
     refuse_inside(source, out)?;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
     let job = Job::new(&opened, source, (*to, *shard_bytes, prefix), recoding);
-    fs::create_dir_all(out).map_err(place::failed(out))?;
-    let (manifest, totals) = pack_unless_done(&opened, arguments, &job, &workers)?;
+    place.create()?;
+    let (manifest, totals) = pack_unless_done(&opened, (arguments, place), &job, &workers)?;
     let source = arguments.verify.then_some(&opened);
-    report(arguments, (source, None), (&manifest, totals), &workers, start)
+    report(arguments, place, (source, None), (&manifest, totals), &workers, start)
 }
 
 /// Compares a pack or a part with its source, if that is given, and prints the result.
 fn report(
     arguments: &PackArguments,
+    place: &Place,
     (source, part): (Option<&NamedDataset>, Option<PartNumber>),
     (manifest, mut totals): (&Manifest, Totals),
     workers: &Workers,
     start: Instant,
 ) -> Outcome {
-    let (out, all) = (&arguments.out, manifest.job.samples);
+    let (out, all) = (&place.path(""), manifest.job.samples);
     let range = part.map_or(0..all, |part| part.range(all));
     let mut verified = None;
     if let Some(source) = source {
         let bar = progress(range.len(), "compared")?;
-        let found = verify::verify(&*source.data, out, (manifest, range.clone()), workers, &bar);
+        let found = verify::verify(&*source.data, place, (manifest, range.clone()), workers, &bar);
         bar.finish_and_clear();
         verified = Some(found?);
     }
@@ -101,25 +118,25 @@ fn report(
 /// Packs the source, unless the folder already holds the complete pack.
 fn pack_unless_done(
     source: &NamedDataset,
-    arguments: &PackArguments,
+    (arguments, place): (&PackArguments, &Place),
     job: &Job,
     workers: &Workers,
 ) -> Result<(Manifest, Totals), Box<dyn std::error::Error>> {
-    let (out, samples) = (&arguments.out, source.data.len());
+    let samples = source.data.len();
     let complete = |manifest: Manifest| {
         let resumed = samples - manifest.skipped.len();
         (manifest, Totals { resumed, ..Totals::default() })
     };
-    if let Found::Whole(manifest) = journal::find(out, job, arguments.verify)? {
+    if let Found::Whole(manifest) = journal::find(place, job, arguments.verify)? {
         return Ok(complete(*manifest));
     }
-    let lock = Lock::take(out)?;
+    let lock = Lock::take(place)?;
     // Looks again, because another run may have held the lock until now.
-    let packed = match journal::find(out, job, arguments.verify)? {
+    let packed = match journal::find(place, job, arguments.verify)? {
         Found::Whole(manifest) => complete(*manifest),
         Found::Part(found) => {
             let bar = progress(samples, "packed")?;
-            let packed = write::pack(source, (out, &arguments.prefix), job, found, workers, &bar);
+            let packed = write::pack(source, (place, &arguments.prefix), job, found, workers, &bar);
             bar.finish_and_clear();
             packed?
         }
@@ -128,19 +145,29 @@ fn pack_unless_done(
     Ok(packed)
 }
 
-/// Refuses an address of an object store, as nothing is written there.
-fn refuse_address(out: &Path) -> Result<(), String> {
-    match out.to_string_lossy().contains("://") {
-        true => Err(format!(
-            "{}: packs are written into folders; pack into a folder and copy it there, .gpufeed-index files too",
-            gpufeed::internals::shown_path(out).display()
+/// Refuses an LMDB in a store, as its file is written at any place of it.
+#[cfg_attr(not(feature = "lmdb"), allow(unused_variables, reason = "there is one format"))]
+fn refuse_lmdb(to: To, place: &Place) -> Result<(), String> {
+    match to {
+        To::Tar => Ok(()),
+        #[cfg(feature = "lmdb")]
+        To::Lmdb => Err(format!(
+            "{}: an LMDB is written into a folder; pack into shards, or into a folder and copy it",
+            place.path("").display()
         )),
-        false => Ok(()),
     }
 }
 
 /// Refuses a folder inside the source, because its files would become samples of the source.
 fn refuse_inside(source: &Path, out: &Path) -> Result<(), String> {
+    if is_remote_path(source) || is_remote_path(out) {
+        let [source, shown] = [source, out].map(|path| shown_path(path).display().to_string());
+        let [below, inside] = [&source, &shown].map(|address| format!("{}/", address.trim_end_matches('/')));
+        return match inside.starts_with(&below) {
+            true => Err(format!("{shown}: it lies in the source; pack elsewhere")),
+            false => Ok(()),
+        };
+    }
     let there = std::path::absolute(out).map_err(place::failed(out))?;
     let real = there.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
     match (fs::canonicalize(source), real) {

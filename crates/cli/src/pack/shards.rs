@@ -174,8 +174,8 @@ mod tests {
     fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
         let source = NamedDataset::in_memory(InMemory::new());
         let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
-        let mut journal = Journal::open(folder, &job, &Progress::default())?;
         let place = Place::new(folder);
+        let mut journal = Journal::open(&place, &job, &Progress::default())?;
         let mut writer = ShardWriter::new(&place, ("s", 4096), &mut journal, Vec::new());
         for index in 0..data.len() {
             let sample = Recoder::default().pack(data, index, Recoding::default()).map_err(|e| e.to_string())?;

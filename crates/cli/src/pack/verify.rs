@@ -4,13 +4,12 @@ use gpufeed::dataset::{ShardIndexes, TarShards};
 use gpufeed::{Dataset, Label, Sample, SampleData};
 use indicatif::ProgressBar;
 use std::error::Error;
-use std::fs;
 use std::ops::Range;
-use std::path::Path;
 
 use super::arguments::To;
 use super::hashed;
 use super::journal::Manifest;
+use super::place::Place;
 use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::workers::Workers;
 
@@ -34,35 +33,39 @@ pub(super) struct Verified {
 /// equal. `range` has the source's samples that were packed: all, or those of a part. Samples that were encoded again are also decoded on both sides; for the others, equal bytes are equal pixels.
 pub(super) fn verify(
     data: &dyn Dataset,
-    folder: &Path,
+    place: &Place,
     (manifest, range): (&Manifest, Range<usize>),
     workers: &Workers,
     bar: &ProgressBar,
 ) -> Result<Verified, Box<dyn Error>> {
     let mut verified = Verified::default();
-    verified.check_shards(folder, manifest);
+    // The shards of a store have no hashes here: each of their samples is compared below.
+    if !place.is_in_store() {
+        verified.check_shards(place, manifest);
+    }
     if manifest.job.to == To::Tar && range.len() == manifest.job.samples {
-        verified.different.extend(strangers(folder, manifest));
+        verified.different.extend(strangers(place, manifest)?);
     }
     if manifest.job.to == To::Tar && manifest.shards.is_empty() {
         // A part without samples.
         return Ok(verified);
     }
-    let packed = match open(folder, manifest) {
+    let out = place.path("");
+    let packed = match open(place, manifest) {
         Ok(packed) => packed,
         Err(error) => {
-            verified.differs(folder.display(), error.to_string());
+            verified.differs(out.display(), error.to_string());
             return Ok(verified);
         }
     };
     let indexes = manifest.packed(range);
     if packed.len() != indexes.len() {
         let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
-        verified.differs(folder.display(), reason);
+        verified.differs(out.display(), reason);
     }
     verified.check_skipped(data, manifest);
     if packed.classes() != data.classes() {
-        verified.differs(folder.display(), "the classes have other names".to_owned());
+        verified.differs(out.display(), "the classes have other names".to_owned());
     }
     let recoding = manifest.job.recoding;
     let count = packed.len().min(indexes.len());
@@ -86,9 +89,9 @@ impl Verified {
     }
 
     /// Compares the shards with their hashes.
-    fn check_shards(&mut self, folder: &Path, manifest: &Manifest) {
+    fn check_shards(&mut self, place: &Place, manifest: &Manifest) {
         for shard in &manifest.shards {
-            let path = folder.join(&shard.file);
+            let path = place.path(&shard.file);
             match hashed::of(&path) {
                 Ok(found) if found == shard.xxh3 => {}
                 Ok(found) => {
@@ -193,24 +196,22 @@ fn compare(
 }
 
 /// Finds tar files in the folder that are not in the manifest. Readers of the folder would read them, too.
-fn strangers(folder: &Path, manifest: &Manifest) -> Vec<(String, String)> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let names = names.map(|name| name.to_string_lossy().into_owned());
-    let strange = manifest.strangers(names);
-    let named = |name: String| (folder.join(name).display().to_string(), "it is no shard of this pack".to_owned());
-    strange.into_iter().map(named).collect()
+fn strangers(place: &Place, manifest: &Manifest) -> Result<Vec<(String, String)>, String> {
+    let strange = manifest.strangers(place.names()?);
+    let named = |name: String| (place.path(&name).display().to_string(), "it is no shard of this pack".to_owned());
+    Ok(strange.into_iter().map(named).collect())
 }
 
-fn open(folder: &Path, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>> {
+fn open(place: &Place, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>> {
     match manifest.job.to {
         // Ignores the index files, which describe the shards as they were written.
         To::Tar => {
-            let shards = manifest.shards.iter().map(|shard| folder.join(&shard.file));
+            let shards = manifest.shards.iter().map(|shard| place.path(&shard.file));
             let builder = TarShards::builder().allow_unlabelled(true).indexes(ShardIndexes::Memory);
             Ok(Box::new(builder.open_list(shards)?))
         }
         #[cfg(feature = "lmdb")]
-        To::Lmdb => Ok(Box::new(gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(folder)?)),
+        To::Lmdb => Ok(Box::new(gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(place.local())?)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::arguments::To;
 use super::job::Job;
 use super::journal::{Journal, Manifest, Progress, Record, Shard};
 use super::names::{self, Names};
-use super::place::{Place, failed};
+use super::place::Place;
 use super::run::{Prepared, Run, Totals};
 use super::shards::{self, ShardWriter};
 use super::workers::Workers;
@@ -13,13 +13,11 @@ use gpufeed::Dataset as _;
 use gpufeed::dataset::TarShards;
 use indicatif::ProgressBar;
 use std::error::Error;
-use std::fs;
-use std::path::Path;
 
 /// Packs the samples that are not packed yet, then marks the folder as a data set.
 pub(super) fn pack(
     source: &NamedDataset,
-    (folder, prefix): (&Path, &str),
+    (place, prefix): (&Place, &str),
     job: &Job,
     found: Progress,
     workers: &Workers,
@@ -28,20 +26,20 @@ pub(super) fn pack(
     let mut run = Run::new((source, 0..source.data.len()), job.recoding, workers, bar);
     let (journal, shards) = match job.to {
         To::Tar => {
-            let (place, names) = (Place::new(folder), Names::new(source));
-            let target = Shards { source, names: &names, place: &place, prefix, bytes: job.shard_bytes };
-            let open = |found: &Progress| Journal::open(folder, job, found);
+            let names = Names::new(source);
+            let target = Shards { source, names: &names, place, prefix, bytes: job.shard_bytes };
+            let open = |found: &Progress| Journal::open(place, job, found);
             let (journal, shards) = target.write(&mut run, found, open)?;
-            write_classes(&place, source.data.classes())?;
+            write_classes(place, source.data.classes())?;
             (journal, shards)
         }
         #[cfg(feature = "lmdb")]
-        To::Lmdb => (write_lmdb(source, folder, job, &mut run, found)?, Vec::new()),
+        To::Lmdb => (write_lmdb(source, place, job, &mut run, found)?, Vec::new()),
     };
     let Run { totals, skipped, .. } = run;
     let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), source.data.classes().len());
     let manifest = Manifest { gpufeed, job: job.clone(), classes, shards, skipped, plan: None };
-    journal.finish(folder, &manifest)?;
+    journal.finish(&manifest)?;
     Ok((manifest, totals))
 }
 
@@ -74,13 +72,14 @@ impl Shards<'_> {
     ) -> Result<(J, Vec<Shard>), Box<dyn Error>> {
         let place = self.place;
         // Packs damaged or missing shards and all later ones again. There may be fewer of them now.
-        let good = found.shards.iter().take_while(|shard| shard.is_whole(&place.path(&shard.file))).count();
+        let contents = place.contents()?;
+        let good = found.shards.iter().take_while(|shard| shard.is_in(&contents)).count();
         let dropped = found.shards.split_off(good);
         let packed = found.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let first = run.resume(&mut found, packed)?;
         let mut journal = open(&found)?;
-        for path in dropped.iter().map(|shard| place.path(&shard.file)).filter(|path| path.exists()) {
-            fs::remove_file(&path).map_err(failed(&path))?;
+        for shard in dropped.iter().filter(|shard| contents.has(&shard.file)) {
+            place.remove(&shard.file)?;
         }
         let shards = {
             let mut writer = ShardWriter::new(place, (self.prefix, self.bytes), &mut journal, found.shards);
@@ -99,42 +98,46 @@ impl Shards<'_> {
         Ok((journal, shards))
     }
 
-    /// Opens the shards, which writes their indexes, and checks the number of samples.
     fn check(&self, shards: &[Shard], samples: usize) -> Result<(), Box<dyn Error>> {
-        let paths: Vec<_> = shards.iter().map(|shard| self.place.path(&shard.file)).collect();
-        // A part may have no samples, which is no data set to open.
-        let found = match paths.is_empty() {
-            true => 0,
-            false => TarShards::builder().allow_unlabelled(true).open_list(paths)?.len(),
-        };
-        if found != samples {
-            let folder = self.place.path("");
-            return Err(
-                format!("{}: {found} samples in the shards, which should be {samples}", folder.display()).into()
-            );
-        }
-        Ok(())
+        check_shards(self.place, shards, samples)
     }
+}
+
+/// Opens the shards, which writes the indexes that are missing, and checks the number of samples. A shard in a store is
+/// read back for its index, as the index belongs to what the store calls that content.
+pub(super) fn check_shards(place: &Place, shards: &[Shard], samples: usize) -> Result<(), Box<dyn Error>> {
+    let paths: Vec<_> = shards.iter().map(|shard| place.path(&shard.file)).collect();
+    let builder = TarShards::builder().allow_unlabelled(true);
+    #[cfg(feature = "remote")]
+    let builder = builder.put_indexes(place.is_in_store());
+    // A part may have no samples, which is no data set to open.
+    let found = if paths.is_empty() { 0 } else { builder.open_list(paths)?.len() };
+    if found != samples {
+        let folder = place.path("");
+        return Err(format!("{}: {found} samples in the shards, which should be {samples}", folder.display()).into());
+    }
+    Ok(())
 }
 
 #[cfg(feature = "lmdb")]
 fn write_lmdb(
     source: &NamedDataset,
-    folder: &Path,
+    place: &Place,
     job: &Job,
     run: &mut Run<'_>,
     mut found: Progress,
 ) -> Result<Journal, Box<dyn Error>> {
     let data = &*source.data;
     // The LMDB has its final name, so it is complete, and only the manifest is missing.
-    if folder.join("data.mdb").exists() {
+    let folder = place.local();
+    if place.contents()?.has("data.mdb") {
         let packed = data.len() - found.skipped.len();
         run.resume(&mut found, packed)?;
-        return Ok(Journal::open(folder, job, &found)?);
+        return Ok(Journal::open(place, job, &found)?);
     }
     let mut writer = gpufeed::dataset::LmdbWriter::open(folder)?;
     let first = run.resume(&mut found, writer.len() as usize)?;
-    let mut journal = Journal::open(folder, job, &found)?;
+    let mut journal = Journal::open(place, job, &found)?;
     let mut bytes = 0;
     run.each(first, |_, prepared| match prepared {
         Prepared::Packed(sample) => {

@@ -10,7 +10,7 @@ use object_store::path::Path;
 
 /// An object of this many blocks, and half of one.
 fn object(number: u64, blocks: u64) -> Arc<Source> {
-    let store = Arc::new(Store { api: Box::new(InMemory::new()), secrets: Vec::new() });
+    let store = Arc::new(Store { api: Box::new(InMemory::new()), parts: None, secrets: Vec::new() });
     let size = blocks * BLOCK + BLOCK / 2;
     let (key, cached) = (Path::default(), std::sync::OnceLock::new());
     Arc::new(Source { number, address: String::new(), store, key, size, etag: None, modified: None, cached })

@@ -6,20 +6,17 @@ use crate::pack::input;
 use crate::pack::journal::Manifest;
 use crate::pack::lock::Lock;
 use crate::pack::place::Place;
-use crate::pack::place::failed;
 use crate::pack::run::{Totals, check_skipped};
 use crate::pack::workers::Workers;
-use crate::pack::write::write_classes;
+use crate::pack::write::{check_shards, write_classes};
 use crate::part::PartNumber;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use super::plan::Plan;
 use super::record::{Done, is_record};
-use super::{folder_in, joined, no_plan};
+use super::{joined, no_plan, records_in};
 
 /// The most parts or files that an error names.
 const NAMED: usize = 10;
@@ -28,12 +25,13 @@ const NAMED: usize = 10;
 ///
 /// The manifest is written before the mark of an unfinished pack is removed, and the plan is removed last: a join that was
 /// killed is done again.
-pub(in crate::pack) fn join(arguments: &PackArguments, workers: &Workers) -> Outcome {
-    let PackArguments { source, out, .. } = arguments;
+pub(in crate::pack) fn join(arguments: &PackArguments, out: &Place, workers: &Workers) -> Outcome {
+    let PackArguments { source, .. } = arguments;
     let start = Instant::now();
     let (manifest, totals) = match joined(out)? {
         Some((manifest, _)) => {
-            if !manifest.is_in(out) {
+            if !manifest.is_in(&out.contents()?) {
+                let out = out.path("");
                 let out = out.display();
                 return Err(format!("{out}: it was joined, and files are missing since or have other lengths").into());
             }
@@ -48,18 +46,17 @@ pub(in crate::pack) fn join(arguments: &PackArguments, workers: &Workers) -> Out
             joined
         }
     };
-    remove_folder(&folder_in(out))?;
+    records_in(out).remove_all()?;
     let opened = match (arguments.verify, &manifest.plan) {
         (true, Some(plan)) => Some(input::open(source, plan.split)?),
         _ => None,
     };
-    crate::pack::report(arguments, (opened.as_ref(), None), (&manifest, totals), workers, start)
+    crate::pack::report(arguments, out, (opened.as_ref(), None), (&manifest, totals), workers, start)
 }
 
 /// Checks the parts and writes the manifest.
-fn join_parts(out: &Path, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Error>> {
-    let place = Place::new(out);
-    let done = all_parts(out, plan)?;
+fn join_parts(place: &Place, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Error>> {
+    let done = all_parts(place, plan)?;
     let mut totals = Totals::default();
     let (mut shards, mut skipped) = (Vec::new(), Vec::new());
     let mut packed = 0;
@@ -85,15 +82,20 @@ fn join_parts(out: &Path, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Err
     let strange = manifest.strangers(place.names()?);
     if !strange.is_empty() {
         let which = named(&strange);
+        let out = place.path("");
         return Err(
             format!("{}: {which}: no shard of these parts; remove what does not belong there", out.display()).into()
         );
     }
-    write_classes(&place, &plan.classes)?;
+    if place.is_in_store() {
+        // A part that two machines have done wrote its objects twice, and the index may be that of the first time.
+        check_shards(place, &manifest.shards, packed)?;
+    }
+    write_classes(place, &plan.classes)?;
     place.remove_left(&plan.job.prefix)?;
     // A part that was killed while it wrote the index of a shard.
     place.remove_left("gpufeed-")?;
-    manifest.finish(out)?;
+    manifest.finish(place)?;
     Ok((manifest, totals))
 }
 
@@ -101,12 +103,12 @@ fn join_parts(out: &Path, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Err
 ///
 /// # Errors
 /// Names what is missing, foreign, or there twice.
-fn all_parts(out: &Path, plan: &Plan) -> Result<Vec<Done>, String> {
-    let (folder, place) = (folder_in(out), Place::new(out));
+fn all_parts(place: &Place, plan: &Plan) -> Result<Vec<Done>, String> {
+    let (records, contents, out) = (records_in(place), place.contents()?, place.path(""));
     let mut found: BTreeMap<usize, Vec<(String, Done)>> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for name in Place::new(&folder).names()?.into_iter().filter(|name| is_record(name)) {
-        let done = Done::read(&folder.join(&name))?;
+    for name in records.names()?.into_iter().filter(|name| is_record(name)) {
+        let Some(done) = Done::read(&records, &name)? else { continue };
         let number = done.of.number();
         let fits = done.of.planned == plan.planned && number.part < number.parts;
         if !fits {
@@ -123,7 +125,7 @@ fn all_parts(out: &Path, plan: &Plan) -> Result<Vec<Done>, String> {
         match (records.pop(), records.is_empty()) {
             (None, _) => missing.push(part.to_string()),
             (Some((_, record)), true) => {
-                let lost = record.shards.iter().find(|shard| !shard.is_whole(&place.path(&shard.file)));
+                let lost = record.shards.iter().find(|shard| !shard.is_in(&contents));
                 if let Some(shard) = lost {
                     let file = &shard.file;
                     wrong.push(format!("part {number} is incomplete: {file} is missing or has another length"));
@@ -159,13 +161,5 @@ fn named(names: &[String]) -> String {
     match names.len() {
         0..=NAMED => names.join(", "),
         all => format!("{} and {} more", names[..NAMED].join(", "), all - NAMED),
-    }
-}
-
-/// Removes the plan and the records.
-fn remove_folder(folder: &Path) -> Result<(), String> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(folder)(error)),
-        _ => Ok(()),
     }
 }

@@ -80,7 +80,7 @@ fn write(
 /// Reads a file of the plan.
 fn read<T: for<'a> Deserialize<'a>>(place: &Place, name: &str, hash: &str) -> Result<Vec<T>, String> {
     let path = place.path(name);
-    let text = gpufeed::internals::regular_file::read(&path).map_err(failed(&path))?;
+    let text = place.read(name)?.ok_or_else(|| format!("{}: the plan has lost it; plan again", path.display()))?;
     let damaged = || format!("{}: it is not what the plan wrote; plan again in another folder", path.display());
     if format!("{:016x}", xxh3_64(&text)) != hash {
         return Err(damaged());

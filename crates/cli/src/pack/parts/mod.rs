@@ -15,29 +15,30 @@ pub(super) use part::part;
 pub(super) use plan::plan;
 
 use crate::pack::journal::{MANIFEST, Manifest, Planned, read_json};
+use crate::pack::place::Place;
+use gpufeed::dataset::UNFINISHED;
 use gpufeed::internals::shown_path;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The folder of plan and records, in the folder to pack into.
 const FOLDER: &str = ".gpufeed-pack-parts";
 
-fn folder_in(out: &Path) -> PathBuf {
-    out.join(FOLDER)
+fn records_in(out: &Place) -> Place {
+    out.within(FOLDER)
 }
 
 /// Returns the manifest of parts that have been joined already.
-fn joined(out: &Path) -> Result<Option<(Manifest, Planned)>, String> {
-    let manifest = out.join(MANIFEST);
-    if !manifest.exists() || out.join(gpufeed::dataset::UNFINISHED).exists() {
+fn joined(out: &Place) -> Result<Option<(Manifest, Planned)>, String> {
+    if out.contents()?.has(UNFINISHED) {
         return Ok(None);
     }
-    let manifest: Manifest = read_json(&manifest)?;
-    Ok(manifest.plan.clone().map(|plan| (manifest, plan)))
+    let manifest: Option<Manifest> = read_json(out, MANIFEST)?;
+    Ok(manifest.and_then(|manifest| manifest.plan.clone().map(|plan| (manifest, plan))))
 }
 
 /// Returns the error of a folder without a plan.
-fn no_plan(source: &Path, out: &Path) -> String {
-    let (source, out) = (shown_path(source), out.display());
-    let source = source.display();
+fn no_plan(source: &Path, out: &Place) -> String {
+    let (source, out) = (shown_path(source), out.path(""));
+    let (source, out) = (source.display(), out.display());
     format!("{out}: there is no plan; `gpufeed pack {source} {out} --plan --parts N` makes one, once for all parts")
 }

@@ -24,16 +24,17 @@ use std::time::Instant;
 
 use super::plan::{Listed, Plan};
 use super::record::{Done, PartJournal, PartOfPlan};
-use super::{folder_in, joined, listing, no_plan};
+use super::{joined, listing, no_plan, records_in};
 
 /// `gpufeed pack SOURCE OUT --part I/N`: packs the samples of one part, or what is missing of them.
 ///
 /// It ends with exit code 0 when the part is done, also if samples were left out, so that no engine repeats it; the join
 /// names them. If another process is at work on the part, it waits for the end of that one.
-pub(in crate::pack) fn part(arguments: &PackArguments, asked: AskedPart, workers: &Workers) -> Outcome {
-    let PackArguments { source, out, parts, .. } = arguments;
+pub(in crate::pack) fn part(arguments: &PackArguments, out: &Place, asked: AskedPart, workers: &Workers) -> Outcome {
+    let PackArguments { source, parts, .. } = arguments;
     let start = Instant::now();
-    let whence = |what: &str| format!("{what} in {}", out.display());
+    let shown = out.path("");
+    let whence = |what: &str| format!("{what} in {}", shown.display());
     let Some(plan) = Plan::read(out)? else {
         let Some((_, planned)) = joined(out)? else { return Err(no_plan(source, out).into()) };
         let number = asked.resolve(Some(planned.parts), &whence("the pack"))?;
@@ -46,18 +47,18 @@ pub(in crate::pack) fn part(arguments: &PackArguments, asked: AskedPart, workers
     }
     let number = asked.resolve(known, &whence("the plan"))?;
     let of = PartOfPlan { planned: plan.planned.clone(), part: number.part };
-    let folder = folder_in(out);
-    let lock_path = folder.join(format!("{}.lock", of.stem()));
-    let Some(lock) = Lock::try_at(&lock_path)? else {
+    let records = records_in(out);
+    let lock_path = records.local().join(format!("{}.lock", of.stem()));
+    let Some(lock) = Lock::try_at(&records, &lock_path)? else {
         // An engine has given the part to two processes, or has lost the first one. If this one failed, it would be
         // repeated at once, as long as the engine has patience.
         let reason = format!("another process is at work on part {number}; this one waits for its end");
         crate::output::complain(style("note:").cyan(), reason);
-        Lock::wait_for(&lock_path)?;
+        Lock::wait_for(&records, &lock_path)?;
         // By now the part may be done, or even joined.
-        return part(arguments, asked, workers);
+        return part(arguments, out, asked, workers);
     };
-    let work = Part { plan: &plan, of, source, records: Place::shared(&folder), out: Place::shared(out), workers };
+    let work = Part { plan: &plan, of, source, records: records.shared(), out: out.shared(), workers };
     let (done, totals, opened) = match work.find()? {
         Found::Done(done) => {
             let (resumed, undecodable) = (done.packed(), done.undecodable.clone());
@@ -72,7 +73,7 @@ pub(in crate::pack) fn part(arguments: &PackArguments, asked: AskedPart, workers
     };
     let manifest = work.manifest(&done);
     let source = opened.as_ref().filter(|_| arguments.verify).map(|(source, _)| source);
-    let outcome = crate::pack::report(arguments, (source, Some(number)), (&manifest, totals), workers, start);
+    let outcome = crate::pack::report(arguments, out, (source, Some(number)), (&manifest, totals), workers, start);
     lock.remove();
     outcome
 }
@@ -111,15 +112,15 @@ impl Part<'_> {
 
     /// Looks how far the part is.
     fn find(&self) -> Result<Found, String> {
-        let path = self.records.path(&self.record());
-        if !path.exists() {
+        let Some(done) = Done::read(&self.records, &self.record())? else {
             return Ok(Found::Begun(PartJournal::find(&self.records, &self.of)?));
-        }
-        let done = Done::read(&path)?;
+        };
         if done.of != self.of {
+            let path = self.records.path(&self.record());
             return Err(format!("{}: it belongs to another plan; remove it", path.display()));
         }
-        Ok(match done.shards.iter().all(|shard| shard.is_whole(&self.out.path(&shard.file))) {
+        let contents = self.out.contents()?;
+        Ok(match done.shards.iter().all(|shard| shard.is_in(&contents)) {
             true => Found::Done(Box::new(done)),
             false => Found::Begun(Progress { shards: done.shards, skipped: done.skipped }),
         })

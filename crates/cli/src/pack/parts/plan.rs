@@ -9,7 +9,6 @@ use crate::pack::journal::{self, Found, MANIFEST, Planned, read_json};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
 use crate::pack::place::Place;
-use crate::pack::place::failed;
 use crate::pack::recode::Recoding;
 use crate::pack::workers::Workers;
 use crate::pack::write::write_classes;
@@ -21,13 +20,11 @@ use gpufeed::dataset::UNFINISHED;
 use gpufeed::internals::{Shown, shown_path};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{folder_in, joined, listing};
+use super::{joined, listing, records_in};
 
 /// The plan's file.
 const PLAN: &str = "plan.json";
@@ -65,15 +62,15 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Reads the plan in a folder to pack into; `None` if there is none.
-    pub(super) fn read(out: &Path) -> Result<Option<Plan>, String> {
-        let path = folder_in(out).join(PLAN);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let plan: Plan = read_json(&path)?;
+    pub(super) fn read(out: &Place) -> Result<Option<Plan>, String> {
+        let records = records_in(out);
+        let Some(plan) = read_json::<Plan>(&records, PLAN)? else { return Ok(None) };
         match plan.hash()? == plan.planned.plan && plan.listings.len() == plan.planned.parts {
             true => Ok(Some(plan)),
-            false => Err(format!("{}: it has been changed; remove the folder, or pack elsewhere", path.display())),
+            false => {
+                let path = records.path(PLAN);
+                Err(format!("{}: it has been changed; remove the folder, or pack elsewhere", path.display()))
+            }
         }
     }
 
@@ -106,8 +103,8 @@ fn listing_name(part: usize) -> String {
 }
 
 /// `gpufeed pack SOURCE OUT --plan --parts N`: lists the samples of the source for all parts.
-pub(in crate::pack) fn plan(arguments: &PackArguments, parts: usize, workers: &Workers) -> Outcome {
-    let PackArguments { source, out, to, split, .. } = arguments;
+pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Place, parts: usize, workers: &Workers) -> Outcome {
+    let PackArguments { source, to, split, .. } = arguments;
     if *to != To::Tar {
         let reason = "--plan is for tar shards, as one process writes an LMDB: pack into shards by parts, join them, and \
                       pack what is joined with --to lmdb";
@@ -115,14 +112,15 @@ pub(in crate::pack) fn plan(arguments: &PackArguments, parts: usize, workers: &W
     }
     let start = Instant::now();
     let opened = input::open(source, *split)?;
-    crate::pack::refuse_inside(source, out)?;
-    fs::create_dir_all(out).map_err(failed(out))?;
+    crate::pack::refuse_inside(source, &arguments.out)?;
+    out.create()?;
     let lock = Lock::take(out)?;
-    let (plan, is_new) = match known(arguments, parts, &opened)? {
+    let (plan, is_new) = match known(arguments, out, parts, &opened)? {
         Some(plan) => (plan, false),
-        None => (make(arguments, parts, &opened, workers)?, true),
+        None => (make(arguments, out, parts, &opened, workers)?, true),
     };
     lock.remove();
+    let out = out.path("");
     let seconds = start.elapsed().as_secs_f64();
     let Planned { plan: hash, parts, .. } = &plan;
     let samples = opened.data.len();
@@ -148,9 +146,14 @@ pub(in crate::pack) fn plan(arguments: &PackArguments, parts: usize, workers: &W
 ///
 /// # Errors
 /// If the folder has something else, except for what is left of a plan that was not finished.
-fn known(arguments: &PackArguments, parts: usize, source: &NamedDataset) -> Result<Option<Planned>, String> {
-    let out = &arguments.out;
-    let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", out.display()));
+fn known(
+    arguments: &PackArguments,
+    out: &Place,
+    parts: usize,
+    source: &NamedDataset,
+) -> Result<Option<Planned>, String> {
+    let shown = out.path("");
+    let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", shown.display()));
     let job = || job(arguments, source, None);
     if let Some(plan) = Plan::read(out)? {
         if plan.planned.parts != parts {
@@ -164,11 +167,12 @@ fn known(arguments: &PackArguments, parts: usize, source: &NamedDataset) -> Resu
             }
         };
     }
-    let mark = out.join(UNFINISHED);
-    if mark.exists() && journal::parts_planned(&mark).is_some() {
+    let contents = out.contents()?;
+    let marked = contents.has(UNFINISHED);
+    if marked && journal::parts_planned(out).is_some() {
         return Ok(None);
     }
-    if !mark.exists() && !out.join(MANIFEST).exists() {
+    if !marked && !contents.has(MANIFEST) {
         return journal::refuse_strangers(out).map(|()| None);
     }
     match (journal::find(out, &job(), false)?, joined(out)?) {
@@ -188,18 +192,16 @@ fn job(arguments: &PackArguments, source: &NamedDataset, files: Option<String>) 
 /// Lists the samples. The plan is written last: a folder without it has none.
 fn make(
     arguments: &PackArguments,
+    out: &Place,
     parts: usize,
     source: &NamedDataset,
     workers: &Workers,
 ) -> Result<Planned, Box<dyn std::error::Error>> {
-    let PackArguments { source: path, out, split, .. } = arguments;
+    let PackArguments { source: path, split, .. } = arguments;
     journal::mark_planned(out, parts)?;
-    let folder = folder_in(out);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&folder)(error).into()),
-        _ => fs::create_dir(&folder).map_err(failed(&folder))?,
-    }
-    let (place, names) = (Place::new(&folder), Names::new(source));
+    let (place, names) = (records_in(out), Names::new(source));
+    place.remove_all()?;
+    place.create()?;
     let listed = match source.root() {
         Some(_) if path.is_dir() => Listed::Folder,
         Some(_) => Listed::List,
@@ -221,7 +223,7 @@ fn make(
     let job = job(arguments, source, Some(fingerprint.digits()));
     let planned = Planned { plan: String::new(), parts, split: *split };
     let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), source.data.classes().to_vec());
-    write_classes(&Place::new(out), &classes)?;
+    write_classes(out, &classes)?;
     let mut plan = Plan { gpufeed, planned, job, listed, classes, listings, files };
     plan.planned.plan = plan.hash()?;
     place.write(PLAN, &serde_json::to_vec(&plan)?)?;

@@ -2,10 +2,8 @@
 
 use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
 use crate::pack::place::Place;
-use crate::pack::place::failed;
 use crate::part::PartNumber;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// Which part of which plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,10 +49,10 @@ impl Done {
         self.shards.iter().map(|shard| shard.samples).sum()
     }
 
-    /// Reads the record at `path`.
-    pub(super) fn read(path: &Path) -> Result<Done, String> {
-        let text = gpufeed::internals::regular_file::read(path).map_err(failed(path))?;
-        serde_json::from_slice(&text).map_err(|error| format!("{}: it is no part's record: {error}", path.display()))
+    /// Reads a record; `None` if there is none.
+    pub(super) fn read(records: &Place, name: &str) -> Result<Option<Done>, String> {
+        let wrong = |error| format!("{}: it is no part's record: {error}", records.path(name).display());
+        records.read(name)?.map(|text| serde_json::from_slice(&text)).transpose().map_err(wrong)
     }
 }
 
@@ -81,13 +79,11 @@ impl<'a> PartJournal<'a> {
     /// # Errors
     /// If the journal is another plan's.
     pub(super) fn find(place: &Place, of: &PartOfPlan) -> Result<Progress, String> {
-        let path = place.path(&PartJournal::name(of));
-        if !path.exists() {
-            return Ok(Progress::default());
-        }
-        match read_journal::<PartOfPlan>(&path)? {
-            (Some(found), progress) if found == *of => Ok(progress),
-            _ => Err(format!("{}: it belongs to another plan; remove it", path.display())),
+        let name = PartJournal::name(of);
+        match read_journal::<PartOfPlan>(place, &name)? {
+            None => Ok(Progress::default()),
+            Some((Some(found), progress)) if found == *of => Ok(progress),
+            Some(_) => Err(format!("{}: it belongs to another plan; remove it", place.path(&name).display())),
         }
     }
 
