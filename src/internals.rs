@@ -5,7 +5,7 @@ pub use crate::address::{is_remote_path, shown_path};
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
 #[cfg(feature = "remote")]
-pub use crate::dataset::remote::StoreFolder;
+pub use crate::dataset::{addresses_of, remote::StoreFolder};
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::launcher::BY_HAND as SHARD_BY_HAND;

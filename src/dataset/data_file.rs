@@ -202,6 +202,7 @@ impl Stream {
                 self.expected = part + 1;
             }
         }
+        object.remote().fetch_expected();
         let mut bytes = if self.parts.len() == 3 { self.parts.remove(0).1 } else { Vec::new() };
         let range = range(number);
         bytes.resize((range.end - range.start) as usize, 0);

@@ -72,6 +72,9 @@ pub(crate) use remote_error::is_remote;
 pub use remote_stats::RemoteStats;
 pub use sample::{Label, Sample, SampleData};
 pub use shards::ShardIndexes;
+#[cfg(feature = "remote")]
+#[doc(hidden)] // `gpufeed index --part` divides them
+pub use shards::addresses_of;
 #[doc(hidden)]
 pub use tar::UNFINISHED;
 pub use tar::{TarShards, TarShardsBuilder};

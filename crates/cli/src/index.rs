@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 /// same time, so parts need no join.
 ///
 /// For tar shards and Parquet files in a store, named by their address, it puts the indexes of their samples beside them
-/// instead, so that no machine has to read a whole object to open them; with --out it builds seek indexes.
+/// instead, so that no machine has to read a whole object to open them; with --out it builds seek indexes. --part then
+/// takes a part of the objects.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 done; 1 failed; 2 wrong arguments; 3 some files cannot be used; 130 stopped by Ctrl-C or SIGTERM, what was done is saved"
@@ -66,16 +67,15 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
         let reason = "--out names the file that later runs read, so it cannot be standard output";
         return Err(crate::conflict(reason).into());
     }
+    let part = arguments.part.map(|asked| asked.resolve(arguments.parts, "--parts")).transpose()?;
     #[cfg(feature = "remote")]
     if arguments.out.is_none() && gpufeed::internals::is_remote_path(&arguments.data) {
-        if arguments.part.is_some() || arguments.prune {
-            let reason =
-                "--part and --prune are for seek indexes, and those of objects are in a file: name it with --out";
+        if arguments.prune {
+            let reason = "--prune is for seek indexes, and those of objects are in a file: name it with --out";
             return Err(crate::conflict(reason).into());
         }
-        return crate::index_objects::run(&arguments.data, arguments.json);
+        return crate::index_objects::run(&arguments.data, part, arguments.json);
     }
-    let part = arguments.part.map(|asked| asked.resolve(arguments.parts, "--parts")).transpose()?;
     let mut data = dataset::open(&arguments.data)?.train.data;
     if let Some(part) = part {
         let range = part.range(data.len());

@@ -190,7 +190,7 @@ impl BlockTable {
             if self.is_queued(key) {
                 // Over the budget if nothing can leave: a worker waits.
                 self.make_room(key, true);
-                return Some(self.begin(key));
+                return Some(self.begin(key, true));
             }
         }
         while self.requests < REQUESTS {
@@ -201,7 +201,7 @@ impl BlockTable {
             }
             self.queue.pop_front();
             if wanted {
-                return Some(self.begin(key));
+                return Some(self.begin(key, false));
             }
             if self.is_queued(key) && !self.waiting.contains_key(&key) {
                 self.entries.remove(&key);
@@ -210,21 +210,32 @@ impl BlockTable {
         None
     }
 
-    /// Starts a request with `key`, which has room, and the blocks after it that are wanted and have room, too.
-    fn begin(&mut self, key: BlockKey) -> Request {
+    /// Starts a request with `key`, which has room, and its neighbours that are wanted and have room, too. An urgent block
+    /// is the first of its request.
+    fn begin(&mut self, key: BlockKey, urgent: bool) -> Request {
         self.start(key);
-        let mut end = key.block + 1;
-        while end < key.block + NEIGHBOURS {
-            let next = BlockKey { block: end, ..key };
-            let wanted = self.is_queued(next) && (self.is_expected(next) || self.waiting.contains_key(&next));
-            if !wanted || !self.make_room(next, false) {
-                break;
-            }
-            self.start(next);
+        let (mut first, mut end) = (key.block, key.block + 1);
+        while end - first < NEIGHBOURS && self.start_neighbour(BlockKey { block: end, ..key }) {
             end += 1;
         }
+        while !urgent
+            && first > 0
+            && end - first < NEIGHBOURS
+            && self.start_neighbour(BlockKey { block: first - 1, ..key })
+        {
+            first -= 1;
+        }
         self.requests += 1;
-        Request { source: self.entries[&key].source.clone(), blocks: key.block..end }
+        Request { source: self.entries[&key].source.clone(), blocks: first..end }
+    }
+
+    fn start_neighbour(&mut self, key: BlockKey) -> bool {
+        let wanted = self.is_queued(key) && (self.is_expected(key) || self.waiting.contains_key(&key));
+        let starts = wanted && self.make_room(key, false);
+        if starts {
+            self.start(key);
+        }
+        starts
     }
 
     fn start(&mut self, key: BlockKey) {

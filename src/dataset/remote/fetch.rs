@@ -72,8 +72,8 @@ impl Fetcher {
         self.0.cache.get_or_init(open);
     }
 
-    /// Expects reads of these blocks, and starts requests for them. Blocks on the disk are read there, without memory of
-    /// this table.
+    /// Expects reads of these blocks; [`start`](Self::start) starts requests for them. Blocks on the disk are read there,
+    /// without memory of this table.
     pub(super) fn expect(&self, source: &Arc<Source>, blocks: Range<u64>) {
         match self.0.cached(source) {
             None => self.0.blocks.lock().expect(source, blocks),
@@ -87,7 +87,6 @@ impl Fetcher {
                 }
             }
         }
-        self.pump();
     }
 
     /// Fills `buffer` from the bytes of a block at `begin`; waits until they are there.
@@ -123,7 +122,7 @@ impl Fetcher {
     /// Expects reads of those of these blocks that are not there or on their way.
     pub(super) fn expect_missing(&self, source: &Arc<Source>, blocks: Range<u64>) {
         self.0.blocks.lock().expect_missing(source, blocks);
-        self.pump();
+        self.start();
     }
 
     /// Returns a block; waits until it is there.
@@ -140,7 +139,7 @@ impl Fetcher {
         let receiver = match (found, receiver) {
             (Found::Ready(bytes, done), _) => {
                 if done {
-                    self.pump();
+                    self.start();
                 }
                 return Ok(bytes);
             }
@@ -148,7 +147,7 @@ impl Fetcher {
             (Found::Later, None) => return Err(gone()),
         };
         let begin = Instant::now();
-        self.pump();
+        self.start();
         let arrival: Arrival = loop {
             match receiver.recv_timeout(LOOK) {
                 Ok(arrival) => break arrival,
@@ -162,7 +161,7 @@ impl Fetcher {
     }
 
     /// Starts all requests that are to be started now.
-    fn pump(&self) {
+    pub(super) fn start(&self) {
         loop {
             let Some(request) = self.0.blocks.lock().next() else { return };
             let Request { source, blocks } = request;
@@ -292,7 +291,7 @@ impl Drop for UnderWay {
         self.fetcher.blocks().ended();
         // Where it was dropped, the thread ends: others would be dropped too.
         if self.ended {
-            self.fetcher.pump();
+            self.fetcher.start();
         }
     }
 }

@@ -287,6 +287,11 @@ impl Remote {
         (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
 
+    /// Starts requests for the blocks that are expected, after all that are known are: neighbours then share a request.
+    pub(crate) fn fetch_expected(&self) {
+        self.0.fetcher.start();
+    }
+
     /// Expects nothing of what was expected: another run begins.
     pub(crate) fn forget_expected(&self) {
         self.0.fetcher.blocks().forget();
@@ -364,8 +369,8 @@ impl RemoteObject {
         Ok(())
     }
 
-    /// Says that these bytes are read soon, by one call of [`read_exact`](Self::read_exact), so that their blocks are
-    /// fetched ahead. For a scan: once for all that it reads.
+    /// Says that these bytes are read soon, by one call of [`read_exact`](Self::read_exact), so that
+    /// [`Remote::fetch_expected`] fetches their blocks ahead. For a scan: once for all that it reads.
     pub(crate) fn expect(&self, range: Range<u64>) {
         let range = range.start..range.end.min(self.len());
         self.remote.0.fetcher.expect(&self.source, blocks_of(&range));

@@ -48,6 +48,7 @@ fn is_child() -> bool {
     let remote = Remote::new(&RemoteOptions::new().cache(folder.join("cache"), 1 << 30)).unwrap();
     let object = remote.object(remote.head(&address).unwrap());
     object.expect(0..u64::MAX);
+    object.remote().fetch_expected();
     let mut buffer = Vec::new();
     for begin in (0..SIZE).step_by(READ as usize) {
         let end = SIZE.min(begin + READ);

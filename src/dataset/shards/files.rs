@@ -176,6 +176,21 @@ impl Files {
     }
 }
 
+/// Returns the addresses of the objects that an address names: itself, those of a brace list, or those of a folder that
+/// end in `.ending`. They have its credentials, so they are not to be shown.
+///
+/// # Errors
+/// A malformed brace list; a store that cannot be listed, or has no such object.
+#[cfg(feature = "remote")]
+pub fn addresses_of(address: &str, ending: &str) -> Result<Vec<String>> {
+    let remote = Remote::new(&RemoteOptions::new())?;
+    let address_of = |object| match object {
+        Object::Address(address) => address,
+        Object::Listed(meta) => meta.address,
+    };
+    Ok(objects(&remote, address, ending)?.into_iter().map(address_of).collect())
+}
+
 /// Returns the objects that an address names.
 #[cfg(feature = "remote")]
 fn objects(remote: &Remote, address: &str, ending: &str) -> Result<Vec<Object>> {

@@ -51,6 +51,8 @@ pub(super) use files::Files;
 #[cfg(feature = "remote")]
 #[cfg_attr(not(feature = "parquet"), allow(unused_imports))]
 pub(super) use files::Object;
+#[cfg(feature = "remote")]
+pub use files::addresses_of;
 use in_use::InUse;
 use index::Index;
 pub(super) use index_builder::{IndexBuilder, Location};
@@ -215,9 +217,7 @@ impl<F: ShardFormat> Shards<F> {
     /// follow each other are one.
     #[cfg(feature = "remote")]
     pub(super) fn expect(&self, indices: &[usize], range: impl Fn(&Entry, Option<&Page>) -> std::ops::Range<u64>) {
-        if !self.is_remote() {
-            return;
-        }
+        let Some(remote) = self.remote() else { return };
         self.open_together(indices);
         let mut last = None;
         for index in indices {
@@ -235,6 +235,7 @@ impl<F: ShardFormat> Shards<F> {
             }
             last = Some(this);
         }
+        remote.fetch_expected();
     }
 
     /// Finds sample `index`.

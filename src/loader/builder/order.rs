@@ -9,7 +9,7 @@ impl DataLoaderBuilder {
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
         if self.order.is_none() && self.shuffle && self.dataset.is_remote() {
             let reason = "not set, but the data set is remote and shuffle(true) would read each image by itself, from all \
-                          over it; choose .order(Order::Blocks { samples: 256, window: 16 }), or .order(Order::Full) to \
+                          over it; choose .order(Order::Blocks { samples: 256, window: 4 }), or .order(Order::Full) to \
                           have it so";
             return Err(Error::argument("order", reason));
         }

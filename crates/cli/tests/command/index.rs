@@ -253,6 +253,7 @@ fn indexes_of_objects_are_put_beside_them() {
     for name in ["train-0", "test-0"] {
         assert!(server.object(&format!("bucket/hub/data/.{name}.parquet.gpufeed-index")).is_some(), "{name}");
     }
-    let (code, _, said) = run("bucket/a.tar", &["--part", "0/2"]);
-    assert!(code == Some(2) && said.contains("--out"), "{said}");
+    let (code, said, _) = run("bucket/hub", &["--part", "1/2", "--json"]);
+    let value: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &value["objects"], &value["part"]), (Some(0), &1.into(), &1.into()), "{said}");
 }

@@ -83,3 +83,20 @@ fn doctor_explain_preview_and_index_read_a_remote_set() {
         assert_eq!((&index["samples"], &index["failed"]), (&SAMPLES.into(), &Value::Array(Vec::new())), "{address}");
     }
 }
+
+#[test]
+fn parts_of_the_shards_are_indexed_by_different_machines() {
+    let server = served();
+    let address = server.s3("bucket/set");
+    let is_there = |shard: u32| server.object(&format!("bucket/set/.t-{shard}.tar.gpufeed-index")).is_some();
+    for (part, samples, objects, there) in
+        [("1/3", 20, 1, [true, false]), ("0/3", 0, 0, [true, false]), ("2/3", 20, 1, [true, true])]
+    {
+        let index = json(&server, &["index", &address, "--part", part, "--json"]);
+        assert_eq!((&index["samples"], &index["objects"]), (&samples.into(), &objects.into()), "{part}");
+        assert_eq!(([is_there(0), is_there(1)], &index["parts"]), (there, &3.into()), "{part}");
+    }
+    let output = gpufeed(&server, &["index", &address, "--prune"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && error.contains("--prune is for seek indexes"), "{error}");
+}

@@ -65,7 +65,7 @@ fn objects_are_fetched_in_the_order_in_which_they_are_expected() {
     }
     let requests: Vec<_> =
         std::iter::from_fn(|| table.next()).map(|request| (request.source.number, request.blocks)).collect();
-    assert_eq!(requests, [(1, 2..3), (0, 0..1), (1, 0..2), (0, 3..4)]);
+    assert_eq!(requests, [(1, 0..3), (0, 0..1), (0, 3..4)]);
 }
 
 #[test]
@@ -114,6 +114,22 @@ fn the_block_that_is_needed_last_leaves_for_a_worker() {
     started(&mut table);
     assert!(read(&mut table, &a, 5).is_none() && read(&mut table, &a, 1).is_none());
     assert!(read(&mut table, &a, 3).is_some());
+}
+
+#[test]
+fn neighbours_share_a_request_in_whatever_order_they_are_expected() {
+    let a = object(0, 20);
+    let shuffled = || {
+        let mut table = table(20);
+        for block in [6, 4, 7, 5, 9] {
+            table.expect(&a, block..block + 1);
+        }
+        table
+    };
+    assert_eq!(started(&mut shuffled()), [4..8, 9..10]);
+    let mut waited_for = shuffled();
+    let _waits = read(&mut waited_for, &a, 6).unwrap();
+    assert_eq!(started(&mut waited_for), [6..8, 4..6, 9..10], "the block of a worker comes first");
 }
 
 #[test]

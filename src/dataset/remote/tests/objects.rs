@@ -24,6 +24,7 @@ fn what_is_expected_is_fetched_ahead_once_and_within_the_budget() {
         object.remote().set_read_ahead(24 << 20);
         let before = server.requests();
         object.expect(0..u64::MAX);
+        object.remote().fetch_expected();
         while object.remote().stats().blocks < 3 {
             std::thread::yield_now();
         }
@@ -133,6 +134,7 @@ fn what_the_disk_has_is_not_fetched_again() {
             let object = open(&server.s3("bucket/a"), options);
             let sent = server.sent();
             object.expect(0..u64::MAX);
+            object.remote().fetch_expected();
             for step in [7, 0, 19, 12, 3] {
                 object.read_exact(&mut buffer, (step * MIB) as u64).unwrap();
                 assert!(buffer == bytes[step * MIB..][..MIB], "other bytes");

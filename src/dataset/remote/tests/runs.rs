@@ -38,6 +38,7 @@ impl crate::Dataset for Raw {
         for index in indices {
             self.0.expect((index * RAW) as u64..((index + 1) * RAW) as u64);
         }
+        self.0.remote().fetch_expected();
     }
 
     fn remotes(&self) -> Vec<Remote> {
