@@ -42,7 +42,7 @@ pub(crate) fn nginx(folder: &Path, own: &Path) -> Server {
         .collect();
     let configuration = format!(
         "{user} worker_processes 1; daemon off; pid {own}/nginx.pid; error_log stderr crit; events {{}}
-        http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; types {{}} {kept}
+        http {{ access_log off; sendfile on; tcp_nodelay on; keepalive_requests 1000000; types {{}} {kept}
         server {{ listen 127.0.0.1:{port}; root {}; }} }}",
         folder.display()
     );
