@@ -196,7 +196,7 @@ impl BlockTable {
         while self.requests < REQUESTS {
             let key = *self.queue.front()?;
             let wanted = self.is_queued(key) && self.is_expected(key);
-            if wanted && !self.make_room_for_neighbours(key) {
+            if wanted && !self.make_room(key, false) {
                 return None;
             }
             self.queue.pop_front();
@@ -208,21 +208,6 @@ impl BlockTable {
             }
         }
         None
-    }
-
-    /// Lets blocks leave until a request has room for a block and its neighbours, or for an eighth of the budget: if a
-    /// request began as soon as one block has left, each would be of one block. Nothing waits for these blocks yet.
-    fn make_room_for_neighbours(&mut self, key: BlockKey) -> bool {
-        let is_wanted = |block: &u64| self.is_wanted(BlockKey { block: *block, ..key });
-        let after = (key.block + 1..key.block + NEIGHBOURS).take_while(is_wanted).count() as u64;
-        let before = (0..key.block).rev().take((NEIGHBOURS - 1 - after) as usize).take_while(is_wanted).count() as u64;
-        let most = self.budget.saturating_sub((self.budget / 8 / BLOCK).min(before + after) * BLOCK);
-        while self.held + self.bytes(key) > most
-            && let Some(leaving) = self.ranked.leaving(self.passed)
-        {
-            self.evict(leaving);
-        }
-        self.held + self.bytes(key) <= most || (self.held == 0 && self.make_room(key, false))
     }
 
     fn is_wanted(&self, key: BlockKey) -> bool {

@@ -133,26 +133,6 @@ fn neighbours_share_a_request_in_whatever_order_they_are_expected() {
 }
 
 #[test]
-fn a_request_begins_when_there_is_room_for_neighbours() {
-    let (mut table, a) = (table(32), object(0, 100));
-    for block in 0..100 {
-        table.expect(&a, block..block + 1);
-    }
-    for request in started(&mut table) {
-        come(&mut table, &a, request);
-    }
-    assert_eq!(table.held(), 32 * BLOCK);
-    for block in 0..3 {
-        assert!(read(&mut table, &a, block).is_none());
-        assert_eq!(started(&mut table), [], "after block {block}");
-    }
-    assert!(read(&mut table, &a, 3).is_none());
-    assert_eq!(started(&mut table), [32..36]);
-    let _waits = read(&mut table, &a, 60).unwrap();
-    assert_eq!(started(&mut table), [60..61], "a worker waits for no neighbours");
-}
-
-#[test]
 fn all_who_wait_get_the_block_by_one_request() {
     let (mut table, a) = (table(3), object(0, 3));
     let waiting: Vec<_> = (0..3).map(|_| read(&mut table, &a, 1).unwrap()).collect();
