@@ -27,7 +27,7 @@ fn many_shards_with_indexes_open_at_once_and_take_little_memory() {
     let index = |number: usize| folder.path().join(format!(".{number:05}.tar.gpufeed-index"));
     sparse_shard(&at(0), SHARD);
     assert_eq!(TarShards::open(at(0)).unwrap().len(), SHARD);
-    // The same shard under other names, each with an index of its own.
+    // Other names of that shard, each with an index of its own.
     for number in 1..shards {
         fs::hard_link(at(0), at(number)).unwrap();
         fs::copy(index(0), index(number)).unwrap();

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 const SHARDS: u32 = 3;
 const SAMPLES: u32 = 20;
-/// A member of each shard that is no sample, so that the shard has more blocks than one.
+/// Bytes of a member of each shard that belongs to no sample. It makes a shard longer than one block.
 const OTHER: usize = 9 << 20;
 
 /// The address of a server that `scripts/test-remote.sh` has started.

@@ -1,5 +1,5 @@
 //! Measures data sets that are read from a web server on this machine against the same files on its disk, with one
-//! worker, so that the second core serves: in memory alone, with an empty and a full cache on disk, behind a proxy that
+//! worker, so that the second core serves: in memory alone, with an empty and a full cache on disk, through a proxy that
 //! delays each answer by 50 ms, and with one image a request. All take turns; only ratios of one round are compared.
 //!
 //! `cargo bench --features remote,parquet --bench remote -- --data FOLDER` with a folder of class folders. Needs nginx.

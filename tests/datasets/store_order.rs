@@ -54,7 +54,7 @@ fn served(indexes: &Path) -> StoreServer {
     server
 }
 
-/// What one rank did in an epoch.
+/// The reads of one rank in an epoch.
 struct Read {
     /// The samples of its batches, each with its lane.
     samples: Vec<(u64, usize)>,

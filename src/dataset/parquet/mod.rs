@@ -168,7 +168,11 @@ impl Dataset for Parquet {
     }
 
     fn name(&self, index: usize) -> String {
-        match self.row(index) {
+        // An error may be that its file cannot be opened, and must not wait for another attempt.
+        let is_open = self.shards.place(index).is_none_or(|(number, _)| self.shards.is_open(number));
+        let closed =
+            || self.shards.place(index).and_then(|(number, row)| Some((self.shards.file(number)?, row, String::new())));
+        match if is_open { self.row(index) } else { closed() } {
             Some((file, row, path)) if path.is_empty() => format!("{}: row {row}", file.display()),
             Some((file, row, path)) => format!("{}: row {row}, {path}", file.display()),
             None => format!("sample {index}"),

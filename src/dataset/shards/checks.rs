@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::entry::SEGMENT;
-use super::index::{Facts, Index};
+use super::index::{Index, LabelFacts};
 use super::{ShardFormat, Shards};
 use crate::error::Result;
 
@@ -54,7 +54,7 @@ impl<F: ShardFormat> Shards<F> {
 
     pub(super) fn check_one(&self, file: &Path, index: &Index) -> Result<()> {
         let Some(checks) = self.checks else { return Ok(()) };
-        let Facts { unlabelled, first_unlabelled, classes, largest } = index.facts;
+        let LabelFacts { unlabelled, first_unlabelled, classes, largest } = index.facts;
         let named = checks.classes == 0 || classes <= checks.classes as u64;
         let (number, fault) = match (unlabelled > 0 && !checks.allow_unlabelled, named) {
             (true, _) => (first_unlabelled, Fault::Unlabelled),

@@ -16,24 +16,24 @@ const LARGEST: u64 = 256 << 20;
 
 /// How many samples each file has, by its name.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct SampleCounts {
     json: PathBuf,
     samples: HashMap<String, usize>,
 }
 
-impl Counts {
+impl SampleCounts {
     /// Reads a JSON file or object. `files` are those of the set.
     ///
     /// # Errors
     /// A JSON that is not there, or has another form than [`parse`] reads.
-    pub(super) fn read(json: &Path, files: &Files, options: &super::Options) -> Result<Counts> {
+    pub(super) fn read(json: &Path, files: &Files, options: &super::Options) -> Result<SampleCounts> {
         let bytes = match super::files::address_of(json)? {
             None => regular_file::read(json).map_err(|source| Error::io(json, source))?,
             Some(address) => fetch(address, files, options)?,
         };
         let json = crate::address::shown_path(json).into_owned();
         match parse(&bytes) {
-            Ok(samples) => Ok(Counts { json, samples }),
+            Ok(samples) => Ok(SampleCounts { json, samples }),
             Err(reason) => Err(Error::io(&json, io::Error::new(io::ErrorKind::InvalidData, reason))),
         }
     }
@@ -125,8 +125,8 @@ fn parse(bytes: &[u8]) -> Result<HashMap<String, usize>, String> {
 mod tests {
     use super::*;
 
-    fn counts(json: &str) -> Result<Counts, String> {
-        Ok(Counts { json: "sizes.json".into(), samples: parse(json.as_bytes())? })
+    fn counts(json: &str) -> Result<SampleCounts, String> {
+        Ok(SampleCounts { json: "sizes.json".into(), samples: parse(json.as_bytes())? })
     }
 
     #[test]

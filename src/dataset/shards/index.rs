@@ -51,7 +51,7 @@ struct Header {
     segments: u64,
     classes: u64,
     data: u64,
-    facts: Facts,
+    facts: LabelFacts,
 }
 
 impl Header {
@@ -69,7 +69,7 @@ impl Header {
 /// The checks of all samples together when a set is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Facts {
+pub(super) struct LabelFacts {
     /// The number of samples without a label, and the first of them.
     pub(super) unlabelled: u64,
     pub(super) first_unlabelled: u64,
@@ -78,7 +78,7 @@ pub(super) struct Facts {
     pub(super) largest: u64,
 }
 
-impl Facts {
+impl LabelFacts {
     pub(super) fn add(&mut self, sample: u64, label: &Label) {
         match label {
             Label::None if self.unlabelled == 0 => (self.unlabelled, self.first_unlabelled) = (1, sample),
@@ -109,7 +109,14 @@ pub(super) struct SegmentHead {
 }
 
 /// Returns the head of an index file.
-pub(super) fn head(binding: &Binding, samples: u64, facts: &Facts, rows: &[Row], classes: &[u8], data: u64) -> Vec<u8> {
+pub(super) fn head(
+    binding: &Binding,
+    samples: u64,
+    facts: &LabelFacts,
+    rows: &[Row],
+    classes: &[u8],
+    data: u64,
+) -> Vec<u8> {
     let (segments, classes_length) = (rows.len() as u64, classes.len() as u64);
     let mut header = Header {
         magic: MAGIC,
@@ -183,7 +190,7 @@ enum Segments {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) samples: usize,
-    pub(super) facts: Facts,
+    pub(super) facts: LabelFacts,
     /// The file's own class names.
     pub(super) classes: Vec<String>,
     /// The length of the file that it belongs to.

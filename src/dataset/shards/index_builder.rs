@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
 use super::entry::{CLASS, Entry, Page, SEGMENT, UNLABELLED};
-use super::index::{Facts, IndexBytes, Row, SegmentHead, head};
+use super::index::{IndexBytes, LabelFacts, Row, SegmentHead, head};
 use crate::dataset::Label;
 
 /// Where an image is: in the file, or in a page of it.
@@ -20,7 +20,7 @@ pub(in crate::dataset) struct Location {
 #[derive(Debug, Default)]
 pub(in crate::dataset) struct IndexBuilder {
     samples: u64,
-    facts: Facts,
+    facts: LabelFacts,
     /// The file's own class names.
     pub(in crate::dataset) classes: Vec<String>,
     rows: Vec<Row>,

@@ -44,7 +44,7 @@ use parking_lot::Mutex;
 use super::data_file::DataFile;
 use crate::error::{Error, Result};
 pub(super) use checks::{Checks, Fault, Faulty};
-use counts::Counts;
+use counts::SampleCounts;
 use entry::SEGMENT;
 pub(super) use entry::{Entry, Page, Segment};
 pub(super) use files::Files;
@@ -96,7 +96,7 @@ pub(super) struct Shards<F> {
     settings: Settings,
     /// The files as they were listed, which are opened when their samples are read if there are `counts`.
     listed: Files,
-    counts: Option<Counts>,
+    counts: Option<SampleCounts>,
     checks: Option<Checks>,
     files: Vec<Shard>,
     /// How many of the files are not open yet.
@@ -131,7 +131,7 @@ impl Shard {
 }
 
 /// A sample.
-pub(super) struct Found<'a> {
+pub(super) struct FoundSample<'a> {
     /// The file that has it, and its number.
     pub(super) file: &'a DataFile,
     #[cfg_attr(
@@ -143,7 +143,7 @@ pub(super) struct Found<'a> {
     at: usize,
 }
 
-impl Found<'_> {
+impl FoundSample<'_> {
     pub(super) fn entry(&self) -> &Entry {
         &self.segment.entries[self.at]
     }
@@ -181,6 +181,11 @@ impl<F: ShardFormat> Shards<F> {
         let (number, at) = self.place(index)?;
         let (_, index) = self.opened(number).ok()?;
         Some((self.files[number].name(), index.key(at)?))
+    }
+
+    /// Returns true if a file is open, so that its index can be asked without a request or a scan.
+    pub(super) fn is_open(&self, number: usize) -> bool {
+        self.files.get(number).is_some_and(|shard| shard.file.get().is_some())
     }
 
     /// Returns true if the files are not on this machine.
@@ -222,8 +227,7 @@ impl<F: ShardFormat> Shards<F> {
         let mut last = None;
         for index in indices {
             // An error belongs to the read. A file that could not be opened now is not tried again for each sample.
-            let open = |number: usize| self.files[number].file.get().is_some();
-            if self.place(*index).is_none_or(|(number, _)| !open(number)) {
+            if self.place(*index).is_none_or(|(number, _)| !self.is_open(number)) {
                 continue;
             }
             let Ok(found) = self.find(*index) else { continue };
@@ -243,7 +247,7 @@ impl<F: ShardFormat> Shards<F> {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if it is out of range; the errors of a scan, if the index is
     /// damaged.
-    pub(super) fn find(&self, index: usize) -> Result<Found<'_>> {
+    pub(super) fn find(&self, index: usize) -> Result<FoundSample<'_>> {
         let (number, sample) = self.place(index).ok_or_else(|| super::out_of_range(index, self.len()))?;
         let file = match self.files[number].file.get() {
             Some(file) => file,
@@ -251,7 +255,7 @@ impl<F: ShardFormat> Shards<F> {
         };
         let segment = sample / SEGMENT;
         let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(number, segment))?;
-        Ok(Found { file, number, segment, at: sample % SEGMENT })
+        Ok(FoundSample { file, number, segment, at: sample % SEGMENT })
     }
 
     /// Reads a segment, from an index that is made again if this one is damaged, or its file has gone.

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use parking_lot::Mutex;
 
-use super::counts::Counts;
+use super::counts::SampleCounts;
 use super::entry::SEGMENT;
 use super::files::Files;
 use super::in_use::InUse;
@@ -38,7 +38,8 @@ impl<F: ShardFormat> Shards<F> {
             1 => first,
             more => format!("{first} and {} more", more - 1),
         };
-        let counts = settings.counts.as_deref().map(|json| Counts::read(json, &files, &settings.remote)).transpose()?;
+        let counts =
+            settings.counts.as_deref().map(|json| SampleCounts::read(json, &files, &settings.remote)).transpose()?;
         let shard = |name: PathBuf| Shard { name: name.into(), file: OnceLock::new(), index: Mutex::default() };
         let shards: Vec<Shard> = files.paths().into_iter().map(shard).collect();
         let mut set = Shards {
@@ -117,7 +118,7 @@ impl<F: ShardFormat> Shards<F> {
             return;
         }
         let numbers = indices.iter().filter_map(|index| self.place(*index)).map(|(number, _)| number);
-        let mut numbers: Vec<_> = numbers.filter(|number| self.files[*number].file.get().is_none()).collect();
+        let mut numbers: Vec<_> = numbers.filter(|number| !self.is_open(*number)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let _ = self.open_these(&numbers);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::binding::Binding;
 use super::entry::{Entry, Page, SEGMENT};
-use super::index::{FOREIGN, Facts, Index};
+use super::index::{FOREIGN, Index, LabelFacts};
 use super::index_builder::{IndexBuilder, Location};
 #[cfg(feature = "remote")]
 use super::spool::Spool;
@@ -60,7 +60,7 @@ fn what_was_saved_is_loaded() {
     }
     for index in places {
         assert_eq!((index.samples, index.length, &*index.classes), (4, 1 << 20, &["cat".to_owned()][..]));
-        assert_eq!(index.facts, Facts { unlabelled: 1, first_unlabelled: 1, classes: 4, largest: 0 });
+        assert_eq!(index.facts, LabelFacts { unlabelled: 1, first_unlabelled: 1, classes: 4, largest: 0 });
         let segment = index.segment(0, fits).unwrap().unwrap();
         assert_eq!(
             (0..5).map(|i| index.key(i)).collect::<Vec<_>>().as_slice(),
@@ -92,7 +92,7 @@ fn samples_are_in_segments_and_the_head_of_a_long_index_is_read_in_two() {
     let index = load(&path).unwrap();
     assert_eq!((index.samples, index.classes.len()), (samples, 3000));
     let last = samples as u64 - 1;
-    assert_eq!(index.facts, Facts { unlabelled: 1, first_unlabelled: 1000, classes: last + 1, largest: last });
+    assert_eq!(index.facts, LabelFacts { unlabelled: 1, first_unlabelled: 1000, classes: last + 1, largest: last });
     for sample in [0, SEGMENT - 1, SEGMENT, 2 * SEGMENT + 7, samples - 1] {
         let segment = index.segment(sample / SEGMENT, fits).unwrap().unwrap();
         let entry = &segment.entries[sample % SEGMENT];

@@ -138,9 +138,15 @@ impl Dataset for TarShards {
     }
 
     fn name(&self, index: usize) -> String {
-        match self.key(index) {
-            Some((shard, key)) => format!("{}: {key}", shard.display()),
-            None => format!("sample {index}"),
+        match self.shards.place(index) {
+            // An error may be that its shard cannot be opened, and must not wait for another attempt.
+            Some((number, at)) if !self.shards.is_open(number) => {
+                format!("{}: sample {at}", self.shards.file(number).unwrap_or(Path::new("")).display())
+            }
+            _ => match self.key(index) {
+                Some((shard, key)) => format!("{}: {key}", shard.display()),
+                None => format!("sample {index}"),
+            },
         }
     }
 

@@ -226,7 +226,7 @@ pub(super) fn mark_planned(place: &Place, parts: usize) -> Result<(), String> {
     place.write(UNFINISHED, &text)
 }
 
-/// Reads a journal: its first line if that is complete, and the progress. `None` if there is no journal.
+/// Reads a journal: its first line if that is complete, and the progress. `None` if the journal does not exist.
 pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
     place: &Place,
     name: &str,

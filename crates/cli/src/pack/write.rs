@@ -110,7 +110,7 @@ pub(super) fn check_shards(place: &Place, shards: &[Shard], samples: usize) -> R
     let builder = TarShards::builder().allow_unlabelled(true);
     #[cfg(feature = "remote")]
     let builder = builder.put_indexes(place.is_in_store());
-    // A part may have no samples, which is no data set to open.
+    // A part may have no samples, and an empty data set cannot be opened.
     let found = if paths.is_empty() { 0 } else { builder.open_list(paths)?.len() };
     if found != samples {
         let folder = place.path("");

@@ -137,7 +137,7 @@ fn an_object_that_was_replaced_is_an_error_whatever_the_server_says() {
             server.put("bucket/a", content(1000, 1));
             server.script(move |_| fault);
             let object = open(&server.web("bucket/a"), options(&server));
-            // The same length, other bytes.
+            // Other bytes of equal length.
             server.put("bucket/a", content(1000, 2));
             (object.read_exact(&mut [0; 10], 20).unwrap_err().to_string(), object)
         });
