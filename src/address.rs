@@ -18,6 +18,16 @@ pub fn shown_path(path: &Path) -> Cow<'_, Path> {
     of(path).map_or(path.into(), |address| PathBuf::from(without_credentials(address)).into())
 }
 
+/// A path, or an address with its credentials, which `Debug` does not show.
+#[derive(Clone)]
+pub(crate) struct WithCredentials<T>(pub(crate) T);
+
+impl<T: AsRef<Path>> std::fmt::Debug for WithCredentials<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(&shown_path(self.0.as_ref()), f)
+    }
+}
+
 /// Returns true if a path is an address: a scheme, then `://`.
 fn is_address(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
@@ -68,6 +78,12 @@ mod tests {
         ] {
             assert_eq!(without_credentials(address), shown);
         }
+    }
+
+    #[test]
+    fn debug_shows_no_credentials() {
+        assert_eq!(format!("{:?}", WithCredentials("https://u:secret@host/a?sig=secret")), "\"https://host/a\"");
+        assert_eq!(format!("{:?}", WithCredentials(PathBuf::from("/a?b"))), "\"/a?b\"");
     }
 
     #[test]

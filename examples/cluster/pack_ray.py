@@ -18,7 +18,8 @@ def gpufeed(*arguments: str) -> None:
 
 @ray.remote(num_cpus=1, max_retries=10, retry_exceptions=True)
 def pack(source: str, out: str, part: str) -> None:
-    # A part that was killed goes on where it ended. If its old process lives on, the new one waits for it.
+    # A part that was killed goes on where it ended. If its old process lives on, the new one waits for it; between two machines,
+    # and with OUT in a store, both write the same objects.
     gpufeed(source, out, "--part", part, "--workers", "1")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit as _atexit
+from typing import Any
 
-from gpufeed import _gpufeed
+from gpufeed import _gpufeed, arguments as _arguments
 from gpufeed._gpufeed import Array, Batch, Dataset, Failure, __version__
 from gpufeed.errors import ArgumentError, DataError, Error, FileError, OutOfMemoryError, RunError
-from gpufeed.loader import DataLoader
+from gpufeed.loader import DataLoader, open_path as _open
 from gpufeed.tools import Sheet, index, pack, preview
 
 __all__ = [
@@ -32,10 +33,11 @@ __all__ = [
 ]
 
 
-def open(path: str) -> Dataset:
-    """Opens the data set at ``path``, in any of gpufeed's formats: a folder of class folders, tar shards, an LMDB, MNIST's
-    and CIFAR's files, ``.npy`` and ``.npz``, a list in CSV or JSON lines."""
-    return Dataset.open(path)
+def open(path: Any, *, remote_cache: Any = None, counts: Any = None) -> Dataset:
+    """Opens the data set at ``path``, in any of gpufeed's formats: a folder of class folders, tar shards, Parquet files, an
+    LMDB, MNIST's and CIFAR's files, ``.npy`` and ``.npz``, a list in CSV or JSON lines; tar shards and Parquet files also
+    by an address, ``s3://bucket/train-{000..146}.tar``. ``remote_cache`` and ``counts`` are those of :class:`DataLoader`."""
+    return _open(path, _arguments.remote_cache(remote_cache), counts)
 
 
 def recipes() -> list[str]:

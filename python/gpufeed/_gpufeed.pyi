@@ -96,7 +96,9 @@ class Batch:
 @final
 class Dataset:
     @staticmethod
-    def open(path: str | PathLike[str], remote_cache: tuple[str, int] | None = None) -> Dataset: ...
+    def open(
+        path: str | PathLike[str], remote_cache: tuple[str, int] | None = None, counts: str | PathLike[str] | None = None
+    ) -> Dataset: ...
     @staticmethod
     def wrap(
         object: Any, item: Callable[[Any, int], Any], channels: int, classes: list[str]

@@ -106,7 +106,7 @@ def order(value: Any) -> str:
         return "full"
     if isinstance(value, (tuple, list)) and len(value) == 3 and value[0] == "blocks":
         return f"blocks:{whole('order', value[1], 1)}:{whole('order', value[2], 1)}"
-    raise ArgumentError(f'order: {value!r}; "full" and ("blocks", 256, 16), samples of a block and blocks of a window, work')
+    raise ArgumentError(f'order: {value!r}; "full" and ("blocks", 256, 4), samples of a block and blocks of a window, work')
 
 
 def remote_cache(value: Any) -> tuple[str, int] | None:

@@ -20,6 +20,10 @@ class FileError(Error, OSError):
 
     kind = "Io"
 
+    def __str__(self) -> str:
+        # OSError's own would show the filename and leave the reason out.
+        return str(self.args[0]) if self.args else ""
+
 
 class DataError(Error, ValueError):
     """A data set or one of its samples cannot be used. ``__cause__`` is the exception of a data set in Python."""

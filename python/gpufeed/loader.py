@@ -35,6 +35,9 @@ class DataLoader(Positioned):
     - ``order`` (``"full"``, and none for data from afar): ``("blocks", samples, window)`` permutes blocks of so many
       neighbours and shuffles within ``window`` of them; ``lanes`` (as many as there are ranks), which the ranks divide
     - for data from afar: ``read_ahead`` (256 MiB), ``remote_cache`` (``("/var/cache/gpufeed", "200G")``)
+    - for many tar shards or Parquet files: ``counts``, a JSON, or its address, with the samples that each file has, as
+      OpenCLIP's ``sizes.json``, WebDataset's ``wids`` index and ``gpufeed-pack.json``. A file is then opened when one of
+      its samples comes.
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
       ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``on_error`` (``"skip"``, ``"fail"``, a share), ``exif``,
       ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
@@ -59,11 +62,13 @@ class DataLoader(Positioned):
         normalize_on_device: bool = False,
         shard: Any = "auto",
         num_classes: int | None = None,
+        counts: Any = None,
         **settings: Any,
     ) -> None:
         super().__init__()
         self._data = data
         self._shard = shard
+        self._counts = counts
         self.batch_size = arguments.whole("batch_size", batch_size, 1)
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
@@ -82,7 +87,7 @@ class DataLoader(Positioned):
         if self.drop_last:
             if self._settings.setdefault("last_batch", "drop") != "drop":
                 raise ArgumentError("drop_last: True, but last_batch says otherwise; give one of the two")
-        self._native_data = _open(data, self._settings.get("remote_cache"))
+        self._native_data = _open(data, self._settings.get("remote_cache"), counts)
         self._length = len(self._native_data)
         if content.get("batch_transform"):
             known = num_classes or classes or len(self._native_data.classes)
@@ -187,7 +192,7 @@ class DataLoader(Positioned):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._running = self._buffers = None
-        self._native_data = _open(self._data, self._settings.get("remote_cache"))
+        self._native_data = _open(self._data, self._settings.get("remote_cache"), self._counts)
         check_device(self.device)
         self._native = self._build(*self._early_shard())
 
@@ -195,11 +200,19 @@ class DataLoader(Positioned):
 _NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
 
 
-def _open(data: Any, remote_cache: tuple[str, int] | None) -> _gpufeed.Dataset:
+def open_path(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpufeed.Dataset:
+    """The data set at a path or an address."""
+    counts = counts if counts is None else arguments.path("counts", counts)
+    return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache, counts)
+
+
+def _open(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpufeed.Dataset:
+    if isinstance(data, str) or hasattr(data, "__fspath__"):
+        return open_path(data, remote_cache, counts)
+    if counts is not None:
+        raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
     if isinstance(data, _gpufeed.Dataset):
         return data
-    if isinstance(data, str) or hasattr(data, "__fspath__"):
-        return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache)
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
         raise ArgumentError(
             f"data: {data!r} is a {type(data).__name__}; a path, a data set of gpufeed.open, and an object with __len__ and "

@@ -3,13 +3,14 @@
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::process::guard;
+use gpufeed::dataset::{Format, Opened, Parquet, RemoteOptions};
 use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most samples that a data set in Python is asked for at once.
@@ -76,18 +77,33 @@ impl Dataset {
 
 #[pymethods]
 impl Dataset {
-    /// Opens the data set at a path, in any of gpufeed's formats; one from afar with a cache on disk, a folder and its bytes.
+    /// Opens the data set at a path, in any of gpufeed's formats; one from afar with a cache on disk, a folder and its bytes;
+    /// tar shards and Parquet files with a JSON of the samples that each file has.
     #[staticmethod]
-    #[pyo3(signature = (path, remote_cache=None))]
-    fn open(py: Python<'_>, path: PathBuf, remote_cache: Option<(PathBuf, u64)>) -> PyResult<Dataset> {
+    #[pyo3(signature = (path, remote_cache=None, counts=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        remote_cache: Option<(PathBuf, u64)>,
+        counts: Option<PathBuf>,
+    ) -> PyResult<Dataset> {
         guard(py, || {
-            let options = gpufeed::dataset::RemoteOptions::new();
+            let options = RemoteOptions::new();
             let options = match remote_cache {
                 Some((folder, bytes)) => options.cache(folder, bytes),
                 None => options,
             };
-            let opened = py.detach(|| gpufeed::dataset::open_with(&path, options));
-            let gpufeed::dataset::Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
+            let opened = match counts {
+                None => py.detach(|| gpufeed::dataset::open_with(&path, options)),
+                Some(counts) => {
+                    let opened = py.detach(|| open_counted(&path, options, counts));
+                    opened.ok_or_else(|| {
+                        let text = "counts: only tar shards and Parquet files have them; leave it out for other data";
+                        errors::raise(py, "ArgumentError", "Argument", text)
+                    })?
+                }
+            };
+            let Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
             let description = path.display().to_string();
             let test =
                 test.map(|test| Py::new(py, Dataset::native(test, None, format!("{description}, the test split"))));
@@ -192,6 +208,22 @@ impl Dataset {
         let data = self.data.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(data);
     }
+}
+
+/// Opens tar shards or Parquet files with the numbers of their samples; `None` for another format.
+fn open_counted(path: &Path, options: RemoteOptions, counts: PathBuf) -> Option<gpufeed::Result<Opened>> {
+    let opened = match Format::detect(path) {
+        Format::Tar => {
+            let opened = gpufeed::TarShards::builder().remote(options).counts(counts).open(path);
+            opened.map(|train| Opened { train: Box::new(train), test: None })
+        }
+        Format::Parquet => {
+            let opened = Parquet::builder().remote(options).counts(counts).parts(path);
+            opened.map(|(train, test)| Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as _) })
+        }
+        _ => return None,
+    };
+    Some(opened)
 }
 
 /// Pixels as an array of rows, columns and channels.

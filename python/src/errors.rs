@@ -38,9 +38,20 @@ fn text(error: &Error) -> String {
         ErrorKind::OutputsHeld { .. } => {
             format!("{error}; copy what you keep, images.clone() with torch, and let the batches go")
         }
+        ErrorKind::Argument { setting: "order" | "lanes", .. } => {
+            IN_PYTHON.iter().fold(error.to_string(), |text, (rust, python)| text.replace(rust, python))
+        }
         _ => error.to_string(),
     }
 }
+
+/// How settings that errors advise are written in Rust and in Python.
+const IN_PYTHON: [(&str, &str); 4] = [
+    (".order(Order::Blocks { samples: 256, window: 4 })", "order=(\"blocks\", 256, 4)"),
+    (".order(Order::Blocks { .. })", "order=(\"blocks\", samples, window)"),
+    (".order(Order::Full)", "order=\"full\""),
+    ("shuffle(true)", "shuffle=True"),
+];
 
 /// An exception of a class of `gpufeed.errors`.
 pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyErr {

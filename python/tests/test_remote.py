@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
+import pickle
+import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +15,13 @@ import numpy
 import pytest
 
 import gpufeed
-from pictures import jpeg
+from pictures import Jpegs, jpeg
 from served import Served
 
 CROP = {"transform": [{"type": "RandomResizedCrop", "size": 16}, {"type": "RandomHorizontalFlip"}]}
 
 
-def loader(data: str, **given: Any) -> gpufeed.DataLoader:
+def loader(data: Any, **given: Any) -> gpufeed.DataLoader:
     settings = {"recipe": CROP, "batch_size": 8, "shuffle": True, "seed": 3, "seek_indexes": "memory", "order": ("blocks", 8, 2)}
     return gpufeed.DataLoader(data, **(settings | given))
 
@@ -74,8 +77,53 @@ def test_a_cache_on_disk_is_read_instead(served: Served, tmp_path: Path) -> None
     assert [path for method, path, _ in served.requests if method == "GET" and path.endswith(".tar")] == []
 
 
+def test_counts_open_a_shard_when_its_samples_come(shards: Path, served: Served, tmp_path: Path) -> None:
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    (shards / "classes.txt").write_text("a\nb\nc\n")
+    data = served.address + "/photos-{0..1}.tar"
+    whole = seen(loader(data).batches())
+    served.requests.clear()
+    counted = loader(data, counts=tmp_path / "sizes.json")
+    assert len(counted.dataset) == 40 and [path for _, path, _ in served.requests if path.endswith(".tar")] == []
+    assert seen(pickle.loads(pickle.dumps(counted)).batches()) == whole
+    assert seen(counted.batches()) == whole
+    # The JSON may lie beside the shards, and a data set take the place of the path.
+    (shards / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 19}))
+    wrong = gpufeed.open(data, counts=served.address + "/sizes.json")
+    assert len(wrong) == 39 and wrong[3][1] == 0
+    with pytest.raises(gpufeed.FileError, match="photos-1.tar: it has 20 samples, but .*sizes.json says 19"):
+        wrong[38]
+    with pytest.raises(gpufeed.FileError, match="none.json"):
+        loader(data, counts=tmp_path / "none.json")
+    with pytest.raises(gpufeed.ArgumentError, match="^counts: 3 is a int; a path works"):
+        loader(data, counts=3)
+    for other in (Jpegs(8), wrong):
+        with pytest.raises(gpufeed.ArgumentError, match="^counts: it belongs to the path"):
+            loader(other, counts=tmp_path / "sizes.json")
+    with pytest.raises(gpufeed.ArgumentError, match="^counts: only tar shards and Parquet files"):
+        gpufeed.open(tmp_path / "sizes.json", counts=tmp_path / "sizes.json")
+
+
+def test_the_lines_of_the_chapter_on_stores(shards: Path, served: Served, tmp_path: Path) -> None:
+    """As they stand there, with other addresses."""
+    chapter = (Path(__file__).parents[2] / "docs" / "guide" / "stores.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```$", chapter, re.DOTALL | re.MULTILINE)
+    (shards / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    for there, here in [
+        ("s3://photos/", served.address + "/"),
+        ("train-{000000..009999}", "photos-{0..1}"),
+        ("/scratch/photos", str(tmp_path / "scratch")),
+        ("transforms,", f"recipe={CROP},"),
+    ]:
+        assert there in code
+        code = code.replace(there, here)
+    names: dict[str, Any] = {"gpufeed": gpufeed}
+    exec(code, names)
+    assert sum(len(batch.ids) for batch in names["train"].batches()) == 40
+
+
 def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:
-    with pytest.raises(gpufeed.ArgumentError, match="^order: "):
+    with pytest.raises(gpufeed.ArgumentError, match=r'^order: not set, .* shuffle=True .*choose order=\("blocks", 256, 4\), or order="full"'):
         gpufeed.DataLoader(served.address + "/photos-{0..1}.tar", recipe=CROP, batch_size=8, shuffle=True)
     with pytest.raises(gpufeed.Error, match="none.tar"):
         gpufeed.open(served.address + "/none.tar")
@@ -96,3 +144,6 @@ def test_parquet_files_of_hugging_faces_form(tmp_path: Path) -> None:
     image, label = made.dataset[5]
     assert image == jpeg(5) and label == 2
     assert [each for _, _, _, labels in seen(made.batches()) for each in labels] == [number % 3 for number in range(24)]
+    (tmp_path / "sizes.json").write_text(json.dumps({"train.parquet": 24}))
+    counted = gpufeed.open(tmp_path / "train.parquet", counts=tmp_path / "sizes.json")
+    assert len(counted) == 24 and counted[5] == (image, label)

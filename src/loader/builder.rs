@@ -1,6 +1,8 @@
 //! The settings of a loader. `build` reports every mistake, with the setting to change.
 
 mod build;
+mod cache;
+mod decoding;
 mod mixing;
 mod order;
 
@@ -8,7 +10,7 @@ use super::buffers::{HostBufferHook, HostMemory};
 use super::cache::Cache;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
-use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
+use crate::decode::{DecodeOptions, SeekIndexes};
 use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::{LastBatch, Order};
@@ -219,84 +221,6 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { batch_size, ..self }
     }
 
-    /// Gives each epoch its own random order; off by default. Data that are [remote](Dataset::is_remote) need an
-    /// [`order`](Self::order) beside it.
-    pub fn shuffle(self, shuffle: bool) -> Self {
-        DataLoaderBuilder { shuffle, ..self }
-    }
-
-    /// The kind of the epochs' order; [`Order::Full`] by default. It does not shuffle by itself: without
-    /// [`shuffle`](Self::shuffle), both kinds keep the order of the data set.
-    ///
-    /// ```
-    /// use gpufeed::transforms::CenterCrop;
-    /// use gpufeed::{Backend, DataLoader, InMemory, Label, Order, PixelFormat};
-    ///
-    /// let mut data = InMemory::new();
-    /// for class in 0..40 {
-    ///     data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::Class(class))?;
-    /// }
-    /// // Process 1 of 2; 4 and 8 processes would have the same global batches.
-    /// let loader = DataLoader::builder(data)
-    ///     .transform(CenterCrop::new(4))
-    ///     .batch_size(4)
-    ///     .shuffle(true)
-    ///     .order(Order::Blocks { samples: 5, window: 2 })
-    ///     .lanes(8)
-    ///     .shard(1, 2)
-    ///     .build(&Backend::Cpu)?;
-    /// assert!(loader.explain().contains("order: blocks of 5 samples, shuffled in windows of 2, 8 lanes"));
-    /// # Ok::<(), gpufeed::Error>(())
-    /// ```
-    pub fn order(self, order: Order) -> Self {
-        DataLoaderBuilder { order: Some(order), ..self }
-    }
-
-    /// The lanes of [`Order::Blocks`], which the number of processes has to divide; as many as there are processes by
-    /// default. [`Sampler::lanes`](crate::Sampler::lanes) has the details.
-    pub fn lanes(self, lanes: usize) -> Self {
-        DataLoaderBuilder { lanes: Some(lanes), ..self }
-    }
-
-    /// The seed of every random number; 0 by default.
-    pub fn seed(self, seed: u64) -> Self {
-        DataLoaderBuilder { seed, ..self }
-    }
-
-    /// This process's share of each epoch: `rank` of `world` processes. By default all of it, whatever launcher has
-    /// started the process.
-    pub fn shard(self, rank: usize, world: usize) -> Self {
-        DataLoaderBuilder { shard: Some((rank, world)), ..self }
-    }
-
-    /// Takes this process's share from the variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds it
-    /// when the loader is built. [`DataLoader::shard`](crate::DataLoader::shard) and
-    /// [`DataLoader::explain`](crate::DataLoader::explain) say by which. Off by default.
-    ///
-    /// With [`shard`](Self::shard) as well, `build` is an error: rank and world have one source.
-    ///
-    /// ```
-    /// use gpufeed::transforms::CenterCrop;
-    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
-    ///
-    /// let mut data = InMemory::new();
-    /// for class in 0..10 {
-    ///     data.push_pixels(8, 8, PixelFormat::Rgb8, vec![class as u8; 192], Label::Class(class))?;
-    /// }
-    /// // Under `torchrun`, `mpirun` or `srun`, each process gets its part of the ten samples.
-    /// let loader = DataLoader::builder(data).transform(CenterCrop::new(8)).shard_auto().build(&Backend::Cpu)?;
-    /// println!("{}", loader.shard()); // rank 0 of 1 by no launcher
-    /// # Ok::<(), gpufeed::Error>(())
-    /// ```
-    pub fn shard_auto(self) -> Self {
-        DataLoaderBuilder { shard_auto: true, ..self }
-    }
-
-    /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.
-    pub fn last_batch(self, last_batch: LastBatch) -> Self {
-        DataLoaderBuilder { last_batch, ..self }
-    }
-
     /// Threads that read and decode: 1 to 4096. By default the cores on which this process may run, divided by the
     /// processes that share them: as many as a launcher (torchrun, Open MPI, MPICH, Slurm's `srun`) has started on this
     /// machine, by the variables that it sets, unless it has bound each to cores of its own.
@@ -355,133 +279,6 @@ impl DataLoaderBuilder {
     pub fn host_buffer_hook(mut self, hook: Arc<dyn HostBufferHook>) -> Self {
         self.host_memory.hook = Some(hook);
         self
-    }
-
-    /// The treatment of EXIF orientation; it is applied by default (torchvision ignores it).
-    pub fn exif(mut self, exif: Orientation) -> Self {
-        self.decode.exif = exif;
-        self
-    }
-
-    /// The treatment of truncated image files; they fail by default.
-    pub fn truncated(mut self, truncated: Truncated) -> Self {
-        self.decode.truncated = truncated;
-        self
-    }
-
-    /// The most pixels that an image may declare; 2^28 by default.
-    pub fn max_pixels(mut self, max_pixels: u64) -> Self {
-        self.decode.max_pixels = max_pixels;
-        self
-    }
-
-    /// The most bytes of memory that decoding one image may take, for its pixels and all that its decoder holds; 3 GiB
-    /// by default ([`DecodeOptions::max_decode_bytes`] has the details). An image that would take more fails. Each of
-    /// the [`workers`](Self::workers) may take as much; [`memory_budget`](Self::memory_budget) does not count it.
-    pub fn max_decode_bytes(mut self, max_decode_bytes: u64) -> Self {
-        self.decode.max_decode_bytes = max_decode_bytes;
-        self
-    }
-
-    /// Decodes JPEGs at a half, a quarter or an eighth of their size if a resize reduces them by at least as much; off
-    /// by default.
-    ///
-    /// For data sets of large photographs. It changes pixels: of photographs of 12 megapixels by 0.8 levels of 255 on
-    /// average with `Resize(224)`, 1.1 with `RandomResizedCrop(224)`, 1.5 with `Resize(700)`; single ones by up to 40,
-    /// at sharp edges. The parameters stay those of the full size, and every output is centred where it would be on the
-    /// full image. Only the edges of a crop are rounded, to whole pixels of the smaller image: a crop gains or loses up
-    /// to 1, 2 or 4 pixels of the full one.
-    ///
-    /// It applies to files of gpufeed's own JPEG engine (baseline and extended sequential), for lists whose first stage
-    /// has only crops and flips before a resize with antialiasing, such as `Resize` and `RandomResizedCrop`, that
-    /// reduces both sides by 2 or more; with several views of a sample, in all of them.
-    /// [`Params::scale`](crate::transforms::Params::scale) has the scale of each image.
-    pub fn scaled_decode(self, scaled_decode: bool) -> Self {
-        DataLoaderBuilder { scaled_decode, ..self }
-    }
-
-    /// Stores decoded samples between epochs, in RAM or on the GPU; off by default.
-    ///
-    /// The cache stores the result of the list's prefix, the transforms before the first random one, which every epoch
-    /// computes alike:
-    ///
-    /// - If the prefix has no [`Resize`](crate::transforms::Resize): the region of the image that the prefix leaves
-    ///   visible, in bytes, 3 a pixel in RAM, 4 on the GPU (float pixels stay floats, 16 bytes a pixel).
-    /// - If it has one: the result of that `Resize`, or of a `CenterCrop` that follows it. In bytes, as above, if these
-    ///   hold it exactly (nearest-neighbour resizes, crops, flips, borders of one of the 256 levels), else in f32, 16
-    ///   bytes a pixel.
-    /// - If f32 would not give the bits that batches have without a cache: the region of the image in bytes after all.
-    ///   This is so in RAM if the GPU augments, after a resize that a `Pad` follows, and on a GPU for outputs of more
-    ///   than 4,194,304 pixels.
-    ///
-    /// [`DataLoader::explain`](crate::DataLoader::explain) shows which form is stored. Batches have the same bits as
-    /// without a cache. Some samples are not stored but read in every epoch, into the same batches: those for which
-    /// there is no room, those that the CPU executor finishes for the GPU, and on a GPU those whose resized image
-    /// exceeds 16 MiB.
-    /// [`Stats::cache_hits`](crate::Stats::cache_hits) counts samples that came from the cache,
-    /// [`DataLoader::cached`](crate::DataLoader::cached) those that are stored.
-    ///
-    /// The cache's budget is separate from [`memory_budget`](Self::memory_budget). Pixels that the data set holds in
-    /// RAM anyway ([`Dataset::is_in_memory`](crate::Dataset::is_in_memory)) are not stored there a second time.
-    ///
-    /// ```
-    /// use gpufeed::transforms::{RandomCrop, Resize};
-    /// use gpufeed::{Backend, Cache, DataLoader, ImageFolder};
-    ///
-    /// # fn run() -> gpufeed::Result<()> {
-    /// let loader = DataLoader::builder(ImageFolder::open("flowers")?)
-    ///     .transform(Resize::new(256)) // once
-    ///     .transform(RandomCrop::new(224)) // in every epoch
-    ///     .cache(Cache::Device(8 << 30))
-    ///     .build(&Backend::auto()?)?;
-    /// # Ok(()) }
-    /// ```
-    pub fn cache(self, cache: Cache) -> Self {
-        DataLoaderBuilder { cache, ..self }
-    }
-
-    /// Makes a [`cache`](Self::cache) round the result of a prefix with a [`Resize`](crate::transforms::Resize) to
-    /// bytes: 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default: only results that bytes hold exactly
-    /// are stored in bytes.
-    ///
-    /// The workers then run the prefix of the list, and round its result to the nearest of 256 levels, as torchvision
-    /// stores a resized image: a difference of at most half a level before the transforms that follow, none after
-    /// nearest-neighbour resizes of bytes. Values below 0 and above 1, which bicubic resizes and float pixels may have,
-    /// are clamped, as torchvision does for bytes. All samples are rounded, also those that are not stored, so batches
-    /// depend neither on the budget nor on which samples are cached. The prefix ends before a `Normalize`, whose result
-    /// bytes cannot hold. Without a cache, or without a `Resize` in the prefix, this changes nothing.
-    ///
-    /// ```
-    /// use gpufeed::transforms::{RandomCrop, Resize};
-    /// use gpufeed::{Backend, Cache, DataLoader, InMemory, Label, PixelFormat};
-    ///
-    /// let mut data = InMemory::new();
-    /// data.push_pixels(64, 64, PixelFormat::Rgb8, vec![100; 3 * 64 * 64], Label::Class(0))?;
-    /// let loader = DataLoader::builder(data)
-    ///     .transform(Resize::new(32))
-    ///     .transform(RandomCrop::new(24))
-    ///     .batch_size(1)
-    ///     .cache(Cache::Host(1 << 20))
-    ///     .cache_in_bytes(true)
-    ///     .build(&Backend::Cpu)?;
-    /// loader.epoch(0)?.try_for_each(|batch| batch.map(drop))?;
-    /// assert_eq!(loader.cached(), (1, 3 * 32 * 32));
-    /// # Ok::<(), gpufeed::Error>(())
-    /// ```
-    pub fn cache_in_bytes(self, cache_in_bytes: bool) -> Self {
-        DataLoaderBuilder { cache_in_bytes, ..self }
-    }
-
-    /// The storage of seek indexes of JPEGs, with which every epoch after the first decodes little more than its crops;
-    /// a file in the data set's folder by default.
-    pub fn seek_indexes(self, seek_indexes: SeekIndexes) -> Self {
-        DataLoaderBuilder { seek_indexes, ..self }
-    }
-
-    /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for 130,000 photographs as
-    /// in ImageNet. When it is full, the file is written early; without a file further images get no index.
-    pub fn seek_memory(self, seek_memory: u64) -> Self {
-        DataLoaderBuilder { seek_memory, ..self }
     }
 
     /// The treatment of samples that fail; they are replaced by default.

@@ -6,8 +6,8 @@ use gpufeed::internals::soft_labels;
 use gpufeed::{Batch, Result};
 use std::ops::Range;
 
-/// A batch as tensors on the loader's device, without the padding of a last batch: the item of a [`BurnLoader`], or the
-/// input of its [`map`](BurnLoader::map).
+/// A batch as tensors on the loader's device, without the padding of a last batch: the item of a
+/// [`BurnLoader`](crate::BurnLoader), or the input of its [`map`](crate::BurnLoader::map).
 ///
 /// ```no_run
 /// # fn show(batch: gpufeed_burn::ImageBatch) {

@@ -3,7 +3,7 @@
 use crate::listed::Listed;
 use gpufeed::dataset::{Format, ImageList, Opened as Parts, TarShards};
 use gpufeed::internals::shown_path;
-use gpufeed::{Dataset, ImageFolder, Label};
+use gpufeed::{Dataset, ImageFolder, Label, Sampler};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub(crate) struct NamedDataset {
     pub(crate) data: Arc<dyn Dataset>,
     names: Names,
+    /// The samples' indexes in their stored order, if they are in another.
+    order: Option<Vec<usize>>,
     /// The folder, the file or the list of shards that the user named.
     path: PathBuf,
 }
@@ -40,7 +42,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
     let path = path.as_ref();
     let whole = |data: Arc<dyn Dataset>, names: Names| Opened {
-        train: NamedDataset { data, names, path: shown_path(path).into_owned() },
+        train: NamedDataset { data, names, order: None, path: shown_path(path).into_owned() },
         test: None,
     };
     let opened = match Format::detect(path) {
@@ -69,7 +71,8 @@ pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
             let builder = gpufeed::dataset::Parquet::builder().allow_unlabelled(true);
             let part = |data: gpufeed::dataset::Parquet| {
                 let data = Arc::new(data);
-                NamedDataset { data: data.clone(), names: Names::Parquet(data), path: shown_path(path).into_owned() }
+                let (names, path) = (Names::Parquet(data.clone()), shown_path(path).into_owned());
+                NamedDataset { data, names, order: None, path }
             };
             let (train, test) = builder.parts(path)?;
             Opened { train: part(train), test: test.map(part) }
@@ -79,6 +82,7 @@ pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
             let part = |data: Box<dyn Dataset>| NamedDataset {
                 data: Arc::from(data),
                 names: Names::None,
+                order: None,
                 path: shown_path(path).into_owned(),
             };
             Opened { train: part(train), test: test.map(part) }
@@ -94,13 +98,34 @@ impl NamedDataset {
     /// Wraps a data set in memory.
     #[cfg(test)]
     pub(crate) fn in_memory(data: impl Dataset + 'static) -> NamedDataset {
-        NamedDataset { data: Arc::new(data), names: Names::None, path: PathBuf::new() }
+        NamedDataset { data: Arc::new(data), names: Names::None, order: None, path: PathBuf::new() }
     }
 
     /// Wraps some samples of a folder or of a list.
     pub(crate) fn listed(listed: Listed) -> NamedDataset {
         let (listed, path) = (Arc::new(listed), PathBuf::new());
-        NamedDataset { data: listed.clone(), names: Names::Listed(listed), path }
+        NamedDataset { data: listed.clone(), names: Names::Listed(listed), order: None, path }
+    }
+
+    /// Puts the samples into a random order: that of epoch 0 of a full shuffle with this seed.
+    ///
+    /// # Errors
+    /// A data set in a store, which would be read a block for each image.
+    pub(crate) fn shuffled(self, seed: u64) -> Result<NamedDataset, Box<dyn Error>> {
+        if self.data.is_remote() {
+            let reason = "--shuffle: the source is in a store, and a block of 8 MiB would be fetched for each image; copy it to \
+                          this machine first";
+            return Err(format!("{}: {reason}", self.path.display()).into());
+        }
+        let epoch = Sampler::new(self.data.len(), 1024)?.shuffle(true).seed(seed).epoch(0);
+        let order: Vec<_> = (0..epoch.batches()).flat_map(|batch| epoch.batch(batch).map(|at| at.index)).collect();
+        let data = Arc::new(self.data.subset(order.iter().copied())?);
+        Ok(NamedDataset { data, order: Some(order), ..self })
+    }
+
+    /// Returns the index of a sample in the stored order.
+    fn stored(&self, index: usize) -> usize {
+        self.order.as_ref().and_then(|order| order.get(index).copied()).unwrap_or(index)
     }
 
     /// Returns the folder that the names of samples are relative to, if samples are files.
@@ -117,6 +142,7 @@ impl NamedDataset {
 
     /// Returns a sample's label without reading the sample, if samples are files.
     pub(crate) fn label(&self, index: usize) -> Option<Label> {
+        let index = self.stored(index);
         match &self.names {
             Names::Folder(folder) => {
                 Some(folder.targets().get(index).map_or(Label::None, |&class| Label::Class(class)))
@@ -130,6 +156,7 @@ impl NamedDataset {
 
     /// Returns a sample's file; `None` if samples are not files.
     pub(crate) fn file(&self, index: usize) -> Option<&Path> {
+        let index = self.stored(index);
         match &self.names {
             Names::Folder(folder) => folder.path(index),
             Names::List(list) => list.path(index),
@@ -143,10 +170,13 @@ impl NamedDataset {
     /// Returns a sample's name where it is stored: its file below the data set's folder, or its key in a shard.
     pub(crate) fn own_name(&self, index: usize) -> Option<String> {
         match &self.names {
-            Names::Tar(shards) => return shards.key(index).map(|(_, key)| key),
+            Names::Tar(shards) => return shards.key(self.stored(index)).map(|(_, key)| key),
             // The path that goes with an image is that of the file that it was.
             #[cfg(feature = "parquet")]
-            Names::Parquet(files) => return files.row(index).map(|(_, _, path)| path).filter(|path| !path.is_empty()),
+            Names::Parquet(files) => {
+                let row = files.row(self.stored(index));
+                return row.map(|(_, _, path)| path).filter(|path| !path.is_empty());
+            }
             _ => {}
         }
         let (root, file) = (self.root()?, self.file(index)?);

@@ -56,6 +56,15 @@ impl Address {
         format!("{}/{key}", url.as_str().trim_end_matches('/'))
     }
 
+    /// Returns the address of `key` in the same store as it may be shown. A key of a store may have any character.
+    pub(super) fn shown_with_key(&self, key: &str) -> String {
+        let base = without_credentials(self.base.as_str());
+        match self.is_web() {
+            true => without_credentials(&self.with_key(key)),
+            false => format!("{}/{key}", base.trim_end_matches('/')),
+        }
+    }
+
     /// Returns the address of another object in the object's folder, with its credentials; `None` where the address has a
     /// signature, which is for one object.
     pub(super) fn beside(&self, name: &str) -> Option<String> {

@@ -9,6 +9,8 @@ use std::ops::Range;
 
 /// The longest part of a server's own words that is shown.
 const WORDS: usize = 300;
+/// Where the number of retries is set.
+const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
 
 /// A request that failed.
 #[derive(Debug)]
@@ -95,7 +97,7 @@ impl RequestFailure {
     }
 
     fn ignores_ranges() -> Self {
-        let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; reading from afar needs a server that supports Range";
+        let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; use the store's own address, name it in NO_PROXY, or use a server that supports Range";
         RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
     }
 
@@ -130,7 +132,9 @@ impl RequestFailure {
             return RequestFailure::new(Kind::InvalidData, Retry::Yes, reason);
         }
         if has("dns error") || has("failed to lookup address") {
-            let reason = format!("the name of the server does not resolve ({words})");
+            let reason = format!(
+                "the name of the server does not resolve ({words}); correct the address, or AWS_ENDPOINT_URL if that is set"
+            );
             return RequestFailure::new(Kind::NotFound, Retry::Few, reason);
         }
         if has("metadata") && has("credential") || has("169.254.169.254") {
@@ -161,8 +165,8 @@ impl RequestFailure {
         let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
         let after = match retries {
             0 => String::new(),
-            1 => ", after 1 retry (RemoteOptions::retries)".to_owned(),
-            _ => format!(", after {retries} retries (RemoteOptions::retries)"),
+            1 => format!(", after 1 retry ({RETRIES})"),
+            _ => format!(", after {retries} retries ({RETRIES})"),
         };
         io::Error::new(self.kind, RemoteError(format!("{bytes}{}{after}", self.reason)))
     }
@@ -193,7 +197,7 @@ mod tests {
         let error = RequestFailure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
         assert_eq!(
             error.to_string(),
-            "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries)"
+            "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries, GPUFEED_REMOTE_RETRIES)"
         );
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }

@@ -41,15 +41,22 @@ struct Shared {
 }
 
 impl Shared {
-    /// The object's blocks on the disk; `None` without a cache.
+    /// The object's blocks on the disk; `None` without a cache, and for an object whose server says nothing by which its
+    /// next version would be known.
     fn cached<'a>(&self, source: &'a Source) -> Option<&'a CachedObject> {
         let cache = self.cache.get()?;
+        if source.etag.is_none() && source.modified.is_none() {
+            cache.say_unversioned();
+            return None;
+        }
         Some(source.cached.get_or_init(|| {
             cache.object(&Identity {
                 address: &source.address,
                 etag: source.etag.as_deref(),
                 size: source.size,
                 modified: source.modified.map_or(0, |seconds| seconds as i64 * 1000),
+                // An ETag tells contents apart. A query may be a signature that changes each time.
+                query: if source.etag.is_some() { 0 } else { source.query },
             })
         }))
     }

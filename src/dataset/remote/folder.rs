@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::{Remote, RemoteOptions};
+use crate::address::WithCredentials;
 use crate::dataset::address::without_credentials;
 use crate::error::{Error, ErrorKind, Result};
 use std::io;
@@ -15,8 +16,8 @@ const LARGEST: u64 = 4 << 30;
 #[derive(Clone, Debug)]
 pub struct StoreFolder {
     remote: Remote,
-    /// Without a slash at its end. It may have credentials.
-    address: String,
+    /// Without a slash at its end.
+    address: WithCredentials<String>,
 }
 
 impl StoreFolder {
@@ -34,24 +35,24 @@ impl StoreFolder {
         }
         let remote = Remote::new(&RemoteOptions::new())?;
         remote.store(text)?;
-        Ok(StoreFolder { remote, address: text.trim_end_matches('/').to_owned() })
+        Ok(StoreFolder { remote, address: WithCredentials(text.trim_end_matches('/').to_owned()) })
     }
 
     /// Returns the folder in it that has this name.
     pub fn within(&self, name: &str) -> StoreFolder {
-        StoreFolder { remote: self.remote.clone(), address: self.address(name) }
+        StoreFolder { remote: self.remote.clone(), address: WithCredentials(self.address(name)) }
     }
 
     /// Returns the address of an object without credentials.
     pub fn shown(&self, name: &str) -> PathBuf {
         match name.is_empty() {
-            true => without_credentials(&self.address).into(),
+            true => without_credentials(&self.address.0).into(),
             false => without_credentials(&self.address(name)).into(),
         }
     }
 
     fn address(&self, name: &str) -> String {
-        format!("{}/{name}", self.address)
+        format!("{}/{name}", self.address.0)
     }
 
     /// Lists the objects of the folder, those of folders in it too: the names below it, and the bytes.
@@ -59,9 +60,9 @@ impl StoreFolder {
     /// # Errors
     /// An I/O error with the address.
     pub fn list(&self) -> Result<Vec<(String, u64)>> {
-        let prefix = Address::parse(&self.address)?.key;
+        let prefix = Address::parse(&self.address.0)?.key;
         let prefix = if prefix.is_empty() { prefix } else { prefix + "/" };
-        let found = self.remote.list_all(&self.address).map_err(|error| match error.into_kind() {
+        let found = self.remote.list_all(&self.address.0).map_err(|error| match error.into_kind() {
             ErrorKind::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
                 let reason = "there is no such bucket; make it, or name another";
                 Error::io(path, io::Error::new(io::ErrorKind::NotFound, reason))
@@ -116,6 +117,7 @@ mod tests {
         assert!(error.contains("https://host/a: a web server cannot be written to"), "{error}");
         let folder = StoreFolder::open(Path::new("s3://key:secret@bucket/a/")).unwrap();
         assert_eq!(folder.shown("").to_str(), Some("s3://bucket/a"));
+        assert!(!format!("{folder:?}").contains("secret"), "{folder:?}");
         assert_eq!(folder.within("b").shown("c").to_str(), Some("s3://bucket/a/b/c"));
     }
 }

@@ -48,6 +48,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use store::Store;
+use xxhash_rust::xxh3::xxh3_64;
 
 pub use folder::StoreFolder;
 pub use options::RemoteOptions;
@@ -80,6 +81,9 @@ struct Connection {
 /// The object that marks a folder in which `gpufeed pack` has not finished, as `dataset::UNFINISHED` marks one on a disk.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
+/// Largest object: Azure's have up to 190 TiB, those of the others less.
+const LARGEST: u64 = 256 << 40;
+
 /// Most samples that are expected ahead: of small ones a table of them would have no end.
 const MOST_AHEAD: u64 = 1 << 16;
 
@@ -94,6 +98,8 @@ pub(crate) struct ObjectMeta {
     pub(crate) etag: Option<String>,
     /// When the object was written, in seconds since 1970.
     pub(crate) modified: Option<u64>,
+    /// The hash of the address's query.
+    query: u64,
     /// Its place in the stores of the connection.
     store: usize,
     key: Key,
@@ -190,7 +196,8 @@ impl Remote {
         }
         let requests = self.0.requests.clone();
         let found = self.run(folder, async move { requests.list(&store, &prefix).await })?;
-        let mut found: Vec<_> = found.into_iter().map(|meta| describe(&address, place, meta)).collect();
+        let found = found.into_iter().map(|meta| describe(&address, place, meta));
+        let mut found = found.collect::<Result<Vec<_>>>()?;
         found.sort_by(|a, b| a.address.cmp(&b.address));
         Ok(found)
     }
@@ -203,7 +210,7 @@ impl Remote {
         let (parsed, place, store, key) = self.store(address)?;
         let (requests, web) = (self.0.requests.clone(), parsed.is_web());
         let meta = self.run(address, async move { requests.head(&store, &key, web).await })?;
-        Ok(describe(&parsed, place, meta))
+        describe(&parsed, place, meta)
     }
 
     /// Reads a whole object of at most `limit` bytes; `None` if there is none.
@@ -214,7 +221,7 @@ impl Remote {
         let (parsed, place, store, key) = self.store(address)?;
         let requests = self.0.requests.clone();
         let answer = self.run(address, async move { requests.whole(&store, &key, limit).await })?;
-        Ok(answer.map(|(bytes, meta)| (bytes, describe(&parsed, place, meta))))
+        answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, place, meta)?))).transpose()
     }
 
     /// Writes an object, which is there entirely or not at all.
@@ -245,9 +252,9 @@ impl Remote {
     /// Returns an object for reading. What is read is always of the content that `meta` describes.
     pub(crate) fn object(&self, meta: ObjectMeta) -> RemoteObject {
         let store = self.0.stores.lock()[meta.store].1.clone();
-        let ObjectMeta { address, size, etag, modified, key, .. } = meta.clone();
+        let ObjectMeta { address, size, etag, modified, key, query, .. } = meta.clone();
         let number = self.0.objects.fetch_add(1, Relaxed);
-        let source = Source { number, address, store, key, size, etag, modified, cached: OnceLock::new() };
+        let source = Source { number, address, query, store, key, size, etag, modified, cached: OnceLock::new() };
         RemoteObject { remote: self.clone(), meta: Arc::new(meta), source: Arc::new(source) }
     }
 
@@ -309,10 +316,16 @@ impl fmt::Debug for Remote {
     }
 }
 
-fn describe(address: &Address, store: usize, meta: object_store::ObjectMeta) -> ObjectMeta {
-    let modified = modified(&meta);
-    let shown = without_credentials(&address.with_key(meta.location.as_ref()));
-    ObjectMeta { address: shown, size: meta.size, etag: meta.e_tag, modified, store, key: meta.location }
+/// # Errors
+/// An I/O error for a size that no store has.
+fn describe(address: &Address, store: usize, meta: object_store::ObjectMeta) -> Result<ObjectMeta> {
+    let (shown, modified) = (address.shown_with_key(meta.location.as_ref()), modified(&meta));
+    if meta.size > LARGEST {
+        let reason = format!("the server says that it has {} bytes; no store has objects above 256 TiB", meta.size);
+        return Err(Error::io(shown, io::Error::new(io::ErrorKind::InvalidData, reason)));
+    }
+    let query = address.base.query().map_or(0, |query| xxh3_64(query.as_bytes()));
+    Ok(ObjectMeta { address: shown, size: meta.size, etag: meta.e_tag, modified, query, store, key: meta.location })
 }
 
 /// An object that many threads read, as it was when the data set was opened. Clones are the same object.

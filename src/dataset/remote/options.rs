@@ -36,6 +36,9 @@ pub struct RemoteOptions {
     pub(super) store: BTreeMap<String, String>,
 }
 
+/// Longest time that a server may be given, in seconds: a longer one would overflow the clock.
+const LONGEST: f64 = 1e6;
+
 /// The settings in force: the options, then the environment, then the defaults.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -104,12 +107,13 @@ impl RemoteOptions {
                 None => Err(Error::argument(name, format!("{text:?} is not a number of 0 or more"))),
             }
         };
-        let seconds = number("GPUFEED_REMOTE_TIMEOUT")?.map(|seconds| Duration::from_secs_f64(seconds.min(1e6)));
+        let seconds = number("GPUFEED_REMOTE_TIMEOUT")?.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST)));
         let retries = number("GPUFEED_REMOTE_RETRIES")?.map(|retries| retries as u32);
         let timeout = self.timeout.or(seconds).unwrap_or(Duration::from_secs(30));
         if timeout.is_zero() {
             return Err(Error::argument("RemoteOptions::timeout", "0 leaves no time for any answer"));
         }
+        let timeout = timeout.min(Duration::from_secs_f64(LONGEST));
         let certificates = self.certificates.clone().or_else(|| variable("SSL_CERT_FILE").map(PathBuf::from));
         Ok(Settings { timeout, retries: self.retries.or(retries).unwrap_or(10), certificates })
     }
@@ -147,6 +151,8 @@ mod tests {
         assert_eq!(of(options.settings(some).unwrap()), (2.5, 3));
         let options = options.timeout(Duration::from_secs(1)).retries(0);
         assert_eq!(of(options.settings(some).unwrap()), (1.0, 0));
+        let endless = RemoteOptions::new().timeout(Duration::MAX).settings(none).unwrap();
+        assert_eq!(endless.timeout, Duration::from_secs(1_000_000));
         let error = options.settings(|_| Some("soon".to_owned())).unwrap_err().to_string();
         assert!(error.contains("GPUFEED_REMOTE_TIMEOUT") && error.contains("soon"), "{error}");
         assert!(options.timeout(Duration::ZERO).settings(none).is_err());

@@ -36,6 +36,8 @@ pub(super) struct Source {
     pub(super) number: u64,
     /// Without credentials.
     pub(super) address: String,
+    /// The hash of the part after `?` of an address on the web, which may tell two objects apart.
+    pub(super) query: u64,
     pub(super) store: Arc<Store>,
     pub(super) key: Path,
     pub(super) size: u64,

@@ -97,6 +97,10 @@ fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
     // Where a setting has two names, the later one counts, and the environment has no order.
     found.sort();
     found.retain(|(name, _)| !options.store.contains_key(name));
+    if ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].iter().any(|name| options.store.contains_key(*name)) {
+        // A session belongs to its key.
+        found.retain(|(name, _)| !["AWS_SESSION_TOKEN", "AWS_TOKEN"].contains(&&**name));
+    }
     found.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
     if amazon {
         let known = |name: &str| found.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());

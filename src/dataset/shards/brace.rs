@@ -1,5 +1,6 @@
 //! Brace lists as in shells and WebDataset: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
 
+use crate::address::without_credentials;
 use crate::error::{Error, Result};
 use crate::quote::shortened;
 
@@ -17,54 +18,53 @@ const MOST_LISTS: usize = 100;
 /// # Errors
 /// A brace without its partner, more than 100 lists, or more than a million names.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>> {
+    let shown = without_credentials(pattern);
     if pattern.matches('{').count() > MOST_LISTS {
-        let start = shortened(pattern);
+        let start = shortened(&shown);
         return Err(Error::argument("shards", format!("{start}: it has more than {MOST_LISTS} lists in braces")));
     }
-    expanded(pattern)
+    expanded(pattern, 0).map_err(|reason| Error::argument("shards", format!("{shown}: {reason}")))
 }
 
-fn expanded(pattern: &str) -> Result<Vec<String>> {
+/// Expands the part of a pattern that begins at byte `start` of it. The error is the reason.
+fn expanded(pattern: &str, start: usize) -> Result<Vec<String>, String> {
+    let unopened = |at: usize| Err(format!("the '}}' at byte {} has no '{{'", start + at));
     let Some(open) = pattern.find('{') else {
-        return match pattern.find('}') {
-            Some(at) => Err(refused(pattern, &format!("the '}}' at byte {at} has no '{{'"))),
-            None => Ok(vec![pattern.to_owned()]),
-        };
+        return pattern.find('}').map_or_else(|| Ok(vec![pattern.to_owned()]), unopened);
     };
     if let Some(at) = pattern[..open].find('}') {
-        return Err(refused(pattern, &format!("the '}}' at byte {at} has no '{{'")));
+        return unopened(at);
     }
-    let (inside, after) = split(&pattern[open..]).ok_or_else(|| {
-        refused(pattern, &format!("the '{{' at byte {open} has no '}}'; write {{000..146}} or {{a,b}}"))
-    })?;
-    let rests = expanded(after)?;
+    let (inside, after) = split(&pattern[open..])
+        .ok_or_else(|| format!("the '{{' at byte {} has no '}}'; write {{000..146}} or {{a,b}}", start + open))?;
+    let within = start + open + 1;
+    let rests = expanded(after, within + inside.len() + 1)?;
+    let too_many = || "it stands for more than a million names".to_owned();
     let mut choices = Vec::new();
     match (alternatives(inside), range(inside)) {
         (_, Some((first, last, width))) => {
             if first.abs_diff(last) >= MOST as u64 {
-                return Err(refused(pattern, "it stands for more than a million names"));
+                return Err(too_many());
             }
             let numbers: Box<dyn Iterator<Item = i64>> =
                 if first <= last { Box::new(first..=last) } else { Box::new((last..=first).rev()) };
             choices.extend(numbers.map(|number| format!("{number:0width$}")));
         }
         (parts, None) if parts.len() > 1 => {
+            let mut part_start = within;
             for part in parts {
-                choices.extend(expanded(part)?);
+                choices.extend(expanded(part, part_start)?);
+                part_start += part.len() + 1;
             }
         }
-        _ => choices.extend(expanded(inside)?.into_iter().map(|inside| format!("{{{inside}}}"))),
+        _ => choices.extend(expanded(inside, within)?.into_iter().map(|inside| format!("{{{inside}}}"))),
     }
     if choices.len().saturating_mul(rests.len()) > MOST {
-        return Err(refused(pattern, "it stands for more than a million names"));
+        return Err(too_many());
     }
     let before = &pattern[..open];
     let names = choices.iter().flat_map(|choice| rests.iter().map(move |rest| format!("{before}{choice}{rest}")));
     Ok(names.collect())
-}
-
-fn refused(pattern: &str, reason: &str) -> Error {
-    Error::argument("shards", format!("{pattern}: {reason}"))
 }
 
 /// Returns the text between the first character, a '{', and its partner; and the text after the partner.
@@ -147,6 +147,8 @@ mod tests {
             ("a{0..9.tar", "the '{' at byte 1 has no '}'"),
             ("a0..9}.tar", "the '}' at byte 5 has no '{'"),
             ("a}{0..9}", "the '}' at byte 1 has no '{'"),
+            ("a{0..9}{x,b}c}", "the '}' at byte 13 has no '{'"),
+            ("a{x,{0..9}b{c}", "the '{' at byte 1 has no '}'"),
             ("{0..9}}", "has no '{'"),
             ("{0..99999999}", "more than a million"),
             ("{0..9999}{0..9999}", "more than a million"),
@@ -157,6 +159,17 @@ mod tests {
             let error = expand(pattern).unwrap_err().to_string();
             let start = &pattern[..pattern.len().min(40)];
             assert!(error.starts_with("shards: ") && error.contains(says) && error.len() < 200, "{start}: {error}");
+        }
+    }
+    #[test]
+    fn no_credentials_are_shown() {
+        for pattern in [
+            "https://user:secret@host/t-{0..9.tar?sig=secret",
+            "https://u:secret@h/{0..99999999}?s=secret",
+            "s3://k{e}y:secret@b/}",
+        ] {
+            let error = expand(pattern).unwrap_err().to_string();
+            assert!(error.starts_with("shards: ") && !error.contains("secret"), "{error}");
         }
     }
 }

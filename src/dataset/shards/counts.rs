@@ -14,6 +14,9 @@ use crate::regular_file;
 #[cfg(feature = "remote")]
 const LARGEST: u64 = 256 << 20;
 
+/// Most samples of a file: their headers alone are 256 GiB of a tar. Memory has a place for each 512 samples of a set.
+const MOST: usize = 1 << 28;
+
 /// How many samples each file has, by its name.
 #[derive(Debug)]
 pub(super) struct SampleCounts {
@@ -106,6 +109,9 @@ fn parse(bytes: &[u8]) -> Result<HashMap<String, usize>, String> {
         let (Some(name), Some(count)) = (name, count) else {
             return Err(format!("{} has no number of samples; {form}", name.unwrap_or("an entry without a name")));
         };
+        if count > MOST {
+            return Err(format!("{name} has {count} samples, but a file has at most {MOST}"));
+        }
         match samples.insert(name.trim_start_matches("./").to_owned(), count) {
             None => Ok(()),
             Some(_) => Err(format!("{name} is there twice")),
@@ -162,6 +168,10 @@ mod tests {
             ("{", "EOF"),
             (r#"{"0.tar": "7"}"#, "0.tar has no number of samples"),
             (r#"{"0.tar": -7}"#, "0.tar has no number of samples"),
+            (
+                r#"{"0.tar": 9000000000000000000}"#,
+                "0.tar has 9000000000000000000 samples, but a file has at most 268435456",
+            ),
             (r#"{"0.tar": 7.5}"#, "0.tar has no number of samples"),
             (r#"{"shards": [{"samples": 7}]}"#, "an entry without a name has no number"),
             (r#"{"shardlist": [{"url": "a"}]}"#, "a has no number of samples"),

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use super::brace;
 use super::listing;
 #[cfg(feature = "remote")]
+use crate::address::WithCredentials;
+#[cfg(feature = "remote")]
 use crate::dataset::address;
 use crate::dataset::data_file::DataFile;
 #[cfg(feature = "remote")]
@@ -25,8 +27,15 @@ pub(in crate::dataset) enum Files {
 #[cfg(feature = "remote")]
 #[derive(Debug)]
 pub(in crate::dataset) enum Object {
-    Address(String),
+    Address(WithCredentials<String>),
     Listed(ObjectMeta),
+}
+
+#[cfg(feature = "remote")]
+impl Object {
+    fn of(address: String) -> Object {
+        Object::Address(WithCredentials(address))
+    }
 }
 
 /// The text that a path is, if it is an address.
@@ -84,7 +93,7 @@ impl Files {
 
     #[cfg(feature = "remote")]
     fn of_addresses(addresses: Vec<String>, options: &RemoteOptions) -> Result<Files> {
-        Ok(Files::Objects(Remote::new(options)?, addresses.into_iter().map(Object::Address).collect()))
+        Ok(Files::Objects(Remote::new(options)?, addresses.into_iter().map(Object::of).collect()))
     }
 
     #[cfg(not(feature = "remote"))]
@@ -106,7 +115,7 @@ impl Files {
             Files::Paths(paths) => paths.get(number).map(|path| path.display().to_string()),
             #[cfg(feature = "remote")]
             Files::Objects(_, objects) => objects.get(number).map(|object| match object {
-                Object::Address(address) => address::without_credentials(address),
+                Object::Address(address) => address::without_credentials(&address.0),
                 Object::Listed(meta) => meta.address.clone(),
             }),
         }
@@ -127,7 +136,7 @@ impl Files {
         match self {
             Files::Paths(_) => None,
             Files::Objects(remote, objects) => match objects.first()? {
-                Object::Address(address) => Some((remote, address)),
+                Object::Address(address) => Some((remote, &address.0)),
                 Object::Listed(meta) => Some((remote, &meta.address)),
             },
         }
@@ -144,7 +153,7 @@ impl Files {
             Files::Objects(_, objects) => {
                 let mut names = HashSet::new();
                 let twice = objects.iter().position(|object| match object {
-                    Object::Address(address) => !names.insert(address.as_str()),
+                    Object::Address(address) => !names.insert(address.0.as_str()),
                     Object::Listed(meta) => !names.insert(meta.address.as_str()),
                 });
                 twice.and_then(|number| self.name(number))
@@ -162,7 +171,7 @@ impl Files {
             #[cfg(feature = "remote")]
             Files::Objects(remote, objects) => {
                 let meta = match &objects[number] {
-                    Object::Address(address) => remote.head(address)?,
+                    Object::Address(address) => remote.head(&address.0)?,
                     Object::Listed(meta) => meta.clone(),
                 };
                 Ok(DataFile::remote(remote.object(meta)))
@@ -185,7 +194,7 @@ impl Files {
 pub fn addresses_of(address: &str, ending: &str) -> Result<Vec<String>> {
     let remote = Remote::new(&RemoteOptions::new())?;
     let address_of = |object| match object {
-        Object::Address(address) => address,
+        Object::Address(address) => address.0,
         Object::Listed(meta) => meta.address,
     };
     Ok(objects(&remote, address, ending)?.into_iter().map(address_of).collect())
@@ -196,12 +205,12 @@ pub fn addresses_of(address: &str, ending: &str) -> Result<Vec<String>> {
 fn objects(remote: &Remote, address: &str, ending: &str) -> Result<Vec<Object>> {
     let key = address.split(['?', '#']).next().unwrap_or_default();
     if key.contains(['{', '}']) {
-        return Ok(brace::expand(address)?.into_iter().map(Object::Address).collect());
+        return Ok(brace::expand(address)?.into_iter().map(Object::of).collect());
     }
     let name = key.rsplit('/').next().unwrap_or_default();
     // A name with an ending is a file's; also `x.tar.gz`, which the reader refuses by its content.
     if name.contains(&format!(".{ending}")) || [".tgz", ".gz", ".zst"].iter().any(|end| name.ends_with(end)) {
-        return Ok(vec![Object::Address(address.to_owned())]);
+        return Ok(vec![Object::of(address.to_owned())]);
     }
     Ok(found(remote, address, ending)?.into_iter().map(Object::Listed).collect())
 }

@@ -283,7 +283,10 @@ impl Index {
         let bytes = self.bytes(sample / SEGMENT).ok()?;
         let (segment, keys) = self.parse(sample / SEGMENT, &bytes, |_, _| true)?;
         let at = sample % SEGMENT;
-        let begin = at.checked_sub(1).map_or(0, |before| segment.entries[before].key_end);
+        let begin = match at.checked_sub(1) {
+            None => 0,
+            Some(before) => segment.entries.get(before)?.key_end,
+        };
         Some(keys.get(begin as usize..segment.entries.get(at)?.key_end as usize)?.to_owned())
     }
 

@@ -121,6 +121,8 @@ struct Shard {
     /// Replaced where a part of the index turns out to be damaged. The lock is held while the file is opened, so that it
     /// is opened once.
     index: Mutex<Option<Arc<Index>>>,
+    /// The index of a file that was refused, so that no other read of its samples has it made again.
+    refused: OnceLock<Index>,
 }
 
 impl Shard {

@@ -1,6 +1,6 @@
 //! Opens the files of a set: all at once, or each when one of its samples is read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::thread::available_parallelism;
@@ -39,8 +39,13 @@ impl<F: ShardFormat> Shards<F> {
             more => format!("{first} and {} more", more - 1),
         };
         let counts =
-            settings.counts.as_deref().map(|json| SampleCounts::read(json, &files, &settings.remote)).transpose()?;
-        let shard = |name: PathBuf| Shard { name: name.into(), file: OnceLock::new(), index: Mutex::default() };
+            settings.counts.as_ref().map(|json| SampleCounts::read(&json.0, &files, &settings.remote)).transpose()?;
+        let shard = |name: PathBuf| Shard {
+            name: name.into(),
+            file: OnceLock::new(),
+            index: Mutex::default(),
+            refused: OnceLock::new(),
+        };
         let shards: Vec<Shard> = files.paths().into_iter().map(shard).collect();
         let mut set = Shards {
             format,
@@ -91,13 +96,16 @@ impl<F: ShardFormat> Shards<F> {
         if let (Some(file), Some(index)) = (shard.file.get(), &*index) {
             return Ok((file, Arc::clone(index)));
         }
+        if let Some(refused) = shard.refused.get() {
+            self.check_found(&shard.name, refused)?;
+        }
         let (held, _) = open_files::share();
         let file = self.listed.open(number)?;
         let (file, mut found) = self.open_one(file, number < held)?;
-        if let Some(counts) = &self.counts {
-            counts.check(&shard.name, found.samples)?;
+        if let Err(error) = self.check_found(&shard.name, &found) {
+            let _ = shard.refused.set(found);
+            return Err(error);
         }
-        self.check_one(&shard.name, &found)?;
         // The names in all files would take much memory.
         let classes = std::mem::take(&mut found.classes);
         let mut own = self.own_classes.lock();
@@ -109,6 +117,13 @@ impl<F: ShardFormat> Shards<F> {
         *index = Some(Arc::clone(&found));
         self.unopened.fetch_sub(1, Relaxed);
         Ok((shard.file.get_or_init(|| file), found))
+    }
+
+    fn check_found(&self, file: &Path, found: &Index) -> Result<()> {
+        if let Some(counts) = &self.counts {
+            counts.check(file, found.samples)?;
+        }
+        self.check_one(file, found)
     }
 
     /// Opens the files of these samples that are not open, several at a time. An error belongs to the read of a sample.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Checks, Options, ShardIndexes};
+use crate::address::WithCredentials;
 use crate::dataset::MAX_FILE_BYTES;
 
 /// Default bound of the memory for the parts of indexes in use: those of a million samples.
@@ -19,7 +20,7 @@ pub(in crate::dataset) struct Settings {
     pub(in crate::dataset) classes: Vec<String>,
     pub(in crate::dataset) max_file_bytes: u64,
     /// The JSON with the numbers of samples.
-    pub(in crate::dataset) counts: Option<PathBuf>,
+    pub(in crate::dataset) counts: Option<WithCredentials<PathBuf>>,
     /// True to write the indexes that are missing beside objects.
     #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "there are no objects"))]
     pub(in crate::dataset) put_indexes: bool,
@@ -89,7 +90,7 @@ macro_rules! setters {
         /// samples is an error of each of its samples, and a file that the JSON does not have is one of `open`.
         #[must_use]
         pub fn counts(mut self, json: impl Into<std::path::PathBuf>) -> Self {
-            self.settings.counts = Some(json.into());
+            self.settings.counts = Some(crate::address::WithCredentials(json.into()));
             self
         }
 

@@ -1,10 +1,88 @@
-//! The order of a loader's epochs: which kinds go with its other settings.
+//! The samples of an epoch and their order: the setters, and which kinds of order go with the other settings.
 
 use super::DataLoaderBuilder;
 use crate::error::{Error, Result};
-use crate::sampler::{Order, Sampler};
+use crate::sampler::{LastBatch, Order, Sampler};
 
 impl DataLoaderBuilder {
+    /// Gives each epoch its own random order; off by default. Data that are [remote](Dataset::is_remote) need an
+    /// [`order`](Self::order) beside it.
+    pub fn shuffle(self, shuffle: bool) -> Self {
+        DataLoaderBuilder { shuffle, ..self }
+    }
+
+    /// The kind of the epochs' order; [`Order::Full`] by default. It does not shuffle by itself: without
+    /// [`shuffle`](Self::shuffle), both kinds keep the order of the data set.
+    ///
+    /// ```
+    /// use gpufeed::transforms::CenterCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, Order, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..40 {
+    ///     data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::Class(class))?;
+    /// }
+    /// // Process 1 of 2; 4 and 8 processes would have the same global batches.
+    /// let loader = DataLoader::builder(data)
+    ///     .transform(CenterCrop::new(4))
+    ///     .batch_size(4)
+    ///     .shuffle(true)
+    ///     .order(Order::Blocks { samples: 5, window: 2 })
+    ///     .lanes(8)
+    ///     .shard(1, 2)
+    ///     .build(&Backend::Cpu)?;
+    /// assert!(loader.explain().contains("order: blocks of 5 samples, shuffled in windows of 2, 8 lanes"));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn order(self, order: Order) -> Self {
+        DataLoaderBuilder { order: Some(order), ..self }
+    }
+
+    /// The lanes of [`Order::Blocks`], which the number of processes has to divide; as many as there are processes by
+    /// default. [`Sampler::lanes`](crate::Sampler::lanes) has the details.
+    pub fn lanes(self, lanes: usize) -> Self {
+        DataLoaderBuilder { lanes: Some(lanes), ..self }
+    }
+
+    /// The seed of every random number; 0 by default.
+    pub fn seed(self, seed: u64) -> Self {
+        DataLoaderBuilder { seed, ..self }
+    }
+
+    /// This process's share of each epoch: `rank` of `world` processes. By default all of it, whatever launcher has
+    /// started the process.
+    pub fn shard(self, rank: usize, world: usize) -> Self {
+        DataLoaderBuilder { shard: Some((rank, world)), ..self }
+    }
+
+    /// Takes this process's share from the variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds it
+    /// when the loader is built. [`DataLoader::shard`](crate::DataLoader::shard) and
+    /// [`DataLoader::explain`](crate::DataLoader::explain) say by which. Off by default.
+    ///
+    /// With [`shard`](Self::shard) as well, `build` is an error: rank and world have one source.
+    ///
+    /// ```
+    /// use gpufeed::transforms::CenterCrop;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..10 {
+    ///     data.push_pixels(8, 8, PixelFormat::Rgb8, vec![class as u8; 192], Label::Class(class))?;
+    /// }
+    /// // Under `torchrun`, `mpirun` or `srun`, each process gets its part of the ten samples.
+    /// let loader = DataLoader::builder(data).transform(CenterCrop::new(8)).shard_auto().build(&Backend::Cpu)?;
+    /// println!("{}", loader.shard()); // rank 0 of 1 by no launcher
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn shard_auto(self) -> Self {
+        DataLoaderBuilder { shard_auto: true, ..self }
+    }
+
+    /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.
+    pub fn last_batch(self, last_batch: LastBatch) -> Self {
+        DataLoaderBuilder { last_batch, ..self }
+    }
+
     /// Gives the sampler its order.
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
         if self.order.is_none() && self.shuffle && self.dataset.is_remote() {

@@ -37,6 +37,10 @@ pub(crate) struct PackArguments {
     /// What the shards' names begin with: PREFIX-000000.tar
     #[arg(long, value_name = "NAME", default_value = "shard", value_parser = prefix)]
     pub(super) prefix: String,
+    /// Packs the samples in a random order, by this seed: neighbours are then no more alike than others, as loaders want
+    /// that read neighbours together. Not for a source in a store [default: the source's order]
+    #[arg(long, value_name = "SEED")]
+    pub(super) shuffle: Option<u64>,
     /// Images with a longer side are reduced to it, bilinear and antialiased, and become JPEGs
     #[arg(long, value_name = "PIXELS", value_parser = RangedU64ValueParser::<u32>::new().range(1..=65535))]
     pub(super) max_side: Option<u32>,
@@ -72,7 +76,7 @@ pub(crate) struct PackArguments {
 }
 
 /// The options that a plan has settled.
-const SETTINGS: [&str; 6] = ["to", "shard_bytes", "split", "prefix", "max_side", "quality"];
+const SETTINGS: [&str; 7] = ["to", "shard_bytes", "split", "prefix", "shuffle", "max_side", "quality"];
 
 /// The format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]

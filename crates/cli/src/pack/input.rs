@@ -19,8 +19,17 @@ pub(super) enum Part {
     Test,
 }
 
-/// Opens the part to pack of a data set in any format. A note names the size of the other part.
-pub(super) fn open(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error::Error>> {
+/// Opens the part to pack of a data set in any format, in its order or shuffled by a seed. A note names the size of the
+/// other part.
+pub(super) fn open(path: &Path, part: Part, shuffle: Option<u64>) -> Result<NamedDataset, Box<dyn std::error::Error>> {
+    let opened = open_part(path, part)?;
+    match shuffle {
+        Some(seed) => opened.shuffled(seed),
+        None => Ok(opened),
+    }
+}
+
+fn open_part(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error::Error>> {
     let opened = dataset::open(path)?;
     let note_other = |other: &dyn Dataset, what: &str, name: &str| {
         let others = other.len();

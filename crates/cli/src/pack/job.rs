@@ -25,12 +25,19 @@ pub(super) struct Job {
     pub(super) to: To,
     pub(super) shard_bytes: u64,
     pub(super) prefix: String,
+    /// The seed of the order, if it is not the source's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shuffle: Option<u64>,
     #[serde(flatten)]
     pub(super) recoding: Recoding,
 }
 
 /// The current layout, in which members have their samples' names.
 const LAYOUT: u32 = 1;
+
+/// What is written, and how: the format, the most bytes of a shard, the beginning of the shards' names, the seed of the
+/// order.
+type Written<'a> = (To, u64, &'a str, Option<u64>);
 
 /// The difference between two jobs.
 pub(super) enum Mismatch {
@@ -41,7 +48,7 @@ pub(super) enum Mismatch {
 }
 
 impl Job {
-    pub(super) fn new(source: &NamedDataset, path: &Path, written: (To, u64, &str), recoding: Recoding) -> Job {
+    pub(super) fn new(source: &NamedDataset, path: &Path, written: Written<'_>, recoding: Recoding) -> Job {
         Job::of_files(source, path, fingerprint(source), written, recoding)
     }
 
@@ -50,7 +57,7 @@ impl Job {
         source: &NamedDataset,
         path: &Path,
         files: String,
-        (to, shard_bytes, prefix): (To, u64, &str),
+        (to, shard_bytes, prefix, shuffle): Written<'_>,
         recoding: Recoding,
     ) -> Job {
         let mut hash = Xxh3::new();
@@ -68,11 +75,16 @@ impl Job {
         }
         let names = format!("{:016x}", hash.digest());
         let prefix = prefix.to_owned();
-        Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, recoding }
+        Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, shuffle, recoding }
     }
 
     pub(super) fn mismatch(&self, other: &Job) -> Option<Mismatch> {
         let Recoding { max_side, quality } = other.recoding;
+        // Another order has other names, too: the settings are the reason.
+        if self.samples == other.samples && self.shuffle != other.shuffle {
+            let order = other.shuffle.map_or("the source's order".to_owned(), |seed| format!("--shuffle {seed}"));
+            return Some(Mismatch::Another(format!("other settings: {order}")));
+        }
         if (self.samples, &self.names) != (other.samples, &other.names) {
             return Some(Mismatch::Another(format!("another source ({} samples)", other.samples)));
         }

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &PackArguments) -> Outcome {
 }
 
 fn run_at(place: &Place, arguments: &PackArguments, start: Instant) -> Outcome {
-    let PackArguments { source, out, to, shard_bytes, split, prefix, max_side, quality, .. } = arguments;
+    let PackArguments { source, out, to, shard_bytes, split, prefix, shuffle, max_side, quality, .. } = arguments;
     let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
     match (arguments.plan, arguments.parts, arguments.part) {
         (true, Some(parts), _) => return parts::plan(arguments, place, parts, &workers),
@@ -71,10 +71,10 @@ fn run_at(place: &Place, arguments: &PackArguments, start: Instant) -> Outcome {
         _ if arguments.join => return parts::join(arguments, place, &workers),
         _ => {}
     }
-    let opened = input::open(source, *split)?;
+    let opened = input::open(source, *split, *shuffle)?;
     refuse_inside(source, out)?;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
-    let job = Job::new(&opened, source, (*to, *shard_bytes, prefix), recoding);
+    let job = Job::new(&opened, source, (*to, *shard_bytes, prefix, *shuffle), recoding);
     place.create()?;
     let (manifest, totals) = pack_unless_done(&opened, (arguments, place), &job, &workers)?;
     let source = arguments.verify.then_some(&opened);

@@ -173,7 +173,7 @@ mod tests {
 
     fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
         let source = NamedDataset::in_memory(InMemory::new());
-        let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s"), Recoding::default());
+        let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s", None), Recoding::default());
         let place = Place::new(folder);
         let mut journal = Journal::open(&place, &job, &Progress::default())?;
         let mut writer = ShardWriter::new(&place, ("s", 4096), &mut journal, Vec::new());

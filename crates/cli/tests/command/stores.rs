@@ -100,3 +100,13 @@ fn parts_of_the_shards_are_indexed_by_different_machines() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && error.contains("--prune is for seek indexes"), "{error}");
 }
+
+#[test]
+fn a_remote_set_is_not_packed_in_a_random_order() {
+    let (server, out) = (served(), tempfile::tempdir().unwrap());
+    let address = server.s3("bucket/set");
+    let output = gpufeed(&server, &["pack", &address, out.path().join("x").to_str().unwrap(), "--shuffle", "1"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains(&format!("{address}: --shuffle: the source is in a store")), "{error}");
+}

@@ -13,7 +13,7 @@ fn object(number: u64, blocks: u64) -> Arc<Source> {
     let store = Arc::new(Store { api: Box::new(InMemory::new()), parts: None, secrets: Vec::new() });
     let size = blocks * BLOCK + BLOCK / 2;
     let (key, cached) = (Path::default(), std::sync::OnceLock::new());
-    Arc::new(Source { number, address: String::new(), store, key, size, etag: None, modified: None, cached })
+    Arc::new(Source { number, address: String::new(), query: 0, store, key, size, etag: None, modified: None, cached })
 }
 
 /// A table with room for this many blocks.

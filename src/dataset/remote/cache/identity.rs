@@ -14,6 +14,8 @@ pub(crate) struct Identity<'a> {
     pub(crate) size: u64,
     /// Time of its last change: milliseconds since 1970.
     pub(crate) modified: i64,
+    /// The hash of the address's query, 0 if it does not matter.
+    pub(crate) query: u64,
 }
 
 impl Identity<'_> {
@@ -28,6 +30,10 @@ impl Identity<'_> {
         if let Some(etag) = self.etag {
             hash.update(b"\x01");
             hash.update(etag.as_bytes());
+        }
+        if self.query != 0 {
+            hash.update(b"\x02");
+            hash.update(&self.query.to_le_bytes());
         }
         hash.digest128()
     }

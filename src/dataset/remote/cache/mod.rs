@@ -143,6 +143,12 @@ impl BlockCache {
         }))
     }
 
+    /// Warns that an object without ETag and time is not cached: its next version would not be told from this one.
+    pub(crate) fn say_unversioned(&self) {
+        self.shared
+            .say("the server sends neither ETag nor Last-Modified, so that a replaced object would not be noticed");
+    }
+
     /// Waits until the blocks that were inserted so far are on the disk, or left out.
     #[cfg(test)]
     pub(crate) fn flush(&self) {

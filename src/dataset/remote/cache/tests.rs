@@ -14,7 +14,7 @@ pub(super) const SMALL: u64 = 100_000;
 pub(super) const SIZE: u64 = 6 * SMALL + 70_000;
 
 pub(super) fn identity(address: &str, size: u64) -> Identity<'_> {
-    Identity { address, etag: Some("\"abc\""), size, modified: 1_700_000_000_000 }
+    Identity { address, etag: Some("\"abc\""), size, modified: 1_700_000_000_000, query: 0 }
 }
 
 /// The bytes of a block of the object with this number.
@@ -109,12 +109,13 @@ fn another_version_of_an_object_is_another_object() {
         Identity { etag: Some("\"abd\""), ..known },
         Identity { size: SIZE + 1, ..known },
         Identity { modified: known.modified + 1, ..known },
+        Identity { query: 1, ..known },
     ];
     let mut keys: Vec<_> = others.iter().map(|other| other.key(SMALL)).collect();
     keys.extend([known.key(SMALL), known.key(SMALL + 1)]);
     keys.sort_unstable();
     keys.dedup();
-    assert_eq!(keys.len(), 7);
+    assert_eq!(keys.len(), 8);
     // The same on every machine that shares the folder.
     assert_eq!(known.key(SMALL), identity("a", SIZE).key(SMALL));
 }

@@ -8,7 +8,12 @@ fn a_name_that_does_not_resolve_is_an_error_soon() {
     watched(|| {
         let remote = Remote::new(&RemoteOptions::new().timeout(Duration::from_secs(5))).unwrap();
         let error = remote.head("https://nowhere.invalid/a.tar").unwrap_err().to_string();
-        assert!(error.contains("https://nowhere.invalid/a.tar") && error.contains("resolve"), "{error}");
+        assert!(
+            error.contains("https://nowhere.invalid/a.tar")
+                && error.contains("resolve")
+                && error.contains("correct the address"),
+            "{error}"
+        );
     });
 }
 

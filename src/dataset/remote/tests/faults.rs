@@ -100,7 +100,7 @@ fn ranges_that_lie_are_asked_again() {
 
 #[test]
 fn a_server_that_never_recovers_is_an_error_with_the_number_of_retries() {
-    refused(Fault::Status(503), &["503", "4 retries", "RemoteOptions::retries"]);
+    refused(Fault::Status(503), &["503", "4 retries", "RemoteOptions::retries", "GPUFEED_REMOTE_RETRIES"]);
     refused(Fault::Stall(0), &["no byte came for 0.3 s", "RemoteOptions::timeout", "GPUFEED_REMOTE_TIMEOUT"]);
     refused(Fault::Close, &["connection", "retries"]);
     refused(Fault::ShortRange(1), &["came instead"]);
@@ -108,7 +108,7 @@ fn a_server_that_never_recovers_is_an_error_with_the_number_of_retries() {
 
 #[test]
 fn a_server_that_ignores_ranges_is_an_error() {
-    refused(Fault::IgnoreRange, &["ignores byte ranges"]);
+    refused(Fault::IgnoreRange, &["ignores byte ranges", "NO_PROXY"]);
 }
 
 #[test]

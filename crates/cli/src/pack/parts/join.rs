@@ -48,7 +48,7 @@ pub(in crate::pack) fn join(arguments: &PackArguments, out: &Place, workers: &Wo
     };
     records_in(out).remove_all()?;
     let opened = match (arguments.verify, &manifest.plan) {
-        (true, Some(plan)) => Some(input::open(source, plan.split)?),
+        (true, Some(plan)) => Some(input::open(source, plan.split, manifest.job.shuffle)?),
         _ => None,
     };
     crate::pack::report(arguments, out, (opened.as_ref(), None), (&manifest, totals), workers, start)

@@ -160,7 +160,7 @@ impl Part<'_> {
 
     fn open_whole(&self) -> Result<(NamedDataset, Names), Box<dyn Error>> {
         let plan = self.plan;
-        let opened = input::open(self.source, plan.planned.split)?;
+        let opened = input::open(self.source, plan.planned.split, plan.job.shuffle)?;
         let (name, hash) = plan.files();
         let mut listed = listing::read_source(&self.records, name, hash)?.into_iter();
         let mut compared = Ok(());

@@ -91,7 +91,7 @@ impl Plan {
         (FILES, self.files.as_deref().unwrap_or_default())
     }
 
-    /// Returns the beginning of the names of a part's shards. Sorted by name, all shards are in the source's order.
+    /// Returns the beginning of the names of a part's shards. Sorted by name, all shards are in the order of the plan.
     pub(super) fn prefix(&self, part: usize) -> String {
         let digits = (self.planned.parts - 1).to_string().len().max(4);
         format!("{}-{part:0digits$}", self.job.prefix)
@@ -104,14 +104,14 @@ fn listing_name(part: usize) -> String {
 
 /// `gpufeed pack SOURCE OUT --plan --parts N`: lists the samples of the source for all parts.
 pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Place, parts: usize, workers: &Workers) -> Outcome {
-    let PackArguments { source, to, split, .. } = arguments;
+    let PackArguments { source, to, split, shuffle, .. } = arguments;
     if *to != To::Tar {
         let reason = "--plan is for tar shards, as one process writes an LMDB: pack into shards by parts, join them, and \
                       pack what is joined with --to lmdb";
         return Err(crate::conflict(reason).into());
     }
     let start = Instant::now();
-    let opened = input::open(source, *split)?;
+    let opened = input::open(source, *split, *shuffle)?;
     crate::pack::refuse_inside(source, &arguments.out)?;
     out.create()?;
     let lock = Lock::take(out)?;
@@ -183,10 +183,10 @@ fn known(
 }
 
 fn job(arguments: &PackArguments, source: &NamedDataset, files: Option<String>) -> Job {
-    let PackArguments { source: path, to, shard_bytes, prefix, max_side, quality, .. } = arguments;
+    let PackArguments { source: path, to, shard_bytes, prefix, shuffle, max_side, quality, .. } = arguments;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
     let files = files.unwrap_or_else(|| input::fingerprint(source));
-    Job::of_files(source, path, files, (*to, *shard_bytes, prefix), recoding)
+    Job::of_files(source, path, files, (*to, *shard_bytes, prefix, *shuffle), recoding)
 }
 
 /// Lists the samples. The plan is written last: a folder without it has none.
