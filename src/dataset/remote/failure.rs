@@ -135,7 +135,7 @@ impl RequestFailure {
             let reason = format!(
                 "the name of the server does not resolve ({words}); correct the address, or AWS_ENDPOINT_URL if that is set"
             );
-            return RequestFailure::new(Kind::NotFound, Retry::Few, reason);
+            return RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason);
         }
         if has("metadata") && has("credential") || has("169.254.169.254") {
             let reason = "there are no credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store)";

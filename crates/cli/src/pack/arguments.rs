@@ -111,6 +111,6 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 fn prefix(text: &str) -> Result<String, String> {
-    let plain = !text.is_empty() && !text.starts_with('.') && !text.contains(['/', '\\', '{', '}', ':']);
+    let plain = !text.is_empty() && !text.starts_with('.') && !text.contains(['/', '\\', '{', '}', ':', '?', '#']);
     plain.then(|| text.to_owned()).ok_or_else(|| "a file name's beginning, like train".to_owned())
 }
