@@ -4,6 +4,7 @@
 pub use crate::address::{is_remote_path, shown_path};
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
+pub use crate::dataset::remote_error::is_remote as is_network_failure;
 #[cfg(feature = "remote")]
 pub use crate::dataset::{addresses_of, remote::StoreFolder};
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
@@ -13,6 +14,21 @@ pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
+
+/// Length, time in seconds since 1970 and hash of the ETag of an object that is a file of a data set; `None` for files of
+/// this machine.
+pub mod object_stamp {
+    /// The stamp of shard `number`.
+    pub fn of_shard(shards: &crate::TarShards, number: usize) -> Option<(u64, u64, u64)> {
+        shards.object_stamp(number)
+    }
+
+    /// The stamp of Parquet file `number`.
+    #[cfg(feature = "parquet")]
+    pub fn of_file(files: &crate::dataset::Parquet, number: usize) -> Option<(u64, u64, u64)> {
+        files.object_stamp(number)
+    }
+}
 
 pub mod regular_file {
     use crate::dataset::MAX_FILE_BYTES;

@@ -37,7 +37,7 @@ mod parquet;
 mod pointers;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
-mod remote_error;
+pub(crate) mod remote_error;
 mod remote_stats;
 mod sample;
 mod seek_indexes;

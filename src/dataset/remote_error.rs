@@ -18,7 +18,7 @@ impl std::error::Error for RemoteError {}
 
 /// Returns true if a store or web server, or the way to it, has failed. Then another sample is no replacement: batches
 /// would depend on the network.
-pub(crate) fn is_remote(error: &Error) -> bool {
+pub fn is_remote(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Io { source, .. } => source.get_ref().is_some_and(|inner| inner.is::<RemoteError>()),
         ErrorKind::Sample { source, .. } => is_remote(source),

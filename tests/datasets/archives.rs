@@ -298,6 +298,11 @@ fn hostile_members_are_refused_with_their_place() {
         (archive(&[jpeg, ("a/1.json", b"{")]), "label of sample a/1, .json: no JSON"),
         (archive(&[jpeg, ("a/1.cls", &[b'1'; (1 << 20) + 1])]), "at most 1 MiB"),
         (archive(&[("classes.json", b"{}}"), jpeg, good]), "member classes.json: no JSON"),
+        // A name that is longer than any path, which the crate would read whole.
+        (
+            with_header(&[good, ("././@LongLink", &[b'a'; 5 << 20])], |h| h.set_entry_type(EntryType::GNULongName)),
+            "a member's headers have more than 4 MiB",
+        ),
         (b"\x1f\x8b\x08 and so on".to_vec(), "compressed with gzip"),
         (b"no tar file, but long enough for a header: ".repeat(40), "at byte 0: not a header of a tar archive"),
         (Vec::new(), "cut short"),

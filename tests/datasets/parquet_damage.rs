@@ -75,6 +75,31 @@ fn damaged_parquet_files_never_panic() {
     assert!(refused > 1000 && opened > 1000, "{refused} {opened}");
 }
 
+/// Each value of a dictionary takes memory, and a few bytes of zstd may be a page of millions of empty ones.
+#[test]
+fn a_dictionary_with_more_values_than_rows_is_refused() {
+    let rows = [0, 1, 2].map(|label| Row { image: Some(vec![7]), path: None, label: Some(label) });
+    let good = file(&rows, &Style { dictionary: true, ..Style::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let open = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        Parquet::builder().indexes(ShardIndexes::Memory).open(&path).map(|data| data.len())
+    };
+    assert_eq!(open(&good).unwrap(), 3);
+    // In the header of a dictionary's page, its own struct begins with the number of values.
+    let pages: Vec<_> = (0..good.len() - 2).filter(|at| good[*at..].starts_with(b"\x4c\x15")).collect();
+    let mut refused = 0;
+    for at in pages {
+        let mut bytes = good.clone();
+        bytes[at + 2] = 2 * 4; // four values
+        refused += usize::from(open(&bytes).is_err_and(|error| {
+            error.to_string().contains("its dictionary has more values than its row group has rows")
+        }));
+    }
+    assert!(refused >= 2, "the dictionaries of images and labels: {refused}");
+}
+
 /// A footer may be anything: nested lists, long lists of nothing, deep schemas.
 #[test]
 fn hostile_footers_are_refused_at_once() {

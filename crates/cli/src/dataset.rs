@@ -2,11 +2,14 @@
 
 use crate::listed::Listed;
 use gpufeed::dataset::{Format, ImageList, Opened as Parts, TarShards};
-use gpufeed::internals::shown_path;
+use gpufeed::internals::{object_stamp, shown_path};
 use gpufeed::{Dataset, ImageFolder, Label, Sampler};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Length, time in seconds since 1970 and hash of the ETag of an object in a store.
+pub(crate) type ObjectStamp = (u64, u64, u64);
 
 /// A data set, or one of its two parts, with the names and files of its samples.
 pub(crate) struct NamedDataset {
@@ -195,22 +198,32 @@ impl NamedDataset {
         }
     }
 
-    /// Calls `see` for every file that holds samples: the samples' own files, the shards, or the named file or the
-    /// files of the named folder. The data set changes only if one of them changes.
-    pub(crate) fn each_file(&self, mut see: impl FnMut(&Path)) {
+    /// Calls `see` for every file that holds samples, with its stamp if it is an object in a store: the samples' own files,
+    /// the shards, or the named file or the files of the named folder. The data set changes only if one of them changes.
+    pub(crate) fn each_file(&self, mut see: impl FnMut(&Path, Option<ObjectStamp>)) {
         let len = self.data.len();
         match &self.names {
-            Names::Listed(listed) => listed.range().filter_map(|index| listed.path(index)).for_each(see),
-            Names::Folder(_) | Names::List(_) => (0..len).filter_map(|index| self.file(index)).for_each(see),
-            Names::Tar(shards) => (0..shards.shards()).filter_map(|number| shards.shard(number)).for_each(see),
+            Names::Listed(listed) => {
+                listed.range().filter_map(|index| listed.path(index)).for_each(|file| see(file, None));
+            }
+            Names::Folder(_) | Names::List(_) => {
+                (0..len).filter_map(|index| self.file(index)).for_each(|file| see(file, None));
+            }
+            Names::Tar(shards) => {
+                let stamped = |number| Some((shards.shard(number)?, object_stamp::of_shard(shards, number)));
+                (0..shards.shards()).filter_map(stamped).for_each(|(file, stamp)| see(file, stamp));
+            }
             #[cfg(feature = "parquet")]
-            Names::Parquet(files) => (0..files.files()).filter_map(|number| files.file(number)).for_each(see),
-            Names::None if self.path.is_file() => see(&self.path),
+            Names::Parquet(files) => {
+                let stamped = |number| Some((files.file(number)?, object_stamp::of_file(files, number)));
+                (0..files.files()).filter_map(stamped).for_each(|(file, stamp)| see(file, stamp));
+            }
+            Names::None if self.path.is_file() => see(&self.path, None),
             Names::None => {
                 // The files of MNIST, CIFAR or an LMDB lie at most one folder further down.
                 let found = walkdir::WalkDir::new(&self.path).max_depth(2).sort_by_file_name().into_iter().flatten();
                 let data = found.filter(|entry| entry.file_type().is_file() && entry.file_name() != "lock.mdb");
-                data.for_each(|entry| see(entry.path()));
+                data.for_each(|entry| see(entry.path(), None));
             }
         }
     }

@@ -163,15 +163,19 @@ impl<'a> Column<'a> {
     }
 
     /// Reads the values of a dictionary.
-    pub(super) fn dictionary(&self, header: &PageHeader) -> Result<Vec<u8>> {
-        self.check_dictionary(header)?;
+    pub(super) fn dictionary(&self, header: &PageHeader, rows: u64) -> Result<Vec<u8>> {
+        self.check_dictionary(header, rows)?;
         let (_, bytes) = self.compressed(header)?;
         self.unpack(header, bytes)
     }
 
     /// # Errors
-    /// A dictionary whose values are not plain.
-    pub(super) fn check_dictionary(&self, header: &PageHeader) -> Result<()> {
+    /// A dictionary whose values are not plain, or are more than the rows of its row group, which would take memory that
+    /// the file does not have.
+    pub(super) fn check_dictionary(&self, header: &PageHeader, rows: u64) -> Result<()> {
+        if u64::from(header.values) > rows {
+            return Err(self.refused("its dictionary has more values than its row group has rows: the file is damaged"));
+        }
         if matches!(header.encoding, 0 | 2) { Ok(()) } else { Err(self.encoding(header)) }
     }
 

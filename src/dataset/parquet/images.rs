@@ -46,7 +46,7 @@ pub(super) fn each(
     while let Some(header) = column.next_page()? {
         if header.is_dictionary() {
             dictionary.clear();
-            column.check_dictionary(&header)?;
+            column.check_dictionary(&header, rows)?;
             let place = Place::of_dictionary(column, &header)?;
             let mut values = place.values(&mut window);
             for _ in 0..header.values {

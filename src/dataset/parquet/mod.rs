@@ -120,6 +120,11 @@ impl Parquet {
         self.shards.file(number)
     }
 
+    /// For `internals::object_stamp`.
+    pub(crate) fn object_stamp(&self, number: usize) -> Option<(u64, u64, u64)> {
+        self.shards.object_stamp(number)
+    }
+
     /// Returns the file of sample `index`, its row there, and the `path` that goes with the image, which is empty if
     /// there is none; `None` if out of range. The path is read from the file's index.
     pub fn row(&self, index: usize) -> Option<(&Path, usize, String)> {

@@ -76,7 +76,7 @@ fn decode<T>(
     let mut left = rows;
     while let Some(header) = column.next_page()? {
         if header.is_dictionary() {
-            let bytes = column.dictionary(&header)?;
+            let bytes = column.dictionary(&header, rows)?;
             let mut rest = &bytes[..];
             dictionary.clear();
             for _ in 0..header.values {

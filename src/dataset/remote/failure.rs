@@ -114,7 +114,14 @@ impl RequestFailure {
             source = error.source();
         }
         let has = |text: &str| all.contains(text);
-        if has("certificate") || has("UnknownIssuer") || has("CertNotValid") {
+        // The text of a status comes before the server's own words, and an address has no spaces.
+        let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
+        if let Some(status) = status {
+            return RequestFailure::of_status(status, &words);
+        }
+        // The innermost error alone: others have the address, in which there may be any word.
+        let untrusted = ["certificate", "UnknownIssuer", "CertNotValid"].iter().any(|text| words.contains(text));
+        if untrusted && transport.is_some() {
             let reason = format!(
                 "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
             );
@@ -122,10 +129,6 @@ impl RequestFailure {
         }
         if has("non-partial") {
             return RequestFailure::ignores_ranges();
-        }
-        let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
-        if let Some(status) = status {
-            return RequestFailure::of_status(status, &words);
         }
         if has("Requested ") && has(", got ") {
             let reason = format!("other bytes came instead ({words})");
@@ -137,7 +140,8 @@ impl RequestFailure {
             );
             return RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason);
         }
-        if has("metadata") && has("credential") || has("169.254.169.254") {
+        // The machines that give credentials to programs in a cloud.
+        if has("://169.254.169.254") || has("://169.254.170.2") || has("://metadata.google.internal") {
             let reason = "there are no credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store)";
             return RequestFailure::new(Kind::PermissionDenied, Retry::Few, reason);
         }
@@ -200,6 +204,17 @@ mod tests {
             "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries, GPUFEED_REMOTE_RETRIES)"
         );
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn words_of_an_address_are_no_reason() {
+        for text in [
+            "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - Server returned non-2xx status code: 503 Service Unavailable: no certificate",
+            "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - connection refused",
+        ] {
+            let failure = RequestFailure::of(&StoreError::Generic { store: "HTTP", source: text.into() }, &[]);
+            assert_eq!(failure.again, Retry::Yes, "{}", failure.reason);
+        }
     }
 
     #[test]

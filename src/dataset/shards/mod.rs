@@ -190,6 +190,12 @@ impl<F: ShardFormat> Shards<F> {
         self.files.get(number).is_some_and(|shard| shard.file.get().is_some())
     }
 
+    /// Returns length, time and hash of the ETag of a file that is an object and was opened.
+    pub(super) fn object_stamp(&self, number: usize) -> Option<(u64, u64, u64)> {
+        let stamp = self.files.get(number)?.file.get()?.stamp().ok()?;
+        Some((stamp.length, stamp.seconds, stamp.tag?))
+    }
+
     /// Returns true if the files are not on this machine.
     pub(super) fn is_remote(&self) -> bool {
         self.listed.are_remote()

@@ -98,6 +98,11 @@ impl TarShards {
         self.shards.file(number)
     }
 
+    /// For `internals::object_stamp`.
+    pub(crate) fn object_stamp(&self, number: usize) -> Option<(u64, u64, u64)> {
+        self.shards.object_stamp(number)
+    }
+
     /// Returns the shard of sample `index` and its key there, the members' name up to the first dot; `None` if out of
     /// range. The key is read from the shard's index.
     pub fn key(&self, index: usize) -> Option<(&Path, String)> {

@@ -1,7 +1,8 @@
 //! Scans the headers of a shard: the members of each sample, the offset of its image, its label.
 
+use std::cell::Cell;
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use tar::{Archive, Entry};
@@ -18,6 +19,8 @@ use crate::quote::shown;
 pub(super) const BLOCK: u64 = 512;
 /// Limit of a label's bytes: a label is short, so a larger member with such a name is something else.
 const LARGEST_LABEL: u64 = 1 << 20;
+/// Limit of the headers of a member: its name and attributes take some hundred bytes, rarely some KiB.
+const LARGEST_HEADERS: u64 = 4 << 20;
 /// First bytes of compressed archives.
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz"), (b"BZh", "bzip2")];
@@ -77,7 +80,8 @@ fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
     let failed = |source| Error::io(path, source);
     let length = file.stamp().map_err(failed)?.length;
     check_start(file, length)?;
-    let mut archive = Archive::new(file.reader(length));
+    let read = Cell::new(0);
+    let mut archive = Archive::new(Headers { reader: file.reader(length), read: &read });
     let mut scan = Scan {
         path,
         file,
@@ -92,6 +96,7 @@ fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
     for member in archive.entries_with_seek().map_err(failed)? {
         let member = member.map_err(|error| refused(path, end, damaged(&error)))?;
         end = scan.member(member)?;
+        read.set(0);
     }
     scan.finish()?;
     // The crate takes the end of the file for the end of the archive. But a file cut between two members has lost
@@ -105,6 +110,31 @@ fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
         ));
     }
     Ok(scan.index)
+}
+
+/// Reads the headers of an archive. The crate reads long names and extended headers whole, whatever length they claim, so
+/// the bytes before a member have a limit.
+struct Headers<'a> {
+    reader: DataReader<'a>,
+    /// Bytes that were read since the last member.
+    read: &'a Cell<u64>,
+}
+
+impl Read for Headers<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.read.set(self.read.get() + count as u64);
+        if self.read.get() > LARGEST_HEADERS {
+            return Err(io::Error::other(format!("a member's headers have more than {} MiB", LARGEST_HEADERS >> 20)));
+        }
+        Ok(count)
+    }
+}
+
+impl Seek for Headers<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.reader.seek(to)
+    }
 }
 
 fn damaged(error: &io::Error) -> String {
@@ -158,7 +188,7 @@ enum Role {
 
 impl Scan<'_> {
     /// Returns the offset of the next header.
-    fn member(&mut self, mut member: Entry<'_, DataReader<'_>>) -> Result<u64> {
+    fn member(&mut self, mut member: Entry<'_, Headers<'_>>) -> Result<u64> {
         let (begin, size) = (member.raw_file_position(), member.size());
         let header = begin.saturating_sub(BLOCK);
         let name = member.path_bytes().into_owned();

@@ -1,6 +1,6 @@
 //! Opens the part of a data set to pack, and fingerprints its files.
 
-use crate::dataset::{self, NamedDataset};
+use crate::dataset::{self, NamedDataset, ObjectStamp};
 use clap::ValueEnum;
 use gpufeed::Dataset;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,8 @@ fn open_part(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error
     Ok(opened.train)
 }
 
-/// A file's length and time, by which a change is noticed; `None` for a file that is missing or cannot be asked.
+/// A file's length and time, by which a change is noticed; `None` for a file that is missing or cannot be asked. An object
+/// in a store has a part of its ETag's hash in the place of nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts(Option<(u64, u64, u32)>);
 
@@ -62,6 +63,14 @@ impl Facts {
             let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
             (found.len(), time.as_secs(), time.subsec_nanos())
         }))
+    }
+
+    /// Returns the facts of a file, or of the object with this stamp.
+    pub(super) fn with_stamp(file: &Path, stamp: Option<ObjectStamp>) -> Facts {
+        match stamp {
+            Some((length, seconds, tag)) => Facts(Some((length, seconds, tag as u32))),
+            None => Facts::of(file),
+        }
     }
 
     pub(super) fn are_known(self) -> bool {
@@ -94,6 +103,6 @@ impl Fingerprint {
 /// Returns the fingerprint of a source.
 pub(super) fn fingerprint(source: &NamedDataset) -> String {
     let mut fingerprint = Fingerprint::new();
-    source.each_file(|file| fingerprint.add(Facts::of(file)));
+    source.each_file(|file, stamp| fingerprint.add(Facts::with_stamp(file, stamp)));
     fingerprint.digits()
 }

@@ -35,8 +35,8 @@ pub(super) struct Job {
 /// The current layout, in which members have their samples' names.
 const LAYOUT: u32 = 1;
 
-/// What is written, and how: the format, the most bytes of a shard, the beginning of the shards' names, the seed of the
-/// order.
+/// Settings of the written files: the format, the most bytes of a shard, the beginning of the shards' names, the seed of
+/// the order.
 type Written<'a> = (To, u64, &'a str, Option<u64>);
 
 /// The difference between two jobs.

@@ -2,6 +2,7 @@
 
 use crate::error_text;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
+use gpufeed::internals::is_network_failure;
 use gpufeed::transforms::{Key, Resize};
 use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
 use image::ImageEncoder as _;
@@ -65,7 +66,7 @@ impl Recoder {
     /// Makes the file of a sample. A sample that cannot be read is skipped; one that cannot be decoded is copied.
     ///
     /// # Errors
-    /// If the sample has float pixels, or more pixels than a JPEG holds.
+    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store, or the way to it, has failed.
     pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed, Failure> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
@@ -92,6 +93,8 @@ impl Recoder {
     ) -> Result<Packed, Failure> {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
+            // Another attempt may succeed: the sample is not at fault.
+            Err(error) if is_network_failure(&error) => return Err(error.into()),
             Err(error) => {
                 let treatment = Treatment::Unreadable(error_text::describe(&error));
                 return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", treatment, read: 0 });

@@ -34,7 +34,7 @@ fn samples_come_in_the_order_of_the_seed() {
     let changes = |samples: &[(String, Vec<u8>, Label)]| samples.windows(2).filter(|two| two[0].2 != two[1].2).count();
     assert_eq!(changes(&plain), 1);
     assert!((10..35).contains(&changes(&by_three)), "{}", changes(&by_three));
-    // What has been packed can be shuffled again: its samples have keys instead of files.
+    // A pack can be shuffled again: its samples have keys instead of files.
     let again = shuffled(&at("plain"), &at("shards"), "3");
     assert!(again != plain && sorted(again) == sorted(plain), "other samples");
 }

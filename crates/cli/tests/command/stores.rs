@@ -1,7 +1,7 @@
 //! Data sets in a store, by the commands that read one: each has to work with an address as with a path.
 
 use gpufeed_testing::encoded::{encode, picture};
-use gpufeed_testing::store_server::StoreServer;
+use gpufeed_testing::store_server::{Fault, StoreServer};
 use image::ImageFormat as Codec;
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -109,4 +109,50 @@ fn a_remote_set_is_not_packed_in_a_random_order() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains(&format!("{address}: --shuffle: the source is in a store")), "{error}");
+}
+
+#[test]
+fn a_network_that_fails_leaves_no_sample_of_a_pack_out() {
+    let (server, out) = (served(), tempfile::tempdir().unwrap());
+    let (address, out) = (server.s3("bucket/set"), out.path().join("packed"));
+    text(&server, &["index", &address]);
+    let arguments = ["pack", &address, out.to_str().unwrap(), "--verify", "--json"];
+    server.script(|request| match request.reads() && request.key.ends_with("t-1.tar") {
+        true => Fault::Status(403),
+        false => Fault::None,
+    });
+    let output = gpufeed(&server, &arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("t-1.tar") && error.contains("403"), "{error}");
+    assert!(!error.contains("no data set to pack"), "samples were left out: {error}");
+    server.heal();
+    let summary = json(&server, &arguments);
+    assert_eq!((&summary["samples"], &summary["skipped"]), (&SAMPLES.into(), &Value::Array(vec![])), "{summary}");
+}
+
+#[test]
+fn objects_that_were_replaced_are_another_source() {
+    let (server, out) = (served(), tempfile::tempdir().unwrap());
+    let address = server.s3("bucket/set");
+    let at = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
+    text(&server, &["pack", &address, &at("whole")]);
+    text(&server, &["pack", &address, &at("parts"), "--plan", "--parts", "2"]);
+    text(&server, &["pack", &address, &at("parts"), "--part", "0/2"]);
+    // The same keys and lengths: one pixel of one image differs.
+    let mut changed = server.object("bucket/set/t-1.tar").unwrap();
+    changed[512 + 400] ^= 1;
+    server.put("bucket/set/t-1.tar", changed);
+    for (arguments, says) in [
+        (&["pack", &address, &at("whole")][..], "of what the source was before its files changed"),
+        (
+            &["pack", &address, &at("parts"), "--part", "1/2"],
+            "t-1.tar: it has changed (its size or time) since the plan",
+        ),
+    ] {
+        let output = gpufeed(&server, arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
 }

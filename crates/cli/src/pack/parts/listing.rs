@@ -172,8 +172,8 @@ pub(super) fn write_source(
 ) -> Result<String, String> {
     write(place, name, |put| {
         let mut failure = None;
-        source.each_file(|file| {
-            let facts = Facts::of(file);
+        source.each_file(|file, stamp| {
+            let facts = Facts::with_stamp(file, stamp);
             fingerprint.add(facts);
             let row = SourceFile { name: file.display().to_string(), facts };
             if failure.is_none() {

@@ -164,11 +164,11 @@ impl Part<'_> {
         let (name, hash) = plan.files();
         let mut listed = listing::read_source(&self.records, name, hash)?.into_iter();
         let mut compared = Ok(());
-        opened.each_file(|file| {
+        opened.each_file(|file, stamp| {
             let file_name = file.display().to_string();
             if compared.is_ok() {
                 compared = match listed.next() {
-                    Some(planned) => self.compare(&file_name, Facts::of(file), planned.facts),
+                    Some(planned) => self.compare(&file_name, Facts::with_stamp(file, stamp), planned.facts),
                     None => Err(format!("{file_name}: it is not in {}", self.planned())),
                 };
             }
