@@ -23,8 +23,9 @@ impl DataLoaderBuilder {
     }
 
     /// The most bytes of memory that decoding one image may take, for its pixels and all that its decoder holds; 3 GiB
-    /// by default ([`DecodeOptions::max_decode_bytes`] has the details). An image that would take more fails. Each of
-    /// the [`workers`](Self::workers) may take as much; [`memory_budget`](Self::memory_budget) does not count it.
+    /// by default ([`DecodeOptions::max_decode_bytes`](crate::decode::DecodeOptions::max_decode_bytes) has the details). An
+    /// image that would take more fails. Each of the [`workers`](Self::workers) may take as much;
+    /// [`memory_budget`](Self::memory_budget) does not count it.
     pub fn max_decode_bytes(mut self, max_decode_bytes: u64) -> Self {
         self.decode.max_decode_bytes = max_decode_bytes;
         self
