@@ -99,6 +99,10 @@ impl std::fmt::Debug for Opened {
 /// The errors of the format's type.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     let path = path.as_ref();
+    #[cfg(feature = "remote")]
+    if address::of(path).is_some() {
+        return open_with(path, super::RemoteOptions::new());
+    }
     Format::detect(path).open(path)
 }
 
@@ -120,27 +124,31 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
 #[cfg(feature = "remote")]
 pub fn open_with(path: impl AsRef<Path>, options: super::RemoteOptions) -> Result<Opened> {
     let path = path.as_ref();
-    let format = Format::detect(path);
-    match (address::of(path), format) {
-        (Some(address), Format::Tar) => {
-            address::check(address)?;
-            Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None })
-        }
+    let Some(address) = address::of(path) else { return Format::detect(path).open(path) };
+    address::check(address)?;
+    let format = match Format::of_address(address) {
+        Some(format) => format,
+        None => Format::of_folder(address, &options)?,
+    };
+    match format {
+        Format::Tar => Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None }),
         #[cfg(feature = "parquet")]
-        (Some(address), Format::Parquet) => {
-            address::check(address)?;
-            Ok(splits(super::Parquet::builder().remote(options).parts(path)?))
-        }
+        Format::Parquet => Ok(splits(super::Parquet::builder().remote(options).parts(path)?)),
         _ => format.open(path),
     }
 }
 
 impl Format {
-    /// Detects the format by names alone: lists folders, and reads no file.
+    /// Detects the format by names alone: lists folders, and reads no file. The folder of a store is listed with the
+    /// settings of the environment; where that fails, the format is [`Tar`](Format::Tar), and opening it says why.
     pub fn detect(path: impl AsRef<Path>) -> Format {
         let path = path.as_ref();
         if let Some(address) = address::of(path) {
-            return Self::of_address(address);
+            #[cfg(feature = "remote")]
+            let folder = || Self::of_folder(address, &super::RemoteOptions::new()).unwrap_or(Format::Tar);
+            #[cfg(not(feature = "remote"))]
+            let folder = || Format::Tar;
+            return Self::of_address(address).unwrap_or_else(folder);
         }
         let compressed = [".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"];
         let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -181,17 +189,34 @@ impl Format {
         }
     }
 
-    /// Detects the format by an address: by its ending, or by the objects of a folder.
-    fn of_address(address: &str) -> Format {
+    /// Detects the format by the ending of an address; `None` for that of a folder, whose name may have a dot, too.
+    fn of_address(address: &str) -> Option<Format> {
         let name = address.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-        match name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
-            Some("parquet") => Format::Parquet,
-            Some("mdb") => Format::Lmdb,
-            Some("csv" | "tsv" | "jsonl" | "ndjson" | "json") => Format::List,
-            Some("npy" | "npz") => Format::Numpy,
-            None if holds_parquet_in_store(address) => Format::Parquet,
-            _ => Format::Tar,
+        match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+            "parquet" => Some(Format::Parquet),
+            "mdb" => Some(Format::Lmdb),
+            "csv" | "tsv" | "jsonl" | "ndjson" | "json" => Some(Format::List),
+            "npy" | "npz" => Some(Format::Numpy),
+            // The reader of shards says what to do with those that are compressed.
+            "tar" | "tgz" | "gz" | "bz2" | "xz" | "zst" => Some(Format::Tar),
+            _ => None,
         }
+    }
+
+    /// Detects the format by the objects of a folder in a store.
+    ///
+    /// # Errors
+    ///
+    /// A store that cannot be listed.
+    #[cfg(feature = "remote")]
+    fn of_folder(address: &str, options: &super::RemoteOptions) -> Result<Format> {
+        // Without that feature all but tar shards are refused, in words that name it.
+        if !cfg!(feature = "parquet") {
+            return Ok(Format::Tar);
+        }
+        let listed = super::Remote::new(options)?.list(address)?;
+        let holds = |ending: &str| listed.iter().any(|object| object.file_name().ends_with(ending));
+        Ok(if holds(".parquet") && !holds(".tar") { Format::Parquet } else { Format::Tar })
     }
 
     /// Opens the path in this format.
@@ -248,20 +273,6 @@ fn splits((train, test): (super::Parquet, Option<super::Parquet>)) -> Opened {
 fn open_parquet(path: &Path) -> Result<Opened> {
     let reason = "this program was built without gpufeed's feature `parquet`; build it with that feature";
     Err(Error::data_file(path, "Parquet files", reason))
-}
-
-#[cfg(all(feature = "parquet", feature = "remote"))]
-fn holds_parquet_in_store(address: &str) -> bool {
-    // An error of the store comes again when the set is opened.
-    let remote = super::Remote::new(&super::RemoteOptions::new());
-    let listed = remote.and_then(|remote| remote.list(address)).unwrap_or_default();
-    let holds = |ending: &str| listed.iter().any(|object| object.file_name().ends_with(ending));
-    holds(".parquet") && !holds(".tar")
-}
-
-#[cfg(not(all(feature = "parquet", feature = "remote")))]
-fn holds_parquet_in_store(_: &str) -> bool {
-    false
 }
 
 #[cfg(feature = "parquet")]

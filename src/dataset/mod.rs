@@ -67,6 +67,8 @@ pub use numpy::Numpy;
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
 #[cfg(feature = "remote")]
+pub(crate) use remote::RemoteRun;
+#[cfg(feature = "remote")]
 pub use remote::{Remote, RemoteOptions};
 pub(crate) use remote_error::is_remote;
 pub use remote_stats::RemoteStats;

@@ -12,6 +12,12 @@ pub(super) struct RemoteParts {
     before: RemoteStats,
 }
 
+/// A run, for each connection.
+pub(super) struct RemoteRuns {
+    #[cfg(feature = "remote")]
+    _runs: Vec<crate::dataset::RemoteRun>,
+}
+
 #[cfg(feature = "remote")]
 impl RemoteParts {
     /// Finds the connections, and gives each its part of `read_ahead` bytes and the cache on disk.
@@ -33,9 +39,9 @@ impl RemoteParts {
         parts
     }
 
-    /// Blocks that an earlier run expected are not read any more.
-    pub(super) fn begin_run(&self) {
-        self.remotes.iter().for_each(crate::dataset::Remote::forget_expected);
+    /// Begins a run, which lasts as long as the result: blocks that an earlier run expected are not read any more.
+    pub(super) fn begin_run(&self) -> RemoteRuns {
+        RemoteRuns { _runs: self.remotes.iter().map(crate::dataset::Remote::begin_run).collect() }
     }
 
     /// The line that describes what is read ahead; nothing if nothing is read from afar.
@@ -67,7 +73,9 @@ impl RemoteParts {
         RemoteParts {}
     }
 
-    pub(super) fn begin_run(&self) {}
+    pub(super) fn begin_run(&self) -> RemoteRuns {
+        RemoteRuns {}
+    }
 
     pub(super) fn describe(&self) -> String {
         String::new()

@@ -11,6 +11,8 @@ mod parquet;
 mod parquet_damage;
 mod shard;
 mod special_files;
+#[cfg(all(feature = "parquet", feature = "remote"))]
+mod store_faults;
 #[cfg(feature = "remote")]
 mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]

@@ -148,6 +148,26 @@ impl StoreServer {
         ]
     }
 
+    /// The variables with which Google's client comes here, for addresses such as `gs://bucket/key`.
+    pub fn google_settings(&self) -> [(&'static str, String); 3] {
+        [
+            ("GOOGLE_BASE_URL", format!("{}://{}", self.scheme, self.address)),
+            ("GOOGLE_ALLOW_HTTP", "true".to_owned()),
+            ("GOOGLE_SKIP_SIGNATURE", "true".to_owned()),
+        ]
+    }
+
+    /// The variables with which Azure's client comes here, for addresses such as `az://bucket/key`. This server has no
+    /// listing for it.
+    pub fn azure_settings(&self) -> [(&'static str, String); 4] {
+        [
+            ("AZURE_STORAGE_ENDPOINT", format!("{}://{}", self.scheme, self.address)),
+            ("AZURE_STORAGE_ACCOUNT_NAME", "account".to_owned()),
+            ("AZURE_ALLOW_HTTP", "true".to_owned()),
+            ("AZURE_SKIP_SIGNATURE", "true".to_owned()),
+        ]
+    }
+
     /// The requests so far, in their order.
     pub fn log(&self) -> Vec<Request> {
         self.state.log.lock().unwrap().clone()

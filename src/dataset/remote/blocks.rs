@@ -133,7 +133,7 @@ impl BlockTable {
         }
     }
 
-    /// Expects nothing any more: another run begins.
+    /// Expects nothing any more.
     pub(super) fn forget(&mut self) {
         for (key, entry) in &mut self.entries {
             self.ranked.change(*key, entry, |entry| entry.expected = 0);

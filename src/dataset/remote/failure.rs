@@ -12,6 +12,9 @@ const WORDS: usize = 300;
 /// Where the number of retries is set.
 const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
 
+/// Amazon's codes for a session whose time is over; their status is 400.
+const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
+
 /// A request that failed.
 #[derive(Debug)]
 pub(super) struct RequestFailure {
@@ -82,6 +85,8 @@ impl RequestFailure {
     fn of_status(status: u16, words: &str) -> Self {
         match status {
             401 | 403 => RequestFailure::refused(status, words),
+            400 if EXPIRED.contains(&words) => RequestFailure::refused(status, words),
+            400 => RequestFailure::misdirected(&format!("the server answered with status 400, {words}")),
             404 => RequestFailure::missing(),
             412 => RequestFailure::replaced("its ETag differs"),
             416 => RequestFailure::replaced("it ends before this byte, status 416"),
@@ -94,6 +99,15 @@ impl RequestFailure {
                 )
             }
         }
+    }
+
+    /// A store answers so to requests for a bucket of another region, and, without words to a `HEAD`, to credentials that
+    /// have expired.
+    fn misdirected(answer: &str) -> Self {
+        let reason = format!(
+            "{answer}; the bucket may be in another region (AWS_REGION), or the credentials have expired (AWS_*, GOOGLE_* or AZURE_* variables, RemoteOptions::store)"
+        );
+        RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
     fn ignores_ranges() -> Self {
@@ -126,6 +140,9 @@ impl RequestFailure {
                 "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
             );
             return RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason);
+        }
+        if has("redirect without LOCATION") {
+            return RequestFailure::misdirected("the server sends requests elsewhere, and does not say where");
         }
         if has("non-partial") {
             return RequestFailure::ignores_ranges();

@@ -32,6 +32,7 @@ mod upload;
 
 use super::RemoteStats;
 use super::address::without_credentials;
+use super::remote_error::RemoteError;
 use crate::error::{Error, Result};
 use address::Address;
 use blocks::{BLOCK, READ_AHEAD, blocks_of};
@@ -65,6 +66,15 @@ pub use options::RemoteOptions;
 #[derive(Clone)]
 pub struct Remote(Arc<Connection>);
 
+/// A run of a loader that expects reads of a connection, until it is dropped.
+pub(crate) struct RemoteRun(Remote);
+
+impl Drop for RemoteRun {
+    fn drop(&mut self) {
+        self.0.0.runs.fetch_sub(1, Relaxed);
+    }
+}
+
 struct Connection {
     options: RemoteOptions,
     requests: Requests,
@@ -72,6 +82,8 @@ struct Connection {
     stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
     /// The number of the object that is opened next.
     objects: AtomicU64,
+    /// Runs that go on.
+    runs: AtomicU64,
     /// The folder of the cache on disk, and its bound.
     cache: OnceLock<(PathBuf, u64)>,
     fetcher: Fetcher,
@@ -122,12 +134,14 @@ impl Remote {
         let runtime = Runtime::start().map_err(|source| Error::io("the thread of the network", source))?;
         let requests = Requests { settings, counters: Arc::new(Counters::default()) };
         let fetcher = Fetcher::new(READ_AHEAD, requests.clone(), runtime.handle().clone());
-        let (stores, objects, cache) = (Mutex::default(), AtomicU64::new(0), OnceLock::new());
+        let (stores, objects, runs) = (Mutex::default(), AtomicU64::new(0), AtomicU64::new(0));
+        let cache = OnceLock::new();
         let remote = Remote(Arc::new(Connection {
             options: options.clone(),
             requests,
             stores,
             objects,
+            runs,
             cache,
             fetcher,
             runtime,
@@ -182,6 +196,9 @@ impl Remote {
     }
 
     /// Lists the objects below an address, also those of an unfinished pack.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list). Public buckets often let everybody read objects and nobody list them.
     fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let (address, place, store, prefix) = self.store(folder)?;
         if address.is_web() {
@@ -195,7 +212,15 @@ impl Remote {
             ));
         }
         let requests = self.0.requests.clone();
-        let found = self.run(folder, async move { requests.list(&store, &prefix).await })?;
+        let found = self.run(folder, async move {
+            requests.list(&store, &prefix).await.map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    let instead = "where objects may be read and not listed, write them as a brace list, as in part-{000..041}.tar";
+                    io::Error::new(error.kind(), RemoteError(format!("{error}; {instead}")))
+                }
+                _ => error,
+            })
+        })?;
         let found = found.into_iter().map(|meta| describe(&address, place, meta));
         let mut found = found.collect::<Result<Vec<_>>>()?;
         found.sort_by(|a, b| a.address.cmp(&b.address));
@@ -299,9 +324,13 @@ impl Remote {
         self.0.fetcher.start();
     }
 
-    /// Expects nothing of what was expected: another run begins.
-    pub(crate) fn forget_expected(&self) {
-        self.0.fetcher.blocks().forget();
+    /// Begins a run, which lasts as long as the result. Where no other run goes on, nothing of what was expected before
+    /// is expected any more: a run that was left early has expected it.
+    pub(crate) fn begin_run(&self) -> RemoteRun {
+        if self.0.runs.fetch_add(1, Relaxed) == 0 {
+            self.0.fetcher.blocks().forget();
+        }
+        RemoteRun(self.clone())
     }
 
     /// Returns true if both are the same connection.

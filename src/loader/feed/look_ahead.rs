@@ -3,6 +3,7 @@
 
 use crate::loader::cache::CacheStore;
 use crate::loader::pipeline::Pipeline;
+use crate::loader::remote::RemoteRuns;
 use crate::sampler::EpochOrder;
 
 /// The samples that the data set was told of, and that are not announced yet.
@@ -18,6 +19,8 @@ pub(super) struct LookAhead<'a> {
     /// The epoch at which the run ends.
     end: u64,
     indices: Vec<usize>,
+    /// Held while the run expects anything.
+    _run: Option<RemoteRuns>,
 }
 
 impl<'a> LookAhead<'a> {
@@ -25,10 +28,8 @@ impl<'a> LookAhead<'a> {
     pub(super) fn new(pipeline: &'a Pipeline, (epoch, batch): (u64, u64), end: u64) -> Self {
         let wanted = pipeline.dataset.prefetch_samples();
         let order = (wanted > 0 && epoch < end).then(|| pipeline.sampler.epoch(epoch));
-        if wanted > 0 {
-            pipeline.remote.begin_run();
-        }
-        LookAhead { pipeline, wanted, told: 0, order, batch: batch as usize, end, indices: Vec::new() }
+        let run = (wanted > 0).then(|| pipeline.remote.begin_run());
+        LookAhead { pipeline, wanted, told: 0, order, batch: batch as usize, end, indices: Vec::new(), _run: run }
     }
 
     /// Tells of whole batches until as many samples are told as are wanted; before a batch of `samples` is announced.

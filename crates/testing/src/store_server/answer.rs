@@ -12,8 +12,10 @@ use std::time::Duration;
 pub enum Fault {
     /// Nothing.
     None,
-    /// This status instead of the answer.
+    /// This status instead of the answer, with the code that S3 has for it.
     Status(u16),
+    /// This status and this code instead of the answer.
+    Code(u16, &'static str),
     /// The answer comes later.
     Delay(Duration),
     /// The connection ends after so many bytes of the body.
@@ -57,8 +59,10 @@ impl Answer {
     }
 
     fn with_body(request: &Request, body: Vec<u8>, fault: Fault, state: &State) -> Answer {
-        if let Fault::Status(status) = fault {
-            return Answer::status(status, fault);
+        match fault {
+            Fault::Status(status) => return Answer::status(status, fault),
+            Fault::Code(status, code) => return Answer::code(status, code, fault),
+            _ => {}
         }
         match request.method.as_str() {
             "PUT" => {
@@ -87,6 +91,10 @@ impl Answer {
             429 | 503 => "SlowDown",
             _ => "InternalError",
         };
+        Answer::code(status, code, fault)
+    }
+
+    fn code(status: u16, code: &str, fault: Fault) -> Answer {
         let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>").into_bytes();
         Answer { head: format!("HTTP/1.1 {status} {code}\r\nContent-Length: {}\r\n\r\n", body.len()), body, fault }
     }

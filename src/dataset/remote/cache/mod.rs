@@ -250,6 +250,8 @@ impl CachedObject {
                 }
                 OnDisk::Absent => None,
                 OnDisk::Damaged(hash) => Some(hash),
+                // The process that evicts it may have been stopped.
+                OnDisk::Evicting if waited >= self.0.shared.patience => return Lookup::Stream,
                 OnDisk::Evicting => return Lookup::Busy,
             };
             if let Some(result) = claim::claim(&self.0, block, damaged, waited) {

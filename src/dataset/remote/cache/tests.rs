@@ -198,6 +198,19 @@ fn a_claimed_block_is_waited_for_and_goes_to_the_next_if_it_is_given_up() {
 }
 
 #[test]
+fn an_eviction_that_never_ends_is_not_waited_for() {
+    let folder = folder();
+    let cache = BlockCache::with_patience(folder.path(), 1 << 30, SMALL, Duration::from_secs(1));
+    let object = fill(&cache, 1);
+    // As a process that was stopped while it evicts an object.
+    let held = cache.shared.locks.evict(object.0.key).unwrap();
+    assert!(matches!(object.look_up(2, Duration::ZERO), Lookup::Busy));
+    assert!(matches!(object.look_up(2, Duration::from_secs(1)), Lookup::Stream));
+    drop(held);
+    assert!(matches!(object.look_up(2, Duration::ZERO), Lookup::Hit(_)));
+}
+
+#[test]
 fn an_insert_of_another_length_is_left_out() {
     let folder = folder();
     let cache = open(folder.path(), 1 << 30);

@@ -38,6 +38,48 @@ fn what_lies_beside_an_object_is_read_with_the_same_credentials() {
 }
 
 #[test]
+fn googles_and_azures_clients_read_the_same_bytes_and_notice_a_replaced_object() {
+    watched(|| {
+        let server = StoreServer::start();
+        let bytes = content(9 * MIB, 3);
+        let google = server.google_settings().to_vec();
+        let azure = server.azure_settings().to_vec();
+        for (address, settings) in [("gs://bucket/f/a b.tar", google), ("az://bucket/f/a b.tar", azure)] {
+            server.put("bucket/f/a b.tar", bytes.clone());
+            let options = RemoteOptions::new().timeout(PATIENCE).retries(4);
+            let options = settings.into_iter().fold(options, |options, (name, value)| options.store(name, value));
+            let object = open(address, options.clone());
+            assert_eq!(object.name(), address);
+            let mut buffer = vec![0; MIB];
+            object.read_exact(&mut buffer, 8 * MIB as u64 - 5).unwrap();
+            assert!(buffer == bytes[8 * MIB - 5..9 * MIB - 5], "{address}");
+            let unread = open(address, options.clone());
+            let before = server.requests();
+            server.script(move |request| match request.number - before {
+                0 => Fault::Status(503),
+                1 => Fault::Cut(70_000),
+                _ => Fault::None,
+            });
+            unread.read_exact(&mut buffer, 0).unwrap();
+            assert!(buffer == bytes[..MIB] && unread.remote().stats().retries == 2, "{address}");
+            server.heal();
+            let unread = open(address, options);
+            server.put("bucket/f/a b.tar", content(9 * MIB, 4));
+            let error = unread.read_exact(&mut buffer, 0).unwrap_err().to_string();
+            assert!(error.contains("replaced"), "{error}");
+            server.script(|_| Fault::Status(403));
+            let error = object.remote().head(address).unwrap_err().to_string();
+            assert!(error.contains("GOOGLE_* or AZURE_*") && error.contains(address), "{error}");
+            server.heal();
+        }
+        let options =
+            server.google_settings().into_iter().fold(RemoteOptions::new(), |o, (name, value)| o.store(name, value));
+        let listed = Remote::new(&options).unwrap().list("gs://bucket/f").unwrap();
+        assert_eq!(listed.iter().map(|meta| &*meta.address).collect::<Vec<_>>(), ["gs://bucket/f/a b.tar"]);
+    });
+}
+
+#[test]
 fn credentials_of_an_address_go_to_the_server_and_nowhere_else() {
     watched(|| {
         let server = StoreServer::start();

@@ -115,6 +115,42 @@ fn a_server_that_ignores_ranges_is_an_error() {
 fn refused_credentials_are_an_error_that_names_them() {
     refused(Fault::Status(403), &["403", "AccessDenied", "expired", "AWS_"]);
     refused(Fault::Status(401), &["401", "RemoteOptions::store"]);
+    for code in ["ExpiredToken", "InvalidToken", "RequestExpired"] {
+        refused(Fault::Code(400, code), &["refuses access", code, "have expired", "AWS_"]);
+    }
+}
+
+#[test]
+fn another_region_is_an_error_at_once_that_names_the_variable() {
+    refused(Fault::Code(400, "AuthorizationHeaderMalformed"), &["400", "AuthorizationHeaderMalformed", "AWS_REGION"]);
+    // Amazon says so without a Location.
+    refused(Fault::Code(301, "PermanentRedirect"), &["elsewhere", "AWS_REGION"]);
+    let texts = under(always(Fault::Code(301, "PermanentRedirect")));
+    assert!(texts.iter().all(|(_, stats)| stats.retries == 0), "a retry would get the same answer");
+}
+
+#[test]
+fn credentials_that_expire_while_an_object_is_read_end_it_with_an_error() {
+    watched(|| {
+        let bytes = content(20 * MIB, 7);
+        let server = StoreServer::start();
+        server.put("bucket/a", bytes.clone());
+        let object = open(&server.s3("bucket/a"), options(&server));
+        let mut buffer = vec![0; MIB];
+        object.read_exact(&mut buffer, 5).unwrap();
+        assert!(buffer == bytes[5..MIB + 5]);
+        server.script(|_| Fault::Code(400, "ExpiredToken"));
+        object.read_exact(&mut buffer, 6).unwrap();
+        let error = object.read_exact(&mut buffer, 9 << 20).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        let error = error.to_string();
+        assert!(error.starts_with("bytes 8388608..") && error.contains("ExpiredToken"), "{error}");
+        assert_eq!(object.remote().stats().retries, 0);
+        // With new credentials it goes on.
+        server.heal();
+        object.read_exact(&mut buffer, 9 << 20).unwrap();
+        assert!(buffer == bytes[9 << 20..10 << 20]);
+    });
 }
 
 #[test]

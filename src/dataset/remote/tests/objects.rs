@@ -62,6 +62,7 @@ fn a_listing_has_all_pages_sorted() {
         server.script(|_| Fault::Status(403));
         let error = remote.list("s3://bucket/train").unwrap_err().to_string();
         assert!(error.contains("s3://bucket/train") && error.contains("403"), "{error}");
+        assert!(error.contains("write them as a brace list, as in part-{000..041}.tar"), "{error}");
     });
 }
 

@@ -102,3 +102,28 @@ fn a_network_that_fails_ends_the_run_and_replaces_no_sample() {
         assert_eq!(loader.stats().failed, 0);
     });
 }
+
+#[test]
+fn a_run_that_begins_forgets_what_was_expected_unless_another_goes_on() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/a", content(20 * MIB, 11));
+        // Whether the three blocks are fetched, by the number of requests for reads.
+        let fetched = |second: fn(&Remote) -> Option<RemoteRun>| {
+            let object = open(&server.s3("bucket/a"), options(&server).timeout(Duration::from_secs(20)));
+            let before = server.requests();
+            let first = object.remote().begin_run();
+            object.expect(0..20 << 20);
+            let second = second(object.remote());
+            drop(first);
+            let third = object.remote().begin_run();
+            object.remote().fetch_expected();
+            let mut pixel = [0];
+            (0..3).for_each(|block| object.read_exact(&mut pixel, block << 23).unwrap());
+            drop((second, third));
+            server.requests() - before
+        };
+        assert_eq!(fetched(|remote| Some(remote.begin_run())), 1, "the second run goes on: neighbours share a request");
+        assert_eq!(fetched(|_| None), 3, "each block is fetched when it is read");
+    });
+}
