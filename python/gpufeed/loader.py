@@ -183,10 +183,8 @@ class DataLoader(Positioned):
         return f"gpufeed.DataLoader({self._native_data!r}, batch_size={self.batch_size})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Configuration and position, never threads.
+        # Configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
         kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
-        if isinstance(self._data, _gpufeed.Dataset):
-            kept["_data"] = self._data.description
         return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -204,6 +202,21 @@ def open_path(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _
     """The data set at a path or an address."""
     counts = counts if counts is None else arguments.path("counts", counts)
     return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache, counts)
+
+
+def reopen(path: str, remote_cache: tuple[str, int] | None, counts: str | None, test: bool) -> _gpufeed.Dataset:
+    """The data set of a pickle: that of a path, or its test split."""
+    data = _gpufeed.Dataset.open(path, remote_cache, counts)
+    if not test:
+        return data
+    if data.test is None:
+        raise ArgumentError(f"data: {data.description} had a test split when it was pickled, and has none here")
+    return data.test
+
+
+def wrap(data: Any, item: Any, channels: int, classes: list[str]) -> _gpufeed.Dataset:
+    """The data set of a pickle: that of an object in Python."""
+    return _gpufeed.Dataset.wrap(data, item, channels, classes)
 
 
 def _open(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpufeed.Dataset:

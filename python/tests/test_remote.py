@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import numpy
 import pytest
 
 import gpufeed
-from pictures import Jpegs, jpeg
+from pictures import Jpegs, jpeg, tar_shards
 from served import Served
 
 CROP = {"transform": [{"type": "RandomResizedCrop", "size": 16}, {"type": "RandomHorizontalFlip"}]}
@@ -33,16 +31,7 @@ def seen(batches: Any) -> list[Any]:
 @pytest.fixture
 def shards(tmp_path: Path) -> Path:
     """Two tar shards with 20 photographs each."""
-    under = tmp_path / "shards"
-    under.mkdir()
-    for shard in range(2):
-        with tarfile.open(under / f"photos-{shard}.tar", "w") as tar:
-            for number in range(20 * shard, 20 * shard + 20):
-                for name, data in [(f"{number:03}.jpg", jpeg(number)), (f"{number:03}.cls", str(number % 3).encode())]:
-                    member = tarfile.TarInfo(name)
-                    member.size = len(data)
-                    tar.addfile(member, io.BytesIO(data))
-    return under
+    return tar_shards(tmp_path / "shards")
 
 
 @pytest.fixture
@@ -102,6 +91,23 @@ def test_counts_open_a_shard_when_its_samples_come(shards: Path, served: Served,
             loader(other, counts=tmp_path / "sizes.json")
     with pytest.raises(gpufeed.ArgumentError, match="^counts: only tar shards and Parquet files"):
         gpufeed.open(tmp_path / "sizes.json", counts=tmp_path / "sizes.json")
+
+
+def test_a_pickle_opens_with_counts_and_cache(shards: Path, served: Served, tmp_path: Path) -> None:
+    (shards / "classes.txt").write_text("a\nb\nc\n")
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    cache = tmp_path / "cache"
+    opened = gpufeed.open(served.address + "/photos-{0..1}.tar", counts=tmp_path / "sizes.json", remote_cache=(cache, "64M"))
+    made = loader(opened.subset(list(range(39))))
+    pickled = pickle.dumps(made)
+    whole = seen(made.batches())
+    made.close()
+    served.requests.clear()
+    copied = pickle.loads(pickled)
+    # Without the counts, opening would ask for each shard, and without the cache the batches would.
+    assert len(copied.dataset) == 39 and [path for _, path, _ in served.requests if path.endswith(".tar")] == []
+    assert seen(copied.batches()) == whole
+    assert [path for method, path, _ in served.requests if method == "GET" and path.endswith(".tar")] == []
 
 
 def test_the_lines_of_the_chapter_on_stores(shards: Path, served: Served, tmp_path: Path) -> None:
