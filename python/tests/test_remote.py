@@ -128,6 +128,20 @@ def test_the_lines_of_the_chapter_on_stores(shards: Path, served: Served, tmp_pa
     assert sum(len(batch.ids) for batch in names["train"].batches()) == 40
 
 
+def test_the_arguments_of_the_readme_for_an_address(served: Served, tmp_path: Path) -> None:
+    """Those that its line on addresses names make the loader of its example, which shuffles."""
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    assert "shuffle=True" in text
+    (line,) = re.findall(r'^- `"s3://.*?(?=^- )', text, re.DOTALL | re.MULTILINE)
+    named = ", ".join(re.findall(r"`((?:order|lanes|read_ahead|remote_cache|counts)=[^`]+)`", line))
+    given: dict[str, Any] = eval(f"dict({named})")
+    assert {*given} == {"order", "lanes", "read_ahead", "remote_cache", "counts"}
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    given |= {"lanes": 4, "remote_cache": (tmp_path / "cache", "64M"), "counts": tmp_path / "sizes.json"}
+    made = gpufeed.DataLoader(served.address + "/photos-{0..1}.tar", recipe=CROP, batch_size=8, shuffle=True, **given)
+    assert sum(len(batch.ids) for batch in made.batches()) == 40
+
+
 def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:
     with pytest.raises(gpufeed.ArgumentError, match=r'^order: not set, .* shuffle=True .*choose order=\("blocks", 256, 4\), or order="full"'):
         gpufeed.DataLoader(served.address + "/photos-{0..1}.tar", recipe=CROP, batch_size=8, shuffle=True)
