@@ -228,7 +228,7 @@ def _open(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpuf
         return data
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
         raise ArgumentError(
-            f"data: {data!r} is a {type(data).__name__}; a path, a data set of gpufeed.open, and an object with __len__ and "
+            f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
             "__getitem__ work"
         )
     channels = int(getattr(data, "channels", 3))

@@ -6,11 +6,13 @@ use crate::process::guard;
 use crate::python_dataset::PythonDataset;
 use crate::source::{Adaptor, Opening, Source};
 use gpufeed::dataset::{Format, Opened, Parquet, RemoteOptions};
+use gpufeed::internals::shown_path;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +26,7 @@ pub(crate) struct Dataset {
     test: Option<Py<Dataset>>,
     /// How this one was made, which its pickle repeats.
     source: Source,
-    /// The path, or the object's class, and what was made of it.
+    /// The path, an address without its credentials, or the object's class, and what was made of it.
     #[pyo3(get)]
     description: String,
 }
@@ -72,7 +74,7 @@ impl Dataset {
     /// A split of a path.
     fn native(data: Box<dyn gpufeed::Dataset>, opening: Opening, test: Option<Py<Dataset>>, of_test: bool) -> Dataset {
         let split = if of_test { ", the test split" } else { "" };
-        let description = format!("{}{split}", opening.path.display());
+        let description = format!("{}{split}", shown_path(&opening.path).display());
         let source = Source::Opened { opening, test: of_test };
         Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, description }
     }
@@ -263,4 +265,10 @@ fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
         Label::Class(class) => Ok(class.into_pyobject(py)?.into_any()),
         Label::Multi(values) => Ok(PyList::new(py, values.iter())?.into_any()),
     }
+}
+
+/// A path as it may be shown: an address without its credentials.
+#[pyfunction]
+pub(crate) fn shown(path: PathBuf) -> OsString {
+    shown_path(&path).into_owned().into_os_string()
 }

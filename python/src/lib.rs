@@ -24,7 +24,7 @@ mod _gpufeed {
     #[pymodule_export]
     use super::batch::{Batch, Failure};
     #[pymodule_export]
-    use super::dataset::Dataset;
+    use super::dataset::{Dataset, shown};
     #[pymodule_export]
     use super::dlpack::Array;
     #[pymodule_export]

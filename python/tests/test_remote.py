@@ -153,6 +153,37 @@ def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:
         loader("none", read_ahead="much")
 
 
+def test_no_text_shows_credentials(shards: Path, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shards / "photos").symlink_to(shards)  # the bucket
+    for name, value in {"ENDPOINT_URL": served.address, "ALLOW_HTTP": "true", "SKIP_SIGNATURE": "true", "REGION": "here"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    server = served.address.replace("http://", "http://user:secret@")
+    address = server + "/photos-{0..1}.tar?sig=secret"
+    data = gpufeed.open(address, remote_cache=(tmp_path / "cache", "64M"))
+    made = loader(data, seek_indexes="memory")
+    texts = [data.description, *map(repr, (data, data.repeat(2), data.subset([3]), data.with_weights([1.0] * 40)))]
+    texts += [repr(made), repr(loader(address)), made.explain(), str(made.stats()), data.name(3), *map(str, seen(made.batches()))]
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    texts.append(repr(gpufeed.open("s3://key:secret@photos/photos-{0..1}.tar", counts=tmp_path / "sizes.json")))
+    assert f"gpufeed.Dataset({served.address}/photos-{{0..1}}.tar, 40 samples)" in texts
+    assert "gpufeed.Dataset(s3://photos/photos-{0..1}.tar, 40 samples)" in texts
+    # A path on this machine is shown as it is.
+    path = tar_shards(tmp_path / "a?b#c", 1)
+    assert str(path) in repr(gpufeed.open(path))
+    for wrong in (server + "/none.tar?sig=secret", "s3://key:secret@photos/none.tar?sig=secret", "ftp://user:secret@host/a.tar"):
+        with pytest.raises(gpufeed.Error) as raised:
+            gpufeed.open(wrong)
+        texts += [str(raised.value), repr(raised.value), str(getattr(raised.value, "filename", ""))]
+    with pytest.raises(gpufeed.FileError, match="none.json") as counts:
+        gpufeed.open(address, counts=server + "/none.json?sig=secret")
+    texts += [str(counts.value), repr(counts.value), str(counts.value.filename)]
+    with pytest.raises(gpufeed.ArgumentError, match="^data: a list; a path works") as listed:
+        gpufeed.open([address])
+    assert [text for text in [*texts, str(listed.value)] if "secret" in text] == []
+    # The copy needs them.
+    assert b"secret" in pickle.dumps(made)
+
+
 def test_parquet_files_of_hugging_faces_form(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
