@@ -1,10 +1,12 @@
 //! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
 //!
 //! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` has data
-//! sets, `python_dataset.rs` reads those in Python, `source.rs` makes one again of its pickle, `transforms.rs` reads recipes, `errors.rs` raises errors, `stats.rs` has the statistics,
-//! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank,
-//! `process.rs` knows about forks and the interpreter's end.
+//! sets, `python_dataset.rs` reads those in Python, `source.rs` makes one again of its pickle, `transforms.rs` reads
+//! recipes, `errors.rs` raises errors, `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics,
+//! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank, `process.rs` knows about forks and the
+//! interpreter's end.
 
+mod advice;
 mod batch;
 mod dataset;
 mod dlpack;
