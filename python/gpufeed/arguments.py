@@ -129,9 +129,15 @@ def on_error(value: Any) -> float:
     return float(value)
 
 
+def given(value: Any) -> str:
+    """A value of a wrong type in an error. What has a length is not shown: it may hold addresses with their credentials."""
+    kind = f"a {type(value).__name__}"
+    return kind if hasattr(value, "__len__") else f"{value!r} is {kind}"
+
+
 def path(name: str, value: Any) -> str:
     """A path as text."""
     if not isinstance(value, (str, os.PathLike)):
-        raise ArgumentError(f"{name}: {value!r} is a {type(value).__name__}; a path works")
+        raise ArgumentError(f"{name}: {given(value)}; a path works")
     text = os.fspath(value)
     return text if isinstance(text, str) else os.fsdecode(text)

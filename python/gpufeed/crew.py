@@ -99,7 +99,9 @@ class RayCrew:
             waited = time.monotonic() - began
             if waited < min(WARNED_AFTER, self._patience) or ray.wait([self._begun[actor]], timeout=0, fetch_local=False)[0]:
                 continue
-            needs = f"actor {actor} needs {self._options}, and Ray has free: {ray.available_resources()}"
+            # The variables of a runtime_env may be a store's credentials.
+            options = {name: value for name, value in self._options.items() if name != "runtime_env"}
+            needs = f"actor {actor} needs {options}, and Ray has free: {ray.available_resources()}"
             if waited > self._patience:
                 raise RunError(
                     f"Ray has not begun an actor for {waited:.0f} s: {needs}; lower num_cpus= or actors=, or raise "

@@ -183,10 +183,8 @@ class DataLoader(Positioned):
         return f"gpufeed.DataLoader({self._native_data!r}, batch_size={self.batch_size})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Configuration and position, never threads.
+        # Configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
         kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
-        if isinstance(self._data, _gpufeed.Dataset):
-            kept["_data"] = self._data.description
         return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -206,6 +204,21 @@ def open_path(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _
     return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache, counts)
 
 
+def reopen(path: str, remote_cache: tuple[str, int] | None, counts: str | None, test: bool) -> _gpufeed.Dataset:
+    """The data set of a pickle: that of a path, or its test split."""
+    data = _gpufeed.Dataset.open(path, remote_cache, counts)
+    if not test:
+        return data
+    if data.test is None:
+        raise ArgumentError(f"data: {data.description} had a test split when it was pickled, and has none here")
+    return data.test
+
+
+def wrap(data: Any, item: Any, channels: int, classes: list[str]) -> _gpufeed.Dataset:
+    """The data set of a pickle: that of an object in Python."""
+    return _gpufeed.Dataset.wrap(data, item, channels, classes)
+
+
 def _open(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpufeed.Dataset:
     if isinstance(data, str) or hasattr(data, "__fspath__"):
         return open_path(data, remote_cache, counts)
@@ -215,7 +228,7 @@ def _open(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpuf
         return data
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
         raise ArgumentError(
-            f"data: {data!r} is a {type(data).__name__}; a path, a data set of gpufeed.open, and an object with __len__ and "
+            f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
             "__getitem__ work"
         )
     channels = int(getattr(data, "channels", 3))

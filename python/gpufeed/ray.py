@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -64,8 +65,10 @@ class DataLoader(Positioned):
     ) -> None:
         super().__init__()
         if not isinstance(config, Mapping) or "data" not in config:
+            # An address in it may have credentials.
+            given = f"a dictionary of {', '.join(map(str, config))}" if isinstance(config, Mapping) else f"a {type(config).__name__}"
             raise ArgumentError(
-                f"config: {config!r}; a dictionary of gpufeed.DataLoader's arguments works, data among them: "
+                f"config: {given}; a dictionary of gpufeed.DataLoader's arguments works, data among them: "
                 '{"data": "/data/train", "recipe": "imagenet-train", "batch_size": 256}'
             )
         self._config = dict(config)
@@ -200,7 +203,9 @@ class DataLoader(Positioned):
         self.close()
 
     def __repr__(self) -> str:
-        return f"gpufeed.ray.DataLoader({self._config['data']!r}, actors={self.actors})"
+        data = self._config["data"]
+        shown = repr(_gpufeed.shown(arguments.path("data", data))) if isinstance(data, (str, os.PathLike)) else repr(data)
+        return f"gpufeed.ray.DataLoader({shown}, actors={self.actors})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Configuration and position, never actors.

@@ -3,18 +3,18 @@
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::process::guard;
+use crate::python_dataset::PythonDataset;
+use crate::source::{Adaptor, Opening, Source};
 use gpufeed::dataset::{Format, Opened, Parquet, RemoteOptions};
-use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
+use gpufeed::internals::shown_path;
+use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use std::cell::RefCell;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The most samples that a data set in Python is asked for at once.
-const JOB_SAMPLES: usize = 64;
 
 /// A data set: `gpufeed.open(path)`, or an object in Python.
 #[pyclass(frozen, module = "gpufeed")]
@@ -24,9 +24,9 @@ pub(crate) struct Dataset {
     /// The test split that the path has, such as MNIST's; None without one.
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
-    /// The data set of which this one is a part, or a repetition.
-    origin: Option<Py<Dataset>>,
-    /// The path, or the object's class, and what was made of it.
+    /// How this one was made, which its pickle repeats.
+    source: Source,
+    /// The path, an address without its credentials, or the object's class, and what was made of it.
     #[pyo3(get)]
     description: String,
 }
@@ -61,17 +61,22 @@ impl Dataset {
     fn adapted<D: gpufeed::Dataset + 'static>(
         of: &Bound<'_, Self>,
         how: String,
+        by: Adaptor,
         make: impl FnOnce(Arc<dyn gpufeed::Dataset>) -> gpufeed::Result<D>,
     ) -> PyResult<Dataset> {
         let (py, this) = (of.py(), of.get());
         let made = make(this.dataset()?).map_err(|error| errors::to_python(py, &error))?;
         let description = format!("{}, {how}", this.description);
-        let origin = Some(of.clone().unbind());
-        Ok(Dataset { data: Mutex::new(Some(Data::Native(Arc::new(made)))), test: None, origin, description })
+        let source = Source::Adapted { of: of.clone().unbind(), by };
+        Ok(Dataset { data: Mutex::new(Some(Data::Native(Arc::new(made)))), test: None, source, description })
     }
 
-    fn native(data: Box<dyn gpufeed::Dataset>, test: Option<Py<Dataset>>, description: String) -> Dataset {
-        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, origin: None, description }
+    /// A split of a path.
+    fn native(data: Box<dyn gpufeed::Dataset>, opening: Opening, test: Option<Py<Dataset>>, of_test: bool) -> Dataset {
+        let split = if of_test { ", the test split" } else { "" };
+        let description = format!("{}{split}", shown_path(&opening.path).display());
+        let source = Source::Opened { opening, test: of_test };
+        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, description }
     }
 }
 
@@ -88,26 +93,14 @@ impl Dataset {
         counts: Option<PathBuf>,
     ) -> PyResult<Dataset> {
         guard(py, || {
-            let options = RemoteOptions::new();
-            let options = match remote_cache {
-                Some((folder, bytes)) => options.cache(folder, bytes),
-                None => options,
-            };
-            let opened = match counts {
-                None => py.detach(|| gpufeed::dataset::open_with(&path, options)),
-                Some(counts) => {
-                    let opened = py.detach(|| open_counted(&path, options, counts));
-                    opened.ok_or_else(|| {
-                        let text = "counts: only tar shards and Parquet files have them; leave it out for other data";
-                        errors::raise(py, "ArgumentError", "Argument", text)
-                    })?
-                }
-            };
+            let opening = Opening { path, remote_cache, counts };
+            let opened = py.detach(|| open_at(&opening)).ok_or_else(|| {
+                let text = "counts: only tar shards and Parquet files have them; leave it out for other data";
+                errors::raise(py, "ArgumentError", "Argument", text)
+            })?;
             let Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
-            let description = path.display().to_string();
-            let test =
-                test.map(|test| Py::new(py, Dataset::native(test, None, format!("{description}, the test split"))));
-            Ok(Dataset::native(train, test.transpose()?, description))
+            let test = test.map(|test| Py::new(py, Dataset::native(test, opening.clone(), None, true)));
+            Ok(Dataset::native(train, opening, test.transpose()?, false))
         })
     }
 
@@ -125,22 +118,26 @@ impl Dataset {
         let len = object.bind(py).len()?;
         let batched = object.bind(py).hasattr("__getitems__")?;
         let data = PythonDataset { object, item, len, batched, channels, classes };
-        Ok(Dataset { data: Mutex::new(Some(Data::Python(Arc::new(data)))), test: None, origin: None, description })
+        let data = Mutex::new(Some(Data::Python(Arc::new(data))));
+        Ok(Dataset { data, test: None, source: Source::Wrapped, description })
     }
 
     /// All samples `times` times: an epoch of that many epochs' length.
     fn repeat(slf: Bound<'_, Self>, times: usize) -> PyResult<Dataset> {
-        Dataset::adapted(&slf, format!("{times} times"), |data| gpufeed::Dataset::repeat(data, times))
+        let by = Adaptor::Repeat(times);
+        Dataset::adapted(&slf, format!("{times} times"), by, |data| gpufeed::Dataset::repeat(data, times))
     }
 
     /// The samples at `indices`, in that order; an index may come several times.
     fn subset(slf: Bound<'_, Self>, indices: Vec<usize>) -> PyResult<Dataset> {
-        Dataset::adapted(&slf, format!("{} samples", indices.len()), |data| gpufeed::Dataset::subset(data, indices))
+        let by = Adaptor::Subset(indices.clone());
+        Dataset::adapted(&slf, format!("{} samples", indices.len()), by, |data| gpufeed::Dataset::subset(data, indices))
     }
 
     /// With one weight for each sample: an epoch chooses samples by weight, with replacement.
     fn with_weights(slf: Bound<'_, Self>, weights: Vec<f64>) -> PyResult<Dataset> {
-        Dataset::adapted(&slf, "by weight".to_owned(), |data| gpufeed::Dataset::with_weights(data, weights))
+        let by = Adaptor::Weights(weights.clone());
+        Dataset::adapted(&slf, "by weight".to_owned(), by, |data| gpufeed::Dataset::with_weights(data, weights))
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -192,6 +189,16 @@ impl Dataset {
         Ok(format!("gpufeed.Dataset({}, {} samples)", self.description, self.dataset()?.len()))
     }
 
+    /// A pickle has how the data set was made, never samples; an address is in it with its credentials.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        match (&self.source, self.data()?) {
+            (Source::Opened { opening, test }, _) => opening.again(py, *test),
+            (Source::Adapted { of, by }, _) => by.again(py, of),
+            (Source::Wrapped, Data::Python(data)) => data.again(py),
+            (Source::Wrapped, Data::Native(_)) => unreachable!("what is wrapped is an object in Python"),
+        }
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A lock that another thread holds is not waited for: the collector comes again.
         if let Ok(data) = self.data.try_lock()
@@ -201,7 +208,7 @@ impl Dataset {
             visit.call(&data.item)?;
         }
         visit.call(&self.test)?;
-        visit.call(&self.origin)
+        self.source.traverse(&visit)
     }
 
     fn __clear__(&self) {
@@ -210,8 +217,21 @@ impl Dataset {
     }
 }
 
+/// Opens a path; `None` for counts that a format does not have.
+fn open_at(opening: &Opening) -> Option<gpufeed::Result<Opened>> {
+    let options = RemoteOptions::new();
+    let options = match &opening.remote_cache {
+        Some((folder, bytes)) => options.cache(folder, *bytes),
+        None => options,
+    };
+    match &opening.counts {
+        Some(counts) => open_counted(&opening.path, options, counts),
+        None => Some(gpufeed::dataset::open_with(&opening.path, options)),
+    }
+}
+
 /// Opens tar shards or Parquet files with the numbers of their samples; `None` for another format.
-fn open_counted(path: &Path, options: RemoteOptions, counts: PathBuf) -> Option<gpufeed::Result<Opened>> {
+fn open_counted(path: &Path, options: RemoteOptions, counts: &Path) -> Option<gpufeed::Result<Opened>> {
     let opened = match Format::detect(path) {
         Format::Tar => {
             let opened = gpufeed::TarShards::builder().remote(options).counts(counts).open(path);
@@ -247,121 +267,8 @@ fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// A data set in Python. Its workers' threads wait for the interpreter's lock to read.
-struct PythonDataset {
-    object: Py<PyAny>,
-    /// Makes `(bytes, form, label)` of an item.
-    item: Py<PyAny>,
-    len: usize,
-    /// True if the object has `__getitems__`.
-    batched: bool,
-    channels: u32,
-    classes: Vec<String>,
-}
-
-/// A sample that was read, in memory of its own.
-struct Owned {
-    bytes: Vec<u8>,
-    /// Width, height and format of pixels.
-    form: Option<(u32, u32, PixelFormat)>,
-    label: Label,
-}
-
-thread_local! {
-    /// The samples of the job under way, which `begin_job` has read: data set, index, sample.
-    static JOB: RefCell<Vec<(usize, usize, Owned)>> = const { RefCell::new(Vec::new()) };
-}
-
-fn foreign(error: PyErr) -> Error {
-    ErrorKind::Foreign { source: Box::new(error) }.into()
-}
-
-impl PythonDataset {
-    /// Its address, which tells it from others in a thread's memory.
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self) as usize
-    }
-
-    /// An item of the object as a sample.
-    fn sample(&self, item: &Bound<'_, PyAny>, index: usize) -> PyResult<Owned> {
-        let py = item.py();
-        // The usual case without a call of Python code: a tuple of bytes and an int.
-        if let Ok((bytes, label)) = item.extract::<(Bound<'_, PyBytes>, u32)>() {
-            return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(label) });
-        }
-        type Form = Option<(u32, u32, String)>;
-        let made = self.item.bind(py).call1((item, index))?;
-        let (bytes, form, label): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>) = made.extract()?;
-        let form = form.map(|(width, height, format)| {
-            let format = match format.as_str() {
-                "R8" => PixelFormat::R8,
-                "Rgba8" => PixelFormat::Rgba8,
-                "F32x1" => PixelFormat::F32 { channels: 1 },
-                "F32x3" => PixelFormat::F32 { channels: 3 },
-                _ => PixelFormat::Rgb8,
-            };
-            (width, height, format)
-        });
-        let label = match label {
-            label if label.is_none() => Label::None,
-            label if label.is_instance_of::<PyList>() => Label::from(label.extract::<Vec<f32>>()?),
-            label => Label::Class(label.extract()?),
-        };
-        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label })
-    }
-}
-
-impl gpufeed::Dataset for PythonDataset {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
-        let address = self.address();
-        let ready = JOB.with_borrow_mut(|job| {
-            let at = job.iter().position(|(dataset, of, _)| (*dataset, *of) == (address, index))?;
-            Some(job.swap_remove(at).2)
-        });
-        let owned = match ready {
-            Some(owned) => owned,
-            None => Python::attach(|py| {
-                let item = self.object.bind(py).get_item(index)?;
-                self.sample(&item, index)
-            })
-            .map_err(foreign)?,
-        };
-        *buffer = owned.bytes;
-        let data = match owned.form {
-            None => SampleData::Encoded(buffer),
-            Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, buffer)?),
-        };
-        Ok(Sample { data, label: owned.label })
-    }
-
-    fn job_samples(&self) -> usize {
-        if self.batched { JOB_SAMPLES } else { 1 }
-    }
-
-    fn begin_job(&self, indices: &[usize]) {
-        let read = Python::attach(|py| -> PyResult<Vec<Owned>> {
-            let items = self.object.bind(py).call_method1("__getitems__", (indices.to_vec(),))?;
-            let items = items.try_iter()?.zip(indices).map(|(item, &index)| self.sample(&item?, index));
-            items.collect()
-        });
-        // Where one of them fails, `read` asks for each by itself, and finds which.
-        let read = read.unwrap_or_default();
-        JOB.set(indices.iter().zip(read).map(|(&index, owned)| (self.address(), index, owned)).collect());
-    }
-
-    fn name(&self, index: usize) -> String {
-        format!("sample {index}")
-    }
-
-    fn channels(&self) -> u32 {
-        self.channels
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
+/// A path as it may be shown: an address without its credentials.
+#[pyfunction]
+pub(crate) fn shown(path: PathBuf) -> OsString {
+    shown_path(&path).into_owned().into_os_string()
 }

@@ -1,5 +1,6 @@
 //! gpufeed's errors as Python's exceptions. The classes stand in `gpufeed/errors.py`.
 
+use crate::advice;
 use gpufeed::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -38,20 +39,12 @@ fn text(error: &Error) -> String {
         ErrorKind::OutputsHeld { .. } => {
             format!("{error}; copy what you keep, images.clone() with torch, and let the batches go")
         }
-        ErrorKind::Argument { setting: "order" | "lanes", .. } => {
-            IN_PYTHON.iter().fold(error.to_string(), |text, (rust, python)| text.replace(rust, python))
+        ErrorKind::Argument { setting: "order" | "lanes" | "shard" | "batch_size" | "last_batch", .. } => {
+            advice::in_python(&error.to_string())
         }
         _ => error.to_string(),
     }
 }
-
-/// How settings that errors advise are written in Rust and in Python.
-const IN_PYTHON: [(&str, &str); 4] = [
-    (".order(Order::Blocks { samples: 256, window: 4 })", "order=(\"blocks\", 256, 4)"),
-    (".order(Order::Blocks { .. })", "order=(\"blocks\", samples, window)"),
-    (".order(Order::Full)", "order=\"full\""),
-    ("shuffle(true)", "shuffle=True"),
-];
 
 /// An exception of a class of `gpufeed.errors`.
 pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyErr {

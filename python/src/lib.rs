@@ -1,18 +1,22 @@
 //! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
 //!
-//! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` reads data
-//! sets in Rust and in Python, `transforms.rs` reads recipes, `errors.rs` raises errors, `stats.rs` has the statistics,
-//! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank,
-//! `process.rs` knows about forks and the interpreter's end.
+//! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` has data
+//! sets, `python_dataset.rs` reads those in Python, `source.rs` makes one again of its pickle, `transforms.rs` reads
+//! recipes, `errors.rs` raises errors, `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics,
+//! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank, `process.rs` knows about forks and the
+//! interpreter's end.
 
+mod advice;
 mod batch;
 mod dataset;
 mod dlpack;
 mod errors;
 mod loader;
 mod process;
+mod python_dataset;
 mod settings;
 mod shard;
+mod source;
 mod stats;
 mod transforms;
 
@@ -22,7 +26,7 @@ mod _gpufeed {
     #[pymodule_export]
     use super::batch::{Batch, Failure};
     #[pymodule_export]
-    use super::dataset::Dataset;
+    use super::dataset::{Dataset, shown};
     #[pymodule_export]
     use super::dlpack::Array;
     #[pymodule_export]

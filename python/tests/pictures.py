@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -64,4 +65,17 @@ def folder(path: Path, count: int = 24, classes: int = 3) -> Path:
         under = path / f"class {number % classes}"
         under.mkdir(parents=True, exist_ok=True)
         (under / f"{number:03}.jpg").write_bytes(jpeg(number))
+    return path
+
+
+def tar_shards(path: Path, shards: int = 2, count: int = 20) -> Path:
+    """A folder of tar shards, `photos-0.tar` and on, with as many photographs each."""
+    path.mkdir(parents=True)
+    for shard in range(shards):
+        with tarfile.open(path / f"photos-{shard}.tar", "w") as tar:
+            for number in range(count * shard, count * (shard + 1)):
+                for name, data in [(f"{number:03}.jpg", jpeg(number)), (f"{number:03}.cls", str(number % 3).encode())]:
+                    member = tarfile.TarInfo(name)
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
     return path

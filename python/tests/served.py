@@ -27,7 +27,7 @@ class Served:
             def answer(self, body: bool) -> None:
                 asked = self.headers["Range"]
                 requests.append((self.command, self.path, asked))
-                path = folder / self.path.lstrip("/")
+                path = folder / self.path.partition("?")[0].lstrip("/")
                 if not path.is_file():
                     self.send_response(404)
                     self.send_header("Content-Length", "0")

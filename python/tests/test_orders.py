@@ -47,8 +47,24 @@ def test_a_state_of_blocks_fits_blocks_alone() -> None:
     other = loader()
     other.load_state_dict(state)
     assert [batch.ids for batch in other.batches()] == rest
-    with pytest.raises(gpufeed.ArgumentError):
-        loader(order="full", lanes=None).load_state_dict(state)
+    for settings, text in [
+        ({"order": "full", "lanes": None}, 'with ("blocks", 8, 2), but the loader has "full"; write order=("blocks", 8, 2) to go on'),
+        ({"order": ("blocks", 4, 3)}, 'but the loader has ("blocks", 4, 3); write order=("blocks", 8, 2) to go on'),
+        ({"lanes": 2}, "with 4 lanes, but the loader has 2 lanes; write lanes=4 to go on"),
+        ({"batch_size": 5}, "choose batch_size=8, which makes the global batches of the state, or batch_size=4"),
+        ({"shuffle": False}, "the state was saved in an epoch shuffled, this one is in the order of the data set"),
+    ]:
+        with pytest.raises(gpufeed.ArgumentError) as refused:
+            loader(**settings).load_state_dict(state)
+        assert str(refused.value).endswith(text)
+    full = loader(order=None, lanes=None).state_dict()
+    with pytest.raises(gpufeed.ArgumentError, match='with "full", but the loader has \\("blocks", 8, 2\\); write order="full" to go on$'):
+        loader().load_state_dict(full)
+    # Without shuffle, the lanes alone tell an order of blocks.
+    with pytest.raises(gpufeed.ArgumentError, match=r'write order=\("blocks", samples, window\) and lanes=4 to go on$'):
+        loader(order=None, lanes=None, shuffle=False).load_state_dict(loader(shuffle=False).state_dict())
+    with pytest.raises(gpufeed.ArgumentError, match=r"has 4 lanes; write no order= to go on$"):
+        loader(shuffle=False).load_state_dict(loader(order=None, lanes=None, shuffle=False).state_dict())
 
 
 @pytest.mark.parametrize(
@@ -58,8 +74,10 @@ def test_a_state_of_blocks_fits_blocks_alone() -> None:
         ({"order": ("blocks", 8)}, "^order: "),
         ({"order": ("blocks", 0, 2)}, "^order: 0; a whole number from 1 on works"),
         ({"lanes": 0}, "^lanes: 0"),
-        ({"lanes": 4, "order": "full"}, "^lanes: 4, but only"),
-        ({"lanes": 3, "shard": (0, 2), "batch_size": 3}, "^(lanes|shard): "),
+        ({"lanes": 4, "order": "full"}, r'^lanes: 4, but only order=\("blocks", samples, window\) has lanes$'),
+        ({"lanes": 3, "shard": (0, 2), "batch_size": 3}, "^lanes: 3 in world 2, .* divides 3, or lanes=2 or lanes=4$"),
+        ({"order": ("blocks", 1 << 20, 1 << 20)}, r'^order: \("blocks", 1048576, 1048576\), but a window has at most'),
+        ({"order": None, "lanes": None, "last_batch": "drop", "batch_size": 999}, '^last_batch: "drop" .*choose "partial" or "pad"$'),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(given: dict[str, Any], text: str) -> None:

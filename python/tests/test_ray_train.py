@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from ray.train import RunConfig, ScalingConfig  # noqa: E402
 from ray.train.torch import TorchTrainer  # noqa: E402
 
 from cluster import TwoNodes  # noqa: E402
+from pictures import folder  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
@@ -77,3 +81,22 @@ def test_ranks_of_a_torch_trainer(nodes: TwoNodes, tmp_path: Path, world: int, a
         parts = [[sample for batch in each["epochs"][epoch] for sample in batch] for each in found]
         assert sorted(sample for part in parts for sample in part) == list(range(41))
     assert found[0]["epochs"][0] != found[0]["epochs"][1]
+
+
+def test_the_program_of_the_guides_page_on_machines(tmp_path: Path) -> None:
+    """As it is printed, in a cluster that begins on this machine's loopback."""
+    root = Path(__file__).parents[2]
+    printed = re.findall(r"^```python\n(.*?)^```$", (root / "docs" / "guide" / "machines.md").read_text(), re.DOTALL | re.MULTILINE)
+    (program,) = [code for code in printed if "TorchTrainer" in code]
+    assert program == (root / "examples" / "cluster" / "train_ray.py").read_text()
+    (tmp_path / "train_ray.py").write_text(program)
+    begin = "import ray; ray.init(num_cpus=4, include_dashboard=False, _node_ip_address='127.0.0.1')"
+    run = f"import runpy, sys; {begin}; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    # Ray leaves out repeated lines, and stores results below the home folder.
+    variables = {"CUDA_VISIBLE_DEVICES": "", "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "HOME": str(tmp_path)}
+    command = [sys.executable, "-c", run, str(tmp_path / "train_ray.py"), str(folder(tmp_path / "data", count=72))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | variables)
+    assert done.returncode == 0, done.stderr
+    # Ray may show a worker's line twice.
+    found = {*re.findall(r"rank (\d) epoch (\d) step (\d) loss \d+\.\d+", done.stdout + done.stderr)}
+    assert found == {(rank, epoch, str(step)) for rank in "01" for epoch in "01" for step in range(72 // 16)}

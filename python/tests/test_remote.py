@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import numpy
 import pytest
 
 import gpufeed
-from pictures import Jpegs, jpeg
+from pictures import Jpegs, jpeg, tar_shards
 from served import Served
 
 CROP = {"transform": [{"type": "RandomResizedCrop", "size": 16}, {"type": "RandomHorizontalFlip"}]}
@@ -33,16 +31,7 @@ def seen(batches: Any) -> list[Any]:
 @pytest.fixture
 def shards(tmp_path: Path) -> Path:
     """Two tar shards with 20 photographs each."""
-    under = tmp_path / "shards"
-    under.mkdir()
-    for shard in range(2):
-        with tarfile.open(under / f"photos-{shard}.tar", "w") as tar:
-            for number in range(20 * shard, 20 * shard + 20):
-                for name, data in [(f"{number:03}.jpg", jpeg(number)), (f"{number:03}.cls", str(number % 3).encode())]:
-                    member = tarfile.TarInfo(name)
-                    member.size = len(data)
-                    tar.addfile(member, io.BytesIO(data))
-    return under
+    return tar_shards(tmp_path / "shards")
 
 
 @pytest.fixture
@@ -104,6 +93,23 @@ def test_counts_open_a_shard_when_its_samples_come(shards: Path, served: Served,
         gpufeed.open(tmp_path / "sizes.json", counts=tmp_path / "sizes.json")
 
 
+def test_a_pickle_opens_with_counts_and_cache(shards: Path, served: Served, tmp_path: Path) -> None:
+    (shards / "classes.txt").write_text("a\nb\nc\n")
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    cache = tmp_path / "cache"
+    opened = gpufeed.open(served.address + "/photos-{0..1}.tar", counts=tmp_path / "sizes.json", remote_cache=(cache, "64M"))
+    made = loader(opened.subset(list(range(39))))
+    pickled = pickle.dumps(made)
+    whole = seen(made.batches())
+    made.close()
+    served.requests.clear()
+    copied = pickle.loads(pickled)
+    # Without the counts, opening would ask for each shard, and without the cache the batches would.
+    assert len(copied.dataset) == 39 and [path for _, path, _ in served.requests if path.endswith(".tar")] == []
+    assert seen(copied.batches()) == whole
+    assert [path for method, path, _ in served.requests if method == "GET" and path.endswith(".tar")] == []
+
+
 def test_the_lines_of_the_chapter_on_stores(shards: Path, served: Served, tmp_path: Path) -> None:
     """As they stand there, with other addresses."""
     chapter = (Path(__file__).parents[2] / "docs" / "guide" / "stores.md").read_text()
@@ -122,6 +128,20 @@ def test_the_lines_of_the_chapter_on_stores(shards: Path, served: Served, tmp_pa
     assert sum(len(batch.ids) for batch in names["train"].batches()) == 40
 
 
+def test_the_arguments_of_the_readme_for_an_address(served: Served, tmp_path: Path) -> None:
+    """Those that its line on addresses names make the loader of its example, which shuffles."""
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    assert "shuffle=True" in text
+    (line,) = re.findall(r'^- `"s3://.*?(?=^- )', text, re.DOTALL | re.MULTILINE)
+    named = ", ".join(re.findall(r"`((?:order|lanes|read_ahead|remote_cache|counts)=[^`]+)`", line))
+    given: dict[str, Any] = eval(f"dict({named})")
+    assert {*given} == {"order", "lanes", "read_ahead", "remote_cache", "counts"}
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    given |= {"lanes": 4, "remote_cache": (tmp_path / "cache", "64M"), "counts": tmp_path / "sizes.json"}
+    made = gpufeed.DataLoader(served.address + "/photos-{0..1}.tar", recipe=CROP, batch_size=8, shuffle=True, **given)
+    assert sum(len(batch.ids) for batch in made.batches()) == 40
+
+
 def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:
     with pytest.raises(gpufeed.ArgumentError, match=r'^order: not set, .* shuffle=True .*choose order=\("blocks", 256, 4\), or order="full"'):
         gpufeed.DataLoader(served.address + "/photos-{0..1}.tar", recipe=CROP, batch_size=8, shuffle=True)
@@ -131,6 +151,37 @@ def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:
         loader("none", remote_cache="folder")
     with pytest.raises(gpufeed.ArgumentError, match="^read_ahead: "):
         loader("none", read_ahead="much")
+
+
+def test_no_text_shows_credentials(shards: Path, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shards / "photos").symlink_to(shards)  # the bucket
+    for name, value in {"ENDPOINT_URL": served.address, "ALLOW_HTTP": "true", "SKIP_SIGNATURE": "true", "REGION": "here"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    server = served.address.replace("http://", "http://user:secret@")
+    address = server + "/photos-{0..1}.tar?sig=secret"
+    data = gpufeed.open(address, remote_cache=(tmp_path / "cache", "64M"))
+    made = loader(data, seek_indexes="memory")
+    texts = [data.description, *map(repr, (data, data.repeat(2), data.subset([3]), data.with_weights([1.0] * 40)))]
+    texts += [repr(made), repr(loader(address)), made.explain(), str(made.stats()), data.name(3), *map(str, seen(made.batches()))]
+    (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
+    texts.append(repr(gpufeed.open("s3://key:secret@photos/photos-{0..1}.tar", counts=tmp_path / "sizes.json")))
+    assert f"gpufeed.Dataset({served.address}/photos-{{0..1}}.tar, 40 samples)" in texts
+    assert "gpufeed.Dataset(s3://photos/photos-{0..1}.tar, 40 samples)" in texts
+    # A path on this machine is shown as it is.
+    path = tar_shards(tmp_path / "a?b#c", 1)
+    assert str(path) in repr(gpufeed.open(path))
+    for wrong in (server + "/none.tar?sig=secret", "s3://key:secret@photos/none.tar?sig=secret", "ftp://user:secret@host/a.tar"):
+        with pytest.raises(gpufeed.Error) as raised:
+            gpufeed.open(wrong)
+        texts += [str(raised.value), repr(raised.value), str(getattr(raised.value, "filename", ""))]
+    with pytest.raises(gpufeed.FileError, match="none.json") as counts:
+        gpufeed.open(address, counts=server + "/none.json?sig=secret")
+    texts += [str(counts.value), repr(counts.value), str(counts.value.filename)]
+    with pytest.raises(gpufeed.ArgumentError, match="^data: a list; a path works") as listed:
+        gpufeed.open([address])
+    assert [text for text in [*texts, str(listed.value)] if "secret" in text] == []
+    # The copy needs them.
+    assert b"secret" in pickle.dumps(made)
 
 
 def test_parquet_files_of_hugging_faces_form(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from tools import ROOT, Tools, kill, say, wait
 
 PAGE = ROOT / "docs" / "guide" / "machines.md"
 # The programs that the page prints are these files.
-PRINTED = ("examples/cluster/train.py", "examples/cluster/train.sbatch", "examples/ranks.rs")
+# python/tests/test_ray_train.py runs the last one.
+PRINTED = ("examples/cluster/train.py", "examples/cluster/train.sbatch", "examples/ranks.rs", "examples/cluster/train_ray.py")
 STEPS = 5
 # Two ranks add two gradients, in whatever order; of four the sums depend on it, and torchrun may count its nodes anew.
 ROUNDING = 1e-4

@@ -1,0 +1,82 @@
+//! How a data set was made, and how a pickle makes it again in another process.
+
+use crate::dataset::Dataset;
+use crate::python_dataset::PythonDataset;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
+use std::path::{Path, PathBuf};
+
+/// How a data set was made. It has no `Debug`, because an address may have credentials.
+pub(crate) enum Source {
+    /// By `gpufeed.open`; `test` is true for the test split.
+    Opened { opening: Opening, test: bool },
+    /// From an object in Python, which is the data set's own.
+    Wrapped,
+    /// From another data set.
+    Adapted { of: Py<Dataset>, by: Adaptor },
+}
+
+impl Source {
+    /// Shows the collector the data set of which another was made.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Source::Adapted { of, .. } => visit.call(of),
+            Source::Opened { .. } | Source::Wrapped => Ok(()),
+        }
+    }
+}
+
+/// A function and its arguments, which make a data set again: what `__reduce__` returns.
+type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
+
+/// The arguments of `gpufeed.open`, as they were given.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    pub(crate) path: PathBuf,
+    /// A folder and its bytes.
+    pub(crate) remote_cache: Option<(PathBuf, u64)>,
+    /// A JSON of the samples that each file has.
+    pub(crate) counts: Option<PathBuf>,
+}
+
+impl Opening {
+    /// The data set of this path, or its test split.
+    pub(crate) fn again<'py>(&self, py: Python<'py>, test: bool) -> Again<'py> {
+        // A `Path` of Python would make one slash of an address's two.
+        let text = |path: &Path| path.as_os_str().to_owned();
+        let cache = self.remote_cache.as_ref().map(|(folder, bytes)| (text(folder), *bytes));
+        let arguments = (text(&self.path), cache, self.counts.as_deref().map(text), test);
+        Ok((py.import("gpufeed.loader")?.getattr("reopen")?, arguments.into_pyobject(py)?))
+    }
+}
+
+/// What was made of a data set.
+pub(crate) enum Adaptor {
+    /// All samples so many times.
+    Repeat(usize),
+    /// The samples at these indices.
+    Subset(Vec<usize>),
+    /// With a weight for each sample.
+    Weights(Vec<f64>),
+}
+
+impl Adaptor {
+    /// The data set that was made so of `of`, by the method of that name.
+    pub(crate) fn again<'py>(&self, py: Python<'py>, of: &Py<Dataset>) -> Again<'py> {
+        let method = |name| py.get_type::<Dataset>().getattr(name);
+        match self {
+            Adaptor::Repeat(times) => Ok((method("repeat")?, (of, times).into_pyobject(py)?)),
+            Adaptor::Subset(indices) => Ok((method("subset")?, (of, indices).into_pyobject(py)?)),
+            Adaptor::Weights(weights) => Ok((method("with_weights")?, (of, weights).into_pyobject(py)?)),
+        }
+    }
+}
+
+impl PythonDataset {
+    /// The data set of this object.
+    pub(crate) fn again<'py>(&self, py: Python<'py>) -> Again<'py> {
+        let wrap = py.import("gpufeed.loader")?.getattr("wrap")?;
+        Ok((wrap, (&self.object, &self.item, self.channels, &self.classes).into_pyobject(py)?))
+    }
+}
