@@ -139,5 +139,7 @@ def path(name: str, value: Any) -> str:
     """A path as text."""
     if not isinstance(value, (str, os.PathLike)):
         raise ArgumentError(f"{name}: {given(value)}; a path works")
-    text = os.fspath(value)
-    return text if isinstance(text, str) else os.fsdecode(text)
+    text = os.fsdecode(os.fspath(value))
+    if not isinstance(value, str) and re.match("[a-z][a-z0-9+.-]+:/[^/]", text):
+        raise ArgumentError(f"{name}: a Path makes one slash of the two of an address; give the address as text")
+    return text

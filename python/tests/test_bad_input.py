@@ -30,6 +30,7 @@ def test_paths(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     refused("no samples|no image", gpufeed.Error, data=tmp_path / "empty")
     refused("^data: 7 is a int; a path, a data set", data=7)
+    refused("^data: a Path makes one slash of the two of an address", data=Path("s3://bucket/x.tar"))
 
 
 @pytest.mark.parametrize(

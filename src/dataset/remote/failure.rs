@@ -31,7 +31,7 @@ pub(super) struct RequestFailure {
 pub(super) enum Retry {
     /// The next one would fail for the same reason.
     Never,
-    /// A moment may help, an hour is rather what it takes: a name that does not resolve.
+    /// A moment may help, but most often the address or a setting is wrong: a name that does not resolve.
     Few,
     /// As often as the settings allow.
     Yes,

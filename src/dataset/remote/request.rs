@@ -139,7 +139,11 @@ impl Requests {
                 at += bytes.len() as u64;
                 take(bytes);
             };
-            let Err(failure) = self.read_once(source, next, &mut counted).await else { continue };
+            let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
+            // The server has described this object, so its name resolved then, and will again.
+            if failure.again == Retry::Few {
+                failure.again = Retry::Yes;
+            }
             if at >= progress + PROGRESS {
                 (progress, retries.recent) = (at, 0);
             }

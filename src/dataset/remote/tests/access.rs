@@ -18,6 +18,20 @@ fn a_name_that_does_not_resolve_is_an_error_soon() {
 }
 
 #[test]
+fn a_name_that_no_longer_resolves_in_mid_run_is_asked_for_as_often_as_the_settings_allow() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/a", content(100, 1));
+        let remote = Remote::new(&options(&server)).unwrap();
+        let mut meta = remote.head(&server.web("bucket/a")).unwrap();
+        // As if the name had been lost since.
+        meta.store = remote.store("https://nowhere.invalid/bucket/a").unwrap().1;
+        let error = remote.object(meta).read_exact(&mut [0; 10], 5).unwrap_err().to_string();
+        assert!(error.contains("resolve") && error.contains("after 4 retries"), "{error}");
+    });
+}
+
+#[test]
 fn what_lies_beside_an_object_is_read_with_the_same_credentials() {
     watched(|| {
         let server = StoreServer::start();
