@@ -3,6 +3,9 @@
 mod bench;
 mod compare;
 mod doctor;
+mod doctor_machine;
+mod doctor_sets;
+mod doctoring;
 mod help;
 mod index;
 mod names;
