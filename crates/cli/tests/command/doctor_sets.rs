@@ -46,3 +46,50 @@ fn other_data_sets_are_looked_through_sample_by_sample() {
     let output = doctor(&[shards.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
 }
+
+/// Rows may share a path, or have none: a row is named by its file and its number.
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_that_are_broken_are_named_by_file_and_number() {
+    use crate::hub;
+    use gpufeed_testing::parquet_files::{Compression, Row};
+
+    let (jpeg, png) = (encode(picture(70, 50), Codec::Jpeg), encode(picture(30, 20), Codec::Png));
+    let row = |(image, path, label): (&[u8], Option<&str>, i64)| Row {
+        image: Some(image.to_vec()),
+        path: path.map(str::to_owned),
+        label: Some(label),
+    };
+    let rows = [
+        (&jpeg[..], Some("a.jpg"), 0),
+        (&damaged(&jpeg), Some("cat/image.jpg"), 1),
+        (b"no image at all", None, 1),
+        (&png, Some("image.jpg"), 0),
+        (&[], Some("image.jpg"), -1),
+        (&jpeg, Some("b.jpg"), 1),
+    ]
+    .map(row);
+    let root = tree(&[("x.parquet", &hub::of_rows(&rows, Compression::SNAPPY))]);
+    let set = root.path().join("x.parquet");
+    let (value, code) = json(&set, &[]);
+    assert_eq!((code, &value["format"]), (3, &"parquet".into()), "{value:#}");
+    let name = |row: &str| format!("{}: row {row}", set.display());
+    let names = ["0, a.jpg", "1, cat/image.jpg", "2", "3, image.jpg", "4, image.jpg", "5, b.jpg"].map(name);
+    let verdicts = ["ok", "corrupt", "no_image", "ok", "empty", "ok"];
+    let classes = [Some("cat"), Some("dog"), Some("dog"), Some("cat"), None, Some("dog")];
+    let found = value["files"].as_array().unwrap();
+    assert_eq!(found.len(), 6);
+    for (((file, name), verdict), class) in found.iter().zip(&names).zip(verdicts).zip(classes) {
+        let text = |key: &str| file[key].as_str();
+        assert_eq!((text("path"), text("verdict"), text("class")), (Some(&**name), Some(verdict), class), "{file}");
+    }
+    assert_eq!(found[3]["findings"], serde_json::json!(["wrong_extension"]));
+    assert_eq!(value["duplicates"][0]["files"], serde_json::json!([names[0], names[5]]));
+    let shown = text(&doctor(&[set.to_str().unwrap(), "--list"]));
+    assert!(shown.contains(&format!("{}: corrupt", names[1])) && shown.contains("parquet: 6 samples"), "{shown}");
+
+    // A set in two parts is looked through in that to train on.
+    let hub = hub::folder();
+    let (value, code) = json(hub.path(), &[]);
+    assert_eq!((code, &value["files_scanned"]), (0, &hub::TRAIN.into()), "{value:#}");
+}
