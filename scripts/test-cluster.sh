@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Many processes under the launchers that people have: shares of an epoch that are disjoint and complete, with equally many batches;
 # ranks that are killed and jobs that are requeued go on with the batches that were due; the programs of docs/guide/machines.md run as
-# they are printed; a Slurm array and Ray pack a data set, with tasks that are killed.
+# they are printed; a Slurm array and Ray pack a data set, with tasks that are killed; the Job for Kubernetes and the program for Spark pack
+# one without these engines.
 #
-#   scripts/test-cluster.sh [--quick | NAME...]     NAME: alone, slurm, recovery, pages, offline, offline-ray; all of them by default
+#   scripts/test-cluster.sh [--quick | NAME...]     NAME: alone, slurm, recovery, pages, offline, offline-ray, engines; all of them by default
 #
 # --quick: Open MPI with two ranks. Everything else also needs the Python environment and the wheel of scripts/test-python.sh, which
 # has to have run before; MPI comes from PyPI (~/.cache/gpufeed-cluster, 70 MB), Slurm from Debian where it is not installed. Slurm

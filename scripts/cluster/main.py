@@ -13,6 +13,7 @@ import time
 import traceback
 from pathlib import Path
 
+import engines
 import launchers
 import offline
 import offline_ray
@@ -30,6 +31,7 @@ TESTS = {
     "pages": pages.pages,
     "offline": offline.offline,
     "offline-ray": offline_ray.offline_ray,
+    "engines": engines.engines,
 }
 QUICK = {"quick": launchers.quick}
 

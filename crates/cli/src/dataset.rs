@@ -187,6 +187,16 @@ impl NamedDataset {
         Some(parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/"))
     }
 
+    /// Returns the name by which a person finds the sample. Rows of Parquet files may share a path, or have none, so theirs
+    /// has the file and the number of the row.
+    pub(crate) fn full_name(&self, index: usize) -> String {
+        match self.names {
+            #[cfg(feature = "parquet")]
+            Names::Parquet(_) => self.data.name(index),
+            _ => self.own_name(index).unwrap_or_else(|| self.data.name(index)),
+        }
+    }
+
     /// Returns two answers: does [`own_name`](Self::own_name) know names, and do they end with a file's extension?
     pub(crate) fn has_names(&self) -> (bool, bool) {
         match self.names {

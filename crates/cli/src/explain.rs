@@ -20,7 +20,7 @@ pub(crate) struct ExplainArguments {
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
     recipe: String,
-    /// A data set in any format
+    /// A data set in any format, or the address of one in a store or on a web server
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// Where batches go

@@ -48,7 +48,7 @@ pub(crate) struct IndexArguments {
     /// The number of parts, for --part auto
     #[arg(long, value_name = "N", requires = "part", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PARTS as u64))]
     parts: Option<usize>,
-    /// Threads [default: all cores]
+    /// Threads [default: all cores]; for seek indexes, as those of objects are made 32 at a time
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Option<usize>,
     /// Prints what was done as JSON
@@ -72,6 +72,11 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     if arguments.out.is_none() && gpufeed::internals::is_remote_path(&arguments.data) {
         if arguments.prune {
             let reason = "--prune is for seek indexes, and those of objects are in a file: name it with --out";
+            return Err(crate::conflict(reason).into());
+        }
+        if arguments.workers.is_some() {
+            let reason = "--workers is for seek indexes (--out FILE); the indexes of objects are made 32 at a time, as they wait \
+                          for the store more than they compute";
             return Err(crate::conflict(reason).into());
         }
         return crate::index_objects::run(&arguments.data, part, arguments.json);

@@ -1,6 +1,7 @@
 //! Writes Parquet files by the crate `parquet`, in the ways in which other programs write them.
 
-use parquet::basic::{Compression, Encoding};
+pub use parquet::basic::Compression;
+use parquet::basic::Encoding;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;

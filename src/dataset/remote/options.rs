@@ -68,7 +68,7 @@ impl RemoteOptions {
     }
 
     /// Sets how often a request is made again that failed for a reason that may pass: no connection, no answer in time,
-    /// a cut, status 408, 429 or 5xx. Pauses between them grow from 0.1 to 10 seconds. The variable
+    /// a cut, status 408, 429 or 5xx. Pauses between them grow from 0.05 to 10 seconds. The variable
     /// `GPUFEED_REMOTE_RETRIES`, else 10 by default.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = Some(retries);

@@ -38,7 +38,7 @@ pub(super) struct Listing {
 /// Lists the samples of a data set.
 pub(super) fn of_samples(source: &NamedDataset) -> Listing {
     let entry = |index: usize| {
-        let name = source.own_name(index).unwrap_or_else(|| source.data.name(index));
+        let name = source.full_name(index);
         let path = source.file(index).map_or_else(|| PathBuf::from(&name), Path::to_owned);
         Entry { path, name, class: None, error: None, sample: Some(index) }
     };

@@ -36,8 +36,8 @@ use gpufeed::dataset::Format;
     after_help = "Exit codes: 0 nothing is wrong; 1 failed, or no loader can open the folder; 2 wrong arguments; 3 there is something to look at"
 )]
 pub(crate) struct DoctorArguments {
-    /// A folder to look through, file by file, or another data set, sample by sample (of two parts, that to train on);
-    /// without one, the machine is looked at
+    /// A folder to look through, file by file, or another data set or the address of one, sample by sample (of two parts,
+    /// that to train on); without one, the machine is looked at
     data: Option<PathBuf>,
     /// Name every file that there is something to say about
     #[arg(long, requires = "data")]

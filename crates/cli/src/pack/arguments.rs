@@ -18,8 +18,9 @@ use std::path::PathBuf;
 /// number.
 #[derive(clap::Args)]
 pub(crate) struct PackArguments {
-    /// A data set in any format: a folder of class folders or of images, a list, tar shards (a folder of them, or a
-    /// brace list), an LMDB, the files of MNIST, CIFAR or numpy
+    /// A data set in any format: a folder of class folders or of images, a list, tar shards or Parquet files (a folder
+    /// of them, or a brace list; Parquet with the feature `parquet`), an LMDB, the files of MNIST, CIFAR or numpy.
+    /// Shards and Parquet files may also be an address (s3://, gs://, az://, https://; feature `remote`)
     pub(super) source: PathBuf,
     /// The folder to pack into, or its address in a store (s3://, gs://, az://; feature `remote`)
     pub(super) out: PathBuf,
@@ -30,8 +31,8 @@ pub(crate) struct PackArguments {
     /// A killed run goes on behind these. K, M, G are powers of 1024
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     pub(super) shard_bytes: u64,
-    /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test; train or
-    /// test [default: train]
+    /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test, a folder of
+    /// Parquet files with train and validation, or else test; train or test [default: train]
     #[arg(long, value_name = "PART", default_value = "train", hide_default_value = true, hide_possible_values = true)]
     pub(super) split: input::Part,
     /// What the shards' names begin with: PREFIX-000000.tar

@@ -46,7 +46,8 @@ fn open_part(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error
         (Part::Test, None) => {
             let path = gpufeed::internals::shown_path(path);
             let path = path.display();
-            return Err(format!("{path}: there is no part to test with, which MNIST, CIFAR and some .npz have").into());
+            let which = "which MNIST, CIFAR, folders of Parquet files and some .npz have";
+            return Err(format!("{path}: there is no part to test with, {which}").into());
         }
     }
     Ok(opened.train)

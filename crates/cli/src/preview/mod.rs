@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// left out.
 #[derive(clap::Args)]
 pub(crate) struct PreviewArguments {
-    /// A data set in any format; of one that comes in two parts, that to train on
+    /// A data set in any format, or the address of one in a store or on a web server; of one that comes in two parts, that to train on
     data: PathBuf,
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]

@@ -1,5 +1,5 @@
-//! Tests of `gpufeed doctor` on files made here and on this machine. With GPUFEED_CORPUS and GPUFEED_SHARED set, also
-//! the differences between its verdicts on the corpus of JPEGs and Pillow's, which
+//! Tests of `gpufeed doctor` on folders of files made here. With GPUFEED_CORPUS and GPUFEED_SHARED set, also the
+//! differences between its verdicts on the corpus of JPEGs and Pillow's, which
 //! `benches/results/doctor-jpeg-corpus.md` explains.
 
 #![allow(clippy::print_stdout)] // a skipped test says so
@@ -7,69 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::doctoring::{counts, damaged, doctor, file, json, text, tree};
 use crate::pillow::{ACCEPTED_HERE, REFUSED_HERE};
 use gpufeed_testing::encoded::{encode, picture, with_exif};
 use image::ImageFormat as Codec;
 use serde_json::Value;
-use tempfile::TempDir;
 
-fn doctor(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.arg("doctor").args(arguments).env("NODEVICE_SELECT", "1").env_remove("GPUFEED_ADAPTER");
-    command.output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// Runs `gpufeed doctor --json` and returns the JSON object and the exit code.
-fn json(folder: &Path, more: &[&str]) -> (Value, i32) {
-    let output = doctor(&[&[folder.to_str().unwrap(), "--json"], more].concat());
-    let value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    (value, output.status.code().unwrap())
-}
-
-/// Returns the number of findings or notes of each kind.
-fn counts(value: &Value, which: &str) -> BTreeMap<String, u64> {
-    let all = value[which].as_array().unwrap().iter();
-    all.map(|found| (found["kind"].as_str().unwrap().to_owned(), found["count"].as_u64().unwrap())).collect()
-}
-
-fn file<'a>(value: &'a Value, path: &str) -> &'a Value {
-    let found = value["files"].as_array().unwrap().iter().find(|file| file["path"] == path);
-    found.unwrap_or_else(|| panic!("{path} is not listed"))
-}
-
-fn tree(files: &[(&str, &[u8])]) -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    for (path, bytes) in files {
-        let path = root.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    }
-    root
-}
-
-/// Changes the size that a JPEG's header declares.
 fn declaring(jpeg: &[u8], height: u16, width: u16) -> Vec<u8> {
     let mut bytes = jpeg.to_vec();
     let sof = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
     bytes[sof + 5..sof + 7].copy_from_slice(&height.to_be_bytes());
     bytes[sof + 7..sof + 9].copy_from_slice(&width.to_be_bytes());
-    bytes
-}
-
-/// Damages a JPEG: puts ones into the middle of its scan. A code of sixteen ones is not in the standard tables.
-fn damaged(jpeg: &[u8]) -> Vec<u8> {
-    let mut bytes = jpeg.to_vec();
-    let scan = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xDA]).unwrap() + 14;
-    let middle = (scan + bytes.len()) / 2;
-    bytes[middle - 1] = 0;
-    bytes[middle..middle + 20].copy_from_slice(&[0xFF, 0].repeat(10));
     bytes
 }
 
@@ -314,57 +264,6 @@ fn links_pipes_and_permissions_are_found() {
     }
 }
 
-#[test]
-fn without_a_folder_the_adapters_and_the_way_are_printed() {
-    let shown = text(&doctor(&[]));
-    for part in ["Adapters, best first", "The way that gpufeed takes", "Backend::auto() takes ", "Augmentation: "] {
-        assert!(shown.contains(part), "no {part:?} in\n{shown}");
-    }
-    let output = doctor(&["--json"]);
-    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let problems = value["problems"].as_array().unwrap();
-    assert_eq!(output.status.code(), Some(if problems.is_empty() { 0 } else { 3 }), "{problems:?}");
-    assert!(value["machine"]["cores"].as_u64().unwrap() > 0);
-    assert!(value["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
-    // The adapters are those of the library, in the same order. Exactly one of them is taken unless the CPU is.
-    let names = gpufeed::Gpu::adapters();
-    let usable: Vec<_> = value["adapters"].as_array().unwrap().iter().filter(|a| !a["number"].is_null()).collect();
-    assert_eq!(usable.len(), names.len());
-    for (adapter, name) in usable.iter().zip(&names) {
-        assert!(name.starts_with(adapter["name"].as_str().unwrap()));
-        assert_eq!(adapter["limits"].as_array().unwrap().len(), 6);
-        assert_eq!(adapter["features"].as_array().unwrap().len(), 4);
-        assert!(!adapter["why"].as_str().unwrap().is_empty());
-    }
-    let taken = usable.iter().filter(|adapter| adapter["taken"] == true).count();
-    assert_eq!(taken, usize::from(value["path"]["backend"] != "cpu"));
-}
-
-#[test]
-fn the_environment_decides_the_way_and_is_shown() {
-    let with = |name: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-        command.args(["doctor", "--json"]).env("NODEVICE_SELECT", "1").env("GPUFEED_ADAPTER", name);
-        let output = command.output().unwrap();
-        (serde_json::from_slice::<Value>(&output.stdout).unwrap(), output.status.code())
-    };
-    let (value, _) = with("cpu");
-    assert_eq!((&value["path"]["backend"], &value["path"]["executor"]), (&"cpu".into(), &"CPU executor".into()));
-    assert!(value["path"]["why"].as_str().unwrap().contains("GPUFEED_ADAPTER=cpu asks for it"));
-    assert!(value["environment"].as_array().unwrap().iter().any(|variable| variable["name"] == "GPUFEED_ADAPTER"));
-    let (value, code) = with("no such adapter");
-    assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));
-    assert!(value["problems"][0].as_str().unwrap().contains("no such adapter"));
-    if gpufeed::Gpu::adapters().is_empty() {
-        println!("skipped: no adapter to name");
-        return;
-    }
-    let (value, _) = with("0");
-    assert_eq!(value["adapters"][0]["taken"], true);
-    assert_ne!(value["path"]["backend"], "cpu");
-}
-
-/// Checks that every difference from Pillow's verdicts is in the lists of `pillow.rs`, and that every entry of the
 /// lists still differs.
 #[test]
 fn verdicts_on_the_corpus_differ_from_pillows_where_it_is_explained() {
@@ -410,43 +309,4 @@ fn verdicts_on_the_corpus_differ_from_pillows_where_it_is_explained() {
     assert_eq!(refused, BTreeSet::from(REFUSED_HERE));
     assert_eq!(accepted, BTreeSet::from(ACCEPTED_HERE));
     assert!(!counts(&value, "findings").contains_key("panicked"));
-}
-
-#[test]
-fn other_data_sets_are_looked_through_sample_by_sample() {
-    let (jpeg, png) = (encode(picture(40, 24), Codec::Jpeg), encode(picture(24, 40), Codec::Png));
-    let files = [("cat/1.jpg", &jpeg[..]), ("cat/2.png", &png), ("dog/3.jpg", &damaged(&jpeg)), ("dog/4.png", &png)];
-    let (root, out) = (tree(&files), tempfile::tempdir().unwrap());
-    let shards = out.path().join("shards");
-    let pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
-        .args(["pack", root.path().to_str().unwrap(), shards.to_str().unwrap()])
-        .output()
-        .unwrap();
-    assert!(pack.status.success(), "{}", String::from_utf8_lossy(&pack.stderr));
-    let (value, code) = json(&shards, &[]);
-    assert_eq!((code, &value["format"]), (3, &"tar".into()), "{value}");
-    let expected = [("corrupt", 1), ("duplicate", 2), ("across_classes", 2)].map(|(kind, n)| (kind.to_owned(), n));
-    assert_eq!(counts(&value, "findings"), BTreeMap::from(expected));
-    let samples = &value["image_folder"];
-    assert_eq!((&samples["samples"], &samples["usable"]), (&4.into(), &3.into()));
-    assert_eq!(file(&value, "dog/3")["class"], "dog");
-    // The findings are those of the packed folder itself.
-    let (folder, _) = json(root.path(), &[]);
-    assert_eq!(counts(&value, "findings"), counts(&folder, "findings"));
-    assert_eq!(folder["format"], "folder");
-
-    let mnist = tempfile::tempdir().unwrap();
-    let header = [&[0u8, 0, 8, 3][..], &3u32.to_be_bytes(), &1u32.to_be_bytes(), &2u32.to_be_bytes()].concat();
-    fs::write(mnist.path().join("train-images-idx3-ubyte"), [&header[..], &[1, 2, 3, 4, 5, 6]].concat()).unwrap();
-    fs::write(mnist.path().join("train-labels-idx1-ubyte"), [0, 0, 8, 1, 0, 0, 0, 3, 5, 5, 12]).unwrap();
-    let (value, code) = json(mnist.path(), &[]);
-    assert_eq!((code, &value["format"], &value["image_folder"]["usable"]), (0, &"idx".into(), &3.into()), "{value}");
-    let classes: Vec<_> = value["classes"].as_array().unwrap().iter().map(|class| &class["name"]).collect();
-    assert_eq!(classes, ["5", "12"]);
-    let summary = text(&doctor(&[mnist.path().to_str().unwrap()]));
-    assert!(summary.contains("3 samples, 6 B") && summary.contains("idx: 3 samples in 2 classes"), "{summary}");
-
-    fs::write(shards.join("shard-000000.tar"), b"no archive").unwrap();
-    let output = doctor(&[shards.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
 }

@@ -3,7 +3,12 @@
 mod bench;
 mod compare;
 mod doctor;
+mod doctor_machine;
+mod doctor_sets;
+mod doctoring;
 mod help;
+#[cfg(feature = "parquet")]
+mod hub;
 mod index;
 mod names;
 mod outputs;
@@ -13,6 +18,10 @@ mod pack_order;
 mod pack_parts;
 mod pack_plans;
 mod packing;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(all(feature = "parquet", feature = "remote"))]
+mod parquet_stores;
 mod pillow;
 mod preview;
 #[cfg(feature = "remote")]

@@ -79,7 +79,7 @@ fn doctor_explain_preview_and_index_read_a_remote_set() {
         text(&server, &["preview", &address, "--samples", "2", "--draws", "1", "--out", &sheet]);
         assert!(image::open(&sheet).unwrap().width() > 90, "{address}");
         let _ = std::fs::remove_file(file("seek"));
-        let index = json(&server, &["index", &address, "--out", &file("seek"), "--json"]);
+        let index = json(&server, &["index", &address, "--out", &file("seek"), "--workers", "2", "--json"]);
         assert_eq!((&index["samples"], &index["failed"]), (&SAMPLES.into(), &Value::Array(Vec::new())), "{address}");
     }
 }
@@ -96,9 +96,15 @@ fn parts_of_the_shards_are_indexed_by_different_machines() {
         assert_eq!((&index["samples"], &index["objects"]), (&samples.into(), &objects.into()), "{part}");
         assert_eq!(([is_there(0), is_there(1)], &index["parts"]), (there, &3.into()), "{part}");
     }
-    let output = gpufeed(&server, &["index", &address, "--prune"]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && error.contains("--prune is for seek indexes"), "{error}");
+    for (more, says) in [
+        (&["--prune"][..], "--prune is for seek indexes"),
+        (&["--workers", "2"], "--workers is for seek indexes"),
+        (&["--workers", "2", "--part", "0/3"], "--workers is for seek indexes"),
+    ] {
+        let output = gpufeed(&server, &[&["index", &address], more].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains(says), "{error}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Measures the whole pipeline and each of its parts on this machine.
 #[derive(clap::Args)]
 pub(crate) struct BenchArguments {
-    /// A data set in any format, or pictures drawn in memory
+    /// A data set in any format, the address of one in a store or on a web server, or pictures drawn in memory
     #[arg(long, value_name = "PATH|procedural", default_value = super::data::PROCEDURAL)]
     pub(crate) data: String,
     /// A recipe by its name, or a TOML file

@@ -1,0 +1,58 @@
+//! Tests of `gpufeed doctor` without a data set: the adapters of this machine, and the one that is taken.
+
+#![allow(clippy::print_stdout)] // a skipped test says so
+
+use std::process::Command;
+
+use crate::doctoring::{doctor, text};
+use serde_json::Value;
+
+#[test]
+fn without_a_folder_the_adapters_and_the_way_are_printed() {
+    let shown = text(&doctor(&[]));
+    for part in ["Adapters, best first", "The way that gpufeed takes", "Backend::auto() takes ", "Augmentation: "] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    let output = doctor(&["--json"]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let problems = value["problems"].as_array().unwrap();
+    assert_eq!(output.status.code(), Some(if problems.is_empty() { 0 } else { 3 }), "{problems:?}");
+    assert!(value["machine"]["cores"].as_u64().unwrap() > 0);
+    assert!(value["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
+    // The adapters are those of the library, in the same order. Exactly one of them is taken unless the CPU is.
+    let names = gpufeed::Gpu::adapters();
+    let usable: Vec<_> = value["adapters"].as_array().unwrap().iter().filter(|a| !a["number"].is_null()).collect();
+    assert_eq!(usable.len(), names.len());
+    for (adapter, name) in usable.iter().zip(&names) {
+        assert!(name.starts_with(adapter["name"].as_str().unwrap()));
+        assert_eq!(adapter["limits"].as_array().unwrap().len(), 6);
+        assert_eq!(adapter["features"].as_array().unwrap().len(), 4);
+        assert!(!adapter["why"].as_str().unwrap().is_empty());
+    }
+    let taken = usable.iter().filter(|adapter| adapter["taken"] == true).count();
+    assert_eq!(taken, usize::from(value["path"]["backend"] != "cpu"));
+}
+
+#[test]
+fn the_environment_decides_the_way_and_is_shown() {
+    let with = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+        command.args(["doctor", "--json"]).env("NODEVICE_SELECT", "1").env("GPUFEED_ADAPTER", name);
+        let output = command.output().unwrap();
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap(), output.status.code())
+    };
+    let (value, _) = with("cpu");
+    assert_eq!((&value["path"]["backend"], &value["path"]["executor"]), (&"cpu".into(), &"CPU executor".into()));
+    assert!(value["path"]["why"].as_str().unwrap().contains("GPUFEED_ADAPTER=cpu asks for it"));
+    assert!(value["environment"].as_array().unwrap().iter().any(|variable| variable["name"] == "GPUFEED_ADAPTER"));
+    let (value, code) = with("no such adapter");
+    assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));
+    assert!(value["problems"][0].as_str().unwrap().contains("no such adapter"));
+    if gpufeed::Gpu::adapters().is_empty() {
+        println!("skipped: no adapter to name");
+        return;
+    }
+    let (value, _) = with("0");
+    assert_eq!(value["adapters"][0]["taken"], true);
+    assert_ne!(value["path"]["backend"], "cpu");
+}

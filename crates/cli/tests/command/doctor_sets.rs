@@ -1,0 +1,95 @@
+//! Tests of `gpufeed doctor` on data sets whose samples are not files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use crate::doctoring::{counts, damaged, doctor, file, json, text, tree};
+use gpufeed_testing::encoded::{encode, picture};
+use image::ImageFormat as Codec;
+
+#[test]
+fn other_data_sets_are_looked_through_sample_by_sample() {
+    let (jpeg, png) = (encode(picture(40, 24), Codec::Jpeg), encode(picture(24, 40), Codec::Png));
+    let files = [("cat/1.jpg", &jpeg[..]), ("cat/2.png", &png), ("dog/3.jpg", &damaged(&jpeg)), ("dog/4.png", &png)];
+    let (root, out) = (tree(&files), tempfile::tempdir().unwrap());
+    let shards = out.path().join("shards");
+    let pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
+        .args(["pack", root.path().to_str().unwrap(), shards.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(pack.status.success(), "{}", String::from_utf8_lossy(&pack.stderr));
+    let (value, code) = json(&shards, &[]);
+    assert_eq!((code, &value["format"]), (3, &"tar".into()), "{value}");
+    let expected = [("corrupt", 1), ("duplicate", 2), ("across_classes", 2)].map(|(kind, n)| (kind.to_owned(), n));
+    assert_eq!(counts(&value, "findings"), BTreeMap::from(expected));
+    let samples = &value["image_folder"];
+    assert_eq!((&samples["samples"], &samples["usable"]), (&4.into(), &3.into()));
+    assert_eq!(file(&value, "dog/3")["class"], "dog");
+    // The findings are those of the packed folder itself.
+    let (folder, _) = json(root.path(), &[]);
+    assert_eq!(counts(&value, "findings"), counts(&folder, "findings"));
+    assert_eq!(folder["format"], "folder");
+
+    let mnist = tempfile::tempdir().unwrap();
+    let header = [&[0u8, 0, 8, 3][..], &3u32.to_be_bytes(), &1u32.to_be_bytes(), &2u32.to_be_bytes()].concat();
+    fs::write(mnist.path().join("train-images-idx3-ubyte"), [&header[..], &[1, 2, 3, 4, 5, 6]].concat()).unwrap();
+    fs::write(mnist.path().join("train-labels-idx1-ubyte"), [0, 0, 8, 1, 0, 0, 0, 3, 5, 5, 12]).unwrap();
+    let (value, code) = json(mnist.path(), &[]);
+    assert_eq!((code, &value["format"], &value["image_folder"]["usable"]), (0, &"idx".into(), &3.into()), "{value}");
+    let classes: Vec<_> = value["classes"].as_array().unwrap().iter().map(|class| &class["name"]).collect();
+    assert_eq!(classes, ["5", "12"]);
+    let summary = text(&doctor(&[mnist.path().to_str().unwrap()]));
+    assert!(summary.contains("3 samples, 6 B") && summary.contains("idx: 3 samples in 2 classes"), "{summary}");
+
+    fs::write(shards.join("shard-000000.tar"), b"no archive").unwrap();
+    let output = doctor(&[shards.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+}
+
+/// Rows may share a path, or have none: a row is named by its file and its number.
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_that_are_broken_are_named_by_file_and_number() {
+    use crate::hub;
+    use gpufeed_testing::parquet_files::{Compression, Row};
+
+    let (jpeg, png) = (encode(picture(70, 50), Codec::Jpeg), encode(picture(30, 20), Codec::Png));
+    let row = |(image, path, label): (&[u8], Option<&str>, i64)| Row {
+        image: Some(image.to_vec()),
+        path: path.map(str::to_owned),
+        label: Some(label),
+    };
+    let rows = [
+        (&jpeg[..], Some("a.jpg"), 0),
+        (&damaged(&jpeg), Some("cat/image.jpg"), 1),
+        (b"no image at all", None, 1),
+        (&png, Some("image.jpg"), 0),
+        (&[], Some("image.jpg"), -1),
+        (&jpeg, Some("b.jpg"), 1),
+    ]
+    .map(row);
+    let root = tree(&[("x.parquet", &hub::of_rows(&rows, Compression::SNAPPY))]);
+    let set = root.path().join("x.parquet");
+    let (value, code) = json(&set, &[]);
+    assert_eq!((code, &value["format"]), (3, &"parquet".into()), "{value:#}");
+    let name = |row: &str| format!("{}: row {row}", set.display());
+    let names = ["0, a.jpg", "1, cat/image.jpg", "2", "3, image.jpg", "4, image.jpg", "5, b.jpg"].map(name);
+    let verdicts = ["ok", "corrupt", "no_image", "ok", "empty", "ok"];
+    let classes = [Some("cat"), Some("dog"), Some("dog"), Some("cat"), None, Some("dog")];
+    let found = value["files"].as_array().unwrap();
+    assert_eq!(found.len(), 6);
+    for (((file, name), verdict), class) in found.iter().zip(&names).zip(verdicts).zip(classes) {
+        let text = |key: &str| file[key].as_str();
+        assert_eq!((text("path"), text("verdict"), text("class")), (Some(&**name), Some(verdict), class), "{file}");
+    }
+    assert_eq!(found[3]["findings"], serde_json::json!(["wrong_extension"]));
+    assert_eq!(value["duplicates"][0]["files"], serde_json::json!([names[0], names[5]]));
+    let shown = text(&doctor(&[set.to_str().unwrap(), "--list"]));
+    assert!(shown.contains(&format!("{}: corrupt", names[1])) && shown.contains("parquet: 6 samples"), "{shown}");
+
+    // A set in two parts is looked through in that to train on.
+    let hub = hub::folder();
+    let (value, code) = json(hub.path(), &[]);
+    assert_eq!((code, &value["files_scanned"]), (0, &hub::TRAIN.into()), "{value:#}");
+}
