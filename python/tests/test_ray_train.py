@@ -84,13 +84,13 @@ def test_ranks_of_a_torch_trainer(nodes: TwoNodes, tmp_path: Path, world: int, a
 
 
 def test_the_program_of_the_guides_page_on_machines(tmp_path: Path) -> None:
-    """As it is printed, in a cluster that begins on this machine's loopback."""
+    """As it is printed, in a cluster of its own that begins on this machine's loopback, whatever else runs here."""
     root = Path(__file__).parents[2]
     printed = re.findall(r"^```python\n(.*?)^```$", (root / "docs" / "guide" / "machines.md").read_text(), re.DOTALL | re.MULTILINE)
     (program,) = [code for code in printed if "TorchTrainer" in code]
     assert program == (root / "examples" / "cluster" / "train_ray.py").read_text()
     (tmp_path / "train_ray.py").write_text(program)
-    begin = "import ray; ray.init(num_cpus=4, include_dashboard=False, _node_ip_address='127.0.0.1')"
+    begin = "import ray; ray.init(address='local', num_cpus=4, include_dashboard=False, _node_ip_address='127.0.0.1')"
     run = f"import runpy, sys; {begin}; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
     # Ray leaves out repeated lines, and stores results below the home folder.
     variables = {"CUDA_VISIBLE_DEVICES": "", "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "HOME": str(tmp_path)}
