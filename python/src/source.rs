@@ -51,7 +51,7 @@ impl Opening {
     }
 }
 
-/// What was made of a data set.
+/// The change that makes one data set of another.
 pub(crate) enum Adaptor {
     /// All samples so many times.
     Repeat(usize),

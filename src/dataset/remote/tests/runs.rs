@@ -108,7 +108,7 @@ fn a_run_that_begins_forgets_what_was_expected_unless_another_goes_on() {
     watched(|| {
         let server = StoreServer::start();
         server.put("bucket/a", content(20 * MIB, 11));
-        // Whether the three blocks are fetched, by the number of requests for reads.
+        // The number of requests in which the three blocks come.
         let fetched = |second: fn(&Remote) -> Option<RemoteRun>| {
             let object = open(&server.s3("bucket/a"), options(&server).timeout(Duration::from_secs(20)));
             let before = server.requests();
