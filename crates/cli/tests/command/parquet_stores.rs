@@ -98,7 +98,7 @@ fn files_that_were_replaced_are_another_source() {
     run(&pack(&whole, &[]));
     run(&pack(&parts, &["--plan", "--parts", "2"]));
     let replace = |name: &str| server.put(name, server.object(name).unwrap());
-    // The same bytes again: another ETag and time.
+    // Bytes that are written a second time have another ETag and time.
     replace("bucket/hub/data/test-00000-of-00001.parquet");
     assert_eq!(run(&pack(&whole, &[]))["resumed"], TRAIN);
     replace("bucket/hub/data/train-00001-of-00002.parquet");
