@@ -21,9 +21,9 @@ pub struct RemoteStats {
     pub bytes: u64,
     /// Requests that were made again, because the one before failed or was cut.
     pub retries: u64,
-    /// Blocks of 8 MiB that came, from servers or from the cache on disk.
+    /// Blocks of 8 MiB that came into memory, from servers or, where another process fetched them, from the cache on disk.
     pub blocks: u64,
-    /// Blocks that came from the cache on disk.
+    /// Reads from the cache on disk: of a sample's part of a block, as a rule.
     pub cache_hits: u64,
     /// Blocks that left memory before all samples expected of them were read, so that they are fetched again: `read_ahead`
     /// is smaller than what the order of samples needs.
@@ -64,7 +64,7 @@ impl fmt::Display for RemoteStats {
         let RemoteStats { requests, bytes, retries, blocks, cache_hits, evicted_unread, waited } = self;
         write!(
             f,
-            "{} MB in {requests} requests ({retries} retries), {blocks} blocks ({cache_hits} from the cache on disk, {evicted_unread} left memory unread), workers waited {:.1} s",
+            "{} MB in {requests} requests ({retries} retries), {blocks} blocks in memory ({evicted_unread} left it unread), {cache_hits} reads from the cache on disk, workers waited {:.1} s",
             bytes / 1_000_000,
             waited.as_secs_f64()
         )

@@ -9,7 +9,6 @@ use crate::dataset::remote_error::RemoteError;
 use bytes::Bytes;
 use crossbeam_channel::bounded;
 use parking_lot::Mutex;
-use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -20,11 +19,6 @@ use tokio::runtime::Handle;
 const LOOK: Duration = Duration::from_secs(5);
 /// How long a block that another process fetches is left alone between two looks.
 const BUSY: Duration = Duration::from_millis(20);
-
-thread_local! {
-    /// A worker's memory for what the cache on disk reads: the leaves that a range lies in.
-    static LEAVES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// The blocks of a connection, and what fetches them. Clones are the same.
 #[derive(Clone)]
@@ -116,19 +110,20 @@ impl Fetcher {
         if self.blocks().has(key) {
             return false;
         }
-        LEAVES.with_borrow_mut(|leaves| {
-            let range = begin as u64..(begin + buffer.len()) as u64;
-            let Some(at) = cached.read(block, range, leaves) else { return false };
-            buffer.copy_from_slice(&leaves[at]);
+        let found = cached.read(block, begin as u64, buffer);
+        if found {
             count(&self.0.requests.counters.cache_hits);
             self.blocks().passed_by(key);
-            true
-        })
+        }
+        found
     }
 
-    /// Expects reads of those of these blocks that are not there or on their way.
+    /// Expects reads of those of these blocks that are neither in memory, nor on their way, nor on the disk.
     pub(super) fn expect_missing(&self, source: &Arc<Source>, blocks: Range<u64>) {
-        self.0.blocks.lock().expect_missing(source, blocks);
+        let cached = self.0.cached(source);
+        for block in blocks.filter(|block| !cached.is_some_and(|cached| cached.has(*block))) {
+            self.0.blocks.lock().expect_missing(source, block..block + 1);
+        }
         self.start();
     }
 

@@ -53,8 +53,9 @@ pub(crate) struct Remote {
     pub(crate) requests_per_image: f64,
     pub(crate) retries: u64,
     pub(crate) bytes_per_second: f64,
-    /// Blocks that came, and those of them that the cache on disk had.
+    /// Blocks that came into memory.
     pub(crate) blocks: u64,
+    /// Reads from the cache on disk.
     pub(crate) cache_hits: u64,
     /// Blocks that left memory before all their samples were read.
     pub(crate) evicted_unread: u64,

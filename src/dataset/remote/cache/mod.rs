@@ -32,7 +32,6 @@ mod table;
 mod tests;
 mod writer;
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -240,11 +239,14 @@ impl CachedObject {
     /// Files are read: not for the thread of asynchronous code.
     pub(crate) fn look_up(&self, block: u64, waited: Duration) -> Lookup {
         let mut bytes = Vec::new();
-        let range = 0..self.0.length(block);
         // The second time, another process has inserted it between the first look and the claim.
         for _ in 0..2 {
-            let damaged = match self.0.read(block, &range, &mut bytes) {
-                OnDisk::Whole(_) => {
+            let found = self.0.read_whole(block, |hash| {
+                bytes = vec![0; self.0.length(block) as usize];
+                data::read(&self.0, block, hash, 0, &mut bytes)
+            });
+            let damaged = match found {
+                OnDisk::Whole => {
                     self.0.count_hit(bytes.len());
                     return Lookup::Hit(bytes);
                 }
@@ -261,18 +263,15 @@ impl CachedObject {
         Lookup::Busy
     }
 
-    /// Reads bytes of a block into `buffer`, and returns where they lie in it; `None` if the block is not there whole.
-    /// Only what has to be read for their hashes is read: leaves of 16 KiB.
-    ///
-    /// `range` counts from the block's beginning.
-    pub(crate) fn read(&self, block: u64, range: Range<u64>, buffer: &mut Vec<u8>) -> Option<Range<usize>> {
-        match self.0.read(block, &range, buffer) {
-            OnDisk::Whole(at) => {
-                self.0.count_hit(at.len());
-                Some(at)
-            }
-            OnDisk::Absent | OnDisk::Damaged(_) | OnDisk::Evicting => None,
+    /// Fills `buffer` from the bytes of a block at `start`. Returns false if the block is not there whole: `buffer` may then
+    /// have any bytes. Only what has to be read for their hashes is read: leaves of 16 KiB.
+    pub(crate) fn read(&self, block: u64, start: u64, buffer: &mut [u8]) -> bool {
+        let found = self.0.read_whole(block, |hash| data::read(&self.0, block, hash, start, buffer));
+        let whole = matches!(found, OnDisk::Whole);
+        if whole {
+            self.0.count_hit(buffer.len());
         }
+        whole
     }
 
     /// Returns true if the block seems to be there: by the table, without reading it.
@@ -306,8 +305,9 @@ impl Object {
         table.is_some()
     }
 
-    /// Reads a part of a block if the table says that it is whole, here or, if not, on the disk.
-    fn read(&self, block: u64, range: &Range<u64>, buffer: &mut Vec<u8>) -> OnDisk {
+    /// Calls `read` with the hash of a block that is whole by the table: by this process's, or else by that on the disk.
+    /// `read` returns false if the bytes on the disk have another hash.
+    fn read_whole(&self, block: u64, mut read: impl FnMut(u64) -> bool) -> OnDisk {
         let lock = self.shared.locks.read(self.key);
         if matches!(lock, locks::Read::Evicting) {
             return OnDisk::Evicting;
@@ -316,10 +316,10 @@ impl Object {
         let known = &self.known[block as usize];
         let hash = known.load(Relaxed);
         if hash != table::ABSENT {
-            match data::read(self, block, hash, range, buffer) {
-                Some(at) => return OnDisk::Whole(at),
-                None => failed = Some(hash),
+            if read(hash) {
+                return OnDisk::Whole;
             }
+            failed = Some(hash);
         }
         // It was evicted, or replaced, since the table was read; or it is damaged.
         self.refresh();
@@ -327,10 +327,8 @@ impl Object {
         if hash == table::ABSENT {
             return OnDisk::Absent;
         }
-        if failed != Some(hash)
-            && let Some(at) = data::read(self, block, hash, range, buffer)
-        {
-            return OnDisk::Whole(at);
+        if failed != Some(hash) && read(hash) {
+            return OnDisk::Whole;
         }
         known.store(table::ABSENT, Relaxed);
         OnDisk::Damaged(hash)

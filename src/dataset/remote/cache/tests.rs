@@ -92,10 +92,11 @@ fn what_was_inserted_comes_back_whole_and_in_parts() {
         let length = object.0.length(block) as usize;
         let (a, b) = (dice.below(length + 1), dice.below(length + 1));
         let range = a.min(b)..a.max(b);
-        let at = again.read(block, range.start as u64..range.end as u64, &mut buffer).unwrap();
-        assert!(buffer[at] == content(1, block, length as u64)[range.clone()], "{block} {range:?}");
+        buffer.resize(range.len(), 0);
+        assert!(again.read(block, range.start as u64, &mut buffer));
+        assert!(buffer == content(1, block, length as u64)[range.clone()], "{block} {range:?}");
     }
-    assert_eq!(again.read(6, 0..70_001, &mut buffer), None, "the block is shorter");
+    assert!(!again.read(6, 0, &mut [0; 70_001]), "the block is shorter");
     assert_eq!(other.counts().hits, 207);
     assert_eq!((cache.counts().inserted, cache.counts().left_out), (7, 0));
 }

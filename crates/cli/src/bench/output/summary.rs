@@ -92,17 +92,17 @@ fn pool(pool: &Pool) -> (String, String) {
 }
 
 /// Describes what came from afar.
-fn remote(remote: &Remote) -> [(String, String); 4] {
+fn remote(remote: &Remote) -> [(String, String); 5] {
     let blocks = format!(
-        "{}, {} of them from the cache on disk; {} left memory before all their samples were read",
+        "{}, {} of them left before all their samples were read",
         units::count(remote.blocks),
-        units::count(remote.cache_hits),
         units::count(remote.evicted_unread)
     );
     [
         row("requests an image", format!("{:.4}, {} made again", remote.requests_per_image, remote.retries)),
         row("bytes", format!("{} a second", units::bytes(remote.bytes_per_second))),
-        row("blocks", blocks),
+        row("blocks in memory", blocks),
+        row("reads from the cache on disk", units::count(remote.cache_hits)),
         row("workers waited for bytes", percent(remote.waited)),
     ]
 }
