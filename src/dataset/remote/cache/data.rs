@@ -65,7 +65,7 @@ pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &
         return false;
     }
     let leaves = Leaves { file: &file, begin: object.block * block, length, hashes: &hashes };
-    // Leaves of which every byte is wanted are read into their place: a copy of a photograph is 2 % of an image's time.
+    // Leaves of which every byte is wanted are read into their place, without a copy.
     let first = start.next_multiple_of(LEAF).min(end);
     let last = if end == length { end } else { (end / LEAF * LEAF).max(first) };
     let (head, rest) = buffer.split_at_mut((first - start) as usize);
