@@ -19,7 +19,7 @@ use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{Finished, GpuMessage, InPage};
 use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::{Clock, Stage};
-use crossbeam_channel::{Receiver, never, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, never, select};
 use slots::Slots;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -129,7 +129,13 @@ impl<'a> GpuRun<'a> {
                 }
                 Missing::Slot | Missing::Request | Missing::Batch => {
                     self.clock.look(messages.len());
-                    self.clock.starved(|| messages.recv()).ok()
+                    // A worker that sees `stop` drops its job without a message, and another may wait for a grant behind
+                    // that job: then nothing but the clock ends this wait.
+                    match self.clock.starved(|| messages.recv_timeout(ROUND)) {
+                        Ok(message) => Some(message),
+                        Err(RecvTimeoutError::Timeout) => continue,
+                        Err(RecvTimeoutError::Disconnected) => None,
+                    }
                 }
             };
             match message {
