@@ -7,6 +7,8 @@
 
 mod cached;
 mod slots;
+#[cfg(test)]
+mod tests;
 
 use super::BatchThread;
 use super::pending::{FailureBudget, PendingBatch};
