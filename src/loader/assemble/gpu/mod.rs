@@ -131,8 +131,8 @@ impl<'a> GpuRun<'a> {
                 }
                 Missing::Slot | Missing::Request | Missing::Batch => {
                     self.clock.look(messages.len());
-                    // A worker that sees `stop` drops its job without a message, and another may wait for a grant behind
-                    // that job: then nothing but the clock ends this wait.
+                    // A worker that sees `stop` drops its job without a message. Grants go in the order of jobs, so another
+                    // worker may wait for one that never comes, and send nothing either: this wait needs a limit.
                     match self.clock.starved(|| messages.recv_timeout(ROUND)) {
                         Ok(message) => Some(message),
                         Err(RecvTimeoutError::Timeout) => continue,

@@ -10,7 +10,8 @@ use gpufeed_testing::watch::{adapters, application_device};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// One worker waits for a grant behind a job that another took, and dropped without a message as the run was stopped.
+/// One worker waits for its grant. The job before it was taken by another worker, which dropped it without a message when
+/// the run was stopped.
 #[test]
 fn a_stop_ends_the_wait_behind_a_job_that_was_dropped() {
     for adapter in adapters(|_| {}) {
