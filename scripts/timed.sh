@@ -7,15 +7,17 @@ commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 
 # timed COMMAND...: runs it, and gives its exit status. A step that is kept is not run again.
 timed() {
-    local began=$SECONDS status=0 row
-    if [ -n "$kept" ] && row=$(grep -F "| \`$*\` |" "$kept" | grep '| passed |$'); then
+    local began=$SECONDS status=0 step="$*" row
+    # A last argument that is empty is no part of the row.
+    step=${step% }
+    if [ -n "$kept" ] && row=$(grep -F "| \`$step\` |" "$kept" | grep '| passed |$'); then
         IFS='|' read -r _ _ minutes at _ <<<"$row"
-        times+=("$(awk -v minutes="$minutes" 'BEGIN { print int(minutes * 60 + 0.5) }') 0 ${at//[[:space:]]/} $*")
+        times+=("$(awk -v minutes="$minutes" 'BEGIN { print int(minutes * 60 + 0.5) }') 0 ${at//[[:space:]]/} $step")
         return 0
     fi
-    printf '\n#### %s\n' "$*"
+    printf '\n#### %s\n' "$step"
     "$@" || status=$?
-    times+=("$((SECONDS - began)) $status $commit $*")
+    times+=("$((SECONDS - began)) $status $commit $step")
     return "$status"
 }
 

@@ -4,6 +4,7 @@
 pub use crate::address::{is_remote_path, shown_path};
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
+pub use crate::dataset::in_order::InOrder;
 pub use crate::dataset::remote_error::is_remote as is_network_failure;
 #[cfg(feature = "remote")]
 pub use crate::dataset::{addresses_of, remote::StoreFolder};

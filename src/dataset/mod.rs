@@ -27,6 +27,7 @@ mod data_file;
 mod folder;
 mod format;
 mod idx;
+pub(crate) mod in_order;
 mod labels;
 mod list;
 mod lmdb;
@@ -238,7 +239,7 @@ pub trait Dataset: Send + Sync {
     }
 
     /// Tells the data set which samples are read next, in about this order, each once: those that follow the ones of the
-    /// last call. Called by one thread of a run; returns at once, and an error belongs to `read`. Some of those named may
+    /// last call. Called by one thread at a time; returns at once, and an error belongs to `read`. Some of those named may
     /// not be read, if the run ends or they are cached. Does nothing by default.
     fn prefetch(&self, indices: &[usize]) {
         let _ = indices;

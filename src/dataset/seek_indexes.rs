@@ -1,5 +1,6 @@
 //! Building the seek indexes of a whole data set ahead of its first epoch.
 
+use super::in_order::InOrder;
 use super::{Dataset, SampleData};
 use crate::decode::seek::Files;
 use crate::decode::{IndexSummary, SeekIndexes};
@@ -7,21 +8,34 @@ use crate::error::Result;
 use std::path::Path;
 use std::sync::Mutex;
 
-impl Files for &dyn Dataset {
+/// A data set whose samples are read in their order.
+struct Scanned<'a> {
+    data: &'a dyn Dataset,
+    in_order: InOrder<'a>,
+}
+
+impl<'a> Scanned<'a> {
+    fn new(data: &'a dyn Dataset) -> Self {
+        Scanned { data, in_order: InOrder::new(data, 0..data.len()) }
+    }
+}
+
+impl Files for Scanned<'_> {
     fn len(&self) -> usize {
-        (**self).len()
+        self.data.len()
     }
 
     fn folder(&self) -> Option<&Path> {
-        (**self).folder()
+        self.data.folder()
     }
 
     fn name(&self, index: usize) -> String {
-        (**self).name(index)
+        self.data.name(index)
     }
 
     fn read<'a>(&'a self, index: usize, file: &'a mut Vec<u8>) -> Result<(usize, Option<&'a [u8]>)> {
-        let data = (**self).read(index, file)?.data;
+        self.in_order.before(index);
+        let data = self.data.read(index, file)?.data;
         Ok((data.len(), if let SampleData::Encoded(bytes) = data { Some(bytes) } else { None }))
     }
 }
@@ -44,7 +58,7 @@ impl SeekIndexes {
         threads: usize,
         progress: impl Fn(usize) -> bool + Sync,
     ) -> Result<IndexSummary> {
-        self.go_through(&dataset, threads, None, progress)
+        self.go_through(&Scanned::new(dataset), threads, None, progress)
     }
 
     /// Builds as [`build`](Self::build) does, and then removes every record that belongs to none of the samples:
@@ -69,6 +83,6 @@ impl SeekIndexes {
         threads: usize,
         progress: impl Fn(usize) -> bool + Sync,
     ) -> Result<IndexSummary> {
-        self.go_through(&dataset, threads, Some(Mutex::default()), progress)
+        self.go_through(&Scanned::new(dataset), threads, Some(Mutex::default()), progress)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
+use gpufeed::internals::InOrder;
 use gpufeed::{Dataset, Error, Label, SampleData};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
@@ -171,15 +172,26 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Vec<FileReport>
     // A panic becomes a finding. The default hook would also print it across the progress bar.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let reports = listing
+    let in_order = listing.data.as_deref().map(|data| InOrder::new(data, 0..data.len()));
+    let tell = |entry: &Entry| {
+        if let (Some(in_order), Some(sample)) = (&in_order, entry.sample) {
+            in_order.before(sample);
+        }
+    };
+    // A bridge gives the threads entries in their order, for which a data set from afar reads ahead.
+    let mut reports: Vec<(usize, FileReport)> = listing
         .entries
-        .par_iter()
-        .map_init(Worker::default, |worker, entry| inspector.inspect(entry, worker))
+        .iter()
+        .enumerate()
+        .inspect(|(_, entry)| tell(entry))
+        .par_bridge()
+        .map_init(Worker::default, |worker, (number, entry)| (number, inspector.inspect(entry, worker)))
         .inspect(|_| bar.inc(1))
         .collect();
+    reports.sort_unstable_by_key(|(number, _)| *number);
     std::panic::set_hook(hook);
     bar.finish_and_clear();
-    reports
+    reports.into_iter().map(|(_, report)| report).collect()
 }
 
 /// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels

@@ -6,6 +6,7 @@ use super::recode::{Packed, Recoding, Treatment};
 use super::workers::Workers;
 use crate::dataset::NamedDataset;
 use gpufeed::Dataset;
+use gpufeed::internals::InOrder;
 use indicatif::ProgressBar;
 use std::ops::Range;
 
@@ -117,7 +118,9 @@ impl<'a> Run<'a> {
         bar.set_position((first - self.range.start) as u64);
         bar.reset_eta();
         let step = self.workers.at_once();
+        let in_order = InOrder::new(data, first..end);
         for first in (first..end).step_by(step) {
+            in_order.before(first);
             let next = first..end.min(first + step);
             let packed = self.workers.map(next, |recoder, index| recoder.pack(data, index, recoding));
             for (index, sample) in (first..).zip(packed) {

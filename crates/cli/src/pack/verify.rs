@@ -1,6 +1,7 @@
 //! Compares a pack with its source.
 
 use gpufeed::dataset::{ShardIndexes, TarShards};
+use gpufeed::internals::InOrder;
 use gpufeed::{Dataset, Label, Sample, SampleData};
 use indicatif::ProgressBar;
 use std::error::Error;
@@ -58,7 +59,7 @@ pub(super) fn verify(
             return Ok(verified);
         }
     };
-    let indexes = manifest.packed(range);
+    let indexes = manifest.packed(range.clone());
     if packed.len() != indexes.len() {
         let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
         verified.differs(out.display(), reason);
@@ -70,7 +71,12 @@ pub(super) fn verify(
     let recoding = manifest.job.recoding;
     let count = packed.len().min(indexes.len());
     let step = workers.at_once();
+    // Samples that the pack has left out may be told in vain.
+    let source_in_order = InOrder::new(data, range.clone());
+    let packed_in_order = InOrder::new(&*packed, 0..count);
     for first in (0..count).step_by(step) {
+        source_in_order.before(indexes[first]);
+        packed_in_order.before(first);
         let compared = workers.map(first..count.min(first + step), |recoder, index| {
             compare(recoder, (data, &*packed), (indexes[index], index), recoding)
         });

@@ -137,6 +137,42 @@ fn a_network_that_fails_leaves_no_sample_of_a_pack_out() {
     assert_eq!((&summary["samples"], &summary["skipped"]), (&SAMPLES.into(), &Value::Array(vec![])), "{summary}");
 }
 
+/// Six blocks of 8 MiB come in the requests of four neighbours and of two; read one by one they would be six.
+#[test]
+fn blocks_are_fetched_ahead_of_pack_index_and_doctor() {
+    let (server, out) = (StoreServer::start(), tempfile::tempdir().unwrap());
+    let mut archive = tar::Builder::new(Vec::new());
+    for number in 0..12 {
+        let bitmap = encode(picture(1200, 1000 + number), Codec::Bmp);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bitmap.len() as u64);
+        archive.append_data(&mut header, format!("{number:03}.bmp"), &bitmap[..]).unwrap();
+    }
+    let archive = archive.into_inner().unwrap();
+    assert_eq!(archive.len().div_ceil(8 << 20), 6);
+    server.put("bucket/set/t-0.tar", archive);
+    let address = server.s3("bucket/set");
+    text(&server, &["index", &address]);
+    let (packed, seek) = (out.path().join("packed"), out.path().join("seek"));
+    for command in [
+        &["pack", &address, packed.to_str().unwrap(), "--workers", "2"][..],
+        // The pack is there: its samples are compared with the source's.
+        &["pack", &address, packed.to_str().unwrap(), "--workers", "2", "--verify"],
+        &["index", &address, "--out", seek.to_str().unwrap(), "--workers", "2"],
+        &["doctor", &address],
+    ] {
+        let before = server.requests();
+        text(&server, command);
+        let log = server.log();
+        let fetched: Vec<_> =
+            log[before..].iter().filter(|request| request.reads() && request.key.ends_with(".tar")).collect();
+        let bytes: u64 =
+            fetched.iter().filter_map(|request| request.range.as_ref()).map(|range| range.end - range.start).sum();
+        assert!(bytes > 40 << 20, "{command:?} read {bytes} bytes");
+        assert!(fetched.len() <= 3, "{command:?}: {fetched:?}");
+    }
+}
+
 #[test]
 fn objects_that_were_replaced_are_another_source() {
     let (server, out) = (served(), tempfile::tempdir().unwrap());

@@ -15,6 +15,8 @@ use crate::read_at;
 
 /// Bytes of a leaf: small against a photograph, of which at most two are read in vain.
 pub(super) const LEAF: u64 = 16 << 10;
+/// Bytes that are hashed and then written, while a core's cache has them: leaves.
+const PART: usize = 16 * LEAF as usize;
 /// The time of last use is written no more often than that.
 const TOUCH: Duration = Duration::from_millis(100);
 
@@ -123,9 +125,12 @@ fn touch(file: &File) {
 /// # Errors
 /// The system's, for example for a full disk; [`NotFound`](io::ErrorKind::NotFound) if the folder was deleted.
 pub(super) fn write(object: &Object, block: u64, bytes: &[u8]) -> io::Result<u64> {
-    let hashes: Vec<u8> = bytes.chunks(LEAF as usize).flat_map(|leaf| xxh3_64(leaf).to_le_bytes()).collect();
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path_of(object))?;
-    read_at::write_all(&file, bytes, object.block * block)?;
+    let mut hashes = Vec::with_capacity(bytes.len().div_ceil(LEAF as usize) * 8);
+    for (part, start) in bytes.chunks(PART).zip((object.block * block..).step_by(PART)) {
+        hashes.extend(part.chunks(LEAF as usize).flat_map(|leaf| xxh3_64(leaf).to_le_bytes()));
+        read_at::write_all(&file, part, start)?;
+    }
     read_at::write_all(&file, &hashes, hashes_at(object, block))?;
     file.sync_data()?;
     Ok(root(block, &hashes))

@@ -1,0 +1,117 @@
+//! Reading ahead for a program that reads a part of a data set once, in its order: the command's `pack`, `doctor` and `index`.
+
+use super::Dataset;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// Fewest samples of one call of [`Dataset::prefetch`], but for the last: neighbours that are told together share a request.
+const TOLD_AT_ONCE: usize = 32;
+
+/// Tells a data set which samples come next. Many threads may read: the one that comes first tells, and none waits for it.
+pub struct InOrder<'a> {
+    data: &'a dyn Dataset,
+    /// How many samples the data set wants to know ahead; 0: it does not want to.
+    wanted: usize,
+    end: usize,
+    /// The samples below this one were told.
+    told: Mutex<usize>,
+    #[cfg(feature = "remote")]
+    _runs: Vec<super::RemoteRun>,
+}
+
+impl<'a> InOrder<'a> {
+    /// For a program that reads the samples `range` of `data`.
+    pub fn new(data: &'a dyn Dataset, range: Range<usize>) -> Self {
+        InOrder {
+            data,
+            wanted: data.prefetch_samples(),
+            end: range.end,
+            told: Mutex::new(range.start),
+            #[cfg(feature = "remote")]
+            _runs: data.remotes().iter().map(super::Remote::begin_run).collect(),
+        }
+    }
+
+    /// Tells of the samples from `index` on, as far as the data set wants to know. Called before that sample is read.
+    pub fn before(&self, index: usize) {
+        // A lock that is taken: another thread tells.
+        let Some(mut told) = (self.wanted > 0).then(|| self.told.try_lock().ok()).flatten() else { return };
+        let until = self.end.min(index.saturating_add(self.wanted));
+        if *told >= self.end || until < self.end.min(*told + TOLD_AT_ONCE.min(self.wanted)) {
+            return;
+        }
+        let next: Vec<usize> = (index.max(*told)..until).collect();
+        self.data.prefetch(&next);
+        *told = until;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of one now and then")]
+mod tests {
+    use super::*;
+    use crate::dataset::{Sample, out_of_range};
+
+    /// A data set that notes what it is told.
+    #[derive(Default)]
+    struct Told {
+        wanted: usize,
+        calls: Mutex<Vec<Range<usize>>>,
+    }
+
+    impl Dataset for Told {
+        fn len(&self) -> usize {
+            1000
+        }
+
+        fn read<'a>(&'a self, index: usize, _: &'a mut Vec<u8>) -> crate::Result<Sample<'a>> {
+            Err(out_of_range(index, 0))
+        }
+
+        fn name(&self, index: usize) -> String {
+            index.to_string()
+        }
+
+        fn prefetch_samples(&self) -> usize {
+            self.wanted
+        }
+
+        fn prefetch(&self, indices: &[usize]) {
+            assert!(indices.is_sorted_by(|a, b| a + 1 == *b), "{indices:?}");
+            self.calls.lock().unwrap().push(indices[0]..indices[indices.len() - 1] + 1);
+        }
+    }
+
+    /// The samples that each call names while the samples `read` are read, of the samples `range`.
+    fn calls(wanted: usize, range: Range<usize>, read: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+        let data = Told { wanted, ..Told::default() };
+        let in_order = InOrder::new(&data, range);
+        read.for_each(|index| in_order.before(index));
+        drop(in_order);
+        data.calls.into_inner().unwrap()
+    }
+
+    #[test]
+    fn each_sample_is_told_once_and_as_far_ahead_as_is_wanted() {
+        assert_eq!(calls(100, 0..1000, 0..1), [0..100]);
+        assert_eq!(calls(100, 0..1000, 0..70), [0..100, 100..132, 132..164]);
+        assert_eq!(calls(100, 700..850, 700..850), [700..800, 800..832, 832..850]);
+        // Few are wanted: each call tells as many.
+        assert_eq!(calls(3, 10..17, 10..17), [10..13, 13..16, 16..17]);
+        assert_eq!(calls(1, 0..3, 0..3), [0..1, 1..2, 2..3]);
+    }
+
+    #[test]
+    fn samples_that_were_passed_over_are_not_told() {
+        assert_eq!(calls(50, 0..1000, [0, 400, 401].into_iter()), [0..50, 400..450]);
+        // Threads come in any order.
+        assert_eq!(calls(50, 0..1000, [3, 1, 2, 0].into_iter()), [3..53]);
+    }
+
+    #[test]
+    fn a_data_set_that_wants_nothing_and_an_empty_part_are_told_nothing() {
+        assert_eq!(calls(0, 0..1000, 0..1000), []);
+        assert_eq!(calls(50, 20..20, 20..21), []);
+        assert_eq!(calls(usize::MAX, 0..1000, 0..1000), [0..1000]);
+    }
+}
