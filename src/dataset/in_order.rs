@@ -34,8 +34,11 @@ impl<'a> InOrder<'a> {
 
     /// Tells of the samples from `index` on, as far as the data set wants to know. Called before that sample is read.
     pub fn before(&self, index: usize) {
-        // A lock that is taken: another thread tells.
-        let Some(mut told) = (self.wanted > 0).then(|| self.told.try_lock().ok()).flatten() else { return };
+        if self.wanted == 0 {
+            return;
+        }
+        // Where the lock is taken, another thread tells.
+        let Ok(mut told) = self.told.try_lock() else { return };
         let until = self.end.min(index.saturating_add(self.wanted));
         if *told >= self.end || until < self.end.min(*told + TOLD_AT_ONCE.min(self.wanted)) {
             return;
