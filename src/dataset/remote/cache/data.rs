@@ -15,8 +15,8 @@ use crate::read_at;
 
 /// Bytes of a leaf: small against a photograph, of which at most two are read in vain.
 pub(super) const LEAF: u64 = 16 << 10;
-/// Bytes that are hashed and written at once: a core's cache has them for the write, and the system takes small pages for them. In
-/// one write of 8 MiB a block cost twice the CPU time (`benches/LOG.md`, data from a web server).
+/// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the CPU time
+/// (`benches/LOG.md`, data from a web server).
 const PART: usize = 16 * LEAF as usize;
 /// The time of last use is written no more often than that.
 const TOUCH: Duration = Duration::from_millis(100);
