@@ -1,10 +1,10 @@
 //! Building the seek indexes of a whole data set ahead of its first epoch.
 
 use super::in_order::InOrder;
-use super::{Dataset, SampleData};
+use super::{Dataset, SampleData, is_remote};
 use crate::decode::seek::Files;
 use crate::decode::{IndexSummary, SeekIndexes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -38,6 +38,10 @@ impl Files for Scanned<'_> {
         let data = self.data.read(index, file)?.data;
         Ok((data.len(), if let SampleData::Encoded(bytes) = data { Some(bytes) } else { None }))
     }
+
+    fn is_fatal(&self, error: &Error) -> bool {
+        is_remote(error)
+    }
 }
 
 impl SeekIndexes {
@@ -47,6 +51,7 @@ impl SeekIndexes {
     /// indexes built so far are written.
     ///
     /// # Errors
+    /// Where a store or web server fails: its [`ErrorKind::Io`](crate::ErrorKind::Io), after the indexes built so far are written.
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for 0 threads, or if there is no file to write: with
     /// `Memory` and `Off`, or with `Beside` for a data set without a folder. [`ErrorKind::Io`](crate::ErrorKind::Io) if
     /// the file cannot be written or is of another kind, before any sample is read where possible.

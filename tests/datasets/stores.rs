@@ -93,6 +93,23 @@ fn compare(what: &str, local: &Arc<dyn Dataset>, remote: Arc<dyn Dataset>) {
 }
 
 #[test]
+fn with_indexes_in_memory_alone_none_beside_an_object_is_read() {
+    let server = StoreServer::start();
+    server.put("bucket/t-0.tar", shard(0..20));
+    let open = |indexes| {
+        let builder = TarShards::builder().remote(options(&server)).indexes(indexes);
+        samples(&builder.open(server.web("bucket/t-{0..0}.tar")).unwrap())
+    };
+    for (indexes, asked) in [(ShardIndexes::Memory, false), (ShardIndexes::Beside, true)] {
+        let before = server.requests();
+        assert_eq!(open(indexes.clone()).len(), 20);
+        let log = server.log();
+        let beside = log[before..].iter().any(|request| request.key.ends_with(".gpufeed-index"));
+        assert_eq!(beside, asked, "{indexes:?}");
+    }
+}
+
+#[test]
 fn tar_shards_in_stores_are_those_on_this_machine() {
     let (server, folder) = (StoreServer::start(), tempfile::tempdir().unwrap());
     let files = [("t-0.tar", shard(0..40)), ("t-1.tar", shard(40..41)), ("t-2.tar", shard(41..100))];

@@ -86,6 +86,12 @@ impl RequestFailure {
         match status {
             401 | 403 => RequestFailure::refused(status, words),
             400 if EXPIRED.contains(&words) => RequestFailure::refused(status, words),
+            // S3 answers so where the bytes that it was sent have stalled.
+            400 if words == "RequestTimeout" => RequestFailure::new(
+                io::ErrorKind::TimedOut,
+                Retry::Yes,
+                "the server waited too long for the request, status 400, RequestTimeout",
+            ),
             400 => RequestFailure::misdirected(&format!("the server answered with status 400, {words}")),
             404 => RequestFailure::missing(),
             412 => RequestFailure::replaced("its ETag differs"),

@@ -6,6 +6,7 @@
 //! | `options.rs` | what can be set |
 //! | `store.rs`, `profile.rs`, `service.rs` | an address becomes a store, whose requests are counted |
 //! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
+//! | `object.rs` | an object: its description by the store, and reading it |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
 //! | `upload.rs`, `folder.rs` | files become objects, in parts; the folder of a store that the command packs into |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
@@ -18,6 +19,7 @@ mod counters;
 mod failure;
 mod fetch;
 mod folder;
+mod object;
 mod options;
 mod profile;
 mod request;
@@ -35,23 +37,23 @@ use super::address::without_credentials;
 use super::remote_error::RemoteError;
 use crate::error::{Error, Result};
 use address::Address;
-use blocks::{BLOCK, READ_AHEAD, blocks_of};
+use blocks::{BLOCK, READ_AHEAD};
 use counters::Counters;
 use fetch::Fetcher;
 use object_store::path::Path as Key;
 use parking_lot::Mutex;
-use request::{Requests, Source, modified};
+use request::{Requests, Source};
 use runtime::Runtime;
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use store::Store;
-use xxhash_rust::xxh3::xxh3_64;
 
 pub use folder::StoreFolder;
+use object::describe;
+pub(crate) use object::{ObjectMeta, RemoteObject};
 pub use options::RemoteOptions;
 
 /// The connection of a data set to the stores that its objects are in: what data sets that read from afar return in
@@ -93,36 +95,8 @@ struct Connection {
 /// The object that marks a folder in which `gpufeed pack` has not finished, as `dataset::UNFINISHED` marks one on a disk.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
-/// Largest object: Azure's have up to 190 TiB, those of the others less.
-const LARGEST: u64 = 256 << 40;
-
 /// Most samples that are expected ahead: of small ones a table of them would have no end.
 const MOST_AHEAD: u64 = 1 << 16;
-
-/// An object, as a store describes it.
-#[derive(Clone, Debug)]
-pub(crate) struct ObjectMeta {
-    /// The address, without credentials.
-    pub(crate) address: String,
-    /// The object's bytes.
-    pub(crate) size: u64,
-    /// The server's name of this content.
-    pub(crate) etag: Option<String>,
-    /// When the object was written, in seconds since 1970.
-    pub(crate) modified: Option<u64>,
-    /// The hash of the address's query.
-    query: u64,
-    /// Its place in the stores of the connection.
-    store: usize,
-    key: Key,
-}
-
-impl ObjectMeta {
-    /// The part of the address after its last slash.
-    pub(crate) fn file_name(&self) -> &str {
-        self.address.rsplit('/').next().unwrap_or_default()
-    }
-}
 
 impl Remote {
     /// A connection that has sent nothing yet. One for a data set, with all its objects.
@@ -342,85 +316,5 @@ impl Remote {
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote").field("options", &self.0.options).finish_non_exhaustive()
-    }
-}
-
-/// # Errors
-/// An I/O error for a size that no store has.
-fn describe(address: &Address, store: usize, meta: object_store::ObjectMeta) -> Result<ObjectMeta> {
-    let (shown, modified) = (address.shown_with_key(meta.location.as_ref()), modified(&meta));
-    if meta.size > LARGEST {
-        let reason = format!("the server says that it has {} bytes; no store has objects above 256 TiB", meta.size);
-        return Err(Error::io(shown, io::Error::new(io::ErrorKind::InvalidData, reason)));
-    }
-    let query = address.base.query().map_or(0, |query| xxh3_64(query.as_bytes()));
-    Ok(ObjectMeta { address: shown, size: meta.size, etag: meta.e_tag, modified, query, store, key: meta.location })
-}
-
-/// An object that many threads read, as it was when the data set was opened. Clones are the same object.
-#[derive(Clone)]
-pub(crate) struct RemoteObject {
-    remote: Remote,
-    meta: Arc<ObjectMeta>,
-    source: Arc<Source>,
-}
-
-impl RemoteObject {
-    /// The address, without credentials.
-    pub(crate) fn name(&self) -> &str {
-        &self.meta.address
-    }
-
-    /// The object's bytes.
-    pub(crate) fn len(&self) -> u64 {
-        self.meta.size
-    }
-
-    /// The store's description of it.
-    pub(crate) fn meta(&self) -> &ObjectMeta {
-        &self.meta
-    }
-
-    /// The connection that it is read through.
-    pub(crate) fn remote(&self) -> &Remote {
-        &self.remote
-    }
-
-    /// Fills `buffer` from the bytes at `offset`; blocks until they are there.
-    ///
-    /// # Errors
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the object ends too early; else an error that names the bytes
-    /// and the setting.
-    pub(crate) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let range = offset..offset.saturating_add(buffer.len() as u64);
-        if range.end > self.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let (fetcher, blocks) = (&self.remote.0.fetcher, blocks_of(&range));
-        if blocks.end - blocks.start > 1 {
-            fetcher.expect_missing(&self.source, blocks.clone());
-        }
-        let mut left = buffer;
-        for number in blocks {
-            let begin = range.start.saturating_sub(number * BLOCK) as usize;
-            let len = left.len().min(BLOCK as usize - begin);
-            let (now, rest) = left.split_at_mut(len);
-            fetcher.read(&self.source, number, begin, now)?;
-            left = rest;
-        }
-        Ok(())
-    }
-
-    /// Says that these bytes are read soon, by one call of [`read_exact`](Self::read_exact), so that
-    /// [`Remote::fetch_expected`] fetches their blocks ahead. For a scan: once for all that it reads.
-    pub(crate) fn expect(&self, range: Range<u64>) {
-        let range = range.start..range.end.min(self.len());
-        self.remote.0.fetcher.expect(&self.source, blocks_of(&range));
-    }
-}
-
-impl fmt::Debug for RemoteObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RemoteObject").field(&self.meta.address).finish()
     }
 }

@@ -15,6 +15,8 @@ const NAME: &str = "gpufeed-net";
 #[derive(Debug)]
 pub(super) struct Runtime {
     handle: Handle,
+    /// The process whose thread it is: one that was forked has none.
+    process: u32,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,17 +36,20 @@ impl Runtime {
             // A name that is being resolved cannot be stopped; waiting for it would hang the program's end.
             runtime.shutdown_background();
         })?;
-        Ok(Runtime { handle, stop: Some(stop), thread: Some(thread) })
+        Ok(Runtime { handle, process: std::process::id(), stop: Some(stop), thread: Some(thread) })
     }
 
     /// Runs a future, and blocks until it is done. Never called on the thread itself.
     ///
     /// # Errors
-    /// The future's; one if the thread has gone.
+    /// The future's; one if the thread has gone, or belongs to the process that this one was forked from.
     pub(super) fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = io::Result<T>> + Send + 'static,
     ) -> io::Result<T> {
+        if std::process::id() != self.process {
+            return Err(gone());
+        }
         self.spawn(future).recv().unwrap_or_else(|_| Err(gone()))
     }
 
@@ -91,6 +96,15 @@ mod tests {
         let never = runtime.spawn(std::future::pending::<()>());
         drop(runtime);
         assert!(never.recv().is_err(), "what is under way ends too");
+    }
+
+    #[test]
+    fn a_process_that_was_forked_gets_an_error_instead_of_waiting() {
+        // As the child of a fork sees it: the process that began the thread is another one.
+        let mut forked = Runtime::start().unwrap();
+        forked.process += 1;
+        let error = forked.run(async { Ok(7) }).unwrap_err().to_string();
+        assert!(error.contains("before a fork cannot be read after it"), "{error}");
     }
 
     #[test]

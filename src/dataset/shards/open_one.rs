@@ -37,10 +37,12 @@ impl<F: ShardFormat> Shards<F> {
                 }
                 Some(index)
             }
-            (None, Some(object)) => match super::beside::Beside::of(object).get(&binding)? {
-                Some(bytes) => self.kept(&file, &binding, bytes),
-                None => None,
-            },
+            (None, Some(object)) if self.settings.indexes != ShardIndexes::Memory => {
+                match super::beside::Beside::of(object).get(&binding)? {
+                    Some(bytes) => self.kept(&file, &binding, bytes),
+                    None => None,
+                }
+            }
             (index, _) => index,
         };
         let index = match index {

@@ -66,6 +66,8 @@ pub(crate) trait Files: Sync {
     fn name(&self, index: usize) -> String;
     /// Returns the length of the sample's bytes, and its file if it is encoded.
     fn read<'a>(&'a self, index: usize, file: &'a mut Vec<u8>) -> Result<(usize, Option<&'a [u8]>)>;
+    /// Returns true if an error of `read` ends the work: no sample is at fault, and others would fail alike.
+    fn is_fatal(&self, error: &Error) -> bool;
 }
 
 impl SeekIndexes {
@@ -105,6 +107,8 @@ impl SeekIndexes {
             ends.filter_map(|end| end.err().map(|payload| Error::panic("index", payload.as_ref()))).last()
         });
         if let Some(error) = unpoisoned(work.ended.into_inner()) {
+            // The error tells more than one of this save would.
+            let _ = store.save(LAST_SAVE);
             return Err(error);
         }
         let others = || {
@@ -165,8 +169,14 @@ impl Work<'_> {
             if index >= self.files.len() {
                 break;
             }
-            if let Err(error) = builder.sample(self, index, &mut summary) {
-                summary.failed.push((self.files.name(index), error.to_string()));
+            match builder.sample(self, index, &mut summary) {
+                Err(error) if self.files.is_fatal(&error) => {
+                    *unpoisoned(self.ended.lock()) = Some(error);
+                    self.next.store(self.files.len(), Relaxed);
+                    break;
+                }
+                Err(error) => summary.failed.push((self.files.name(index), error.to_string())),
+                Ok(()) => {}
             }
             let goes_on = progress(self.done.fetch_add(1, Relaxed) + 1);
             if !goes_on || self.save_in_time().is_err() {

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
-use gpufeed::internals::InOrder;
+use gpufeed::internals::{InOrder, is_network_failure};
 use gpufeed::{Dataset, Error, Label, SampleData};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
@@ -37,6 +37,8 @@ pub(super) struct Inspector {
     large: Mutex<()>,
     /// The data set, if its entries are samples instead of files of a folder.
     data: Option<Arc<dyn Dataset>>,
+    /// Why a store or web server could not be read: no sample is at fault, and others would fail alike.
+    unreachable: OnceLock<String>,
 }
 
 impl Inspector {
@@ -45,7 +47,7 @@ impl Inspector {
         options.max_pixels = max_pixels;
         // A raised `max_pixels` means that such images are to be decoded, so it raises the memory limit, too.
         options.max_decode_bytes = options.max_decode_bytes.max(max_pixels.saturating_mul(12));
-        Inspector { options, large: Mutex::new(()), data }
+        Inspector { options, large: Mutex::new(()), data, unreachable: OnceLock::new() }
     }
 
     /// Inspects one entry. A panic, which no known file causes, becomes the file's finding.
@@ -67,7 +69,13 @@ impl Inspector {
             return report.refuse(Verdict::Unreadable, error.as_str());
         }
         let read = match (&self.data, entry.sample) {
-            (Some(data), Some(index)) => read_sample(&**data, index, &mut worker.bytes, report),
+            _ if self.unreachable.get().is_some() => return,
+            (Some(data), Some(index)) => read_sample(&**data, index, &mut worker.bytes, report).map_err(|error| {
+                if is_network_failure(&error) {
+                    let _ = self.unreachable.set(error.to_string());
+                }
+                error.to_string()
+            }),
             _ => self.read(&entry.path, &mut worker.bytes, report).map_err(|error| error.to_string()),
         };
         match read {
@@ -165,7 +173,10 @@ impl Inspector {
 }
 
 /// Inspects every entry on the threads of the current pool. Reports are in the order of the listing.
-pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Vec<FileReport> {
+///
+/// # Errors
+/// If the store or web server of a data set fails.
+pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Result<Vec<FileReport>, String> {
     let inspector = Inspector::new(max_pixels, listing.data.clone());
     let what = if listing.data.is_some() { "samples" } else { "files" };
     let bar = progress(listing.entries.len(), what);
@@ -191,7 +202,10 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Vec<FileReport>
     reports.sort_unstable_by_key(|(number, _)| *number);
     std::panic::set_hook(hook);
     bar.finish_and_clear();
-    reports.into_iter().map(|(_, report)| report).collect()
+    match inspector.unreachable.into_inner() {
+        Some(reason) => Err(reason),
+        None => Ok(reports.into_iter().map(|(_, report)| report).collect()),
+    }
 }
 
 /// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels
@@ -201,9 +215,9 @@ fn read_sample(
     index: usize,
     bytes: &mut Vec<u8>,
     report: &mut FileReport,
-) -> Result<Option<ImageFormat>, String> {
+) -> gpufeed::Result<Option<ImageFormat>> {
     let mut buffer = std::mem::take(bytes);
-    let sample = data.read(index, &mut buffer).map_err(|error| error.to_string())?;
+    let sample = data.read(index, &mut buffer)?;
     report.class = match &sample.label {
         Label::Class(class) => Some(data.classes().get(*class as usize).cloned().unwrap_or_else(|| class.to_string())),
         _ => None,

@@ -78,10 +78,10 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
         _ => listing::of_samples(&dataset::open(folder)?.train),
     };
     let (reports, duplicates) = pool.install(|| {
-        let mut reports = inspect::inspect_all(&listing, arguments.max_pixels);
+        let mut reports = inspect::inspect_all(&listing, arguments.max_pixels)?;
         let duplicates = duplicates::find(&listing, &mut reports);
-        (reports, duplicates)
-    });
+        Ok::<_, String>((reports, duplicates))
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     let name = gpufeed::internals::shown_path(folder).display().to_string();
     let format = format!("{format:?}").to_lowercase();

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Lock {
     path: PathBuf,
     _file: File,
+    /// False on a file system without locks.
+    held: bool,
 }
 
 impl Lock {
@@ -21,11 +23,18 @@ impl Lock {
     /// Takes the lock with this file, unless another process has it.
     pub(super) fn try_at(place: &Place, path: &Path) -> Result<Option<Lock>, String> {
         let file = place.lock_file(path).map_err(failed(path))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => Ok(None),
+        let held = match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Ok(()) => true,
             // Some file systems do not support locks.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Lock { path: path.to_owned(), _file: file })),
-        }
+            Err(TryLockError::Error(_)) => false,
+        };
+        Ok(Some(Lock { path: path.to_owned(), _file: file, held }))
+    }
+
+    /// Returns true if no other process is at work: what is left of temporary files belongs to nobody.
+    pub(super) fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Waits until no process has the lock with this file.

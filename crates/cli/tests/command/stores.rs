@@ -137,6 +137,49 @@ fn a_network_that_fails_leaves_no_sample_of_a_pack_out() {
     assert_eq!((&summary["samples"], &summary["skipped"]), (&SAMPLES.into(), &Value::Array(vec![])), "{summary}");
 }
 
+#[test]
+fn a_network_that_fails_ends_doctor_and_index_and_no_sample_is_at_fault() {
+    let (server, out) = (served(), tempfile::tempdir().unwrap());
+    let (address, seek) = (server.s3("bucket/set"), out.path().join("seek"));
+    text(&server, &["index", &address]);
+    server.script(|request| match request.reads() && request.key.ends_with("t-1.tar") {
+        true => Fault::Status(403),
+        false => Fault::None,
+    });
+    for command in
+        [&["doctor", &address, "--json"][..], &["index", &address, "--out", seek.to_str().unwrap(), "--json"]]
+    {
+        let output = gpufeed(&server, command);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {error}");
+        assert!(error.contains("t-1.tar") && error.contains("403"), "{command:?}: {error}");
+        assert!(output.stdout.is_empty(), "{command:?}: no report");
+    }
+    server.heal();
+    let index = json(&server, &["index", &address, "--out", seek.to_str().unwrap(), "--json"]);
+    assert_eq!((&index["samples"], &index["failed"]), (&SAMPLES.into(), &Value::Array(Vec::new())));
+}
+
+/// A photograph that is there twice is found without reading it again.
+#[test]
+fn doctor_finds_duplicates_in_a_store() {
+    let server = StoreServer::start();
+    let mut archive = tar::Builder::new(Vec::new());
+    for number in 0..6 {
+        let jpeg = encode(picture(90, 70 + number % 4), Codec::Jpeg);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(jpeg.len() as u64);
+        archive.append_data(&mut header, format!("{number}.jpg"), &jpeg[..]).unwrap();
+    }
+    server.put("bucket/set/t-0.tar", archive.into_inner().unwrap());
+    let output = gpufeed(&server, &["doctor", &server.s3("bucket/set"), "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let groups: Vec<_> =
+        doctor["duplicates"].as_array().unwrap().iter().map(|group| group["files"].as_array().unwrap().len()).collect();
+    assert_eq!(groups, [2, 2], "{}", doctor["duplicates"]);
+}
+
 /// Six blocks of 8 MiB come in the requests of four neighbours and of two; read one by one they would be six.
 #[test]
 fn blocks_are_fetched_ahead_of_pack_index_and_doctor() {

@@ -58,7 +58,8 @@ pub(in crate::pack) fn part(arguments: &PackArguments, out: &Place, asked: Asked
         // By now the part may be done, or even joined.
         return part(arguments, out, asked, workers);
     };
-    let work = Part { plan: &plan, of, source, records: records.shared(), out: out.shared(), workers };
+    let alone = lock.is_held();
+    let work = Part { plan: &plan, of, source, records: records.shared(), out: out.shared(), workers, alone };
     let (done, totals, opened) = match work.find()? {
         Found::Done(done) => {
             let (resumed, undecodable) = (done.packed(), done.undecodable.clone());
@@ -103,6 +104,8 @@ struct Part<'a> {
     records: Place,
     out: Place,
     workers: &'a Workers,
+    /// No other process is at work on this part.
+    alone: bool,
 }
 
 impl Part<'_> {
@@ -211,8 +214,10 @@ impl Part<'_> {
     ) -> Result<(Done, Totals), Box<dyn Error>> {
         let Part { plan, of, .. } = self;
         let prefix = plan.prefix(of.part);
-        self.out.remove_left(&prefix)?;
-        self.records.remove_left(&of.stem())?;
+        if self.alone {
+            self.out.remove_left(&prefix)?;
+            self.records.remove_left(&of.stem())?;
+        }
         let range = self.number().range(plan.job.samples);
         let bar = crate::pack::progress(range.len(), "packed")?;
         let mut run = Run::new((opened, range), plan.job.recoding, self.workers, &bar);
