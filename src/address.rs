@@ -39,7 +39,11 @@ fn is_address(text: &str) -> bool {
 /// Returns the address as it may be shown: without user name, password, query and fragment. Everything that is printed,
 /// logged, or stored in an error goes through here; it takes any text, an address or not.
 pub(crate) fn without_credentials(text: &str) -> String {
-    let text = &text[..text.find(['?', '#']).unwrap_or(text.len())];
+    // A key of a store may have a #; on the web it begins a fragment, which servers do not see.
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+    let store = matches!(&*scheme, "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" | "adl" | "azure");
+    let ends: &[char] = if store { &['?'] } else { &['?', '#'] };
+    let text = &text[..text.find(ends).unwrap_or(text.len())];
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let (authority, key) = rest.find(['/', '\\']).map_or((rest, ""), |at| rest.split_at(at));
     let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
@@ -73,6 +77,8 @@ mod tests {
             ("abfss://user:secret@account/a", "abfss://account/a"),
             ("https://[::1]:8080/a", "https://[::1]:8080/a"),
             ("s3://key:secret@bucket/a", "s3://bucket/a"),
+            ("s3://key:sec#ret@bucket/a#1.tar", "s3://bucket/a#1.tar"),
+            ("s3://key:sec#/ret@bucket/a", "s3://(hidden)"),
             ("/a/local@path", "/a/local@path"),
             ("data?secret", "data"),
         ] {

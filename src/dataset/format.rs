@@ -190,8 +190,9 @@ impl Format {
     }
 
     /// Detects the format by the ending of an address; `None` for that of a folder, whose name may have a dot, too.
-    fn of_address(address: &str) -> Option<Format> {
-        let name = address.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    fn of_address(text: &str) -> Option<Format> {
+        let shown = address::without_credentials(text);
+        let name = shown.rsplit('/').next().unwrap_or_default();
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "parquet" => Some(Format::Parquet),
             "mdb" => Some(Format::Lmdb),

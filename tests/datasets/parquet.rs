@@ -53,6 +53,16 @@ fn expected(rows: &[Row]) -> Vec<(Vec<u8>, Label)> {
 }
 
 #[test]
+fn a_file_without_rows_adds_no_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = rows(5);
+    for (name, rows) in [("a.parquet", &rows[..0]), ("b.parquet", &rows[..])] {
+        fs::write(folder.path().join(name), file(rows, &Style::default())).unwrap();
+    }
+    assert_eq!(samples(&in_memory().open(folder.path()).unwrap()), expected(&rows));
+}
+
+#[test]
 fn rows_are_those_that_datasets_reads() {
     compare(&golden(""));
     // Files of the installed `datasets`, which scripts/test-parquet.sh writes.

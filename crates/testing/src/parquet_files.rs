@@ -82,7 +82,8 @@ pub fn file(rows: &[Row], style: &Style) -> Vec<u8> {
     }
     let mut bytes = Vec::new();
     let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties.build())).expect("a writer");
-    for group in rows.chunks(style.rows_a_group) {
+    // Without rows there is an empty group, as pyarrow writes it.
+    for group in rows.chunks(style.rows_a_group).chain(rows.is_empty().then_some(rows)) {
         let mut writer = file.next_row_group().expect("a row group");
         let images = group.iter().map(|row| row.image.clone().map(ByteArray::from));
         let paths = group.iter().map(|row| row.path.clone().map(|path| ByteArray::from(path.into_bytes())));

@@ -44,6 +44,10 @@ impl ShardFormat for ParquetFormat {
         let mut names_left = length as usize;
         for number in 0..footer.groups() {
             let rows = footer.rows(number);
+            if rows == 0 {
+                // Writers of an empty table leave a group without pages.
+                continue;
+            }
             let first = index.len() as u64;
             let names = match columns.names {
                 Some(leaf) => values::names(&mut Column::new(file, &footer, number, leaf)?, rows, names_left)?,

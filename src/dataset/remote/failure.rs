@@ -58,6 +58,9 @@ impl RequestFailure {
     pub(super) fn of(error: &StoreError, secrets: &[String]) -> Self {
         let words = hide(words(error), secrets);
         match error {
+            StoreError::NotFound { .. } if words == "NoSuchBucket" => {
+                RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket")
+            }
             StoreError::NotFound { .. } => RequestFailure::missing(),
             StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
                 RequestFailure::replaced("its ETag differs")
@@ -97,7 +100,7 @@ impl RequestFailure {
             412 => RequestFailure::replaced("its ETag differs"),
             416 => RequestFailure::replaced("it ends before this byte, status 416"),
             _ => {
-                let again = if matches!(status, 408 | 429 | 500..) { Retry::Yes } else { Retry::Never };
+                let again = if matches!(status, 408 | 429 | 500 | 502..) { Retry::Yes } else { Retry::Never };
                 RequestFailure::new(
                     io::ErrorKind::Other,
                     again,
@@ -146,6 +149,16 @@ impl RequestFailure {
                 "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
             );
             return RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason);
+        }
+        if has("path segment") {
+            let reason = format!(
+                "a key has a part that is empty, or is . or .., which is not read ({words}); name the files as a brace list, as in part-{{000..041}}.tar"
+            );
+            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
+        }
+        if has("Content-Length Header missing") {
+            let reason = "the server does not say how many bytes the object has (Content-Length)";
+            return RequestFailure::new(Kind::Unsupported, Retry::Never, reason);
         }
         if has("redirect without LOCATION") {
             return RequestFailure::misdirected("the server sends requests elsewhere, and does not say where");

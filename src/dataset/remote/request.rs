@@ -251,7 +251,8 @@ impl Requests {
             Ok(answer) => return Ok(answer.meta),
             Err(failure) => failure,
         };
-        if !web || failure.kind == io::ErrorKind::NotFound || failure.again != Retry::Never {
+        // The library takes status 405, by which servers refuse `HEAD`, for an object that is missing, too.
+        if !web || failure.again != Retry::Never {
             return Err(failure);
         }
         let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };

@@ -50,7 +50,9 @@ impl Runtime {
         if std::process::id() != self.process {
             return Err(gone());
         }
-        self.spawn(future).recv().unwrap_or_else(|_| Err(gone()))
+        let ended =
+            || io::Error::other(RemoteError("the thread of the network has ended before this request".to_owned()));
+        self.spawn(future).recv().unwrap_or_else(|_| Err(ended()))
     }
 
     /// Starts a future, and returns where its result comes.

@@ -15,6 +15,17 @@ use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
+
+/// The settings that are addresses of servers.
+const ENDPOINTS: [&str; 6] = [
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT",
+    "AWS_ENDPOINT_URL_S3",
+    "GOOGLE_BASE_URL",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_ENDPOINT",
+];
 
 /// A store: a bucket, a container, or a web server.
 pub(super) struct Store {
@@ -41,7 +52,8 @@ pub(super) fn connect(
     // Requests are made again by `request.rs`, which counts them, goes on in mid-body and asks for fresh credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, counters);
-    let variables = variables(options, matches!(base.scheme(), "s3" | "s3a"));
+    let variables = usable(variables(options, matches!(base.scheme(), "s3" | "s3a")), &base)
+        .map_err(|reason| Error::argument("address", format!("{shown}: {reason} (or RemoteOptions::store)")))?;
     let secrets = secrets(&base, &variables);
     if address.is_web() {
         let _ = base.set_username("");
@@ -121,6 +133,35 @@ fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
     found
 }
 
+/// Trims the settings of a store, and leaves out empty ones. The store's library panics on those that are refused here.
+///
+/// # Errors
+/// One that names the variable and shows no value: it may be a secret.
+fn usable(variables: Vec<(String, String)>, base: &Url) -> std::result::Result<Vec<(String, String)>, String> {
+    let ours = match base.scheme() {
+        "s3" | "s3a" => "AWS_",
+        "gs" => "GOOGLE_",
+        "https" | "http" => return Ok(variables),
+        _ => "AZURE_",
+    };
+    let trimmed = variables.into_iter().map(|(name, value)| (name, value.trim().to_owned()));
+    let variables: Vec<_> = trimmed.filter(|(_, value)| !value.is_empty()).collect();
+    for (name, value) in variables.iter().filter(|(name, _)| name.to_ascii_uppercase().starts_with(ours)) {
+        if value.chars().any(char::is_control) {
+            return Err(format!("{name} has a line break or another control character"));
+        }
+        let endpoint = ENDPOINTS.contains(&&*name.to_ascii_uppercase());
+        let web =
+            |url: &Url| matches!(url.scheme(), "https" | "http") && url.host_str().is_some_and(|host| !host.is_empty());
+        if endpoint && !Url::parse(value).is_ok_and(|url| web(&url)) {
+            return Err(format!(
+                "{name} is no address of a server; it begins with https:// or http://, as in https://s3.example.com"
+            ));
+        }
+    }
+    Ok(variables)
+}
+
 fn client_options(settings: &Settings, plain: bool) -> Result<ClientOptions> {
     // The time without progress is what `request.rs` measures; a bound of the whole body would cut large ones.
     let mut client = ClientOptions::new()
@@ -137,4 +178,30 @@ fn client_options(settings: &Settings, plain: bool) -> Result<ClientOptions> {
         client = certificates.into_iter().fold(client, ClientOptions::with_root_certificate);
     }
     Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_cannot_work_are_named_without_their_values() {
+        let check = |address: &str, name: &str, value: &str| {
+            usable(vec![(name.to_owned(), value.to_owned())], &Url::parse(address).unwrap())
+        };
+        for value in
+            ["127.0.0.1:9000", "localhost:9000", "http://", "http://127.0.0.1:9000:99", "http://127.0.0.1 :9000"]
+        {
+            for name in ["AWS_ENDPOINT_URL", "aws_endpoint"] {
+                let error = check("s3://bucket", name, value).unwrap_err();
+                assert!(error.starts_with(name) && error.contains("https://"), "{value}: {error}");
+            }
+            assert!(check("gs://bucket", "AWS_ENDPOINT_URL", value).is_ok(), "another store's");
+        }
+        let error = check("s3://bucket", "AWS_SESSION_TOKEN", "hush\nhush").unwrap_err();
+        assert!(error.contains("AWS_SESSION_TOKEN") && !error.contains("hush"), "{error}");
+        let kept = |value: &str| check("az://container", "AZURE_STORAGE_ENDPOINT", value).unwrap();
+        assert_eq!(kept(" http://[::1]:9000/a\n")[0].1, "http://[::1]:9000/a");
+        assert_eq!(kept("\n"), []);
+    }
 }

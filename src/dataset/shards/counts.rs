@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::Files;
+use crate::address::without_credentials;
 use crate::error::{Error, Result};
 use crate::regular_file;
 
@@ -47,7 +48,7 @@ impl SampleCounts {
     /// # Errors
     /// A file that the JSON does not have.
     pub(super) fn of(&self, name: &str) -> Result<usize> {
-        let plain = name.split(['?', '#']).next().unwrap_or_default();
+        let plain = &*without_credentials(name);
         let ends = plain.match_indices(['/', '\\']).map(|(at, _)| &plain[at + 1..]);
         let count = [name, plain].into_iter().chain(ends).find_map(|end| self.samples.get(end));
         count.copied().ok_or_else(|| {

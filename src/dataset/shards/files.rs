@@ -203,7 +203,7 @@ pub fn addresses_of(address: &str, ending: &str) -> Result<Vec<String>> {
 /// Returns the objects that an address names.
 #[cfg(feature = "remote")]
 fn objects(remote: &Remote, address: &str, ending: &str) -> Result<Vec<Object>> {
-    let key = address.split(['?', '#']).next().unwrap_or_default();
+    let key = address::without_credentials(address);
     if key.contains(['{', '}']) {
         return Ok(brace::expand(address)?.into_iter().map(Object::of).collect());
     }

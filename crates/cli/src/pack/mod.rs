@@ -163,9 +163,12 @@ fn refuse_inside(source: &Path, out: &Path) -> Result<(), String> {
     if is_remote_path(source) || is_remote_path(out) {
         let [source, shown] = [source, out].map(|path| shown_path(path).display().to_string());
         let [below, inside] = [&source, &shown].map(|address| format!("{}/", address.trim_end_matches('/')));
-        return match inside.starts_with(&below) {
-            true => Err(format!("{shown}: it lies in the source; pack elsewhere")),
-            false => Ok(()),
+        return match (inside.starts_with(&below), below.starts_with(&inside)) {
+            (true, _) => Err(format!("{shown}: it lies in the source; pack elsewhere")),
+            (_, true) => {
+                Err(format!("{shown}: the source lies in it, and would be a part of the new data set; pack elsewhere"))
+            }
+            _ => Ok(()),
         };
     }
     let there = std::path::absolute(out).map_err(place::failed(out))?;
@@ -173,6 +176,10 @@ fn refuse_inside(source: &Path, out: &Path) -> Result<(), String> {
     match (fs::canonicalize(source), real) {
         (Ok(source), Some(real)) if source.is_dir() && real.starts_with(&source) => {
             Err(format!("{}: it lies in the source; pack elsewhere", out.display()))
+        }
+        (Ok(source), Some(real)) if source.is_dir() && there.exists() && source.starts_with(&real) => {
+            let reason = "the source lies in it, and would be a part of the new data set; pack elsewhere";
+            Err(format!("{}: {reason}", out.display()))
         }
         _ => Ok(()),
     }

@@ -160,6 +160,60 @@ fn a_network_that_fails_ends_doctor_and_index_and_no_sample_is_at_fault() {
     assert_eq!((&index["samples"], &index["failed"]), (&SAMPLES.into(), &Value::Array(Vec::new())));
 }
 
+#[test]
+fn a_key_with_a_hash_is_read_and_a_set_is_not_packed_into_the_folder_above_it() {
+    let (server, local) = (served(), tempfile::tempdir().unwrap());
+    server.put("bucket/ha#sh/t#0.tar", server.object("bucket/set/t-0.tar").unwrap());
+    let folder = server.s3("bucket/ha#sh");
+    for address in [folder.clone(), format!("{folder}/t#0.tar")] {
+        let explain = json(&server, &["explain", "--data", &address, "--backend", "cpu", "--json"]);
+        assert_eq!(explain["samples"], SAMPLES / 2, "{address}");
+    }
+    let packed = local.path().join("above/packed").display().to_string();
+    text(&server, &["pack", &folder, &packed, "--verify"]);
+    // The new set would have its own source in it.
+    for (source, above) in [(&folder, server.s3("bucket")), (&packed, local.path().join("above").display().to_string())]
+    {
+        let output = gpufeed(&server, &["pack", source, &above]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && error.contains("the source lies in it"), "{error}");
+    }
+}
+
+#[test]
+fn settings_and_keys_that_cannot_be_read_are_named_at_once() {
+    let server = served();
+    let run = |endpoint: Option<&str>, address: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+        command.envs(server.s3_settings());
+        endpoint.map(|endpoint| command.env("AWS_ENDPOINT_URL", endpoint));
+        let output = command.args(["explain", "--backend", "cpu", "--data", address]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{endpoint:?} {address}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let error = run(Some("127.0.0.1:9000"), "s3://bucket/set");
+    assert!(error.contains("AWS_ENDPOINT_URL") && error.contains("http://") && !error.contains("panicked"), "{error}");
+    server.put("bucket/odd//note.txt", b"a".to_vec());
+    server.put("bucket/odd/t-0.tar", server.object("bucket/set/t-0.tar").unwrap());
+    let error = run(None, "s3://bucket/odd");
+    assert!(error.contains("empty") && error.contains("brace list") && !error.contains("retries"), "{error}");
+    // It can be read by its name.
+    text(&server, &["explain", "--data", &server.s3("bucket/odd/t-0.tar"), "--backend", "cpu"]);
+}
+
+#[test]
+fn a_web_server_that_refuses_head_is_asked_for_a_byte() {
+    let server = served();
+    for status in [405, 501] {
+        server.script(move |request| match request.method == "HEAD" {
+            true => Fault::Status(status),
+            false => Fault::None,
+        });
+        let address = server.web("bucket/set/t-{0..1}.tar");
+        assert_eq!(json(&server, &["explain", "--data", &address, "--backend", "cpu", "--json"])["samples"], SAMPLES);
+    }
+}
+
 /// A photograph that is there twice is found without reading it again.
 #[test]
 fn doctor_finds_duplicates_in_a_store() {

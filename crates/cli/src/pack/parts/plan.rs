@@ -132,14 +132,22 @@ pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Place, parts: usize
         let text = serde_json::to_string_pretty(&value)?;
         to_stdout(|out| writeln!(out, "{text}"))?;
     } else {
-        let (shown, source) = (style(Shown(out.display())).bold(), shown_path(source));
-        let source = Shown(source.display());
+        let shown = style(Shown(out.display())).bold();
+        let [source, quoted] = [&*shown_path(source), &*out].map(|path| shell_word(&Shown(path.display()).to_string()));
         let before = if is_new { "" } else { ", as before" };
         say!("{samples} samples in {parts} parts, planned in {shown} in {seconds:.1} s{before}");
-        say!("  gpufeed pack {source} {} --part I/{parts}   for each I from 0 to {}", Shown(out.display()), parts - 1);
-        say!("  gpufeed pack {source} {} --join", Shown(out.display()));
+        say!("  gpufeed pack {source} {quoted} --part I/{parts}   for each I from 0 to {}", parts - 1);
+        say!("  gpufeed pack {source} {quoted} --join");
     }
     Ok(DONE)
+}
+
+/// Returns a path or an address as one word of a shell, which would expand its braces.
+fn shell_word(text: &str) -> String {
+    match text.chars().all(|c| c.is_alphanumeric() || "/._-:=@%+,".contains(c)) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 /// Returns the plan that the folder has already, for the same source, settings and number of parts.
@@ -228,4 +236,21 @@ fn make(
     plan.planned.plan = plan.hash()?;
     place.write(PLAN, &serde_json::to_vec(&plan)?)?;
     Ok(plan.planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell_are_quoted_where_it_would_expand_them() {
+        for (text, word) in [
+            ("s3://a/b-1.tar", "s3://a/b-1.tar"),
+            ("http://h/s-{0..1}.tar", "'http://h/s-{0..1}.tar'"),
+            ("out dir", "'out dir'"),
+            ("it's", "'it'\\''s'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+    }
 }
