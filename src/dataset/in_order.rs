@@ -7,7 +7,7 @@ use std::sync::Mutex;
 /// Fewest samples of one call of [`Dataset::prefetch`], but for the last: neighbours that are told together share a request.
 const TOLD_AT_ONCE: usize = 32;
 
-/// Tells a data set which samples come next. Many threads may read: the one that comes first tells, and none waits for it.
+/// Tells a data set which samples come next. Many threads may call [`before`](Self::before): one of them tells, and none waits.
 pub struct InOrder<'a> {
     data: &'a dyn Dataset,
     /// How many samples the data set wants to know ahead; 0: it does not want to.

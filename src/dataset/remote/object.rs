@@ -40,7 +40,7 @@ impl ObjectMeta {
     }
 }
 
-/// What an address's store says of an object; `store` is its place in the stores of the connection.
+/// Returns a store's description of an object at `address`; `store` is the store's place among those of the connection.
 ///
 /// # Errors
 /// An I/O error for a size that no store has.

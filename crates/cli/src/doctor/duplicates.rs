@@ -46,7 +46,8 @@ pub(super) fn find(listing: &Listing, reports: &mut [FileReport]) -> Vec<Duplica
     groups.into_iter().map(|group| note(&group, reports)).collect()
 }
 
-/// Splits files of one hash into groups of equal bytes, because an equal hash does not prove equal bytes (`same_entries` says where it has to do). Leaves out
+/// Splits files of one hash into groups of equal bytes, because an equal hash does not prove equal bytes (`same_entries` makes an exception of
+/// stores). Leaves out
 /// files that cannot be read again.
 fn equal_bytes(files: Vec<usize>, listing: &Listing, reports: &[FileReport]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -69,7 +70,7 @@ fn equal_bytes(files: Vec<usize>, listing: &Listing, reports: &[FileReport]) -> 
 fn same_entries(listing: &Listing, a: usize, b: usize) -> io::Result<bool> {
     let [a, b] = [a, b].map(|entry| &listing.entries[entry]);
     match (&listing.data, a.sample, b.sample) {
-        // Each would be fetched again, in no order: equal hashes of 128 bits and equal lengths have to do.
+        // Each comparison would fetch two samples again, in no order. Equal hashes of 128 bits and equal lengths are enough here.
         (Some(data), Some(_), Some(_)) if data.is_remote() => Ok(true),
         (Some(data), Some(a), Some(b)) => {
             Ok(sample_bytes(&**data, a).is_some_and(|a| Some(a) == sample_bytes(&**data, b)))
