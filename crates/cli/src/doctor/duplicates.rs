@@ -46,9 +46,8 @@ pub(super) fn find(listing: &Listing, reports: &mut [FileReport]) -> Vec<Duplica
     groups.into_iter().map(|group| note(&group, reports)).collect()
 }
 
-/// Splits files of one hash into groups of equal bytes, because an equal hash does not prove equal bytes (`same_entries` makes an exception of
-/// stores). Leaves out
-/// files that cannot be read again.
+/// Splits files of one hash into groups of equal bytes, because an equal hash does not prove equal bytes (`same_entries`
+/// makes an exception of stores). Leaves out files that cannot be read again.
 fn equal_bytes(files: Vec<usize>, listing: &Listing, reports: &[FileReport]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for file in files {
