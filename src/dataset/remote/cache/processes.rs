@@ -14,6 +14,8 @@ use std::thread::sleep;
 /// The environment variable that tells a child its folder.
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
 const BLOCKS: u64 = 300;
+/// More than the objects of any of these tests take, so that nothing is evicted: a block that was whole stays whole.
+const BOUND: u64 = 16 << 30;
 /// The timeout of the tests, far more than any of them takes.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -47,7 +49,7 @@ fn wait_for(what: impl Fn() -> bool) {
 
 /// Reads all blocks of an object, compares them, and writes down the number of each that it fetches.
 fn read_all(folder: &Path, object: u64, pause: Duration) {
-    let cache = BlockCache::open(&folder.join("cache"), 1 << 30, SMALL);
+    let cache = BlockCache::open(&folder.join("cache"), BOUND, SMALL);
     let cached = cache.object(&identity(&object.to_string(), BLOCKS * SMALL));
     let mut log = OpenOptions::new().append(true).create(true).open(folder.join("fetched")).unwrap();
     for block in 0..BLOCKS {
@@ -67,7 +69,7 @@ fn fetched(folder: &Path) -> Vec<u64> {
 
 /// Reads every block that the cache has, compares it, and returns their numbers.
 fn whole(folder: &Path, objects: u64) -> HashSet<u64> {
-    let cache = BlockCache::open(&folder.join("cache"), 1 << 30, SMALL);
+    let cache = BlockCache::open(&folder.join("cache"), BOUND, SMALL);
     let mut whole = HashSet::new();
     let mut buffer = vec![0; SMALL as usize];
     for object in 0..objects {
@@ -146,7 +148,7 @@ fn two_processes_fetch_each_block_once() {
 #[test]
 fn the_claim_of_a_killed_process_goes_to_the_next() {
     if let Some(folder) = told() {
-        let cache = BlockCache::open(&folder.join("cache"), 1 << 30, SMALL);
+        let cache = BlockCache::open(&folder.join("cache"), BOUND, SMALL);
         let object = cache.object(&identity("0", BLOCKS * SMALL));
         let claim = object.look_up(0, Duration::ZERO);
         fs::write(folder.join("ready"), "").unwrap();
@@ -157,7 +159,7 @@ fn the_claim_of_a_killed_process_goes_to_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let child = child("the_claim_of_a_killed_process_goes_to_the_next", folder.path());
     wait_for(|| folder.path().join("ready").exists());
-    let cache = BlockCache::open(&folder.path().join("cache"), 1 << 30, SMALL);
+    let cache = BlockCache::open(&folder.path().join("cache"), BOUND, SMALL);
     let object = cache.object(&identity("0", BLOCKS * SMALL));
     assert!(matches!(object.look_up(0, Duration::ZERO), Lookup::Busy));
     drop(child);
