@@ -1,5 +1,6 @@
 //! Addresses of objects: which store, and which key in it.
 
+use super::provider::Provider;
 use crate::dataset::address::{check, without_credentials};
 use crate::error::{Error, Result};
 use url::Url;
@@ -25,12 +26,21 @@ impl Address {
         if base.host_str().is_none_or(str::is_empty) {
             return Err(refused("the bucket or host is missing after ://".to_owned()));
         }
-        let web = matches!(base.scheme(), "https" | "http");
+        let provider = Provider::of(&base);
+        let web = provider == Provider::Web;
         if base.query().is_some() && !web {
             return Err(refused(
                 "credentials in the query are read for https:// alone; set AZURE_STORAGE_SAS_TOKEN or the store's other variables"
                     .to_owned(),
             ));
+        }
+        // Azure names a container before an @.
+        let user = !base.username().is_empty() && provider != Provider::Azure;
+        if !web && (user || base.password().is_some()) {
+            return Err(refused(format!(
+                "a user and a password in the address are read for https:// alone; set {}",
+                provider.credentials()
+            )));
         }
         // Keys are UTF-8; an address on the web has them percent-encoded.
         let key = base.path().trim_matches('/').to_owned();
@@ -43,7 +53,7 @@ impl Address {
 
     /// Returns true for web servers, which have no listing.
     pub(super) fn is_web(&self) -> bool {
-        matches!(self.base.scheme(), "https" | "http")
+        Provider::of(&self.base) == Provider::Web
     }
 
     /// Returns the address of `key` in the same store, with its credentials.
@@ -114,6 +124,9 @@ mod tests {
             "ftp://user:secret@host/a",
             "https://user:secret@",
             "az://container/a?sig=secret",
+            "az://user:secret@container/a",
+            "s3://user:secret@bucket/a",
+            "gs://secret@bucket/a",
             "https://user:secret@ho st/a",
             "https://u:secret@host:99999999/a",
         ] {

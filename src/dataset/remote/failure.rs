@@ -1,5 +1,6 @@
 //! Why a request failed: whether another one may succeed, and in which words it is told.
 
+use super::provider::Provider;
 use super::store::hide;
 use crate::dataset::remote_error::RemoteError;
 use object_store::Error as StoreError;
@@ -55,7 +56,7 @@ impl RequestFailure {
     }
 
     /// Reads a store's error. Its texts name the address of the request, so only parts of them are shown.
-    pub(super) fn of(error: &StoreError, secrets: &[String]) -> Self {
+    pub(super) fn of(error: &StoreError, provider: Provider, secrets: &[String]) -> Self {
         let words = hide(words(error), secrets);
         match error {
             StoreError::NotFound { .. } if words == "NoSuchBucket" => {
@@ -65,10 +66,10 @@ impl RequestFailure {
             StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
                 RequestFailure::replaced("its ETag differs")
             }
-            StoreError::PermissionDenied { .. } => RequestFailure::refused(403, &words),
-            StoreError::Unauthenticated { .. } => RequestFailure::refused(401, &words),
+            StoreError::PermissionDenied { .. } => RequestFailure::refused(403, &words, provider),
+            StoreError::Unauthenticated { .. } => RequestFailure::refused(401, &words, provider),
             StoreError::NotSupported { .. } => RequestFailure::ignores_ranges(),
-            _ => RequestFailure::of_text(error, words),
+            _ => RequestFailure::of_text(error, words, provider),
         }
     }
 
@@ -77,25 +78,26 @@ impl RequestFailure {
         RequestFailure { missing: true, ..failure }
     }
 
-    fn refused(status: u16, words: &str) -> Self {
+    fn refused(status: u16, words: &str, provider: Provider) -> Self {
         let reason = format!(
-            "the server refuses access (status {status}, {words}); the credentials are wrong or have expired (AWS_*, GOOGLE_* or AZURE_* variables, RemoteOptions::store)"
+            "the server refuses access (status {status}, {words}); there are no credentials, or they are wrong or have expired ({})",
+            provider.credentials()
         );
         RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Never, reason)
     }
 
     /// A status that has no case of its own in the library, or none where it lists.
-    fn of_status(status: u16, words: &str) -> Self {
+    fn of_status(status: u16, words: &str, provider: Provider) -> Self {
         match status {
-            401 | 403 => RequestFailure::refused(status, words),
-            400 if EXPIRED.contains(&words) => RequestFailure::refused(status, words),
+            401 | 403 => RequestFailure::refused(status, words, provider),
+            400 if EXPIRED.contains(&words) => RequestFailure::refused(status, words, provider),
             // S3 answers so where the bytes that it was sent have stalled.
             400 if words == "RequestTimeout" => RequestFailure::new(
                 io::ErrorKind::TimedOut,
                 Retry::Yes,
                 "the server waited too long for the request, status 400, RequestTimeout",
             ),
-            400 => RequestFailure::misdirected(&format!("the server answered with status 400, {words}")),
+            400 => RequestFailure::misdirected(&format!("the server answered with status 400, {words}"), provider),
             404 => RequestFailure::missing(),
             412 => RequestFailure::replaced("its ETag differs"),
             416 => RequestFailure::replaced("it ends before this byte, status 416"),
@@ -112,10 +114,17 @@ impl RequestFailure {
 
     /// A store answers so to requests for a bucket of another region, and, without words to a `HEAD`, to credentials that
     /// have expired.
-    fn misdirected(answer: &str) -> Self {
-        let reason = format!(
-            "{answer}; the bucket may be in another region (AWS_REGION), or the credentials have expired (AWS_*, GOOGLE_* or AZURE_* variables, RemoteOptions::store)"
-        );
+    fn misdirected(answer: &str, provider: Provider) -> Self {
+        let reason = match provider {
+            Provider::Web => answer.to_owned(),
+            Provider::Amazon => format!(
+                "{answer}; the bucket may be in another region (AWS_REGION), or the credentials have expired ({})",
+                provider.credentials()
+            ),
+            Provider::Google | Provider::Azure => {
+                format!("{answer}; the credentials may have expired ({})", provider.credentials())
+            }
+        };
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
@@ -125,7 +134,7 @@ impl RequestFailure {
     }
 
     /// Errors that the library tells apart by their text alone.
-    fn of_text(error: &StoreError, words: String) -> Self {
+    fn of_text(error: &StoreError, words: String, provider: Provider) -> Self {
         use io::ErrorKind as Kind;
         let mut transport = None;
         let mut all = String::new();
@@ -140,7 +149,7 @@ impl RequestFailure {
         // The text of a status comes before the server's own words, and an address has no spaces.
         let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
         if let Some(status) = status {
-            return RequestFailure::of_status(status, &words);
+            return RequestFailure::of_status(status, &words, provider);
         }
         // The innermost error alone: others have the address, in which there may be any word.
         let untrusted = ["certificate", "UnknownIssuer", "CertNotValid"].iter().any(|text| words.contains(text));
@@ -161,7 +170,10 @@ impl RequestFailure {
             return RequestFailure::new(Kind::Unsupported, Retry::Never, reason);
         }
         if has("redirect without LOCATION") {
-            return RequestFailure::misdirected("the server sends requests elsewhere, and does not say where");
+            return RequestFailure::misdirected(
+                "the server sends requests elsewhere, and does not say where",
+                provider,
+            );
         }
         if has("non-partial") {
             return RequestFailure::ignores_ranges();
@@ -171,18 +183,22 @@ impl RequestFailure {
             return RequestFailure::new(Kind::InvalidData, Retry::Yes, reason);
         }
         if has("dns error") || has("failed to lookup address") {
-            let reason = format!(
-                "the name of the server does not resolve ({words}); correct the address, or AWS_ENDPOINT_URL if that is set"
-            );
+            let or = provider.endpoint().map_or(String::new(), |endpoint| format!(", or {endpoint} if that is set"));
+            let reason = format!("the name of the server does not resolve ({words}); correct the address{or}");
             return RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason);
         }
         // The machines that give credentials to programs in a cloud.
         if has("://169.254.169.254") || has("://169.254.170.2") || has("://metadata.google.internal") {
-            let reason = "there are no credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store)";
+            let reason = format!("there are no credentials ({})", provider.credentials());
             return RequestFailure::new(Kind::PermissionDenied, Retry::Few, reason);
         }
         if has("URL scheme is not allowed") || has("BadScheme") {
-            let reason = "http:// without encryption is not allowed for this store (AWS_ALLOW_HTTP=true)";
+            let reason = match provider.prefix() {
+                Some(prefix) => {
+                    format!("http:// without encryption is not allowed for this store ({prefix}ALLOW_HTTP=true)")
+                }
+                None => "the server sends requests on to an address without encryption (http://)".to_owned(),
+            };
             return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
         }
         match transport {
@@ -248,7 +264,8 @@ mod tests {
             "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - Server returned non-2xx status code: 503 Service Unavailable: no certificate",
             "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - connection refused",
         ] {
-            let failure = RequestFailure::of(&StoreError::Generic { store: "HTTP", source: text.into() }, &[]);
+            let failure =
+                RequestFailure::of(&StoreError::Generic { store: "HTTP", source: text.into() }, Provider::Web, &[]);
             assert_eq!(failure.again, Retry::Yes, "{}", failure.reason);
         }
     }
@@ -257,9 +274,9 @@ mod tests {
     fn a_servers_words_are_short_and_without_secrets() {
         let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
         let error = StoreError::Generic { store: "S3", source: text.into() };
-        assert_eq!(RequestFailure::of(&error, &[]).reason, "SlowDown");
+        assert_eq!(RequestFailure::of(&error, Provider::Amazon, &[]).reason, "SlowDown");
         let error = StoreError::Generic { store: "S3", source: format!("sig=hushhush {}", "x".repeat(1000)).into() };
-        let reason = RequestFailure::of(&error, &["hushhush".to_owned()]).reason;
+        let reason = RequestFailure::of(&error, Provider::Amazon, &["hushhush".to_owned()]).reason;
         assert!(reason.len() < 320 && !reason.contains("hush"), "{reason}");
     }
 }

@@ -115,7 +115,9 @@ mod tests {
     fn a_web_server_is_no_folder_to_write_to_and_no_credentials_are_shown() {
         let error = StoreFolder::open(Path::new("https://user:secret@host/a?sig=secret")).unwrap_err().to_string();
         assert!(error.contains("https://host/a: a web server cannot be written to"), "{error}");
-        let folder = StoreFolder::open(Path::new("s3://key:secret@bucket/a/")).unwrap();
+        let error = StoreFolder::open(Path::new("s3://key:secret@bucket/a/")).unwrap_err().to_string();
+        assert!(error.contains("AWS_ACCESS_KEY_ID") && !error.contains("secret"), "{error}");
+        let folder = StoreFolder::open(Path::new("s3://bucket/a/")).unwrap();
         assert_eq!(folder.shown("").to_str(), Some("s3://bucket/a"));
         assert!(!format!("{folder:?}").contains("secret"), "{folder:?}");
         assert_eq!(folder.within("b").shown("c").to_str(), Some("s3://bucket/a/b/c"));

@@ -3,6 +3,7 @@
 //! | file | has |
 //! |---|---|
 //! | `address.rs` | which store and key an address names; `../../address.rs` says what of it may be shown |
+//! | `provider.rs` | whose store it is, and where its credentials are set |
 //! | `options.rs` | what can be set |
 //! | `store.rs`, `profile.rs`, `service.rs` | an address becomes a store, whose requests are counted |
 //! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
@@ -22,6 +23,7 @@ mod folder;
 mod object;
 mod options;
 mod profile;
+mod provider;
 mod request;
 mod runtime;
 mod service;

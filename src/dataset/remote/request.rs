@@ -8,7 +8,7 @@ use super::options::Settings;
 use super::store::Store;
 use futures_util::StreamExt;
 use object_store::path::Path;
-use object_store::{Error as StoreError, GetOptions, GetRange, ObjectMeta as Meta, ObjectStoreExt, PutPayload};
+use object_store::{GetOptions, GetRange, ObjectMeta as Meta, ObjectStoreExt, PutPayload};
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -197,7 +197,7 @@ impl Requests {
     ) -> Result<T, RequestFailure> {
         let limit = self.settings.timeout;
         match timeout(limit, request).await {
-            Ok(answer) => answer.map_err(|error| RequestFailure::of(&error, &store.secrets)),
+            Ok(answer) => answer.map_err(|error| store.failure(&error)),
             Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
         }
     }
@@ -218,7 +218,7 @@ impl Requests {
             let until = (Instant::now() + limit).min(patience);
             let part = match timeout_at(until, stream.next()).await {
                 Ok(None) => return Ok(()),
-                Ok(Some(part)) => part.map_err(|error| RequestFailure::of(&error, &store.secrets))?,
+                Ok(Some(part)) => part.map_err(|error| store.failure(&error))?,
                 Err(_) if until == patience => {
                     let seconds = (limit * PATIENCE).as_secs_f64();
                     return Err(RequestFailure::timed_out(seconds, "less than 1 MiB came"));
@@ -349,10 +349,7 @@ impl Requests {
         let limit = self.settings.timeout + Duration::from_secs(bytes as u64 / 1_000_000);
         match timeout(limit, request).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(StoreError::NotFound { .. })) => {
-                Err(RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder"))
-            }
-            Ok(Err(error)) => Err(RequestFailure::of(&error, &store.secrets)),
+            Ok(Err(error)) => Err(store.failure_to_write(&error)),
             Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
         }
     }

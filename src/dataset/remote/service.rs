@@ -1,6 +1,7 @@
 //! Every request passes through here: it is counted, and gets the credentials that its address had.
 
 use super::counters::{Counters, count};
+use super::provider::Provider;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use object_store::ClientOptions;
@@ -24,7 +25,7 @@ pub(super) struct Connector {
 impl Connector {
     /// `base` is an address on the web, whose credentials go into each request, or any other address.
     pub(super) fn new(base: &Url, counters: Arc<Counters>) -> Self {
-        let web = matches!(base.scheme(), "https" | "http");
+        let web = Provider::of(base) == Provider::Web;
         let user = percent_decoded(base.username());
         let password = base.password().map(percent_decoded).unwrap_or_default();
         let authorization = (web && !(user.is_empty() && password.is_empty()))

@@ -2,8 +2,10 @@
 
 use super::address::{Address, secrets};
 use super::counters::Counters;
+use super::failure::{RequestFailure, Retry};
 use super::options::{RemoteOptions, Settings};
 use super::profile;
+use super::provider::Provider;
 use super::service::Connector;
 use crate::error::{Error, Result};
 use object_store::aws::AmazonS3Builder;
@@ -11,8 +13,9 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::multipart::MultipartStore;
-use object_store::{Certificate, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{Certificate, ClientOptions, Error as StoreError, ObjectStore, RetryConfig};
 use std::ffi::OsString;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -32,8 +35,32 @@ pub(super) struct Store {
     pub(super) api: Box<dyn ObjectStore>,
     /// Writes objects in parts; web servers have none.
     pub(super) parts: Option<Box<dyn MultipartStore>>,
+    pub(super) provider: Provider,
     /// No text that is shown may hold these.
     pub(super) secrets: Vec<String>,
+}
+
+impl Store {
+    /// Why a request failed.
+    pub(super) fn failure(&self, error: &StoreError) -> RequestFailure {
+        RequestFailure::of(error, self.provider, &self.secrets)
+    }
+
+    /// Why a request that writes or removes failed.
+    pub(super) fn failure_to_write(&self, error: &StoreError) -> RequestFailure {
+        let failure = self.failure(error);
+        match (self.provider, error) {
+            // Most web servers answer 403, 404, 405 or 501.
+            (Provider::Web, _) if failure.again == Retry::Never => {
+                let reason = format!("{}; a web server is written to by PUT, which few of them take", failure.reason);
+                RequestFailure { reason, ..failure }
+            }
+            (Provider::Amazon | Provider::Google | Provider::Azure, StoreError::NotFound { .. }) => {
+                RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder")
+            }
+            _ => failure,
+        }
+    }
 }
 
 /// Connects to the store of an address. Nothing is sent yet.
@@ -48,14 +75,15 @@ pub(super) fn connect(
     counters: Arc<Counters>,
 ) -> Result<Store> {
     let mut base = address.base.clone();
+    let provider = Provider::of(&base);
     let client = client_options(settings, base.scheme() == "http")?;
     // Requests are made again by `request.rs`, which counts them, goes on in mid-body and asks for fresh credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, counters);
-    let variables = usable(variables(options, matches!(base.scheme(), "s3" | "s3a")), &base)
+    let variables = usable(variables(options, provider), provider)
         .map_err(|reason| Error::argument("address", format!("{shown}: {reason} (or RemoteOptions::store)")))?;
     let secrets = secrets(&base, &variables);
-    if address.is_web() {
+    if provider == Provider::Web {
         let _ = base.set_username("");
         let _ = base.set_password(None);
         base.set_query(None);
@@ -76,23 +104,23 @@ pub(super) fn connect(
             })
         }};
     }
-    let built = match base.scheme() {
-        "s3" | "s3a" => build!(AmazonS3Builder),
-        "gs" => build!(GoogleCloudStorageBuilder),
-        "https" | "http" => HttpBuilder::new()
+    let built = match provider {
+        Provider::Amazon => build!(AmazonS3Builder),
+        Provider::Google => build!(GoogleCloudStorageBuilder),
+        Provider::Azure => build!(MicrosoftAzureBuilder),
+        Provider::Web => HttpBuilder::new()
             .with_url(base.to_string())
             .with_client_options(client)
             .with_retry(retry)
             .with_http_connector(connector)
             .build()
             .map(|store| (Box::new(store) as Box<dyn ObjectStore>, None)),
-        _ => build!(MicrosoftAzureBuilder),
     };
     let (api, parts) = built.map_err(|error| {
         let reason = hide(error.to_string(), &secrets);
         Error::argument("address", format!("{shown}: {reason} (variables of the store, or RemoteOptions::store)"))
     })?;
-    Ok(Store { api, parts, secrets })
+    Ok(Store { api, parts, provider, secrets })
 }
 
 /// Replaces secrets in a text.
@@ -102,7 +130,7 @@ pub(super) fn hide(text: String, secrets: &[String]) -> String {
 
 /// The settings of a store: those of the options, else the variables of the environment, else those of Amazon's files,
 /// where the keys are taken from one place together.
-fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
+fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut found: Vec<_> = std::env::vars_os().filter_map(texts).filter(|(name, _)| ours(name)).collect();
@@ -114,7 +142,7 @@ fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
         found.retain(|(name, _)| !["AWS_SESSION_TOKEN", "AWS_TOKEN"].contains(&&**name));
     }
     found.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
-    if amazon {
+    if provider == Provider::Amazon {
         let known = |name: &str| found.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let has = |names: &[&str]| names.iter().any(|name| known(name).is_some());
         let keys =
@@ -137,13 +165,8 @@ fn variables(options: &RemoteOptions, amazon: bool) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// One that names the variable and shows no value: it may be a secret.
-fn usable(variables: Vec<(String, String)>, base: &Url) -> std::result::Result<Vec<(String, String)>, String> {
-    let ours = match base.scheme() {
-        "s3" | "s3a" => "AWS_",
-        "gs" => "GOOGLE_",
-        "https" | "http" => return Ok(variables),
-        _ => "AZURE_",
-    };
+fn usable(variables: Vec<(String, String)>, provider: Provider) -> std::result::Result<Vec<(String, String)>, String> {
+    let Some(ours) = provider.prefix() else { return Ok(variables) };
     let trimmed = variables.into_iter().map(|(name, value)| (name, value.trim().to_owned()));
     let variables: Vec<_> = trimmed.filter(|(_, value)| !value.is_empty()).collect();
     for (name, value) in variables.iter().filter(|(name, _)| name.to_ascii_uppercase().starts_with(ours)) {
@@ -186,21 +209,19 @@ mod tests {
 
     #[test]
     fn settings_that_cannot_work_are_named_without_their_values() {
-        let check = |address: &str, name: &str, value: &str| {
-            usable(vec![(name.to_owned(), value.to_owned())], &Url::parse(address).unwrap())
-        };
+        let check = |provider, name: &str, value: &str| usable(vec![(name.to_owned(), value.to_owned())], provider);
         for value in
             ["127.0.0.1:9000", "localhost:9000", "http://", "http://127.0.0.1:9000:99", "http://127.0.0.1 :9000"]
         {
             for name in ["AWS_ENDPOINT_URL", "aws_endpoint"] {
-                let error = check("s3://bucket", name, value).unwrap_err();
+                let error = check(Provider::Amazon, name, value).unwrap_err();
                 assert!(error.starts_with(name) && error.contains("https://"), "{value}: {error}");
             }
-            assert!(check("gs://bucket", "AWS_ENDPOINT_URL", value).is_ok(), "another store's");
+            assert!(check(Provider::Google, "AWS_ENDPOINT_URL", value).is_ok(), "another store's");
         }
-        let error = check("s3://bucket", "AWS_SESSION_TOKEN", "hush\nhush").unwrap_err();
+        let error = check(Provider::Amazon, "AWS_SESSION_TOKEN", "hush\nhush").unwrap_err();
         assert!(error.contains("AWS_SESSION_TOKEN") && !error.contains("hush"), "{error}");
-        let kept = |value: &str| check("az://container", "AZURE_STORAGE_ENDPOINT", value).unwrap();
+        let kept = |value: &str| check(Provider::Azure, "AZURE_STORAGE_ENDPOINT", value).unwrap();
         assert_eq!(kept(" http://[::1]:9000/a\n")[0].1, "http://[::1]:9000/a");
         assert_eq!(kept("\n"), []);
     }

@@ -201,7 +201,7 @@ impl Requests {
         while let Some(one) = self.written(0, async { Ok(removed.next().await) }, store).await? {
             match one {
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
-                Err(error) => return Err(RequestFailure::of(&error, &store.secrets)),
+                Err(error) => return Err(store.failure_to_write(&error)),
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of one now and then")]
 
 use super::*;
+use crate::dataset::remote::provider::Provider;
 use crate::dataset::remote::store::Store;
 use crossbeam_channel::{Receiver, bounded};
 use object_store::memory::InMemory;
@@ -10,7 +11,12 @@ use object_store::path::Path;
 
 /// An object of this many blocks, and half of one.
 fn object(number: u64, blocks: u64) -> Arc<Source> {
-    let store = Arc::new(Store { api: Box::new(InMemory::new()), parts: None, secrets: Vec::new() });
+    let store = Arc::new(Store {
+        api: Box::new(InMemory::new()),
+        parts: None,
+        provider: Provider::Amazon,
+        secrets: Vec::new(),
+    });
     let size = blocks * BLOCK + BLOCK / 2;
     let (key, cached) = (Path::default(), std::sync::OnceLock::new());
     Arc::new(Source { number, address: String::new(), query: 0, store, key, size, etag: None, modified: None, cached })

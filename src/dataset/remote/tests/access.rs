@@ -58,7 +58,10 @@ fn googles_and_azures_clients_read_the_same_bytes_and_notice_a_replaced_object()
         let bytes = content(9 * MIB, 3);
         let google = server.google_settings().to_vec();
         let azure = server.azure_settings().to_vec();
-        for (address, settings) in [("gs://bucket/f/a b.tar", google), ("az://bucket/f/a b.tar", azure)] {
+        for (address, settings, variable) in [
+            ("gs://bucket/f/a b.tar", google, "GOOGLE_APPLICATION_CREDENTIALS"),
+            ("az://bucket/f/a b.tar", azure, "AZURE_STORAGE_ACCOUNT_KEY"),
+        ] {
             server.put("bucket/f/a b.tar", bytes.clone());
             let options = RemoteOptions::new().timeout(PATIENCE).retries(4);
             let options = settings.into_iter().fold(options, |options, (name, value)| options.store(name, value));
@@ -83,7 +86,7 @@ fn googles_and_azures_clients_read_the_same_bytes_and_notice_a_replaced_object()
             assert!(error.contains("replaced"), "{error}");
             server.script(|_| Fault::Status(403));
             let error = object.remote().head(address).unwrap_err().to_string();
-            assert!(error.contains("GOOGLE_* or AZURE_*") && error.contains(address), "{error}");
+            assert!(error.contains(variable) && !error.contains("AWS_") && error.contains(address), "{error}");
             server.heal();
         }
         let options =
@@ -122,6 +125,28 @@ fn credentials_of_an_address_go_to_the_server_and_nowhere_else() {
         for text in shown {
             assert!(!text.contains("hush") && !text.contains("dXNlcj"), "{text}");
         }
+    });
+}
+
+#[test]
+fn a_web_server_that_refuses_is_told_without_the_variables_of_stores() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/a", content(100, 1));
+        let remote = Remote::new(&options(&server)).unwrap();
+        let address = server.web("bucket/a");
+        for status in [400, 401, 403] {
+            server.script(move |_| Fault::Status(status));
+            let error = remote.head(&address).unwrap_err().to_string();
+            assert!(error.contains(&status.to_string()) && !error.contains("AWS_"), "{error}");
+            assert_eq!(error.contains("https://user:password@"), status != 400, "{error}");
+        }
+        for status in [403, 404, 405] {
+            server.script(move |_| Fault::Status(status));
+            let error = remote.put(&address, vec![1]).unwrap_err().to_string();
+            assert!(error.contains("written to by PUT") && !error.contains("bucket or folder"), "{error}");
+        }
+        assert_eq!(remote.stats().retries, 0);
     });
 }
 

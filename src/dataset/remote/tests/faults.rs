@@ -45,9 +45,14 @@ fn under(script: impl Fn() -> Script + Send + 'static) -> Vec<(io::Result<()>, R
 
 /// The errors of reading under a fault; the texts hold all of `words`.
 fn refused(fault: Fault, words: &[&str]) {
-    for (result, _) in under(always(fault)) {
+    refused_by_each(fault, words, [&[], &[]]);
+}
+
+/// As [`refused`], with words of the S3 client's error and words of the web server's.
+fn refused_by_each(fault: Fault, words: &[&str], own: [&[&str]; 2]) {
+    for ((result, _), own) in under(always(fault)).into_iter().zip(own) {
         let error = result.unwrap_err().to_string();
-        for word in words {
+        for word in words.iter().chain(own) {
             assert!(error.contains(word), "{word}: {error}");
         }
         assert!(error.starts_with("bytes 0..8388608: "), "{error}");
@@ -113,18 +118,21 @@ fn a_server_that_ignores_ranges_is_an_error() {
 
 #[test]
 fn refused_credentials_are_an_error_that_names_them() {
-    refused(Fault::Status(403), &["403", "AccessDenied", "expired", "AWS_"]);
-    refused(Fault::Status(401), &["401", "RemoteOptions::store"]);
+    let own: [&[&str]; 2] = [&["AWS_ACCESS_KEY_ID", "RemoteOptions::store"], &["https://user:password@"]];
+    refused_by_each(Fault::Status(403), &["403", "AccessDenied", "expired"], own);
+    refused_by_each(Fault::Status(401), &["401"], own);
     for code in ["ExpiredToken", "InvalidToken", "RequestExpired"] {
-        refused(Fault::Code(400, code), &["refuses access", code, "have expired", "AWS_"]);
+        refused_by_each(Fault::Code(400, code), &["refuses access", code, "have expired"], own);
     }
 }
 
 #[test]
 fn another_region_is_an_error_at_once_that_names_the_variable() {
-    refused(Fault::Code(400, "AuthorizationHeaderMalformed"), &["400", "AuthorizationHeaderMalformed", "AWS_REGION"]);
+    let own: [&[&str]; 2] = [&["AWS_REGION"], &[]];
+    let malformed = "AuthorizationHeaderMalformed";
+    refused_by_each(Fault::Code(400, malformed), &["400", malformed], own);
     // Amazon says so without a Location.
-    refused(Fault::Code(301, "PermanentRedirect"), &["elsewhere", "AWS_REGION"]);
+    refused_by_each(Fault::Code(301, "PermanentRedirect"), &["elsewhere"], own);
     let texts = under(always(Fault::Code(301, "PermanentRedirect")));
     assert!(texts.iter().all(|(_, stats)| stats.retries == 0), "a retry would get the same answer");
 }

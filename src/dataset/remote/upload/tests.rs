@@ -2,6 +2,7 @@
 
 use super::super::RemoteOptions;
 use super::super::address::Address;
+use super::super::provider::Provider;
 use super::*;
 use object_store::memory::InMemory;
 use object_store::{ObjectStoreExt, PutResult};
@@ -112,7 +113,12 @@ fn upload(length: usize, fails: Vec<Fault>) -> (Result<()>, Vec<String>, Option<
     std::fs::write(file.path(), &bytes).unwrap();
     let (store, seen) = (Arc::new(InMemory::new()), Arc::new(Mutex::new(Vec::new())));
     let parts = Unreliable { store: store.clone(), seen: seen.clone(), fails: Mutex::new(fails) };
-    let connected = Store { api: Box::new(store.clone()), parts: Some(Box::new(parts)), secrets: Vec::new() };
+    let connected = Store {
+        api: Box::new(store.clone()),
+        parts: Some(Box::new(parts)),
+        provider: Provider::Amazon,
+        secrets: Vec::new(),
+    };
     let remote = Remote::new(&RemoteOptions::new()).unwrap();
     let base = Address::parse("s3://bucket/a").unwrap().base;
     remote.0.stores.lock().push((base, Arc::new(connected)));
