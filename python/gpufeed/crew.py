@@ -36,12 +36,12 @@ WARNED_AFTER = 30.0
 _THREADS = 4
 
 
-def _raise(error: exceptions.RayError) -> NoReturn:
-    """Raises an error of an actor: that of its loader as it was there. Ray's text has the actor, its node and its lines."""
+def _raise(error: exceptions.RayError, handle: Any) -> NoReturn:
+    """Raises an error of the actor ``handle``: that of its loader as it was there. Ray's text has the actor, its node and its lines."""
     if getattr(error, "actor_init_failed", False):
         raise RunError(f"an actor cannot begin; every node needs gpufeed, and the modules of the data set: {error}") from error
     if isinstance(error, LOST):
-        raise Lost(f"{type(error).__name__}: {str(error).strip()}") from error
+        raise Lost(f"{type(error).__name__}: {str(error).strip()}", handle) from error
     cause = getattr(error, "cause", None)
     if isinstance(error, exceptions.RayTaskError) and isinstance(cause, Exception):
         raise cause from error
@@ -85,12 +85,13 @@ class RayCrew:
                 self.replace(actor, losses, lost)
 
     def _answer(self, actor: int, method: str, *arguments: Any) -> Any:
+        handle = self._handles[actor]
         try:
-            answer = getattr(self._handles[actor], method).remote(*arguments)
+            answer = getattr(handle, method).remote(*arguments)
             self.wait(actor, answer)
             return ray.get(answer)
         except exceptions.RayError as error:
-            _raise(error)
+            _raise(error, handle)
 
     def wait(self, actor: int, what: Any) -> None:
         """Waits until a reference or a generator has something, and longer than is usual only for an actor that runs."""
@@ -124,7 +125,9 @@ class RayCrew:
         return self._ahead
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
-        """Makes another actor in the place of one that is gone."""
+        """Makes another actor in the place of one that is gone, unless that was done."""
+        if why.handle is not self._handles[actor]:
+            return
         _kill(self._handles[actor])
         if losses > 1:
             # Ray may not know yet that a node is gone, and would choose it again.
@@ -183,7 +186,7 @@ class _Stream:
             self._arrive()
         first = self._here.popleft()
         if isinstance(first, exceptions.RayError):
-            _raise(first)
+            _raise(first, self._handle)
         return first
 
     def _take(self) -> None:
@@ -198,7 +201,7 @@ class _Stream:
             arrived = ray.get(self._coming[0])
         except exceptions.RayError as error:
             if isinstance(error, LOST):
-                _raise(error)
+                _raise(error, self._handle)
             # In its turn: those before it are whole.
             arrived, self._ended = error, True
         self._coming.popleft()

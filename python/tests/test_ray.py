@@ -158,6 +158,20 @@ def test_a_killed_actor_is_replaced(nodes: TwoNodes, data: str) -> None:
 
 
 @slow
+def test_an_actor_that_a_question_finds_dead_is_replaced_once(nodes: TwoNodes, data: str) -> None:
+    given = config(data)
+    whole = alone(given, 2)
+    with fleet_of(given, 2) as fleet:
+        found = []
+        for batch in fleet.batches():
+            found.append(one(batch, batch.index))
+            if batch.index == 4:
+                os.kill(process(fleet, 0), signal.SIGKILL)
+                assert len(fleet.stats()) == 2
+        assert found == whole and fleet.replaced == 1
+    assert gone()
+
+
 def test_a_removed_node_leaves_no_trace_in_the_batches(nodes: TwoNodes, data: str) -> None:
     # Large enough to lie in the stores: smaller ones are sent with the answer.
     given = config(data, recipe={"transform": [{"type": "RandomResizedCrop", "size": 96}, NORMALIZE]})

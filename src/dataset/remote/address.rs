@@ -114,6 +114,11 @@ pub(super) fn secrets(base: &Url, settings: &[(String, String)]) -> Vec<String> 
     secrets
 }
 
+/// Replaces secrets in a text.
+pub(super) fn hide(text: String, secrets: &[String]) -> String {
+    secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "(hidden)"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! Why a request failed: whether another one may succeed, and in which words it is told.
 
+use super::address::hide;
 use super::provider::Provider;
-use super::store::hide;
 use crate::dataset::remote_error::RemoteError;
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};

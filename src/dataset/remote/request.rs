@@ -1,5 +1,5 @@
 //! Requests, each made again until it succeeds or cannot: a range of an object, what is known of it, a listing, a
-//! small object, a new one.
+//! small object.
 
 use super::cache::CachedObject;
 use super::counters::{Counters, count};
@@ -8,7 +8,7 @@ use super::options::Settings;
 use super::store::Store;
 use futures_util::StreamExt;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectMeta as Meta, ObjectStoreExt, PutPayload};
+use object_store::{GetOptions, GetRange, ObjectMeta as Meta};
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -319,39 +319,6 @@ impl Requests {
             ));
         }
         Ok((bytes, meta))
-    }
-
-    /// Writes a whole object: it is there entirely or not at all.
-    pub(super) async fn put(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> io::Result<()> {
-        let mut retries = Retries::new(self);
-        loop {
-            match self.put_once(store, key, bytes.clone()).await {
-                Ok(()) => return Ok(()),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
-    }
-
-    async fn put_once(&self, store: &Store, key: &Path, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
-        let length = bytes.len();
-        let put = store.api.put(key, PutPayload::from_bytes(bytes));
-        self.written(length, put, store).await.map(|_| ())
-    }
-
-    /// Awaits the answer to a request that writes so many bytes.
-    pub(super) async fn written<T>(
-        &self,
-        bytes: usize,
-        request: impl Future<Output = object_store::Result<T>>,
-        store: &Store,
-    ) -> Result<T, RequestFailure> {
-        // A store says nothing while it is written to: it has a second for each MB besides.
-        let limit = self.settings.timeout + Duration::from_secs(bytes as u64 / 1_000_000);
-        match timeout(limit, request).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(store.failure_to_write(&error)),
-            Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
-        }
     }
 }
 

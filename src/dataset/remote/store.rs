@@ -1,6 +1,6 @@
 //! An address becomes a store.
 
-use super::address::{Address, secrets};
+use super::address::{Address, hide, secrets};
 use super::counters::Counters;
 use super::failure::{RequestFailure, Retry};
 use super::options::{RemoteOptions, Settings};
@@ -121,11 +121,6 @@ pub(super) fn connect(
         Error::argument("address", format!("{shown}: {reason} (variables of the store, or RemoteOptions::store)"))
     })?;
     Ok(Store { api, parts, provider, secrets })
-}
-
-/// Replaces secrets in a text.
-pub(super) fn hide(text: String, secrets: &[String]) -> String {
-    secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "(hidden)"))
 }
 
 /// The settings of a store: those of the options, else the variables of the environment, else those of Amazon's files,

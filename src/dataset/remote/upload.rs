@@ -9,12 +9,14 @@ use crate::regular_file;
 use futures_util::{StreamExt, stream};
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path as Key;
-use object_store::{Error as StoreError, MultipartId, PutPayload};
+use object_store::{Error as StoreError, MultipartId, ObjectStoreExt, PutPayload};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// The least bytes of a part. A smaller file is written by one request.
 const PART: u64 = 16 << 20;
@@ -176,6 +178,39 @@ fn parts_of(store: &Store) -> io::Result<&dyn MultipartStore> {
 }
 
 impl Requests {
+    /// Writes a whole object: it is there entirely or not at all.
+    pub(super) async fn put(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.put_once(store, key, bytes.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn put_once(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
+        let length = bytes.len();
+        let put = store.api.put(key, PutPayload::from_bytes(bytes));
+        self.written(length, put, store).await.map(|_| ())
+    }
+
+    /// Awaits the answer to a request that writes so many bytes.
+    async fn written<T>(
+        &self,
+        bytes: usize,
+        request: impl Future<Output = object_store::Result<T>>,
+        store: &Store,
+    ) -> Result<T, RequestFailure> {
+        // A store says nothing while it is written to: it has a second for each MB besides.
+        let limit = self.settings.timeout + Duration::from_secs(bytes as u64 / 1_000_000);
+        match timeout(limit, request).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(store.failure_to_write(&error)),
+            Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
+        }
+    }
+
     async fn begin(&self, store: &Store, key: &Key) -> io::Result<MultipartId> {
         let mut retries = Retries::new(self);
         loop {
