@@ -232,3 +232,28 @@ fn a_bucket_that_is_not_there_is_named() {
     assert!(error.contains("https://localhost/train: a web server cannot be written to"), "{error}");
     assert!(!error.contains("hush"), "{error}");
 }
+
+/// A limit on the size of files simulates a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_on_the_way_to_a_bucket_is_named() {
+    let (source, out) = (folder(30), tempfile::tempdir().unwrap());
+    let (address, scratch) = (format!("{}/train", bucket("full")), out.path().join("scratch"));
+    let arguments = [text(source.path()), &address];
+    let packing = command(&arguments, &scratch);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$@\"", "sh"]).arg(packing.get_program());
+    let run = limited.args(packing.get_args()).output().unwrap();
+    let error = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(1), "{error}");
+    let begin = format!("error: {}/gpufeed-pack-", scratch.display());
+    assert!(error.starts_with(&begin) && error.contains(".shard-000000.tar.part: File too large"), "{error}");
+    assert!(
+        error.contains("(--scratch names another folder") && error.contains("the same command continues"),
+        "{error}"
+    );
+    let own = fs::read_dir(&scratch).unwrap().next().unwrap().unwrap().path();
+    let left: Vec<_> = fs::read_dir(own).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !text(name.as_ref()).ends_with(".part")), "{left:?} take the room that is wanted");
+    assert_eq!(json(&arguments, &scratch)["samples"], 60);
+}

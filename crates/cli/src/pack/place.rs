@@ -133,6 +133,18 @@ impl Place {
         part_of(&path)
     }
 
+    /// Returns a function that adds to an error of writing a file's temporary one where that is. On its way to a store it is
+    /// on this machine.
+    pub(super) fn failed_to_write<'a>(&'a self, name: &'a str, temporary: &'a Path) -> impl Fn(io::Error) -> String {
+        move |error| match self.is_in_store() {
+            true => {
+                let hint = "--scratch names another folder of this machine for files on their way";
+                format!("{}: {error} ({hint})", temporary.display())
+            }
+            false => failed(&self.path(name))(error),
+        }
+    }
+
     /// Gives a file that is on the disk its name. Into a store it is uploaded, and leaves the disk.
     pub(super) fn keep(&self, temporary: &Path, name: &str) -> io::Result<()> {
         match &self.at {

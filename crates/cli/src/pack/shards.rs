@@ -69,7 +69,7 @@ impl<'a> ShardWriter<'a> {
         let written = open
             .member(&format!("{key}.{extension}"), file)
             .and_then(|()| label.map_or(Ok(()), |(kind, text)| open.member(&format!("{key}.{kind}"), text.as_bytes())))
-            .map_err(failed(&self.place.path(&open.name)));
+            .map_err(self.place.failed_to_write(&open.name, &open.part));
         open.samples += 1;
         open.bytes += bytes;
         self.open = Some(open);
@@ -80,7 +80,7 @@ impl<'a> ShardWriter<'a> {
         let first = self.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let name = format!("{}-{:06}.tar", self.prefix, self.shards.len());
         let part = self.place.temporary(&name);
-        let archive = Builder::new(Hashed::create(&part).map_err(failed(&part))?);
+        let archive = Builder::new(Hashed::create(&part).map_err(self.place.failed_to_write(&name, &part))?);
         Ok(Open { name, part, archive, first, samples: 0, bytes: 0 })
     }
 
@@ -88,15 +88,14 @@ impl<'a> ShardWriter<'a> {
     fn close(&mut self) -> Result<(), String> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let Open { name, part, archive, first, samples, .. } = open;
-        let path = self.place.path(&name);
         let write = || {
-            let written = archive.into_inner()?.finish()?;
-            self.place.keep(&part, &name)?;
+            let written = archive.into_inner().and_then(Hashed::finish);
+            let written = written.map_err(self.place.failed_to_write(&name, &part))?;
+            self.place.keep(&part, &name).map_err(failed(&self.place.path(&name)))?;
             Ok(written)
         };
-        let (bytes, xxh3) = write().map_err(|error| {
+        let (bytes, xxh3) = write().inspect_err(|_: &String| {
             let _ = fs::remove_file(&part);
-            failed(&path)(error)
         })?;
         let shard = Shard { file: name, first, samples, bytes, xxh3 };
         self.journal.add(&shard)?;
