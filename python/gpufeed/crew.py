@@ -37,7 +37,8 @@ _THREADS = 4
 
 
 def _raise(error: exceptions.RayError, handle: Any) -> NoReturn:
-    """Raises an error of the actor ``handle``: that of its loader as it was there. Ray's text has the actor, its node and its lines."""
+    """Raises an error of the actor ``handle``: that of its loader as it was there. Ray's text has the actor, its node and its
+    lines."""
     if getattr(error, "actor_init_failed", False):
         raise RunError(f"an actor cannot begin; every node needs gpufeed, and the modules of the data set: {error}") from error
     if isinstance(error, LOST):
@@ -125,7 +126,7 @@ class RayCrew:
         return self._ahead
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
-        """Makes another actor in the place of one that is gone, unless that was done."""
+        """Makes another actor in the place of one that is gone, unless it was replaced already."""
         if why.handle is not self._handles[actor]:
             return
         _kill(self._handles[actor])

@@ -19,7 +19,8 @@ MOST_LOSSES = 5
 
 
 class Lost(Exception):
-    """An actor is gone, or a batch of it: the text says why. ``handle`` is the crew's own of that actor."""
+    """An actor is gone, or a batch of it: the text says why. ``handle`` is the crew's handle of that actor, to tell
+    whether it was replaced since."""
 
     def __init__(self, why: str, handle: Any = None) -> None:
         super().__init__(why)
@@ -54,8 +55,8 @@ class Crew(Protocol):
         """The batches of an actor's shard from a position up to but excluding epoch ``end``."""
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
-        """Makes another actor in the place of one that is gone, for the ``losses``-th time in a row. Does nothing where a
-        question found it gone, and replaced it, before its stream did."""
+        """Makes another actor in the place of one that is gone, for the ``losses``-th time in a row. Does nothing if
+        ``why.handle`` is no longer the crew's actor: ``ask`` has replaced it already."""
 
 
 class Fleet:

@@ -157,7 +157,6 @@ def test_a_killed_actor_is_replaced(nodes: TwoNodes, data: str) -> None:
     assert gone()
 
 
-@slow
 def test_an_actor_that_a_question_finds_dead_is_replaced_once(nodes: TwoNodes, data: str) -> None:
     given = config(data)
     whole = alone(given, 2)
@@ -172,6 +171,7 @@ def test_an_actor_that_a_question_finds_dead_is_replaced_once(nodes: TwoNodes, d
     assert gone()
 
 
+@slow
 def test_a_removed_node_leaves_no_trace_in_the_batches(nodes: TwoNodes, data: str) -> None:
     # Large enough to lie in the stores: smaller ones are sent with the answer.
     given = config(data, recipe={"transform": [{"type": "RandomResizedCrop", "size": 96}, NORMALIZE]})

@@ -164,13 +164,14 @@ def test_no_text_shows_credentials(shards: Path, served: Served, tmp_path: Path,
     texts = [data.description, *map(repr, (data, data.repeat(2), data.subset([3]), data.with_weights([1.0] * 40)))]
     texts += [repr(made), repr(loader(address)), made.explain(), str(made.stats()), data.name(3), *map(str, seen(made.batches()))]
     (tmp_path / "sizes.json").write_text(json.dumps({"photos-0.tar": 20, "photos-1.tar": 20}))
-    texts.append(repr(gpufeed.open("s3://key:secret@photos/photos-{0..1}.tar", counts=tmp_path / "sizes.json")))
+    texts.append(repr(gpufeed.open("s3://photos/photos-{0..1}.tar", counts=tmp_path / "sizes.json")))
     assert f"gpufeed.Dataset({served.address}/photos-{{0..1}}.tar, 40 samples)" in texts
     assert "gpufeed.Dataset(s3://photos/photos-{0..1}.tar, 40 samples)" in texts
     # A path on this machine is shown as it is.
     path = tar_shards(tmp_path / "a?b#c", 1)
     assert str(path) in repr(gpufeed.open(path))
-    for wrong in (server + "/none.tar?sig=secret", "s3://key:secret@photos/none.tar?sig=secret", "ftp://user:secret@host/a.tar"):
+    stores = [f"s3://{address}" for address in ("key:secret@photos/none.tar", "photos/none.tar?sig=secret")]
+    for wrong in (server + "/none.tar?sig=secret", *stores, "ftp://user:secret@host/a.tar"):
         with pytest.raises(gpufeed.Error) as raised:
             gpufeed.open(wrong)
         texts += [str(raised.value), repr(raised.value), str(getattr(raised.value, "filename", ""))]

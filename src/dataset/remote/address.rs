@@ -34,11 +34,13 @@ impl Address {
                     .to_owned(),
             ));
         }
-        // Azure names a container before an @.
-        let user = !base.username().is_empty() && provider != Provider::Azure;
+        // az://container@account.blob.core.windows.net: the container is where others have a user.
+        let container =
+            matches!(base.scheme(), "az" | "abfs" | "abfss") && base.host_str().is_some_and(|host| host.contains('.'));
+        let user = !base.username().is_empty() && !container;
         if !web && (user || base.password().is_some()) {
             return Err(refused(format!(
-                "a user and a password in the address are read for https:// alone; set {}",
+                "only https:// and http:// addresses may have a user or a password; the credentials of this store are set by {}",
                 provider.credentials()
             )));
         }
@@ -130,6 +132,9 @@ mod tests {
             "https://user:secret@",
             "az://container/a?sig=secret",
             "az://user:secret@container/a",
+            "az://secret@container/a",
+            "adl://secret@container.b/a",
+            "abfss://container:secret@account.dfs.core.windows.net/a",
             "s3://user:secret@bucket/a",
             "gs://secret@bucket/a",
             "https://user:secret@ho st/a",
@@ -155,6 +160,10 @@ mod tests {
         let key = |address: &str| Address::parse(address).unwrap().key;
         assert_eq!(key("s3://bucket/a%20b/c d.tar"), "a%20b/c d.tar");
         assert_eq!(key("s3://bucket"), "");
+        assert_eq!(key("s3://bucket/a@b:c#d"), "a@b:c#d");
+        let azure = "abfss://container@account.dfs.core.windows.net/a/b.tar";
+        assert_eq!(key(azure), "a/b.tar");
+        assert_eq!(Address::parse(azure).unwrap().with_key("a/b.tar"), azure);
         assert_eq!(key("s3://bucket/folder/"), "folder");
         assert_eq!(key("https://host/a%20b.tar?x=1"), "a b.tar");
         let web = Address::parse("https://host:81/a?x=1").unwrap();

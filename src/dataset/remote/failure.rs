@@ -112,7 +112,7 @@ impl RequestFailure {
         }
     }
 
-    /// A store answers so to requests for a bucket of another region, and, without words to a `HEAD`, to credentials that
+    /// Amazon answers so to requests for a bucket of another region, and, without words to a `HEAD`, to credentials that
     /// have expired.
     fn misdirected(answer: &str, provider: Provider) -> Self {
         let reason = match provider {
@@ -170,10 +170,12 @@ impl RequestFailure {
             return RequestFailure::new(Kind::Unsupported, Retry::Never, reason);
         }
         if has("redirect without LOCATION") {
-            return RequestFailure::misdirected(
-                "the server sends requests elsewhere, and does not say where",
-                provider,
-            );
+            let answer = "the server sends requests elsewhere, and does not say where";
+            if provider == Provider::Amazon {
+                return RequestFailure::misdirected(answer, provider);
+            }
+            let reason = format!("{answer}; correct {}", provider.server());
+            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
         }
         if has("non-partial") {
             return RequestFailure::ignores_ranges();
@@ -183,8 +185,10 @@ impl RequestFailure {
             return RequestFailure::new(Kind::InvalidData, Retry::Yes, reason);
         }
         if has("dns error") || has("failed to lookup address") {
-            let or = provider.endpoint().map_or(String::new(), |endpoint| format!(", or {endpoint} if that is set"));
-            let reason = format!("the name of the server does not resolve ({words}); correct the address{or}");
+            let reason = format!(
+                "the name of the server does not resolve ({words}); check the network, and correct {}",
+                provider.server()
+            );
             return RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason);
         }
         // The machines that give credentials to programs in a cloud.

@@ -32,13 +32,15 @@ impl Provider {
         }
     }
 
-    /// The variable with the address of another server than the provider's own.
-    pub(super) fn endpoint(self) -> Option<&'static str> {
+    /// Where the server's name is set, for error messages.
+    pub(super) fn server(self) -> &'static str {
         match self {
-            Provider::Amazon => Some("AWS_ENDPOINT_URL"),
-            Provider::Google => Some("GOOGLE_BASE_URL"),
-            Provider::Azure => Some("AZURE_STORAGE_ENDPOINT"),
-            Provider::Web => None,
+            Provider::Amazon => "AWS_ENDPOINT_URL, or AWS_REGION where that is not set",
+            Provider::Google => "GOOGLE_BASE_URL if that is set",
+            Provider::Azure => {
+                "AZURE_STORAGE_ENDPOINT, or AZURE_STORAGE_ACCOUNT_NAME or the account in the address where that is not set"
+            }
+            Provider::Web => "the address",
         }
     }
 
@@ -46,13 +48,13 @@ impl Provider {
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Provider::Amazon => {
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store"
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the profile AWS_PROFILE; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store"
             }
             Provider::Google => {
-                "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store"
+                "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT; GOOGLE_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store"
             }
             Provider::Azure => {
-                "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, AZURE_SKIP_SIGNATURE=true for a public container; RemoteOptions::store"
+                "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN; AZURE_SKIP_SIGNATURE=true for a public container; RemoteOptions::store"
             }
             Provider::Web => "https://user:password@host/path, or a signed address whose time is not over",
         }

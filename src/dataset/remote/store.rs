@@ -49,13 +49,20 @@ impl Store {
     /// Why a request that writes or removes failed.
     pub(super) fn failure_to_write(&self, error: &StoreError) -> RequestFailure {
         let failure = self.failure(error);
-        match (self.provider, error) {
-            // Most web servers answer 403, 404, 405 or 501.
-            (Provider::Web, _) if failure.again == Retry::Never => {
-                let reason = format!("{}; a web server is written to by PUT, which few of them take", failure.reason);
-                RequestFailure { reason, ..failure }
+        let missing = matches!(error, StoreError::NotFound { .. });
+        let denied = matches!(error, StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. });
+        // The kind of a status without a case of its own.
+        let refused = failure.kind == io::ErrorKind::Other && failure.again == Retry::Never;
+        let put = "files are written to a web server by PUT, which few servers allow";
+        match self.provider {
+            Provider::Web if missing => {
+                let reason = format!("the server does not let files be written there (status 404 or 405); {put}");
+                RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, reason)
             }
-            (Provider::Amazon | Provider::Google | Provider::Azure, StoreError::NotFound { .. }) => {
+            Provider::Web if denied || refused => {
+                RequestFailure { reason: format!("{}; {put}", failure.reason), ..failure }
+            }
+            Provider::Amazon | Provider::Google | Provider::Azure if missing => {
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder")
             }
             _ => failure,

@@ -133,8 +133,8 @@ impl Place {
         part_of(&path)
     }
 
-    /// Returns a function that adds to an error of writing a file's temporary one where that is. On its way to a store it is
-    /// on this machine.
+    /// Returns a function that names the file in an error of writing its temporary file. In a store's case that is the
+    /// temporary file, which is on this machine.
     pub(super) fn failed_to_write<'a>(&'a self, name: &'a str, temporary: &'a Path) -> impl Fn(io::Error) -> String {
         move |error| match self.is_in_store() {
             true => {

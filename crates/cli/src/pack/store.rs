@@ -1,6 +1,6 @@
 //! A folder of a store to pack into, and the folder of this machine in which its files are written first.
 
-use gpufeed::internals::StoreFolder;
+use gpufeed::internals::{StoreFolder, is_remote_path};
 use gpufeed::{Error, ErrorKind};
 use std::collections::HashMap;
 use std::io;
@@ -77,6 +77,10 @@ fn reason(error: Error) -> io::Error {
         ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             let needs = "packing lists, reads, writes and removes objects there";
             io::Error::new(source.kind(), format!("{source}; {needs}"))
+        }
+        // A file on its way to the store.
+        ErrorKind::Io { path, source } if !is_remote_path(&path) => {
+            io::Error::new(source.kind(), format!("{}: {source}", path.display()))
         }
         ErrorKind::Io { source, .. } => source,
         kind => io::Error::other(error_text::describe(&kind.into())),

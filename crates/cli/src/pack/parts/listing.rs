@@ -70,11 +70,17 @@ fn write(
     lines: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<(), String>) -> Result<(), String>,
 ) -> Result<String, String> {
     let temporary = place.temporary(name);
-    let mut file = Hashed::create(&temporary).map_err(failed(&temporary))?;
-    lines(&mut |line| file.write_all(&line).map_err(failed(&temporary)))?;
-    let (_, hash) = file.finish().map_err(failed(&temporary))?;
-    place.keep(&temporary, name).map_err(failed(&place.path(name)))?;
-    Ok(hash)
+    let write = || {
+        let mut file = Hashed::create(&temporary).map_err(place.failed_to_write(name, &temporary))?;
+        lines(&mut |line| file.write_all(&line).map_err(place.failed_to_write(name, &temporary)))?;
+        let (_, hash) = file.finish().map_err(place.failed_to_write(name, &temporary))?;
+        place.keep(&temporary, name).map_err(failed(&place.path(name)))?;
+        Ok(hash)
+    };
+    // A full disk needs the space.
+    write().inspect_err(|_: &String| {
+        let _ = std::fs::remove_file(&temporary);
+    })
 }
 
 /// Reads a file of the plan.
