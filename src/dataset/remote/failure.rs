@@ -275,6 +275,25 @@ mod tests {
     }
 
     #[test]
+    fn an_error_names_the_setting_of_its_provider_and_whether_another_request_may_help() {
+        let timed_out = "status code: 400 Bad Request: <Error><Code>RequestTimeout</Code></Error>";
+        let redirect = "Received redirect without LOCATION";
+        let segment = "Encountered empty path segment";
+        for (text, provider, again, says) in [
+            (timed_out, Provider::Amazon, Retry::Yes, "waited too long"),
+            (redirect, Provider::Amazon, Retry::Never, "in another region"),
+            (redirect, Provider::Google, Retry::Never, "correct GOOGLE_BASE_URL"),
+            (redirect, Provider::Azure, Retry::Never, "correct AZURE_STORAGE_ENDPOINT"),
+            (redirect, Provider::Web, Retry::Never, "correct the address"),
+            (segment, Provider::Amazon, Retry::Never, "brace list"),
+        ] {
+            let failure = RequestFailure::of(&StoreError::Generic { store: "S3", source: text.into() }, provider, &[]);
+            assert!(failure.again == again && failure.reason.contains(says), "{provider:?}: {}", failure.reason);
+            assert!(!failure.reason.contains("expired") || provider == Provider::Amazon, "{}", failure.reason);
+        }
+    }
+
+    #[test]
     fn a_servers_words_are_short_and_without_secrets() {
         let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
         let error = StoreError::Generic { store: "S3", source: text.into() };
