@@ -96,6 +96,22 @@ impl From<ErrorKind> for Error {
     }
 }
 
+/// For `?` in a [`Dataset`](crate::Dataset) of one's own: an [`ErrorKind::Foreign`]. It has no path; an
+/// [`ErrorKind::Io`] has one.
+///
+/// ```
+/// fn read(path: &std::path::Path) -> gpufeed::Result<Vec<u8>> {
+///     Ok(std::fs::read(path)?)
+/// }
+///
+/// assert!(matches!(read("no such file".as_ref()).unwrap_err().kind(), gpufeed::ErrorKind::Foreign { .. }));
+/// ```
+impl From<std::io::Error> for Error {
+    fn from(source: std::io::Error) -> Self {
+        ErrorKind::Foreign { source: Box::new(source) }.into()
+    }
+}
+
 /// The cases of [`Error`].
 ///
 /// ```

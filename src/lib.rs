@@ -9,7 +9,7 @@
 //! | [`Backend`] | where the augmentation runs: [`Backend::auto`], [`Backend::gpu`], [`Backend::Cpu`], or [`Gpu::from_wgpu`] with your own device |
 //! | [`ImageFolder`], [`ImageList`], [`TarShards`], [`Idx`], [`Cifar`], [`Numpy`], [`Arrays`], [`InMemory`], [`Dataset`] | where samples come from: [`dataset`] |
 //! | [`transforms`], [`recipe`] | the operations on images |
-//! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] returns the batches, [`DataLoader::resume`] the rest of an epoch |
+//! | [`DataLoader`], [`DataLoaderBuilder`] | all settings; [`DataLoader::epoch`] returns the batches, [`DataLoader::resume`] the rest of an epoch; each `for batch in &loader` takes the next epoch |
 //! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, parameters, failures |
 //! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
 //! | [`Stats`], [`Bottleneck`] | the time of each stage, and the bottleneck |
@@ -76,16 +76,17 @@
 //! |---|---|
 //! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
 //! | `parquet` | `dataset::Parquet`; needs a C compiler |
+//! | `remote` | `dataset::Remote` and `RemoteOptions`: data sets in object stores and on web servers; needs a C compiler (TLS) |
 //!
-//! The command `gpufeed` (bench, compare, doctor, index, pack, preview, report) is the package `gpufeed-cli`. Batches
-//! as tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
+//! The command `gpufeed` (bench, compare, completions, doctor, explain, index, man, pack, preview, report) is the
+//! package `gpufeed-cli`. Batches as tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
 //!
 //! # What stays the same
 //!
 //! Parameters depend on the seed, the epoch and the sample alone: the number of workers, the queue's depth, the shards
 //! and a resumed run change none. On one backend and adapter the bits of a batch are the same as well. Operators have
-//! the names, arguments, defaults and numbers of `torchvision.transforms.v2` for float images; the guide's chapter on
-//! augmentation lists the differences.
+//! the names, arguments, defaults and numbers of `torchvision.transforms.v2`: for float images by default, for 8-bit
+//! images with [`Semantics::Uint8`]. The guide's chapter on augmentation lists the differences.
 
 mod address;
 mod atomic_file;
@@ -114,6 +115,7 @@ mod read_at;
 pub mod recipe;
 mod regular_file;
 pub mod sampler;
+mod spelling;
 pub mod transforms;
 mod warp;
 
@@ -122,12 +124,14 @@ pub use dataset::{
     Arrays, Cifar, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, ImageListBuilder, InMemory, Label, Numpy,
     PixelFormat, Pixels, Sample, SampleData, Split, TarShards,
 };
+pub use decode::SeekIndexes;
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{Compile, Gpu};
 pub use launcher::Shard;
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
-    HostBufferHook, Images, Latency, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
+    HostBufferHook, Images, Latency, NextEpoch, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats,
+    Stats,
 };
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;

@@ -18,6 +18,7 @@ mod epochs;
 mod executor_buffers;
 mod explain;
 mod feed;
+mod iteration;
 mod messages;
 pub(crate) mod mixed;
 mod pipeline;
@@ -33,6 +34,7 @@ pub use buffers::HostBufferHook;
 pub use builder::DataLoaderBuilder;
 pub use cache::Cache;
 pub use epochs::Epochs;
+pub use iteration::NextEpoch;
 pub use stats::{
     Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
 };
@@ -48,6 +50,7 @@ use pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The treatment of samples that cannot be read, decoded or transformed. An object store or web server that fails ends
@@ -126,6 +129,8 @@ pub struct DataLoader {
     recipe: Recipe,
     backend: Backend,
     budget: buffers::Budget,
+    /// The epoch that the next loop over `&loader` takes.
+    next_epoch: AtomicU64,
 }
 
 impl DataLoader {

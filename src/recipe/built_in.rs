@@ -2,6 +2,7 @@
 
 use super::{Recipe, from_toml};
 use crate::error::{Error, Result};
+use crate::spelling::did_you_mean;
 use crate::transforms::{
     AugMix, CenterCrop, ColorJitter, ErasingValue, GaussianBlur, Grayscale, Interpolation, Normalize, RandAugment,
     RandomApply, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop,
@@ -293,10 +294,14 @@ pub const NAMES: [&str; 17] = {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for another name; the error lists the names.
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for another name; the error lists the names, and says which one
+/// is close.
 pub fn named(name: &str) -> Result<Recipe> {
     match FILES.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => from_toml(text),
-        None => Err(Error::argument("recipe", format!("\"{name}\" is not one of {}", NAMES.join(", ")))),
+        None => {
+            let advice = did_you_mean(name, NAMES);
+            Err(Error::argument("recipe", format!("\"{name}\" is not one of {}{advice}", NAMES.join(", "))))
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Output, Semantics};
 use crate::transforms::{BatchTransform, Transform};
 use serde::Serialize;
+use std::path::Path;
 
 /// Most views of a sample: a batch of 64 samples then has 4,096 images.
 pub(crate) const MOST_VIEWS: usize = 64;
@@ -226,7 +227,21 @@ pub fn to_toml(recipe: impl Into<Recipe>) -> Result<String> {
     recipe.into().to_toml()
 }
 
+/// Whether [`load`] takes this for a file's path: it ends in `.toml` or names a folder.
+///
+/// ```
+/// use gpufeed::recipe::is_path;
+///
+/// assert!(is_path("mine.toml") && is_path("./mine") && !is_path("imagenet-train"));
+/// ```
+pub fn is_path(name_or_file: &str) -> bool {
+    let path = Path::new(name_or_file);
+    let ends = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    ends || path.components().count() > 1
+}
+
 /// Returns a built-in recipe by its name, or reads a TOML file by its path: the argument of the command's `--recipe`.
+/// [`is_path`] tells them apart.
 ///
 /// ```
 /// assert!(gpufeed::recipe::load("imagenet-train").is_ok());
@@ -237,11 +252,10 @@ pub fn to_toml(recipe: impl Into<Recipe>) -> Result<String> {
 /// # Errors
 /// The errors of [`named`] and [`from_toml`]; [`ErrorKind::Io`](crate::ErrorKind::Io) if there is no such file.
 pub fn load(name_or_file: &str) -> Result<Recipe> {
-    let path = std::path::Path::new(name_or_file);
-    let is_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    if !(is_file || path.components().count() > 1 && path.is_file()) {
+    if !is_path(name_or_file) {
         return named(name_or_file);
     }
+    let path = Path::new(name_or_file);
     let text = crate::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     from_toml(&text).map_err(|error| match error.into_kind() {
         crate::ErrorKind::Argument { reason, .. } => Error::argument("recipe", format!("{name_or_file}: {reason}")),

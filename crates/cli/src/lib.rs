@@ -56,12 +56,16 @@ pub(crate) use output::to_stdout;
 use std::ffi::OsString;
 use std::io::Write as _;
 
-/// Loads a recipe by its name or its file.
-pub(crate) fn recipe(name: &str) -> Result<Recipe, String> {
+/// Loads a recipe by its name or its file. An unknown name is a wrong argument, as clap has it.
+pub(crate) fn recipe(name: &str) -> Result<Recipe, Box<dyn std::error::Error>> {
     recipe::load(name).map_err(|error| match error.kind() {
         // An error inside a recipe names the setting by itself.
-        gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}"),
-        _ => error.to_string(),
+        gpufeed::ErrorKind::Io { .. } => format!("recipe: {error}").into(),
+        gpufeed::ErrorKind::Argument { reason, .. } if !recipe::is_path(name) => {
+            let reason = format!("--recipe: {}; a TOML file works, too", Shown(reason));
+            command_line().error(ErrorKind::InvalidValue, reason).into()
+        }
+        _ => error.to_string().into(),
     })
 }
 
@@ -119,12 +123,17 @@ enum Command {
 
 /// Returns clap's error for arguments that contradict each other.
 pub(crate) fn conflict(reason: &str) -> clap::Error {
-    Arguments::command().error(ErrorKind::ArgumentConflict, reason)
+    command_line().error(ErrorKind::ArgumentConflict, reason)
+}
+
+/// The arguments' description, with colours where standard error has them.
+fn command_line() -> clap::Command {
+    let color = if console::colors_enabled_stderr() { ColorChoice::Always } else { ColorChoice::Never };
+    Arguments::command().color(color)
 }
 
 fn try_parse<T: Into<OsString> + Clone>(given: impl IntoIterator<Item = T>) -> Result<Arguments, clap::Error> {
-    let color = if console::colors_enabled_stderr() { ColorChoice::Always } else { ColorChoice::Never };
-    let matches = Arguments::command().color(color).try_get_matches_from(given)?;
+    let matches = command_line().try_get_matches_from(given)?;
     Arguments::from_arg_matches(&matches)
 }
 

@@ -1,5 +1,5 @@
-//! Shows each of the loader's warnings once on standard error. On request it also passes all of the loader's spans to a
-//! recorder.
+//! Shows each of the loader's warnings once on standard error, or, with `RUST_LOG`, the events that this variable
+//! chooses, wgpu's among them. On request it also passes all of the loader's spans to a recorder.
 
 use crate::output;
 use gpufeed::internals::Shown;
@@ -7,15 +7,24 @@ use std::collections::HashSet;
 use std::fmt::{Debug, Write as _};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_log::{LogTracer, NormalizeEvent as _};
+use tracing_subscriber::filter::Targets;
 
 /// The most different warnings that are shown, because thousands of files may be damaged.
 const MOST: usize = 20;
 
-/// The process's subscriber. Prints warnings, and passes everything on to a recorder if there is one.
+/// The environment variable that chooses events: a level, or `TARGET=LEVEL` with commas between them.
+const VARIABLE: &str = "RUST_LOG";
+
+/// The process's subscriber. Prints warnings or the chosen events, and passes everything on to a recorder if there is
+/// one.
 struct Warnings {
     shown: Mutex<HashSet<String>>,
+    /// The events that `RUST_LOG` chooses; `None` without that variable.
+    chosen: Option<Targets>,
 }
 
 type Recorder = Box<dyn Subscriber + Send + Sync>;
@@ -26,8 +35,39 @@ static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
 /// Shows warnings from now on.
 pub(crate) fn show() {
+    let chosen = chosen();
+    if let Some(level) = chosen.as_ref().map(most) {
+        // wgpu writes records of the crate `log`, which become events here. Fails where the process has a logger.
+        let level = level.into_level().map_or(log::LevelFilter::Off, |level| match level {
+            Level::ERROR => log::LevelFilter::Error,
+            Level::WARN => log::LevelFilter::Warn,
+            Level::INFO => log::LevelFilter::Info,
+            Level::DEBUG => log::LevelFilter::Debug,
+            Level::TRACE => log::LevelFilter::Trace,
+        });
+        let _ = LogTracer::init_with_filter(level);
+    }
     // Fails if the process already has a subscriber, which then stays.
-    let _ = tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() });
+    let _ = tracing::subscriber::set_global_default(Warnings { shown: Mutex::default(), chosen });
+}
+
+/// What `RUST_LOG` chooses; `None` where it is not set or empty, or not understood, which is said.
+fn chosen() -> Option<Targets> {
+    let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty())?;
+    let text = text.to_string_lossy();
+    let parsed = text.parse::<Targets>();
+    let refuse = |error| {
+        let advice = "a level (error, warn, info, debug, trace, off) works, or TARGET=LEVEL,TARGET=LEVEL";
+        let reason = Shown(format!("{VARIABLE}={text}: {error}; {advice}"));
+        output::complain(console::style("warning:").yellow().bold(), reason);
+    };
+    parsed.inspect_err(|error| refuse(error.to_string())).ok()
+}
+
+/// The most detailed level that some target has.
+fn most(chosen: &Targets) -> LevelFilter {
+    let levels = chosen.iter().map(|(_, level)| level).chain(chosen.default_level());
+    levels.max().unwrap_or(LevelFilter::OFF)
 }
 
 /// Passes all spans and events to `recorder` from now on.
@@ -43,11 +83,13 @@ fn warns(metadata: &Metadata<'_>) -> bool {
 
 impl Subscriber for Warnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("gpufeed") && (warns(metadata) || RECORDER.get().is_some())
+        let recorded = metadata.target().starts_with("gpufeed") && RECORDER.get().is_some();
+        recorded || self.prints(metadata)
     }
 
-    fn max_level_hint(&self) -> Option<tracing::level_filters::LevelFilter> {
-        Some(if RECORDER.get().is_some() { Level::TRACE } else { Level::WARN }.into())
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        let printed = self.chosen.as_ref().map_or(LevelFilter::WARN, most);
+        Some(if RECORDER.get().is_some() { LevelFilter::TRACE } else { printed })
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
@@ -65,10 +107,16 @@ impl Subscriber for Warnings {
 
     fn event(&self, event: &Event<'_>) {
         recorded(|recorder| recorder.event(event));
-        if warns(event.metadata()) {
+        let record = event.normalized_metadata();
+        let metadata = record.as_ref().unwrap_or(event.metadata());
+        if self.prints(metadata) {
             let mut line = Line::default();
             event.record(&mut line);
-            self.print(format!("{}{}", line.message, line.fields));
+            let line = format!("{}{}", line.message, line.fields);
+            match self.chosen {
+                Some(_) => print_chosen(metadata, &line),
+                None => self.print(line),
+            }
         }
     }
 
@@ -95,7 +143,27 @@ fn recorded(then: impl FnOnce(&Recorder)) {
     }
 }
 
+fn print_chosen(metadata: &Metadata<'_>, line: &str) {
+    let level = match *metadata.level() {
+        Level::ERROR => console::style("ERROR").red(),
+        Level::WARN => console::style("WARN").yellow(),
+        Level::INFO => console::style("INFO").green(),
+        Level::DEBUG => console::style("DEBUG").blue(),
+        Level::TRACE => console::style("TRACE").dim(),
+    };
+    output::complain(level, format!("{}: {line}", Shown(metadata.target())));
+}
+
 impl Warnings {
+    /// Whether an event of this kind is printed. No span is: a trace has them (`gpufeed bench --trace`).
+    fn prints(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event()
+            && match &self.chosen {
+                Some(chosen) => chosen.would_enable(metadata.target(), metadata.level()),
+                None => metadata.target().starts_with("gpufeed") && warns(metadata),
+            }
+    }
+
     fn print(&self, line: String) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.len() > MOST || !shown.insert(line.clone()) {
@@ -119,6 +187,8 @@ impl Visit for Line {
         let value = Shown(format_args!("{value:?}"));
         match field.name() {
             "message" => self.message = value.to_string(),
+            // The place in the source of a record of the crate `log`.
+            name if name.starts_with("log.") => (),
             name => {
                 let _ = write!(self.fields, "; {name}: {value}");
             }

@@ -27,6 +27,7 @@ use crate::recipe::{Recipe, check_views};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 impl DataLoaderBuilder {
     fn check_numbers(&self, workers: usize) -> Result<()> {
@@ -148,7 +149,13 @@ impl DataLoaderBuilder {
             scratch: bounded(workers),
             stats: Counters::new(workers),
         };
-        Ok(DataLoader { pipeline: Arc::new(pipeline), recipe, backend: backend.clone(), budget })
+        Ok(DataLoader {
+            pipeline: Arc::new(pipeline),
+            recipe,
+            backend: backend.clone(),
+            budget,
+            next_epoch: AtomicU64::new(0),
+        })
     }
 
     fn chosen_shard(&self) -> Result<Shard> {

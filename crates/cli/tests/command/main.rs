@@ -10,6 +10,8 @@ mod help;
 #[cfg(feature = "parquet")]
 mod hub;
 mod index;
+#[cfg(unix)]
+mod log;
 mod names;
 mod outputs;
 mod pack;

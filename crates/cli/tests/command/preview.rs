@@ -214,11 +214,22 @@ fn a_broken_file_is_a_row_that_says_so() {
 fn wrong_arguments_are_explained() {
     let root = folder();
     let path = root.path();
-    fails(path, &["--recipe", "imagenet"], &["imagenet-train", "two-views"]);
+    for (name, closest) in [("imagenet", "imagenet-eval"), ("imagenet-trian", "imagenet-train"), ("SimCLR", "simclr")] {
+        let output = preview(path, &["--recipe", name]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {error}");
+        let advice = format!("did you mean \"{closest}\"?");
+        assert!(error.contains(&advice) && error.contains("two-views") && error.contains("TOML"), "{name}: {error}");
+    }
+    fails(path, &["--recipe", "recipes/none"], &["recipes/none", "No such file"]);
     fails(path, &["--recipe", "none.toml"], &["none.toml"]);
     fails(path, &["--recipe", "cat/portrait.png"], &["cat/portrait.png", "UTF-8"]);
     own_recipe(path, "[[transform]]\ntype = \"RandomInvert\"\np = 2\n");
     fails(path, &["--recipe", "own.toml"], &["own.toml", "line 3", "0 to 1 work"]);
+    own_recipe(path, "[[transform]]\ntype = \"RandomResizeCrop\"\n");
+    fails(path, &["--recipe", "own.toml"], &["line 2", "did you mean \"RandomResizedCrop\"?"]);
+    own_recipe(path, "[[transform]]\ntype = \"RandomCrop\"\nsize = 4\npaddign = 2\n");
+    fails(path, &["--recipe", "own.toml"], &["line 4", "did you mean \"padding\"?"]);
     own_recipe(path, "[[transform]]\ntype = \"RandomInvert\"\n");
     fails(path, &["--recipe", "own.toml"], &["transforms", "one size"]);
     fails(path, &["--sample", "4"], &["--sample: 4", "0 to 3"]);
