@@ -73,6 +73,7 @@ timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --b
 timed scripts/test-remote.sh || failed=1
 timed scripts/test-python.sh || failed=1
 timed scripts/test-parquet.sh || failed=1
+timed scripts/test-pillow.sh || failed=1
 timed scripts/test-cluster.sh || failed=1
 timed cargo build -p gpufeed-cli --features lmdb,parquet,remote || failed=1
 timed python3 scripts/guide.py commands || failed=1

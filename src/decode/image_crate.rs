@@ -1,36 +1,35 @@
-//! Decodes all formats except JPEG and PNG with the `image` crate. Decodes the whole image, and converts only the
-//! region. Reads the header of PNG files too.
+//! Decodes WebP, BMP and PNM with the `image` crate. Decodes the whole image, and converts only the region. Reads the
+//! header of PNG files too.
 //!
 //! Conversions are those of Pillow's `convert("RGB")`: gray is replicated, alpha is dropped (no blending), palettes are
-//! looked up. 16-bit samples become 8-bit by `>> 8`; floats (TIFF) by `round(clamp(v, 0, 1) * 255)`, with 0 for NaN.
-//! Pillow differs in three things: it clips single-channel 16-bit and float images to 0..=255 instead of scaling them;
-//! it always turns a TIFF as tag 274 says, while `Orientation::Ignore` means every format here; and it reads some TIFFs
-//! that the crate refuses: palettes, gray with alpha, single-channel floats.
+//! looked up. 16-bit samples become 8-bit by `>> 8`. Pillow differs in one thing: it clips gray of 16 bits to 0..=255
+//! instead of scaling it.
 
 use std::io::{Cursor, ErrorKind as Io};
 
+use image::codecs::pnm::PnmDecoder;
 use image::{ColorType, ImageDecoder, ImageReader, Limits};
 
 use super::format::ImageFormat;
 use super::header::Header;
 use super::memory::{Cost, METADATA, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, png, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, metadata, png, truncated};
 use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
 
-/// Bytes of the widest pixel: four floats.
-const WIDEST: u64 = 16;
+/// Bytes of the widest pixel: four samples of 16 bits.
+const WIDEST: u64 = 8;
 
 fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageDecoder> {
     let codec = match format {
-        ImageFormat::Jpeg => image::ImageFormat::Jpeg,
         ImageFormat::Png => image::ImageFormat::Png,
         ImageFormat::WebP => image::ImageFormat::WebP,
-        ImageFormat::Gif => image::ImageFormat::Gif,
         ImageFormat::Bmp => image::ImageFormat::Bmp,
-        ImageFormat::Tiff => image::ImageFormat::Tiff,
         ImageFormat::Pnm => image::ImageFormat::Pnm,
+        ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::Tiff => {
+            return Err(broken(format, "another decoder reads this format"));
+        }
     };
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(max_alloc);
@@ -41,10 +40,13 @@ fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageD
 
 /// Reads size and orientation from the image's header.
 pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
-    let mut decoder = open(bytes, format, METADATA as u64)?;
+    let decoder = open(bytes, format, METADATA as u64)?;
     let size = decoder.dimensions();
-    // Broken metadata is ignored, since the image can still be decoded.
-    let orientation = decoder.orientation().map_or(1, |orientation| orientation.to_exif());
+    let orientation = match format {
+        ImageFormat::Png => metadata::of_png(bytes),
+        ImageFormat::WebP => metadata::of_webp(bytes),
+        _ => 1,
+    };
     Ok(Header { size, orientation, cost: cost(&decoder, bytes, format) })
 }
 
@@ -66,12 +68,7 @@ fn cost(decoder: &impl ImageDecoder, bytes: &[u8], format: ImageFormat) -> Cost 
             };
             Cost { resident: whole, transient: own.saturating_add(bytes.len() as u64) }
         }
-        ImageFormat::Tiff => {
-            let stored = pixels.saturating_mul(decoder.original_color_type().bits_per_pixel().into()) / 8;
-            Cost { resident: whole, transient: stored.max(whole) }
-        }
-        ImageFormat::Gif => Cost { resident: whole, transient: whole },
-        ImageFormat::Jpeg | ImageFormat::Bmp | ImageFormat::Pnm => Cost { resident: whole, transient: 0 },
+        _ => Cost { resident: whole, transient: 0 },
     }
 }
 
@@ -109,6 +106,19 @@ pub(super) fn decode(
         }
     }
 
+    let levels = match format {
+        ImageFormat::Pnm => Some(Levels::of_pnm(bytes)?),
+        _ => None,
+    };
+    if let Some(levels) = levels.filter(|levels| levels.most < 255) {
+        let table: [u8; 256] = std::array::from_fn(|value| levels.of(value as f64, 255.0));
+        raw.iter_mut().for_each(|value| *value = table[usize::from(*value)]);
+    }
+    let deep = |sample: [u8; 2]| match levels {
+        Some(levels) => levels.of(u16::from_ne_bytes(sample).into(), 65535.0),
+        None => high(sample),
+    };
+
     let row = stored.width as usize * PIXEL;
     let target = &mut scratch.stored[..row * stored.height as usize];
     let source = Source { raw: &scratch.raw[..length], width: size.0 as usize, region: stored };
@@ -119,14 +129,8 @@ pub(super) fn decode(
         ColorType::Rgba8 => source.convert(target, |&[r, g, b, _]| [r, g, b]),
         ColorType::L16 => source.convert(target, |&[l0, l1]| [high([l0, l1]); 3]),
         ColorType::La16 => source.convert(target, |&[l0, l1, _, _]| [high([l0, l1]); 3]),
-        ColorType::Rgb16 => source.convert(target, |p: &[u8; 6]| [0, 2, 4].map(|i| high([p[i], p[i + 1]]))),
-        ColorType::Rgba16 => source.convert(target, |p: &[u8; 8]| [0, 2, 4].map(|i| high([p[i], p[i + 1]]))),
-        ColorType::Rgb32F => {
-            source.convert(target, |p: &[u8; 12]| [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]])))
-        }
-        ColorType::Rgba32F => {
-            source.convert(target, |p: &[u8; 16]| [0, 4, 8].map(|i| float([p[i], p[i + 1], p[i + 2], p[i + 3]])))
-        }
+        ColorType::Rgb16 => source.convert(target, |p: &[u8; 6]| [0, 2, 4].map(|i| deep([p[i], p[i + 1]]))),
+        ColorType::Rgba16 => source.convert(target, |p: &[u8; 8]| [0, 2, 4].map(|i| deep([p[i], p[i + 1]]))),
         other => {
             return Err(broken(format, format!("pixels of type {other:?} are not supported")));
         }
@@ -153,14 +157,31 @@ impl Source<'_> {
     }
 }
 
+/// The levels of PNM, whose header says which number is white.
+#[derive(Clone, Copy)]
+struct Levels {
+    /// The number for white, in the file.
+    most: u32,
+}
+
+impl Levels {
+    fn of_pnm(bytes: &[u8]) -> Result<Levels> {
+        let decoder = PnmDecoder::new(bytes).map_err(|error| refused(ImageFormat::Pnm, &error))?;
+        Ok(Levels { most: decoder.into_inner().1.maximal_sample() })
+    }
+
+    /// Returns the level of a sample that the `image` crate has scaled from `most` to `scaled_to`, as Pillow rounds it. The
+    /// crate's rounding is another, but the number in the file follows from its result.
+    fn of(self, scaled: f64, scaled_to: f64) -> u8 {
+        let most = f64::from(self.most);
+        let stored = (scaled * most / scaled_to).round();
+        (stored / most * 255.0).round_ties_even().min(255.0) as u8
+    }
+}
+
 /// Returns the high byte of a 16-bit sample in this machine's byte order.
 fn high(sample: [u8; 2]) -> u8 {
     (u16::from_ne_bytes(sample) >> 8) as u8
-}
-
-/// Converts a float sample to a byte; the cast makes NaN 0.
-fn float(sample: [u8; 4]) -> u8 {
-    (f32::from_ne_bytes(sample).clamp(0.0, 1.0) * 255.0).round() as u8
 }
 
 fn refused(format: ImageFormat, error: &image::ImageError) -> Error {

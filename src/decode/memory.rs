@@ -9,9 +9,9 @@
 //! | JPEG, progressive | 3 to 6: its coefficients; 4 more for CMYK |
 //! | PNG | a few rows; interlaced 1 to 8: the whole image as stored |
 //! | WebP | 5 (lossy) to 8; with alpha up to 11, animated up to 19; and the file once more |
-//! | GIF | 8 |
+//! | GIF | 1: the indices of its frame |
 //! | BMP, PNM | 1 to 8: the image as stored |
-//! | TIFF | 2 to 32: the image as stored, twice |
+//! | TIFF | a strip or tile as stored; with JPEG inside 7 more for each of its pixels, and the file once more |
 //!
 //! Metadata has no limit in the header; it may take 64 MiB more ([`METADATA`]).
 

@@ -1,29 +1,33 @@
 //! Decoding: reads an image's header ([`probe`]), and decodes one of its regions ([`decode`]).
 //!
 //! Formats are detected by content, never by a file's name. Decoded pixels are RGBA8 with 255 as alpha, so that each is
-//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (`image_crate.rs` lists the
-//! exceptions). The crate `gpufeed-jpeg` decodes JPEG, and `zune-jpeg` the kinds of JPEG that it does not support
-//! (`zune.rs`); the `png` crate decodes PNG (`png.rs`), and the `image` crate all other formats (`image_crate.rs`).
+//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (the guide's chapter on data
+//! sets lists the exceptions). The crate `gpufeed-jpeg` decodes JPEG, and `zune-jpeg` the kinds of JPEG that it does not
+//! support (`zune.rs`); the `png` crate decodes PNG (`png.rs`), `gif.rs` and `tiff/` read GIF and TIFF, `bmp.rs` some kinds of
+//! BMP, and the `image` crate what is left (`image_crate.rs`).
 
+mod bmp;
 mod decoder;
+mod directory;
 mod format;
+mod gif;
 mod header;
 mod image_crate;
 mod memory;
+mod metadata;
 mod options;
 mod orientation;
+pub(crate) mod panics;
 mod png;
 mod probe;
 mod scans;
 pub(crate) mod seek;
+pub(crate) mod tiff;
 mod zune;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gpufeed_jpeg::Error::{Damaged, NoMemory, Unsupported};
 use gpufeed_jpeg::Request;
 
-use crate::error::panic_text;
 use crate::{Error, ErrorKind, Result};
 
 pub use crate::geometry::{Rect, Scale};
@@ -276,12 +280,20 @@ fn seeking<'a>(
                 Err(error) => Err(broken(probe.format, error.reason())),
             }
         }
-        ImageFormat::Png => {
-            probe.cost.try_transient()?;
-            png::decode(bytes, probe.stored, stored, options, scratch).map(|placed| (placed, (DecodePath::Other, None)))
+        format => {
+            let (size, scratch) = (probe.stored, &mut *scratch);
+            let placed = match (format, bmp::Bitmap::read(bytes)) {
+                (ImageFormat::Png, _) => {
+                    probe.cost.try_transient()?;
+                    png::decode(bytes, size, stored, options, scratch)?
+                }
+                (ImageFormat::Gif, _) => gif::decode(bytes, size, stored, options, scratch)?,
+                (ImageFormat::Tiff, _) => tiff::decode(bytes, size, stored, options, scratch)?,
+                (ImageFormat::Bmp, Some(bitmap)) => bitmap.decode(size, stored, options, scratch)?,
+                _ => image_crate::decode(bytes, format, size, stored, options, scratch)?,
+            };
+            Ok((placed, (DecodePath::Other, None)))
         }
-        _ => image_crate::decode(bytes, probe.format, probe.stored, stored, options, scratch)
-            .map(|placed| (placed, (DecodePath::Other, None))),
     })?;
 
     let row = region.width as usize * PIXEL;
@@ -298,13 +310,12 @@ fn seeking<'a>(
     Ok((Decoded { pixels: &scratch.oriented[..length], stride: row }, index))
 }
 
-/// Runs a third-party decoder. Its panic becomes an error, so that a hostile file cannot end a run.
+/// Runs a third-party decoder. Its panic becomes an error and is not printed, so that a hostile file cannot end a run.
 ///
 /// Unwind safety: `work` can leave only scratch memory half-written, and every decode overwrites the scratch memory
 /// that it returns.
 fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|panic| Err(broken(format, format!("the decoder panicked: {}", panic_text(panic.as_ref())))))
+    panics::caught(work).unwrap_or_else(|text| Err(broken(format, format!("the decoder panicked: {text}"))))
 }
 
 /// Makes an [`ErrorKind::Decode`].

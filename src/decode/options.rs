@@ -5,7 +5,7 @@ use super::format::ImageFormat;
 use crate::{ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// Use of the orientation in EXIF data.
+/// Use of the orientation in a file's metadata: EXIF, or XMP where EXIF has none.
 ///
 /// ```
 /// use gpufeed::decode::Orientation;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Orientation {
-    /// Turns and mirrors the image as its EXIF data says.
+    /// Turns and mirrors the image as its metadata say.
     #[default]
     Apply,
     /// Leaves the image as stored, like torchvision's default loader.

@@ -1,4 +1,4 @@
-//! EXIF orientation: reading the tag, mapping regions back to the stored image, and turning pixels.
+//! EXIF orientation: mapping regions back to the stored image, and turning pixels.
 //!
 //! The eight values are those of tag 274 of TIFF 6.0, which EXIF shares: 1 as stored, 2 mirrored left-right, 3 turned
 //! by 180°, 4 mirrored top-bottom, 5 transposed, 6 to be turned 90° clockwise, 7 transposed along the other diagonal, 8
@@ -6,47 +6,6 @@
 
 use super::PIXEL;
 use crate::geometry::Rect;
-
-/// The number of the orientation tag in EXIF.
-const TAG: u16 = 274;
-
-/// Returns the orientation, 1..=8, in the first directory of a TIFF structure (EXIF data without its "Exif\0\0"); 1 if
-/// there is none or an invalid one.
-pub(super) fn from_tiff(tiff: &[u8]) -> u8 {
-    find(tiff).filter(|value| (1..=8).contains(value)).unwrap_or(1)
-}
-
-fn find(tiff: &[u8]) -> Option<u8> {
-    let little = match tiff.get(..4)? {
-        b"II*\0" => true,
-        b"MM\0*" => false,
-        _ => return None,
-    };
-    let u16_at = |at: usize| {
-        let pair: [u8; 2] = tiff.get(at..at.checked_add(2)?)?.try_into().ok()?;
-        Some(if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) })
-    };
-    let u32_at = |at: usize| {
-        let word: [u8; 4] = tiff.get(at..at.checked_add(4)?)?.try_into().ok()?;
-        Some(if little { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) })
-    };
-    let directory = usize::try_from(u32_at(4)?).ok()?;
-    let entries = u16_at(directory)?;
-    for entry in 0..usize::from(entries) {
-        // An entry is tag, type, count, value: 2 + 2 + 4 + 4 bytes.
-        let at = directory.checked_add(2 + 12 * entry)?;
-        if u16_at(at)? == TAG {
-            let value = match u16_at(at + 2)? {
-                3 => u32::from(u16_at(at + 8)?),
-                // Some writers use LONG where the standard says SHORT.
-                4 => u32_at(at + 8)?,
-                _ => return None,
-            };
-            return u8::try_from(value).ok();
-        }
-    }
-    None
-}
 
 /// Returns true if the oriented image's width is the stored image's height.
 pub(super) fn swaps_axes(orientation: u8) -> bool {
@@ -142,28 +101,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn reads_both_byte_orders() {
-        let little = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
-        let big = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0\0\0\0\0";
-        assert_eq!(from_tiff(little), 6);
-        assert_eq!(from_tiff(big), 8);
-        for length in 0..little.len() - 6 {
-            let cut = from_tiff(&little[..length]);
-            assert!(cut == 1 || length >= 20, "cut at {length}: {cut}");
-        }
-    }
-
-    #[test]
-    fn nonsense_means_as_stored() {
-        let entry = |value: u8| [&b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0"[..], &[value, 0, 0, 0]].concat();
-        assert_eq!(from_tiff(&entry(8)), 8);
-        assert_eq!(from_tiff(&entry(0)), 1);
-        assert_eq!(from_tiff(&entry(9)), 1);
-        assert_eq!(from_tiff(b""), 1);
-        assert_eq!(from_tiff(b"II*\0\xff\xff\xff\xff"), 1);
-        assert_eq!(from_tiff(b"II*\0\x08\0\0\0\xff\xff"), 1);
     }
 }

@@ -3,7 +3,7 @@
 use super::format::ImageFormat;
 use super::header::Header;
 use super::memory::{self, Cost};
-use super::{DecodeOptions, Orientation, broken, guarded, image_crate, orientation, truncated};
+use super::{DecodeOptions, Orientation, broken, gif, guarded, image_crate, metadata, orientation, tiff, truncated};
 use crate::geometry::{Scale, Scaled};
 use crate::{ErrorKind, Result};
 
@@ -95,6 +95,8 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
     };
     let header = match format {
         ImageFormat::Jpeg => jpeg_header(bytes)?,
+        ImageFormat::Gif => gif::header(bytes)?,
+        ImageFormat::Tiff => tiff::header(bytes)?,
         _ => guarded(format, || image_crate::header(bytes, format))?,
     };
     let (width, height) = header.size;
@@ -114,6 +116,6 @@ fn jpeg_header(bytes: &[u8]) -> Result<Header> {
         gpufeed_jpeg::Error::Damaged(reason) => truncated(ImageFormat::Jpeg, reason),
         error => broken(ImageFormat::Jpeg, error.reason()),
     })?;
-    let orientation = header.exif.map_or(1, orientation::from_tiff);
+    let orientation = metadata::of_jpeg(bytes, &header);
     Ok(Header { size: header.size(), orientation, cost: memory::jpeg(&header) })
 }

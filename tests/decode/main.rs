@@ -3,5 +3,8 @@
 mod formats;
 mod golden;
 mod hostile;
+mod orientation;
+mod pillow;
 mod png_rows;
 mod seek_index;
+mod tiff;

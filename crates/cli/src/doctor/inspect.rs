@@ -1,13 +1,12 @@
 //! Inspects files: recognises each by its first bytes and decodes all of it.
 
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
-use gpufeed::internals::{InOrder, is_network_failure};
+use gpufeed::internals::{InOrder, caught, is_network_failure};
 use gpufeed::{Dataset, Error, Label, SampleData};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
@@ -53,11 +52,9 @@ impl Inspector {
     /// Inspects one entry. A panic, which no known file causes, becomes the file's finding.
     pub(super) fn inspect(&self, entry: &Entry, worker: &mut Worker) -> FileReport {
         let mut report = FileReport::new(entry);
-        let work = || self.look(entry, worker, &mut report);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            let text =
-                panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-            report.refuse(Verdict::Panicked, text.unwrap_or("no message"));
+        // Not printed, as that would go across the progress bar.
+        if let Err(text) = caught(|| self.look(entry, worker, &mut report)) {
+            report.refuse(Verdict::Panicked, text);
             *worker = Worker::default();
         }
         report.judge(entry);
@@ -180,9 +177,6 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Result<Vec<File
     let inspector = Inspector::new(max_pixels, listing.data.clone());
     let what = if listing.data.is_some() { "samples" } else { "files" };
     let bar = progress(listing.entries.len(), what);
-    // A panic becomes a finding. The default hook would also print it across the progress bar.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let in_order = listing.data.as_deref().map(|data| InOrder::new(data, 0..data.len()));
     let tell = |entry: &Entry| {
         if let (Some(in_order), Some(sample)) = (&in_order, entry.sample) {
@@ -200,7 +194,6 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Result<Vec<File
         .inspect(|_| bar.inc(1))
         .collect();
     reports.sort_unstable_by_key(|(number, _)| *number);
-    std::panic::set_hook(hook);
     bar.finish_and_clear();
     match inspector.unreachable.into_inner() {
         Some(reason) => Err(reason),

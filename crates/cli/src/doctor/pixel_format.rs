@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use gpufeed::decode::ImageFormat;
+use gpufeed::internals::TiffPixels;
 use image::{ExtendedColorType as Color, ImageDecoder};
 
 use super::file_report::FileReport;
@@ -10,6 +11,12 @@ use super::finding::Finding;
 
 /// Adds an image's pixel format, and the notes that follow from it, to its report, if its header can be read.
 pub(super) fn inspect(bytes: &[u8], format: ImageFormat, report: &mut FileReport) {
+    if format == ImageFormat::Tiff {
+        if let Some(pixels) = TiffPixels::read(bytes) {
+            inspect_tiff(pixels, report);
+        }
+        return;
+    }
     let Some((color, animated)) = read_header(bytes, format) else { return };
     report.pixels = Some(format!("{color:?}").to_lowercase());
     // The GIF decoder reports RGBA even if no colour of the palette is transparent.
@@ -25,9 +32,22 @@ pub(super) fn inspect(bytes: &[u8], format: ImageFormat, report: &mut FileReport
     report.notes.extend(notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| *note));
 }
 
+/// Does the same for a TIFF, which has more colour types than the `image` crate.
+fn inspect_tiff(pixels: TiffPixels, report: &mut FileReport) {
+    let TiffPixels { color, bits, float, alpha } = pixels;
+    report.pixels = Some(format!("{color}{}{bits}{}", if alpha { "a" } else { "" }, if float { "f" } else { "" }));
+    let notes = [
+        (alpha, Finding::Alpha),
+        (color == "l", Finding::Gray),
+        (color == "cmyk", Finding::Cmyk),
+        (bits > 8, Finding::Deep),
+    ];
+    report.notes.extend(notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| *note));
+}
+
 /// Reads the colour type, and true for an animation. `None` for a JPEG and for a damaged header.
 fn read_header(bytes: &[u8], format: ImageFormat) -> Option<(Color, bool)> {
-    use image::codecs::{bmp, gif, png, pnm, tiff, webp};
+    use image::codecs::{bmp, gif, png, pnm, webp};
     let cursor = Cursor::new(bytes);
     Some(match format {
         ImageFormat::Png => {
@@ -40,9 +60,8 @@ fn read_header(bytes: &[u8], format: ImageFormat) -> Option<(Color, bool)> {
         }
         ImageFormat::Gif => (gif::GifDecoder::new(cursor).ok()?.original_color_type(), false),
         ImageFormat::Bmp => (bmp::BmpDecoder::new(cursor).ok()?.original_color_type(), false),
-        ImageFormat::Tiff => (tiff::TiffDecoder::new(cursor).ok()?.original_color_type(), false),
         ImageFormat::Pnm => (pnm::PnmDecoder::new(cursor).ok()?.original_color_type(), false),
-        ImageFormat::Jpeg => return None,
+        ImageFormat::Jpeg | ImageFormat::Tiff => return None,
     })
 }
 

@@ -1,0 +1,129 @@
+//! The bytes of a strip or tile, unpacked.
+
+use std::io::{ErrorKind as Io, Read};
+
+use flate2::read::ZlibDecoder;
+use weezl::{BitOrder, LzwStatus, decode::Decoder as Lzw};
+
+use super::layout::{Compression, Layout};
+use super::{fax, jpeg, refused};
+use crate::Result;
+
+pub(super) struct Unpacker<'a> {
+    layout: &'a Layout<'a>,
+    /// Truncated pixels are filled instead of refused.
+    fill: bool,
+    jpeg: &'a mut gpufeed_jpeg::Decoder,
+    /// Bytes of the file that may still be read: chunks that overlap again and again would take for ever.
+    budget: usize,
+}
+
+impl<'a> Unpacker<'a> {
+    pub(super) fn new(layout: &'a Layout<'a>, fill: bool, jpeg: &'a mut gpufeed_jpeg::Decoder) -> Self {
+        let budget = layout.tiff.bytes().len().saturating_mul(64).saturating_add(64 << 20);
+        Unpacker { layout, fill, jpeg, budget }
+    }
+
+    /// Unpacks chunk `index`, of `rows` rows, into `target`. Returns how many bytes it has.
+    pub(super) fn unpack(&mut self, index: usize, rows: usize, target: &mut [u8]) -> Result<usize> {
+        let layout = self.layout;
+        let file = layout.tiff.bytes();
+        let offset = layout.offsets.get(index).and_then(|offset| usize::try_from(offset).ok());
+        let data = offset.and_then(|offset| file.get(offset..)).unwrap_or_default();
+        if layout.compression == Compression::None {
+            // The length of the pixels is known, and the one in the file often wrong.
+            let length = data.len().min(target.len());
+            target[..length].copy_from_slice(&data[..length]);
+            if layout.reversed {
+                target[..length].iter_mut().for_each(|byte| *byte = byte.reverse_bits());
+            }
+            return Ok(length);
+        }
+        let length = layout.lengths.and_then(|lengths| usize::try_from(lengths.get(index)?).ok());
+        let data = &data[..length.unwrap_or(data.len()).min(data.len())];
+        self.budget = self.budget.checked_sub(data.len()).ok_or_else(|| refused("its strips or tiles overlap"))?;
+        let reversed: Vec<u8>;
+        let data = if layout.reversed {
+            reversed = data.iter().map(|byte| byte.reverse_bits()).collect();
+            &reversed
+        } else {
+            data
+        };
+        match layout.compression {
+            Compression::None => Ok(0),
+            Compression::Huffman | Compression::Group3 | Compression::Group4 => {
+                let width = layout.chunk.0 as u16; // checked with the layout
+                let (there, damaged) = fax::unpack(layout.compression, data, width, target);
+                match damaged {
+                    Some(reason) => Err(refused(reason)),
+                    None => Ok(layout.bytes_of_rows(there).min(target.len())),
+                }
+            }
+            Compression::Lzw => lzw(data, target),
+            Compression::Deflate => deflate(data, target),
+            Compression::PackBits => Ok(pack_bits(data, target)),
+            Compression::Jpeg => jpeg::unpack(layout, data, rows, self.fill, self.jpeg, target),
+        }
+    }
+}
+
+fn lzw(mut data: &[u8], target: &mut [u8]) -> Result<usize> {
+    if let [0, second, ..] = data
+        && second & 1 == 1
+    {
+        return Err(refused("LZW in the form of before TIFF 6.0 is not supported"));
+    }
+    let mut decoder = Lzw::with_tiff_size_switch(BitOrder::Msb, 8);
+    let mut done = 0;
+    while done < target.len() {
+        let step = decoder.decode_bytes(data, &mut target[done..]);
+        done += step.consumed_out;
+        data = &data[step.consumed_in..];
+        match step.status {
+            Ok(LzwStatus::Ok) if step.consumed_in + step.consumed_out > 0 => {}
+            Ok(_) => break,
+            Err(error) => return Err(refused(format!("LZW: {error}"))),
+        }
+    }
+    Ok(done)
+}
+
+fn deflate(data: &[u8], target: &mut [u8]) -> Result<usize> {
+    let mut reader = ZlibDecoder::new(data);
+    let mut done = 0;
+    while done < target.len() {
+        match reader.read(&mut target[done..]) {
+            Ok(0) => break,
+            Ok(length) => done += length,
+            Err(error) if error.kind() == Io::UnexpectedEof => break,
+            Err(error) => return Err(refused(format!("deflate: {error}"))),
+        }
+    }
+    Ok(done)
+}
+
+fn pack_bits(mut data: &[u8], target: &mut [u8]) -> usize {
+    let mut done = 0;
+    while let ([head, rest @ ..], true) = (data, done < target.len()) {
+        data = rest;
+        let room = target.len() - done;
+        match *head {
+            count @ 0..=127 => {
+                let stored = (usize::from(count) + 1).min(rest.len());
+                let copied = stored.min(room);
+                target[done..done + copied].copy_from_slice(&rest[..copied]);
+                done += copied;
+                data = &rest[stored..];
+            }
+            128 => {}
+            count => {
+                let [value, after @ ..] = rest else { break };
+                let copied = (257 - usize::from(count)).min(room);
+                target[done..done + copied].fill(*value);
+                done += copied;
+                data = after;
+            }
+        }
+    }
+    done
+}
