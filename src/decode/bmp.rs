@@ -1,6 +1,6 @@
-//! Decodes two kinds of BMP as Pillow does: run lengths, whose gaps have colour 0, and 16 bits a pixel, whose levels are
-//! `value * 255 / 31` (or 63) rounded down. The `image` crate, which reads all others, leaves gaps black and rounds to the
-//! nearest.
+//! Decodes three kinds of BMP as Pillow does: run lengths, whose gaps have colour 0; 16 bits a pixel, whose levels are
+//! `value * 255 / 31` (or 63) rounded down; and palettes of files which say that the pixels begin where the palette does. The
+//! `image` crate, which reads all others, leaves gaps black, rounds to the nearest, and takes the palette for pixels.
 
 use super::format::ImageFormat;
 use super::memory::try_grow;
@@ -8,7 +8,7 @@ use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated}
 use crate::Result;
 use crate::geometry::Rect;
 
-/// A file of one of the two kinds.
+/// A file of one of these kinds.
 pub(super) struct Bitmap<'a> {
     size: (u32, u32),
     /// Rows are stored from the bottom up, unless the height is negative.
@@ -18,8 +18,10 @@ pub(super) struct Bitmap<'a> {
 }
 
 enum Kind<'a> {
-    /// Palette, bytes of one of its colours, bits of an index.
-    RunLengths(&'a [u8], usize, u32),
+    /// Palette of 4 bytes a colour, bits of an index.
+    RunLengths(&'a [u8], u32),
+    /// The same, without compression.
+    Indices(&'a [u8], u32),
     /// True for 6 bits of green and 5 of the others, false for 5 of each.
     Words(bool),
 }
@@ -41,7 +43,10 @@ impl<'a> Bitmap<'a> {
         let mut offset = long(10)? as usize;
         let palette_at = 14 + header as usize;
         let kind = match (bits, compression) {
-            (8, 1) | (4, 2) => {
+            (8, 1) | (4, 2) | (1 | 4 | 8, 0) => {
+                if compression == 0 && offset != palette_at {
+                    return None;
+                }
                 let colors = match long(46)? as usize {
                     0 => 1 << bits,
                     colors => colors.min(256),
@@ -50,7 +55,12 @@ impl<'a> Bitmap<'a> {
                     offset += 4 * colors;
                 }
                 let end = (palette_at + 4 * colors).min(bytes.len());
-                Kind::RunLengths(bytes.get(palette_at..end)?, 4, bits.into())
+                let palette = bytes.get(palette_at..end)?;
+                if compression == 0 {
+                    Kind::Indices(palette, bits.into())
+                } else {
+                    Kind::RunLengths(palette, bits.into())
+                }
             }
             (16, 0) => Kind::Words(false),
             (16, 3) => match (long(54)?, long(58)?, long(62)?) {
@@ -87,20 +97,32 @@ impl<'a> Bitmap<'a> {
         let columns = stored.left as usize..(stored.left + stored.width) as usize;
         let rows = (stored.top as usize..).zip(target.chunks_exact_mut(stride));
         match self.kind {
-            Kind::RunLengths(palette, bytes, bits) => {
+            Kind::Indices(palette, bits) => {
+                let row_bytes = (width * bits as usize).div_ceil(32) * 4;
+                if self.data.len() < row_bytes * (height - 1) + (width * bits as usize).div_ceil(8) && !fill {
+                    return cut();
+                }
+                for (y, target) in rows {
+                    let row = self.data.get(row_of(y) * row_bytes..).unwrap_or_default();
+                    for (x, pixel) in columns.clone().zip(target.as_chunks_mut::<PIXEL>().0) {
+                        let bit = x * bits as usize;
+                        // Missing pixels are black.
+                        *pixel = row.get(bit / 8).map_or([0, 0, 0, 255], |&byte| {
+                            color_of(palette, byte >> (8 - bits - bit as u32 % 8) & (0xFF >> (8 - bits)))
+                        });
+                    }
+                }
+            }
+            Kind::RunLengths(palette, bits) => {
                 try_grow(&mut scratch.raw, width * height)?;
                 let indices = &mut scratch.raw[..width * height];
                 if !run_lengths(self.data, bits, width, indices) && !fill {
                     return cut();
                 }
-                let color = |index: u8| match palette.get(usize::from(index) * bytes..) {
-                    Some(&[b, g, r, ..]) => [r, g, b, 255],
-                    _ => [0, 0, 0, 255],
-                };
                 for (y, target) in rows {
                     let row = &indices[row_of(y) * width..][columns.clone()];
                     let pixels = target.as_chunks_mut::<PIXEL>().0.iter_mut().zip(row);
-                    pixels.for_each(|(pixel, &index)| *pixel = color(index));
+                    pixels.for_each(|(pixel, &index)| *pixel = color_of(palette, index));
                 }
             }
             Kind::Words(green_has_six) => {
@@ -126,6 +148,14 @@ impl<'a> Bitmap<'a> {
             }
         }
         Ok(Placed { offset: 0, stride })
+    }
+}
+
+/// A colour of a palette; black beyond its end.
+fn color_of(palette: &[u8], index: u8) -> [u8; PIXEL] {
+    match palette.get(4 * usize::from(index)..) {
+        Some(&[b, g, r, ..]) => [r, g, b, 255],
+        _ => [0, 0, 0, 255],
     }
 }
 
