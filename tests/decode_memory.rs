@@ -4,6 +4,7 @@ use gpufeed::decode::{DecodeOptions, Rect, Scratch, decode, probe};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{Backend, DataLoader, ErrorKind, InMemory, Label};
 use gpufeed_testing::counting::{Counting, peak_of};
+use gpufeed_testing::dice::Dice;
 use gpufeed_testing::encoded::{black_png, encode, options, picture, with_exif};
 use image::{DynamicImage, ImageFormat as Codec};
 
@@ -73,6 +74,7 @@ fn a_header_says_how_many_bytes_decoding_takes() {
     }
     a_large_png_of_16_bits_is_read_by_rows();
     an_image_beyond_the_bound_is_a_bad_sample();
+    a_damaged_header_allocates_no_more_than_the_bound();
 }
 
 /// Decoding this PNG at once would take 192 MiB; by rows it takes the 64 MiB of the RGBA result.
@@ -102,4 +104,35 @@ fn an_image_beyond_the_bound_is_a_bad_sample() {
         matches!(error.kind(), ErrorKind::TooMuchMemory { width: 4096, max_decode_bytes, .. } if *max_decode_bytes == limit),
         "{error}"
     );
+}
+
+/// The files are those of `decode/pillow.rs`.
+fn a_damaged_header_allocates_no_more_than_the_bound() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pillow_files");
+    let packed = std::fs::read(golden.with_extension("bin")).unwrap();
+    let list = std::fs::read_to_string(golden.with_extension("txt")).unwrap();
+    let (mut rest, mut dice) = (packed.as_slice(), Dice(9));
+    let options = options(|options| options.max_decode_bytes = 1 << 20);
+    for line in list.lines() {
+        let file;
+        (file, rest) = rest.split_at(line.rsplit('\t').next().unwrap().parse().unwrap());
+        for _ in 0..30 {
+            let mut bytes = file.to_vec();
+            for _ in 0..1 + dice.below(3) {
+                // Headers are at the beginning, and in TIFF at the end.
+                let (at, most) = (dice.below(bytes.len().min(80)), bytes.len() - 1);
+                let at = if dice.below(2) == 0 { at } else { most - at };
+                bytes[at] = if dice.below(2) == 0 { 0xFF } else { dice.byte() };
+            }
+            let (_, peak) = peak_of(|| {
+                let found = probe(&bytes, &options)?;
+                let region = Rect { left: 0, top: 0, width: found.width, height: found.height };
+                decode(&bytes, &found, region, &options, &mut Scratch::default()).map(drop)
+            });
+            // Besides the bound: copies of the file, tables, and for the crates `png` and `image` metadata.
+            let ours = ["tif", "gif"].iter().any(|kind| line.split('\t').next().unwrap().ends_with(kind));
+            let more = if ours { 4 * bytes.len() + (1 << 20) } else { 66 << 20 };
+            assert!(peak <= (1 << 20) + more, "{line}: {peak} bytes");
+        }
+    }
 }

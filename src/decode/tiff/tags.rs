@@ -49,7 +49,7 @@ fn same(values: Option<Integers<'_>>, samples: usize, default: i64) -> std::resu
 }
 
 /// Reads how the first image of a file is stored.
-pub(super) fn read<'a>(bytes: &'a [u8]) -> Result<Layout<'a>> {
+pub(super) fn read(bytes: &[u8]) -> Result<Layout<'_>> {
     let cut = || ended("the file ends before its first directory");
     let tiff = Tiff::open(bytes).ok_or_else(|| refused("has no header"))?;
     let mut tags = Tags::default();
