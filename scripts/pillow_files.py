@@ -201,12 +201,15 @@ def tiff_of_pillow(dice):
         compressions += ["tiff_ccitt", "group3", "group4"] * 2
     if mode in ("L", "RGB", "YCbCr"):
         compressions += ["jpeg"] * 3
+    compressions += ["zstd"]
     compression = dice.choice(compressions)
     info = {}
     if dice.random() < 0.5:
         info[274] = dice.randint(1, 8)
-    if compression in ("tiff_lzw", "tiff_adobe_deflate") and mode not in ("1", "F", "I") and dice.random() < 0.5:
+    if compression in ("tiff_lzw", "tiff_adobe_deflate", "zstd") and mode not in ("1", "F", "I") and dice.random() < 0.5:
         info[317] = 2
+    if compression == "group3" and dice.random() < 0.5:
+        info[292] = 1
     if dice.random() < 0.5:
         info[278] = dice.randint(1, 16) if compression != "jpeg" else dice.choice([8, 16])
     return Made("tif", save(made, "TIFF", compression=compression, tiffinfo=info), differs)

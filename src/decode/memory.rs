@@ -11,7 +11,7 @@
 //! | WebP | 5 (lossy) to 8; with alpha up to 11, animated up to 19; and the file once more |
 //! | GIF | 1: the indices of its frame |
 //! | BMP, PNM | 1 to 8: the image as stored |
-//! | TIFF | a strip or tile as stored; with JPEG inside 7 more for each of its pixels, and the file once more |
+//! | TIFF | a strip or tile as stored; with JPEG inside 7 more for each of its pixels, with WebP 15, and the file once more |
 //!
 //! Metadata has no limit in the header; it may take 64 MiB more ([`METADATA`]).
 

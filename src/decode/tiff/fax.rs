@@ -1,9 +1,9 @@
-//! CCITT's codes for rows of single bits: the modified Huffman code, Group 3 in one dimension, Group 4. A set bit is black.
+//! CCITT's codes for rows of single bits: the modified Huffman code, Group 3 in one and two dimensions, Group 4. A set bit is black.
 
 use std::convert::Infallible;
 
 use fax::decoder::{DecodeStatus, Group4Decoder};
-use fax::maps::{black, white};
+use fax::maps::{Mode, black, mode, white};
 use fax::{BitReader, Color};
 
 use super::layout::Compression;
@@ -17,26 +17,40 @@ pub(super) fn unpack(
 ) -> (usize, Option<&'static str>) {
     let bytes = usize::from(width).div_ceil(8);
     rows.fill(0);
-    match compression {
-        Compression::Group4 => group4(data, width, rows.chunks_exact_mut(bytes)),
-        _ => {
-            let mut bits = Bits { data, at: 0 };
-            for (number, row) in rows.chunks_exact_mut(bytes).enumerate() {
-                match compression {
-                    Compression::Huffman => bits.at = bits.at.next_multiple_of(8),
-                    _ => bits.skip_end_of_line(),
-                }
-                if bits.at >= 8 * data.len() {
-                    return (number, None);
-                }
-                if !runs(&mut bits, width, row) {
-                    let damaged = bits.at < 8 * data.len();
-                    return (number, damaged.then_some("a run of its CCITT code is damaged"));
-                }
-            }
-            (rows.len() / bytes, None)
-        }
+    if compression == Compression::Group4 {
+        return group4(data, width, rows.chunks_exact_mut(bytes));
     }
+    let mut bits = Bits { data, at: 0 };
+    let (mut above, mut changes) = (Vec::new(), Vec::new());
+    for (number, row) in rows.chunks_exact_mut(bytes).enumerate() {
+        let alone = match compression {
+            Compression::Huffman => {
+                bits.at = bits.at.next_multiple_of(8);
+                true
+            }
+            _ => {
+                bits.skip_end_of_line();
+                // A bit says whether the row is told by the one above it.
+                compression == Compression::Group3 || bits.take(1) == 1
+            }
+        };
+        if bits.at >= 8 * data.len() {
+            return (number, None);
+        }
+        changes.clear();
+        let read = if alone {
+            runs(&mut bits, width, &mut changes)
+        } else {
+            by_row_above(&mut bits, width, &above, &mut changes)
+        };
+        if read.is_none() {
+            let damaged = bits.at < 8 * data.len();
+            return (number, damaged.then_some("its CCITT code is damaged"));
+        }
+        paint(&changes, width, row);
+        std::mem::swap(&mut above, &mut changes);
+    }
+    (rows.len() / bytes, None)
 }
 
 fn group4<'a>(data: &[u8], width: u16, rows: impl Iterator<Item = &'a mut [u8]>) -> (usize, Option<&'static str>) {
@@ -50,17 +64,7 @@ fn group4<'a>(data: &[u8], width: u16, rows: impl Iterator<Item = &'a mut [u8]>)
         if !at_end {
             match decoder.advance() {
                 Ok(DecodeStatus::Incomplete) => {
-                    let changes = decoder.transition().iter().copied();
-                    let mut edges = changes.chain([width]);
-                    let mut start = 0;
-                    let mut color = Color::White;
-                    for edge in edges.by_ref() {
-                        if color == Color::Black {
-                            blacken(row, start, edge.min(width));
-                        }
-                        start = edge;
-                        color = !color;
-                    }
+                    paint(decoder.transition(), width, row);
                 }
                 Ok(DecodeStatus::End) if number > 0 => at_end = true,
                 Ok(DecodeStatus::End) => return (number, None),
@@ -72,34 +76,72 @@ fn group4<'a>(data: &[u8], width: u16, rows: impl Iterator<Item = &'a mut [u8]>)
     (number, None)
 }
 
-/// Reads the runs of a row, white first.
-fn runs(bits: &mut Bits<'_>, width: u16, row: &mut [u8]) -> bool {
+/// Reads the runs of a row, white first, as the places where the colour changes.
+fn runs(bits: &mut Bits<'_>, width: u16, changes: &mut Vec<u16>) -> Option<()> {
     let (mut at, mut color) = (0_u16, Color::White);
     while at < width {
-        let mut end = at;
-        loop {
-            let length = match color {
-                Color::White => white::decode(bits),
-                Color::Black => black::decode(bits),
-            };
-            let Some(length) = length else { return false };
-            end = end.saturating_add(length);
-            // Lengths of 64 and more are parts of a run.
-            if length < 64 {
-                break;
-            }
-        }
-        if color == Color::Black {
-            blacken(row, at, end.min(width));
-        }
-        at = end;
+        at = at.saturating_add(run(bits, color)?);
+        changes.push(at);
         color = !color;
     }
-    true
+    Some(())
 }
 
-fn blacken(row: &mut [u8], from: u16, to: u16) {
-    (from..to).for_each(|x| row[usize::from(x / 8)] |= 128 >> (x % 8));
+/// Reads the length of a run.
+fn run(bits: &mut Bits<'_>, color: Color) -> Option<u16> {
+    let mut sum = 0_u16;
+    loop {
+        let length = match color {
+            Color::White => white::decode(bits)?,
+            Color::Black => black::decode(bits)?,
+        };
+        sum = sum.saturating_add(length);
+        // Lengths of 64 and more are parts of a run.
+        if length < 64 {
+            return Some(sum);
+        }
+    }
+}
+
+/// Reads a row whose changes are told by those of the row above (T.4, 4.2).
+fn by_row_above(bits: &mut Bits<'_>, width: u16, above: &[u16], changes: &mut Vec<u16>) -> Option<()> {
+    let (mut at, mut color) = (0_u16, Color::White);
+    // Changes above that lie behind.
+    let mut passed = 0;
+    while at < width {
+        // The next change above to the other colour; at the start of the row also one in its first column.
+        let starts = at == 0 && changes.is_empty();
+        while above.get(passed).is_some_and(|&change| change <= at && !starts) {
+            passed += 1;
+        }
+        let index = passed + usize::from((passed % 2 == 1) != (color == Color::Black));
+        let next = above.get(index).copied().unwrap_or(width);
+        let next = next.min(width);
+        match mode::decode(bits)? {
+            Mode::Pass => at = above.get(index + 1).map_or(width, |&change| change.min(width)),
+            Mode::Vertical(shift) => {
+                at = u16::try_from(i32::from(next) + i32::from(shift)).ok().filter(|&to| to >= at)?;
+                changes.push(at);
+                color = !color;
+            }
+            Mode::Horizontal => {
+                for color in [color, !color] {
+                    at = at.saturating_add(run(bits, color)?);
+                    changes.push(at);
+                }
+            }
+            Mode::Extension | Mode::EOF => return None,
+        }
+    }
+    Some(())
+}
+
+/// Blackens every second run of a row between the places where the colour changes.
+fn paint(changes: &[u16], width: u16, row: &mut [u8]) {
+    for pair in changes.chunks(2) {
+        let to = pair.get(1).copied().unwrap_or(width).min(width);
+        (pair[0]..to).for_each(|x| row[usize::from(x / 8)] |= 128 >> (x % 8));
+    }
 }
 
 /// The bits of the data, the highest of a byte first, then zeros.
@@ -109,6 +151,12 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
+    fn take(&mut self, bits: u8) -> u16 {
+        let value = self.peek(bits).unwrap_or(0);
+        self.at += usize::from(bits);
+        value
+    }
+
     /// Passes over the code for the end of a line, eleven zeros and a one, and zeros before it.
     fn skip_end_of_line(&mut self) {
         while self.peek(11) == Some(0) && self.at < 8 * self.data.len() {

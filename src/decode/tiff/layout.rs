@@ -13,11 +13,17 @@ pub(super) enum Compression {
     Huffman,
     /// CCITT T.4 in one dimension.
     Group3,
+    /// CCITT T.4 in two dimensions.
+    Group3Rows,
     Group4,
     Lzw,
     Jpeg,
     Deflate,
     PackBits,
+    #[cfg(feature = "parquet")]
+    Zstandard,
+    /// Each chunk is a file of its own.
+    WebP,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,12 +215,21 @@ impl Layout<'_> {
         {
             return Err(refused(format!("its palette has {} of {} values", palette.len(), 3 << bits)));
         }
-        let bilevel = matches!(compression, Compression::Huffman | Compression::Group3 | Compression::Group4);
+        let bilevel = matches!(
+            compression,
+            Compression::Huffman | Compression::Group3 | Compression::Group3Rows | Compression::Group4
+        );
         if bilevel && (bits != 1 || self.samples_together() != 1 || self.chunk.0 > u16::MAX.into()) {
             return Err(refused("CCITT compression of anything but rows of up to 65,535 single bits is not supported"));
         }
-        if compression == Compression::Jpeg && bits != 8 {
-            return Err(refused(format!("JPEG with samples of {bits} bits inside is not supported")));
+        if matches!(compression, Compression::Jpeg | Compression::WebP) && bits != 8 {
+            return Err(refused(format!("JPEG or WebP with samples of {bits} bits inside is not supported")));
+        }
+        if compression == Compression::WebP && !matches!(self.samples_together(), 3 | 4) {
+            return Err(refused(format!(
+                "WebP with {} samples a pixel inside is not supported",
+                self.samples_together()
+            )));
         }
         let predicted = match self.predictor {
             Predictor::None => true,

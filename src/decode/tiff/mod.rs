@@ -76,13 +76,14 @@ impl TiffPixels {
     }
 }
 
-/// A strip or tile of all planes stays in memory. JPEG inside also takes its own pixels, bits in reversed order a copy.
+/// A strip or tile of all planes stays in memory. JPEG or WebP inside also takes its own pixels, bits in reversed order a copy.
 fn cost(layout: &Layout<'_>) -> Cost {
     let chunk = layout.chunk_bytes();
     let pixels = u64::from(layout.chunk.0).saturating_mul(layout.chunk.1.into());
     let file = layout.tiff.bytes().len() as u64;
     let transient = match layout.compression {
         Compression::Jpeg => pixels.saturating_mul(PIXEL as u64 + 3).saturating_add(file),
+        Compression::WebP => pixels.saturating_mul(PIXEL as u64 + 11).saturating_add(file),
         _ => TABLES.saturating_add(if layout.reversed { file } else { 0 }).saturating_add(layout.predictor_bytes()),
     };
     Cost { resident: chunk.saturating_mul(layout.planes_needed() as u64), transient }

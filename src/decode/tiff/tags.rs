@@ -159,7 +159,7 @@ impl<'a> Tags<'a> {
             1 => return Ok(Compression::None),
             2 => return Ok(Compression::Huffman),
             3 if first(self.fax_options, 0) & 1 == 0 => return Ok(Compression::Group3),
-            3 => "CCITT Group 3 in two dimensions",
+            3 => return Ok(Compression::Group3Rows),
             4 => return Ok(Compression::Group4),
             5 => return Ok(Compression::Lzw),
             7 => return Ok(Compression::Jpeg),
@@ -173,8 +173,11 @@ impl<'a> Tags<'a> {
             34887 => "LERC",
             34892 => "lossy JPEG of DNG",
             34925 => "LZMA",
-            50000 => "Zstandard",
-            50001 => "WebP",
+            #[cfg(feature = "parquet")]
+            50000 => return Ok(Compression::Zstandard),
+            #[cfg(not(feature = "parquet"))]
+            50000 => "Zstandard, without the feature `parquet`,",
+            50001 => return Ok(Compression::WebP),
             50002 | 52546 => "JPEG XL",
             32771 => "CCITT RLE aligned to words",
             32809 => "ThunderScan",
@@ -185,12 +188,16 @@ impl<'a> Tags<'a> {
 
     /// The predictor is a part of the compressions that have one.
     fn predictor(&self, compression: Compression) -> Result<Predictor> {
-        match (compression, first(self.predictor, 1)) {
-            (Compression::Lzw | Compression::Deflate, 2) => Ok(Predictor::Horizontal),
-            (Compression::Lzw | Compression::Deflate, 3) => Ok(Predictor::Float),
-            (Compression::Lzw | Compression::Deflate, other) if other != 1 => {
-                Err(refused(format!("predictor {other} is not supported")))
-            }
+        let has_one = match compression {
+            Compression::Lzw | Compression::Deflate => true,
+            #[cfg(feature = "parquet")]
+            Compression::Zstandard => true,
+            _ => false,
+        };
+        match first(self.predictor, 1) {
+            2 if has_one => Ok(Predictor::Horizontal),
+            3 if has_one => Ok(Predictor::Float),
+            other if has_one && other != 1 => Err(refused(format!("predictor {other} is not supported"))),
             _ => Ok(Predictor::None),
         }
     }

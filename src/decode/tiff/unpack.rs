@@ -1,10 +1,13 @@
 //! The bytes of a strip or tile, unpacked.
 
-use std::io::{ErrorKind as Io, Read};
+use std::io::{Cursor, ErrorKind as Io, Read};
 
 use flate2::read::ZlibDecoder;
+use image::ImageDecoder;
+use image::codecs::webp::WebPDecoder;
 use weezl::{BitOrder, LzwStatus, decode::Decoder as Lzw};
 
+use super::super::memory::try_grow;
 use super::layout::{Compression, Layout};
 use super::{fax, jpeg, refused};
 use crate::Result;
@@ -51,7 +54,7 @@ impl<'a> Unpacker<'a> {
         };
         match layout.compression {
             Compression::None => Ok(0),
-            Compression::Huffman | Compression::Group3 | Compression::Group4 => {
+            Compression::Huffman | Compression::Group3 | Compression::Group3Rows | Compression::Group4 => {
                 let width = layout.chunk.0 as u16; // checked with the layout
                 let (there, damaged) = fax::unpack(layout.compression, data, width, target);
                 match damaged {
@@ -60,8 +63,15 @@ impl<'a> Unpacker<'a> {
                 }
             }
             Compression::Lzw => lzw(data, target),
-            Compression::Deflate => deflate(data, target),
+            Compression::Deflate => read_all(ZlibDecoder::new(data), "deflate", target),
             Compression::PackBits => Ok(pack_bits(data, target)),
+            #[cfg(feature = "parquet")]
+            Compression::Zstandard => {
+                let reader =
+                    zstd::Decoder::with_buffer(data).map_err(|error| refused(format!("Zstandard: {error}")))?;
+                read_all(reader, "Zstandard", target)
+            }
+            Compression::WebP => webp(layout, data, rows, target),
             Compression::Jpeg => jpeg::unpack(layout, data, rows, self.fill, self.jpeg, target),
         }
     }
@@ -88,15 +98,15 @@ fn lzw(mut data: &[u8], target: &mut [u8]) -> Result<usize> {
     Ok(done)
 }
 
-fn deflate(data: &[u8], target: &mut [u8]) -> Result<usize> {
-    let mut reader = ZlibDecoder::new(data);
+/// Reads until `target` is full or the data end.
+fn read_all(mut reader: impl Read, codec: &str, target: &mut [u8]) -> Result<usize> {
     let mut done = 0;
     while done < target.len() {
         match reader.read(&mut target[done..]) {
             Ok(0) => break,
             Ok(length) => done += length,
             Err(error) if error.kind() == Io::UnexpectedEof => break,
-            Err(error) => return Err(refused(format!("deflate: {error}"))),
+            Err(error) => return Err(refused(format!("{codec}: {error}"))),
         }
     }
     Ok(done)
@@ -126,4 +136,26 @@ fn pack_bits(mut data: &[u8], target: &mut [u8]) -> usize {
         }
     }
     done
+}
+
+/// Decodes a chunk that is a WebP file, with or without alpha.
+fn webp(layout: &Layout<'_>, data: &[u8], rows: usize, target: &mut [u8]) -> Result<usize> {
+    let error = |error: image::ImageError| refused(format!("WebP inside: {error}"));
+    let decoder = WebPDecoder::new(Cursor::new(data)).map_err(error)?;
+    let (width, height) = decoder.dimensions();
+    if width != layout.chunk.0 || height > layout.chunk.1 || height == 0 {
+        let (columns, rows) = layout.chunk;
+        return Err(refused(format!("WebP inside has {width}x{height} pixels, its strip or tile {columns}x{rows}")));
+    }
+    let (there, samples) = (usize::from(decoder.color_type().channel_count()), layout.samples_together());
+    let mut pixels = Vec::new();
+    try_grow(&mut pixels, there * width as usize * height as usize)?;
+    decoder.read_image(&mut pixels).map_err(error)?;
+    let count = rows.min(height as usize) * width as usize;
+    for (target, pixel) in target.chunks_exact_mut(samples).zip(pixels.chunks_exact(there)).take(count) {
+        target.fill(255); // alpha, where the file has none
+        let both = samples.min(there);
+        target[..both].copy_from_slice(&pixel[..both]);
+    }
+    Ok(count * samples)
 }
