@@ -78,12 +78,9 @@ impl<'a> Unpacker<'a> {
 }
 
 fn lzw(mut data: &[u8], target: &mut [u8]) -> Result<usize> {
-    if let [0, second, ..] = data
-        && second & 1 == 1
-    {
-        return Err(refused("LZW in the form of before TIFF 6.0 is not supported"));
-    }
-    let mut decoder = Lzw::with_tiff_size_switch(BitOrder::Msb, 8);
+    // Before TIFF 6.0 the codes began at the lowest bit, and grew one later. The first code, which empties the table, tells.
+    let old = matches!(data, [0, second, ..] if second & 1 == 1);
+    let mut decoder = if old { Lzw::new(BitOrder::Lsb, 8) } else { Lzw::with_tiff_size_switch(BitOrder::Msb, 8) };
     let mut done = 0;
     while done < target.len() {
         let step = decoder.decode_bytes(data, &mut target[done..]);
