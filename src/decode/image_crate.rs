@@ -13,7 +13,7 @@ use image::{ColorType, ImageDecoder, ImageReader, Limits};
 use super::format::ImageFormat;
 use super::header::Header;
 use super::memory::{Cost, METADATA, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, metadata, png, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, metadata, png, truncated, webp};
 use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
@@ -81,6 +81,8 @@ pub(super) fn decode(
     options: &DecodeOptions,
     scratch: &mut Scratch,
 ) -> Result<Placed> {
+    let still = if format == ImageFormat::WebP { webp::still(bytes) } else { None };
+    let bytes = still.as_deref().unwrap_or(bytes);
     let pixels = u64::from(size.0) * u64::from(size.1);
     let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(METADATA as u64))?;
     if decoder.dimensions() != size {

@@ -79,13 +79,13 @@ pub(super) fn of_jpeg(bytes: &[u8], header: &gpufeed_jpeg::Header<'_>) -> u8 {
 /// The orientation of a WebP file.
 pub(super) fn of_webp(bytes: &[u8]) -> u8 {
     let (Some(b"VP8X"), Some(&flags)) = (bytes.get(12..16), bytes.get(20)) else { return 1 };
-    let chunk = |name: &[u8; 4], flag: u8| webp_chunks(bytes).find(|(found, _)| found == name && flags & flag != 0);
+    let chunk =
+        |name: &[u8; 4], flag: u8| webp_chunks(&bytes[12..]).find(|(found, _)| found == name && flags & flag != 0);
     orientation(chunk(b"EXIF", 8).map(|(_, data)| data), chunk(b"XMP ", 4).map(|(_, data)| data))
 }
 
-/// Name and data of each chunk of a WebP file.
-fn webp_chunks(bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
-    let mut rest = bytes.get(12..).unwrap_or_default();
+/// Name and data of each of a WebP file's chunks, which `rest` begins with.
+pub(super) fn webp_chunks(mut rest: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     std::iter::from_fn(move || {
         let (head, data) = rest.split_first_chunk::<8>()?;
         let [n0, n1, n2, n3, l0, l1, l2, l3] = *head;

@@ -23,6 +23,7 @@ mod probe;
 mod scans;
 pub(crate) mod seek;
 pub(crate) mod tiff;
+mod webp;
 mod zune;
 
 use gpufeed_jpeg::Error::{Damaged, NoMemory, Unsupported};
