@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
+from gpufeed import saved
 from gpufeed.decoder import About, Shard
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.parcel import Batch, Parcel, unpack
@@ -82,7 +83,10 @@ class Fleet:
         """The epoch and the batch at which a state continues."""
         text, taken = self._split(state)
         epoch, round = self.crew.ask("place", self.shards[0], text)
-        return epoch, round * self.crew.actors + taken
+        turn = round * self.crew.actors + taken
+        if turn > len(self):
+            raise ArgumentError(f"state: batch {turn} is after the end of an epoch of {len(self)} batches")
+        return epoch, turn
 
     def resume(self, state: str, end: int) -> Turns:
         """The batches from a state up to but excluding epoch ``end``."""
@@ -92,15 +96,16 @@ class Fleet:
     def _split(self, state: str) -> tuple[str, int]:
         """A state at a round's beginning, and the batches taken of the round."""
         content = json.loads(state)
-        turn = content.pop("turn", None)
+        turn = saved.turn(content)
+        content.pop("turn", None)
         text = json.dumps(content)
         if turn is None:
             return text, 0
-        taken, here = int(turn.pop("taken")), self._numbers()
+        taken, here = turn.pop("taken"), self._numbers()
         if turn != here:
             raise ArgumentError(
                 f"state: saved after {taken} batches of a round of {_said(turn)}, but here are {_said(here)}; a state that was "
-                f"saved after a whole round, a multiple of {turn.get('actors')} batches, goes on with other numbers"
+                f"saved after a whole round, a multiple of {turn['actors']} batches, goes on with other numbers"
             )
         return text, taken
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gpufeed import arguments
+from gpufeed import arguments, saved
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.handover import Host
 from gpufeed.iterator import Iterating, Run
@@ -113,6 +113,8 @@ class Positioned:
         else:
             state = loader.state(self._next_epoch, 0)
         end = self._next_epoch + 1 if end is None else end
+        if end >= 1 << 64:
+            raise ArgumentError(f"epoch: {end - 1}; up to {(1 << 64) - 2} works")
         self._running = Iterating(loader.resume(state, end), state, convert)
         self._next_epoch = max(end, self._next_epoch)
         return self._running
@@ -149,16 +151,15 @@ class Positioned:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on at a position of :meth:`state_dict`: the next iteration has the batches that were still due. A state of
-        another seed, order, data set length, batch size or world that does not fit is refused by name."""
-        if not isinstance(state, dict) or not isinstance(state.get("gpufeed"), dict):
-            raise ArgumentError("state: not a state of gpufeed.DataLoader.state_dict()")
-        content = state["gpufeed"]
-        if "turn" in content and not self._takes_turns:
+        another seed, order, data set length, batch size or world that does not fit is refused by name; so are numbers that no
+        run has, such as a position beyond the end of the epoch."""
+        text = saved.text(state)
+        turn = saved.turn(json.loads(text))
+        if turn is not None and not self._takes_turns:
             raise ArgumentError(
-                f"state: saved by a fleet of {content['turn']['actors']} actors after {content['turn']['taken']} batches of a "
-                "round; a loader of one process goes on where a whole round ends"
+                f"state: saved by a fleet of {turn['actors']} actors after {turn['taken']} batches of a round; a loader of one "
+                "process goes on where a whole round ends"
             )
-        text = json.dumps(content)
         epoch, batch = self._loader().place(text)
         if self._running is not None:
             self._running.close()

@@ -208,6 +208,22 @@ def test_a_state_after_a_round_fits_other_numbers() -> None:
         plain.load_state_dict({"gpufeed": json.loads(states[0])})
 
 
+@pytest.mark.parametrize("taken", [0, 2, 5, -1, 10**9, 1.0, "1", True, None])
+def test_turns_that_no_round_has_are_refused(taken: Any) -> None:
+    fleet = Fleet(Crew(2), (0, 1))
+    state = json.loads(fleet.state(0, 1))
+    assert state["turn"]["taken"] == 1
+    with pytest.raises(gpufeed.ArgumentError, match="^state: .*(taken|batches)"):
+        fleet.place(json.dumps(state | {"turn": state["turn"] | {"taken": taken}}))
+    for wrong in (None, 3, [], {}, {"taken": 1}, state["turn"] | {"more": 1}):
+        with pytest.raises(gpufeed.ArgumentError, match="^state: turn is "):
+            fleet.place(json.dumps(state | {"turn": wrong}))
+    # After the last round.
+    last = json.loads(fleet.state(0, len(fleet)))
+    with pytest.raises(gpufeed.ArgumentError, match="^state: batch 13 is after the end of an epoch of 12 batches"):
+        fleet.place(json.dumps(last | {"turn": state["turn"]}))
+
+
 def _padding(ids: list[int]) -> set[int]:
     """Samples that fill up a shard and were had before."""
     first = {each for found in expected(2)[:2] for each in found[2]}

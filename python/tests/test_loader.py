@@ -124,6 +124,49 @@ def test_states_that_do_not_fit_are_refused_by_name() -> None:
         loader().load_state_dict({"epoch": 3})
 
 
+def test_numbers_that_no_run_has_are_refused() -> None:
+    made = loader()
+    next(made.batches())
+    state = made.state_dict()["gpufeed"]
+    end = 5 * 8  # of 40 samples in batches of 8
+
+    def refused(words: str, **changed: Any) -> None:
+        made = loader()
+        first = next(made.batches()).ids
+        with pytest.raises(gpufeed.ArgumentError, match=f"^state: .*{words}"):
+            made.load_state_dict({"gpufeed": state | changed})
+        # Nothing was skipped: the loader is where it was.
+        made.set_epoch(0)
+        assert next(made.batches()).ids == first
+
+    refused("position 1000000000 is none of an epoch of 40 samples, which ends at position 40", position=10**9)
+    refused("position 41", position=41)
+    refused("position 48", position=48)
+    refused("global_batch is 0", global_batch=0)
+    for key in ("seed", "epoch", "position", "samples", "global_batch", "version"):
+        for wrong in (-1, 1 << 64, 8.0, float("nan"), True, None, [8], numpy.int64(8)):
+            refused(key, **{key: wrong})
+        without = {name: value for name, value in state.items() if name != key}
+        with pytest.raises(gpufeed.ArgumentError, match="^state: "):
+            loader().load_state_dict({"gpufeed": without})
+    refused("unknown field", lane=2)
+    refused("turn is 3", turn=3)
+    refused("turn is {}", turn={})
+    refused("-1 batches|turn's taken is -1", turn={"actors": 2, "world": 1, "batch_size": 8, "taken": -1})
+    with pytest.raises(gpufeed.ArgumentError, match="^epoch: 18446744073709551615"):
+        loader().load_state_dict({"gpufeed": state | {"epoch": (1 << 64) - 1}})
+    with pytest.raises(gpufeed.ArgumentError, match="^epoch: 18446744073709551615"):
+        made = loader()
+        made.set_epoch((1 << 64) - 1)
+        made.batches()
+    # The end of the epoch is taken, whatever the batch size; so is that of another global batch, with its padding.
+    for size in (1, 3, 7, 8, 40, 64):
+        for position, own in ((end, 8), (42, 7), (64, 64), (1000, 1000)):
+            other = loader(batch_size=size)
+            other.load_state_dict({"gpufeed": state | {"position": position, "global_batch": own}})
+            assert other.epoch == 1
+
+
 def test_shards_are_disjoint_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = []
     for rank in range(3):

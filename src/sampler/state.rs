@@ -111,6 +111,26 @@ impl State {
     }
 }
 
+/// Refuses positions that no run has: beyond the last sample there is the end of the last global batch alone.
+fn check_position(global: &Global) -> Result<()> {
+    let Global { position, samples, global_batch, .. } = *global;
+    let refused = |reason: String| {
+        let reason = format!("{reason}; the state was changed or damaged after it was saved: load another one");
+        Err(Error::argument("state", reason))
+    };
+    if global_batch == 0 {
+        return refused("global_batch is 0, but a batch has at least 1 sample".to_owned());
+    }
+    let end = samples.div_ceil(global_batch).saturating_mul(global_batch);
+    if position > samples && position != end {
+        return refused(format!(
+            "position {position} is none of an epoch of {samples} samples, which ends at position {end} with the state's \
+             global_batch of {global_batch}"
+        ));
+    }
+    Ok(())
+}
+
 impl Sampler {
     fn order_kind(&self) -> OrderKind {
         match (&self.weights, self.shuffle) {
@@ -144,8 +164,13 @@ impl Sampler {
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the setting that differs: `seed`, `dataset` (its length),
     /// `shuffle`, `order`, `lanes`; `batch_size` or `shard` if no global batch begins at the state's position, with the
-    /// nearest positions at which one does; `last_batch` if this sampler's epoch ends before it.
+    /// nearest positions at which one does; `last_batch` if this sampler's epoch ends before it. `state` if no epoch has
+    /// the position: it is after the last sample, and not where the state's own global batches end, filled up; `epoch`
+    /// for `u64::MAX`, which has no end.
     pub fn batch_of(&self, state: &State) -> Result<u64> {
+        if state.epoch == u64::MAX {
+            return Err(Error::argument("epoch", format!("{}; up to {} works", u64::MAX, u64::MAX - 1)));
+        }
         if state.seed != self.seed {
             let reason = format!("the state was saved with seed {}, but the loader has {}", state.seed, self.seed);
             return Err(Error::argument("seed", reason));
@@ -166,6 +191,7 @@ impl Sampler {
             return Err(Error::argument("dataset", reason));
         }
         self.check_order(&global)?;
+        check_position(&global)?;
         // All samples have come: the epoch's end, wherever the last batch ended with its padding.
         if position >= len && self.last_batch != LastBatch::Drop {
             return Ok(batches);

@@ -107,3 +107,66 @@ fn other_settings_are_refused_by_name() {
     assert!(refused(&dropping, &end).starts_with("last_batch: position 112 is after the end"));
     assert!(refused(&sampler(8, 2), &State::at(7, 0, 8)).starts_with("state: batch 8 is after the end"));
 }
+
+/// A state as a checkpoint has it, of 64 samples in the order of the data set.
+fn written(numbers: &str) -> State {
+    let text = format!(r#"{{"version":2,"seed":7,"epoch":0,"samples":64,"order":"sequential",{numbers}}}"#);
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn positions_that_no_epoch_has_are_refused() {
+    let sampler = |batch_size| Sampler::new(64, batch_size).unwrap().seed(7);
+    for (position, global_batch, words) in [
+        (1_000_000_000, 8, "state: position 1000000000 is none of an epoch of 64 samples, which ends at position 64"),
+        (72, 8, "state: position 72 is none of an epoch of 64 samples"),
+        (65, 1, "ends at position 64 with the state's global_batch of 1"),
+        (80, 10, "ends at position 70 with the state's global_batch of 10"),
+        (u64::MAX, 8, "state: position 18446744073709551615"),
+        (u64::MAX, u64::MAX - 1, "state: position 18446744073709551615"),
+        // No batch of these ends there, although their epoch's last one ends later.
+        (1_000_000_000, 3_000_000_000, "state: position 1000000000"),
+        (65, 100, "ends at position 100"),
+        (0, 0, "state: global_batch is 0"),
+        (8, 0, "state: global_batch is 0"),
+    ] {
+        let state = written(&format!(r#""position":{position},"global_batch":{global_batch}"#));
+        for batch_size in [1, 3, 8, 10, 64, 100] {
+            let error = refused(&sampler(batch_size), &state);
+            assert!(error.starts_with("state: ") && error.contains(words), "{batch_size}: {error}");
+            let dropping = sampler(batch_size.min(64)).last_batch(LastBatch::Drop).unwrap();
+            assert!(refused(&dropping, &state).contains(words));
+        }
+    }
+    let old = r#"{"version":1,"seed":7,"epoch":0,"position":1000000000,"samples":64,"batch_size":4,"world":2,"order":"sequential"}"#;
+    assert!(refused(&sampler(8), &serde_json::from_str(old).unwrap()).starts_with("state: position 1000000000"));
+    // What no run writes, but is a place all the same.
+    assert_eq!(sampler(8).batch_of(&written(r#""position":64,"global_batch":10"#)).unwrap(), 8);
+}
+
+#[test]
+fn the_padded_end_of_an_epoch_is_its_end_for_every_batch_size() {
+    for global_batch in [1, 7, 10, 64, 100, 1000] {
+        let saved = Sampler::new(64, global_batch).unwrap().seed(7);
+        let end = saved.state(0, saved.batches() as u64);
+        assert_eq!(end.position(), Some((64_u64.div_ceil(global_batch as u64)) * global_batch as u64));
+        for (batch_size, world) in [(1, 1), (3, 2), (8, 1), (64, 1), (100, 3)] {
+            for last in [LastBatch::Partial, LastBatch::Pad] {
+                let other = Sampler::new(64, batch_size).unwrap().seed(7).shard(0, world).unwrap();
+                let other = other.last_batch(last).unwrap();
+                assert_eq!(
+                    other.batch_of(&end).unwrap(),
+                    other.batches() as u64,
+                    "{global_batch} {batch_size} {world}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_epoch_of_all_has_no_end() {
+    for state in [sampler(8, 1).state(u64::MAX, 0), sampler(8, 1).state(u64::MAX, 13), State::at(7, u64::MAX, 0)] {
+        assert!(refused(&sampler(8, 1), &state).starts_with("epoch: 18446744073709551615; up to 18446744073709551614"));
+    }
+}

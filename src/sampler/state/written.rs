@@ -149,6 +149,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_whole_number_is_refused() {
+        let whole = serde_json::to_string(&sampler().state(0, 3)).unwrap();
+        for (key, number) in
+            [("seed", "7"), ("epoch", "0"), ("position", "48"), ("samples", "100"), ("global_batch", "16")]
+        {
+            let was = format!(r#""{key}":{number}"#);
+            assert!(whole.contains(&was), "{whole}");
+            for wrong in ["-1", "1.0", "1e3", "1e30", "18446744073709551616", "true", r#""1""#, "[1]", "{}"] {
+                assert!(read(&whole.replace(&was, &format!(r#""{key}":{wrong}"#))).is_err(), "{key} {wrong}");
+            }
+            let without = whole.replace(&format!("{was},"), "");
+            assert!(read(&without).is_err() && without != whole, "without {key}");
+            let twice = whole.replace(&was, &format!("{was},{was}"));
+            assert!(read(&twice).unwrap_err().starts_with("duplicate field"), "{key} twice");
+            assert!(read(&whole.replace(&was, &format!(r#""{key}":null"#))).is_err(), "{key} is null");
+        }
+        for wrong in ["-2", "2.0", "4294967298", "0", "true"] {
+            assert!(read(&whole.replace(r#""version":2"#, &format!(r#""version":{wrong}"#))).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn states_of_version_1_are_read() {
         let sampler = sampler();
         let old = r#"{"version":1,"seed":7,"epoch":5,"position":48,"samples":100,"batch_size":8,"world":2,"order":"shuffled"}"#;
