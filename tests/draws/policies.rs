@@ -1,14 +1,13 @@
 //! The operations that policies draw, with their magnitudes, signs, bins and probabilities, are torchvision's
-//! (`tests/golden/draw_quantiles.json`, `transforms_tables.json`); so are the draws of RandomChoice and RandomOrder.
+//! (`tests/golden/draw_quantiles.json`, `magnitudes.txt`); so are the draws of RandomChoice and RandomOrder.
 
 use crate::quantiles::{Case, DRAWS, Drawn, SIGNIFICANCE, case_with, least, ops, params};
 use crate::statistics::{same_distribution, uniform};
 use gpufeed::transforms::{
-    AutoAugment, AutoAugmentPolicy, Key, Op, RandAugment, RandomChoice, RandomHorizontalFlip, RandomInvert,
+    AugMix, AutoAugment, AutoAugmentPolicy, Key, Op, RandAugment, RandomChoice, RandomHorizontalFlip, RandomInvert,
     RandomOrder, RandomPosterize, RandomVerticalFlip, Transform, TrivialAugmentWide,
 };
 use gpufeed::{Output, Plan};
-use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -104,104 +103,123 @@ fn rejects_other_signs_and_probabilities() {
     assert!(same_distribution(&ours, &theirs) < SIGNIFICANCE);
 }
 
-#[derive(Deserialize)]
-struct Tables {
-    magnitudes: Vec<MagnitudeTable>,
-}
-
-#[derive(Deserialize)]
-struct MagnitudeTable {
-    cls: String,
+/// A line of `tests/golden/magnitudes.txt`: the magnitudes of operations at each bin.
+struct Row {
+    policy: &'static str,
     bins: u32,
-    height: u32,
-    width: u32,
-    ops: BTreeMap<String, Range>,
-}
-
-#[derive(Deserialize)]
-struct Range {
+    size: (u32, u32),
+    ids: Vec<&'static str>,
     signed: bool,
-    values: Option<Vec<f64>>,
+    /// From bin 0 on; empty for operations without a magnitude, whose ops have 0.
+    values: Vec<f32>,
 }
 
-/// The magnitudes that many images of the table's size draw, by operation.
-fn drawn(transform: Transform, table: &MagnitudeTable, images: u64) -> BTreeMap<String, Vec<f64>> {
+fn row(line: &'static str) -> Row {
+    let mut words = line.split(' ');
+    let mut next = || words.next().expect("a line has six words and numbers");
+    let (policy, [bins, width, height]) =
+        (next(), [next(), next(), next()].map(|word| word.parse().expect("a number")));
+    let (ids, signed) = (next().split(',').collect(), next() == "+-");
+    let values: Vec<f32> = words.map(|word| word.parse().expect("a magnitude")).collect();
+    assert!(values.is_empty() || values.len() == bins as usize, "{line}");
+    Row { policy, bins, size: (width, height), ids, signed, values }
+}
+
+/// The tables of all policies, by policy, bins and size, and in them the rows by operation.
+fn magnitude_tables() -> BTreeMap<(&'static str, u32, (u32, u32)), BTreeMap<&'static str, Row>> {
+    let mut tables = BTreeMap::<_, BTreeMap<_, _>>::new();
+    for line in include_str!("../golden/magnitudes.txt").lines().filter(|line| !line.starts_with('#')) {
+        for (number, id) in row(line).ids.into_iter().enumerate() {
+            let row = row(line);
+            assert_eq!(row.ids[number], id);
+            tables.entry((row.policy, row.bins, row.size)).or_default().insert(id, row);
+        }
+    }
+    tables
+}
+
+/// The magnitudes that many images of a size draw, by operation.
+fn drawn(transform: Transform, (width, height): (u32, u32), images: u64) -> BTreeMap<String, Vec<f32>> {
     let plan = Plan::compile(&[transform], &Output::default()).unwrap();
-    let mut drawn = BTreeMap::<String, Vec<f64>>::new();
+    let mut drawn = BTreeMap::<String, Vec<f32>>::new();
+    let mut add = |op: &Op| {
+        let Op::Policy { id, magnitude, .. } = *op else { panic!("{op:?}") };
+        drawn.entry(format!("{id:?}")).or_default().push(magnitude);
+    };
     for sample in 0..images {
-        let params = plan.make_params(table.width, table.height, &Key { sample, ..Key::default() }).unwrap();
+        let params = plan.make_params(width, height, &Key { sample, ..Key::default() }).unwrap();
         for op in ops(&params) {
-            let Op::Policy { id, magnitude, .. } = op else { panic!("{op:?}") };
-            drawn.entry(format!("{id:?}")).or_default().push(magnitude.into());
+            match op {
+                Op::Mixture { chains, .. } => chains.iter().flatten().for_each(&mut add),
+                op => add(&op),
+            }
         }
     }
     drawn
 }
 
-fn close(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-6 * b.abs().max(1.0)
-}
-
-/// Checks that all magnitudes of an operation are `expected`, that it has all of them if `all`, and its signs.
-fn check(id: &str, range: &Range, expected: &[f64], drawn: &[f64], all: bool) {
-    let known = |magnitude: &f64| expected.iter().any(|expected| close(magnitude.abs(), *expected));
-    assert!(drawn.iter().all(known), "{id}: {drawn:?} for {expected:?}");
+/// Checks that all magnitudes of an operation are `expected` to the bit, that it has all of them if `all`, and its signs.
+fn check(id: &str, row: &Row, expected: &[f32], drawn: &[f32], all: bool) {
+    let title = format!("{} {} of {:?}, {id}", row.policy, row.bins, row.size);
+    for magnitude in drawn {
+        let known = expected.iter().any(|expected| expected.to_bits() == magnitude.abs().to_bits());
+        assert!(known, "{title}: {magnitude:?} is none of {expected:?}");
+    }
     for expected in expected.iter().filter(|_| all) {
-        for sign in if range.signed { vec![1.0, -1.0] } else { vec![1.0] } {
-            assert!(drawn.iter().any(|magnitude| close(*magnitude, sign * expected)), "{id}: never {sign} {expected}");
+        for sign in if row.signed { vec![1.0, -1.0] } else { vec![1.0] } {
+            assert!(drawn.contains(&(sign * expected)), "{title}: never {sign} {expected}");
         }
     }
-    assert!(range.signed || drawn.iter().all(|magnitude| *magnitude >= 0.0), "{id} has a sign");
+    assert!(row.signed || drawn.iter().all(|magnitude| *magnitude >= 0.0), "{title} has a sign");
 }
 
-/// Every bin of every operation at every size of the table, to 1e-6.
+/// Every bin of every operation of every policy, at six sizes and for other numbers of bins, to the bit.
 #[test]
 fn magnitudes_are_torchvisions() {
-    let text = include_str!("../golden/transforms_tables.json");
-    let tables: Tables = serde_json::from_str(text).expect("transforms_tables.json is valid");
-    let mut compared = 0;
-    for table in &tables.magnitudes {
-        let names = |drawn: &BTreeMap<String, Vec<f64>>| drawn.keys().cloned().collect::<Vec<_>>();
-        let with_effect = table.ops.keys().filter(|id| *id != "Identity").cloned().collect::<Vec<_>>();
-        let none = [0.0];
-        let values = |range: &Range| range.values.clone().unwrap_or(none.to_vec());
-        match table.cls.as_str() {
+    let mut compared = BTreeMap::new();
+    for ((policy, bins, size), rows) in magnitude_tables() {
+        let with_effect: Vec<&str> = rows.keys().copied().filter(|id| *id != "Identity").collect();
+        let mut compare = |drawn: BTreeMap<String, Vec<f32>>, bin: Option<u32>, all: bool| {
+            assert!(!all || drawn.keys().eq(&with_effect), "{policy} {bins} {size:?}: {:?}", drawn.keys());
+            for (id, drawn) in &drawn {
+                let row = &rows[id.as_str()];
+                let values = match bin {
+                    _ if row.values.is_empty() => &[0.0],
+                    Some(bin) => &row.values[bin as usize..][..1],
+                    None => &row.values[..],
+                };
+                check(id, row, values, drawn, all);
+                *compared.entry(policy).or_insert(0) += values.len();
+            }
+        };
+        match policy {
             "RandAugment" => {
-                for bin in 0..table.bins {
-                    let augment = RandAugment { num_magnitude_bins: table.bins, ..RandAugment::new(16, bin) };
-                    let drawn = drawn(augment.into(), table, 20);
-                    assert_eq!(names(&drawn), with_effect, "bin {bin}");
-                    for (id, drawn) in &drawn {
-                        let values = values(&table.ops[id]);
-                        let expected = values.get(bin as usize).unwrap_or(&values[0]);
-                        check(id, &table.ops[id], &[*expected], drawn, true);
-                        compared += 1;
-                    }
+                for bin in 0..bins {
+                    let augment = RandAugment { num_magnitude_bins: bins, ..RandAugment::new(16, bin) };
+                    compare(drawn(augment.into(), size, 25), Some(bin), true);
                 }
             }
             "TrivialAugmentWide" => {
-                let trivial = TrivialAugmentWide::new().num_magnitude_bins(table.bins);
-                let drawn = drawn(trivial.into(), table, 12_000);
-                assert_eq!(names(&drawn), with_effect);
-                for (id, drawn) in &drawn {
-                    check(id, &table.ops[id], &values(&table.ops[id]), drawn, true);
-                    compared += 1;
-                }
+                let trivial = TrivialAugmentWide::new().num_magnitude_bins(bins);
+                compare(drawn(trivial.into(), size, 500 * u64::from(bins)), None, true);
             }
             "AutoAugment" => {
                 use AutoAugmentPolicy::{Cifar10, ImageNet, Svhn};
+                // A policy has some bins of some operations alone.
                 for policy in [ImageNet, Cifar10, Svhn] {
-                    for (id, drawn) in &drawn(AutoAugment::new(policy).into(), table, 2000) {
-                        check(id, &table.ops[id], &values(&table.ops[id]), drawn, false);
-                        compared += 1;
-                    }
+                    compare(drawn(AutoAugment::new(policy).into(), size, 2000), None, false);
                 }
             }
-            _ => {}
+            "AugMix" => {
+                let mix = AugMix::new().severity(bins).mixture_width(8).chain_depth(16);
+                compare(drawn(mix.into(), size, 60), None, true);
+            }
+            other => panic!("no policy {other}"),
         }
     }
-    // 31 bins of 13 operations, 13 operations, and those of three policies, at each of three sizes.
-    assert_eq!(compared, 3 * (31 * 13 + 13 + 33));
+    println!("{compared:?}");
+    let expected = [("AugMix", 6 * 112), ("AutoAugment", 1494), ("RandAugment", 7150), ("TrivialAugmentWide", 6088)];
+    assert_eq!(compared, BTreeMap::from(expected));
 }
 
 /// Counts what `which` says of 20,000 images.

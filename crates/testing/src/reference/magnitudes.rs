@@ -19,10 +19,16 @@ pub struct Magnitudes {
     pub values: Option<Vec<f64>>,
 }
 
-/// Returns `bins` equal steps from `from` to `to`, rounded to f32 (`torch.linspace`).
+/// Returns `bins` equal steps from `from` to `to` as `torch.linspace` computes them in f32: the first half from the
+/// start, the second from the end, with products and sums that are rounded once.
 fn linspace(from: f64, to: f64, bins: usize) -> Vec<f64> {
-    let step = (to - from) / (bins as f64 - 1.0);
-    (0..bins).map(|bin| f64::from((from + step * bin as f64) as f32)).collect()
+    let (from, to) = (from as f32, to as f32);
+    let step = (to - from) / (bins - 1) as f32;
+    let number = |bin: usize| match bin < bins / 2 {
+        true => step.mul_add(bin as f32, from),
+        false => (-step).mul_add((bins - 1 - bin) as f32, to),
+    };
+    (0..bins).map(|bin| f64::from(number(bin))).collect()
 }
 
 /// Returns the bits that each bin keeps: `most` minus the bin divided by `divisor`, rounded half to even.
