@@ -11,7 +11,8 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 require_cargo
 
-export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1
+# test.sh has checked the golden data of the machine; here the widths are what is new.
+export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1 GPUFEED_REQUIRE_GOLDEN=0
 
 case ${1-} in
     # Every op, alone and in lists, at sizes that no workgroup divides. Everything else runs the same shaders.

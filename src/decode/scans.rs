@@ -184,12 +184,9 @@ mod tests {
 
     #[test]
     fn what_is_let_through_is_bounded_by_its_bytes() {
-        let Some(root) = std::env::var_os("GPUFEED_CORPUS") else {
-            println!("skipped: GPUFEED_CORPUS not set");
-            return;
-        };
+        let Some(root) = gpufeed_testing::golden::folder("GPUFEED_CORPUS") else { return };
         let (mut let_through, mut several, mut most_scans, mut most_blocks) = (0, 0, 0, 0.0_f64);
-        let mut folders = vec![std::path::PathBuf::from(root)];
+        let mut folders = vec![root];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

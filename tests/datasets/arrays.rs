@@ -1,14 +1,13 @@
 //! Data sets in memory, in one file or in a list, and adaptors: they give what torchvision's readers give for the same
 //! files, and loaders work over weighted, repeated and concatenated sets.
 
-#![expect(clippy::print_stdout, reason = "tests print what they skip")]
-
 use gpufeed::dataset::{Concat, Emnist};
 use gpufeed::transforms::{ColorJitter, RandomResizedCrop, Transform};
 use gpufeed::{
     Arrays, Backend, Cifar, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, Idx, Label, LastBatch, Layout, Numpy,
     Result, Split, State,
 };
+use gpufeed_testing::golden;
 use gpufeed_testing::pipeline::{self, assert_same, seen, small_files, within};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -121,11 +120,8 @@ fn the_comparison_with_torchvision_rejects() {
 
 #[test]
 fn the_real_mnist_reads_as_torchvision_reads_it() {
-    let Some(shared) = std::env::var_os("GPUFEED_SHARED_DATA") else {
-        println!("skipped: the real MNIST, as GPUFEED_SHARED_DATA is not set");
-        return;
-    };
-    let folder = Path::new(&shared).join("mnist");
+    let Some(shared) = golden::folder("GPUFEED_SHARED_DATA") else { return };
+    let folder = shared.join("mnist");
     assert_golden("mnist/train", Idx::mnist(&folder, Split::Train));
     assert_golden("mnist/test", Idx::mnist(&folder, Split::Test));
     // The golden file has the SHA-256 of the 60,000 training images.

@@ -4,8 +4,6 @@
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
-use std::path::Path;
-
 use gpufeed::ErrorKind;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Rect, Scratch, Truncated, probe};
 use gpufeed_testing::damaged::{damaged_files, golden};
@@ -121,11 +119,8 @@ const DIFFERENT: [&str; 1] = [
 #[test]
 fn every_decoder_gives_what_libjpeg_turbo_gives() {
     use sha2::{Digest, Sha256};
-    let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
-        println!("skipped: GPUFEED_SHARED not set");
-        return;
-    };
-    let shared = Path::new(&public).parent().unwrap().to_owned();
+    let Some(public) = gpufeed_testing::golden::folder("GPUFEED_SHARED") else { return };
+    let shared = public.parent().unwrap().to_owned();
     let list: serde_json::Value = serde_json::from_slice(&std::fs::read(shared.join("decode.json")).unwrap()).unwrap();
     for (policy, truncated) in [("error", Truncated::Error), ("fill", Truncated::Fill)] {
         let options = options(|o| (o.truncated, o.exif) = (truncated, Orientation::Ignore));

@@ -4,12 +4,12 @@
 
 #![allow(clippy::print_stdout)] // a skipped test says so
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gpufeed::ErrorKind;
 use gpufeed::decode::{DecodeOptions, Scratch, Truncated, probe};
 use gpufeed_testing::encoded::{all_of, encode, options, picture, region_of, whole};
+use gpufeed_testing::golden;
 use image::ImageFormat as Codec;
 use proptest::prelude::*;
 
@@ -91,13 +91,10 @@ proptest! {
 
 #[test]
 fn the_corpus_neither_panics_nor_hangs() {
-    let Some(root) = std::env::var_os("GPUFEED_CORPUS") else {
-        println!("skipped: GPUFEED_CORPUS not set");
-        return;
-    };
+    let Some(root) = golden::folder("GPUFEED_CORPUS") else { return };
     let mut scratch = Scratch::default();
     let (mut good, mut bad) = (0, 0);
-    let mut folders = vec![Path::new(&root).to_owned()];
+    let mut folders = vec![root];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -124,5 +121,6 @@ fn the_corpus_neither_panics_nor_hangs() {
             }
         }
     }
-    println!("{good} decoded, {bad} refused");
+    println!("{} checked: {good} decoded, {bad} refused", good + bad);
+    assert!(good > 0 && bad > 0);
 }

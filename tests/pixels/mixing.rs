@@ -7,6 +7,7 @@ use gpufeed::internals::soft_labels;
 use gpufeed::transforms::{CenterCrop, Key, Mix, Mixed};
 use gpufeed::{DType, DataLoader, InMemory, Label, Layout, PixelFormat};
 use gpufeed_testing::pipeline::{Place, places};
+use gpufeed_testing::vectors;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
@@ -197,11 +198,7 @@ fn mixed_batches_are_torchvisions() {
 
 #[test]
 fn mixed_batches_are_those_of_the_shared_vectors() {
-    let folder = std::env::var_os("GPUFEED_SHARED").map(|folder| Path::new(&folder).with_file_name("transforms"));
-    let Some(folder) = folder.filter(|folder| folder.join("manifest.json").is_file()) else {
-        println!("skipped: GPUFEED_SHARED names no folder beside which there are vectors of transforms");
-        return;
-    };
+    let Some(folder) = vectors::shared() else { return };
     let cases = shared(&folder);
     assert_eq!(cases.len(), 22);
     check(&cases);

@@ -1,6 +1,6 @@
 //! The cases of a second set of golden vectors (its folder is in the environment variable `GPUFEED_SHARED`) that belong
 //! to this crate's operators: 125 in floats, and 108 in bytes for exact operators, which must be equal to the bit.
-//! Without the variable there is nothing to compare, and the tests print that.
+//! Without the variable there is nothing to compare, and the tests print that, or fail in CI.
 
 #![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
 
@@ -9,6 +9,7 @@ use gpufeed::transforms::{Interpolation, Key, Op, PaddingMode, Params};
 use gpufeed::{Backend, DType, Layout, Output, Plan};
 use gpufeed_testing::adapters::{Place, Prepared, places};
 use gpufeed_testing::compare::{Tally, within, within_except};
+use gpufeed_testing::golden;
 use gpufeed_testing::images::Source;
 use gpufeed_testing::reference;
 use serde::Deserialize;
@@ -32,12 +33,9 @@ struct Case {
     shape: [usize; 3],
 }
 
-/// Returns the folder and its cases; without the variable, prints that and returns `None`.
+/// Returns the folder and its cases; `None` without the variable.
 fn manifest() -> Option<(PathBuf, Vec<Case>)> {
-    let Some(folder) = std::env::var_os("GPUFEED_SHARED").map(PathBuf::from) else {
-        println!("skipped: GPUFEED_SHARED names no folder");
-        return None;
-    };
+    let folder = golden::folder("GPUFEED_SHARED")?;
     let path = folder.join("manifest.json");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let manifest: Manifest = serde_json::from_str(&text).expect("the manifest is as this test expects it");
@@ -178,7 +176,8 @@ fn selected(cases: &[Case], folder: &std::path::Path, exact: bool) -> Vec<(usize
             None => *others.entry(&case.op).or_default() += 1,
         }
     }
-    println!("{} cases; no operator of this crate: {others:?}", selected.len());
+    println!("{} cases checked; no operator of this crate: {others:?}", selected.len());
+    assert_eq!(selected.len(), if exact { 108 } else { 125 });
     selected
 }
 

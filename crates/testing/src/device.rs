@@ -13,23 +13,50 @@ pub struct Device {
 
 static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
     let devices: Vec<_> = Gpu::enumerate().into_iter().map(Device::of).collect();
-    if devices.is_empty() {
-        let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
-        assert!(!required, "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
-        println!("skipped: no adapter");
-    }
+    require(devices.iter().map(|device| device.name.clone()));
     devices
 });
 
-/// Returns the machine's adapters. Having none is an error only with `GPUFEED_REQUIRE_GPU=1`.
+/// Returns the machine's adapters, of which there are those that `GPUFEED_REQUIRE_GPU` [requires](require).
 pub fn devices() -> &'static [Device] {
     &DEVICES
 }
 
+/// Checks the names of a machine's adapters by `GPUFEED_REQUIRE_GPU`: with 1 there has to be one, with a name or a part
+/// of one, in any case, that one. Prints where there is none and none has to be.
+///
+/// # Panics
+/// If it is not there.
+pub fn require(names: impl IntoIterator<Item = String>) {
+    let names: Vec<String> = names.into_iter().collect();
+    if let Err(reason) = found(&names, std::env::var("GPUFEED_REQUIRE_GPU").ok().as_deref()) {
+        panic!("{reason}");
+    }
+    if names.is_empty() {
+        println!("skipped: no adapter");
+    }
+}
+
+fn found(names: &[String], required: Option<&str>) -> Result<(), String> {
+    let fits = |name: &String, part: &str| name.to_lowercase().contains(&part.to_lowercase());
+    match required {
+        None | Some("" | "0") => Ok(()),
+        Some("1") if names.is_empty() => Err("GPUFEED_REQUIRE_GPU=1, but there is no adapter".to_owned()),
+        Some(part) if part != "1" && !names.iter().any(|name| fits(name, part)) => {
+            Err(format!("GPUFEED_REQUIRE_GPU={part}, but no adapter has this in its name; there are {names:?}"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// What messages call an adapter.
+pub fn name(info: &wgpu::AdapterInfo) -> String {
+    format!("{} ({:?}, {} {})", info.name, info.backend, info.driver, info.driver_info)
+}
+
 impl Device {
     pub fn of(adapter: wgpu::Adapter) -> Device {
-        let info = adapter.get_info();
-        Device { name: format!("{} ({:?}, {} {})", info.name, info.backend, info.driver, info.driver_info), adapter }
+        Device { name: name(&adapter.get_info()), adapter }
     }
 
     /// Returns those of the adapter's features that gpufeed asks for by itself.
@@ -49,5 +76,27 @@ impl Device {
         let gpu = gpu.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         assert_eq!(gpu.device().limits(), limits, "{}: other limits than asked for", self.name);
         gpu
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_is_required_by_its_name_or_by_none() {
+        let some = ["llvmpipe (LLVM 19.1.7, 256 bits) (Vulkan, llvmpipe Mesa 25.0.7)".to_owned()];
+        for required in [None, Some(""), Some("0")] {
+            assert!(found(&[], required).is_ok() && found(&some, required).is_ok(), "{required:?}");
+        }
+        for required in ["1", "llvmpipe", "LLVMpipe", "Vulkan", "mesa 25"] {
+            assert!(found(&some, Some(required)).is_ok(), "{required}");
+            assert!(found(&[], Some(required)).is_err(), "{required}");
+        }
+        let error = found(&some, Some("NVIDIA")).unwrap_err();
+        assert!(
+            error.starts_with("GPUFEED_REQUIRE_GPU=NVIDIA, but no adapter") && error.contains("llvmpipe"),
+            "{error}"
+        );
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod counting;
 pub mod dice;
+pub mod golden;
 pub mod jpeg_engine;
 pub mod store_server;
 

@@ -2,6 +2,7 @@
 //! `GPUFEED_SHARED` have them, and their comparison with those of any implementation.
 
 use crate::compare::{Tally, within_except};
+use crate::golden;
 use crate::images::Source;
 use crate::reference::{Picture, Semantics};
 use serde::Deserialize;
@@ -106,18 +107,13 @@ struct Unsure {
     offset: usize,
 }
 
-/// Returns the folder of the larger set, which is beside the folder that `GPUFEED_SHARED` names. Without the variable
-/// there may be none; prints that.
+/// Returns the folder of the larger set, which is beside the folder that `GPUFEED_SHARED` names, as
+/// [`golden::folder`] does.
 ///
 /// # Panics
-/// If the variable is set and the folder is missing.
-#[expect(clippy::print_stdout, reason = "tests print what they skipped")]
+/// If the variable is set and the folder is missing; where golden data is required and there is none.
 pub fn shared() -> Option<PathBuf> {
-    let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
-        println!("skipped: GPUFEED_SHARED names no folder");
-        return None;
-    };
-    let folder = PathBuf::from(public).join("../transforms");
+    let folder = golden::folder("GPUFEED_SHARED")?.join("../transforms");
     assert!(folder.is_dir(), "{} is not there", folder.display());
     Some(folder)
 }

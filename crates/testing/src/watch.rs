@@ -1,7 +1,7 @@
 //! Checks for leaks and hangs: the pipeline's threads and the GPU buffers that exist, a lock that runs tests one at a
 //! time, and a timeout for each.
 
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::pipeline::within;
 use gpufeed::{Gpu, wgpu};
 use std::sync::{Mutex, Once, PoisonError};
@@ -70,8 +70,7 @@ pub fn adapters(change: impl Fn(&mut wgpu::InstanceDescriptor)) -> Vec<wgpu::Ada
     let mut adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
     adapters
         .retain(|adapter| adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
-    let required = std::env::var("GPUFEED_REQUIRE_GPU").is_ok_and(|value| value == "1");
-    assert!(!required || !adapters.is_empty(), "GPUFEED_REQUIRE_GPU=1, but there is no adapter");
+    device::require(adapters.iter().map(|adapter| device::name(&adapter.get_info())));
     adapters
 }
 

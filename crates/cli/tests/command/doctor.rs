@@ -12,6 +12,7 @@ use std::process::Command;
 use crate::doctoring::{counts, damaged, doctor, file, json, text, tree};
 use crate::pillow::{ACCEPTED_HERE, REFUSED_HERE};
 use gpufeed_testing::encoded::{encode, picture, with_exif};
+use gpufeed_testing::golden;
 use image::ImageFormat as Codec;
 use serde_json::Value;
 
@@ -267,13 +268,12 @@ fn links_pipes_and_permissions_are_found() {
 /// lists still differs.
 #[test]
 fn verdicts_on_the_corpus_differ_from_pillows_where_it_is_explained() {
-    let (Some(corpus), Some(golden)) = (std::env::var_os("GPUFEED_CORPUS"), std::env::var_os("GPUFEED_SHARED")) else {
-        println!("skipped: GPUFEED_CORPUS or GPUFEED_SHARED not set");
+    let (Some(corpus), Some(golden)) = (golden::folder("GPUFEED_CORPUS"), golden::folder("GPUFEED_SHARED")) else {
         return;
     };
-    let pillow = fs::read(Path::new(&golden).join("../decode.json")).unwrap();
+    let pillow = fs::read(golden.join("../decode.json")).unwrap();
     let pillow: Value = serde_json::from_slice(&pillow).unwrap();
-    let (value, _) = json(Path::new(&corpus), &[]);
+    let (value, _) = json(&corpus, &[]);
     let ours: BTreeMap<&str, &Value> =
         value["files"].as_array().unwrap().iter().map(|file| (file["path"].as_str().unwrap(), file)).collect();
 

@@ -48,8 +48,9 @@ fn the_environment_decides_the_way_and_is_shown() {
     let (value, code) = with("no such adapter");
     assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));
     assert!(value["problems"][0].as_str().unwrap().contains("no such adapter"));
-    if gpufeed::Gpu::adapters().is_empty() {
-        println!("skipped: no adapter to name");
+    let adapters = gpufeed::Gpu::adapters();
+    gpufeed_testing::device::require(adapters.clone());
+    if adapters.is_empty() {
         return;
     }
     let (value, _) = with("0");

@@ -15,6 +15,7 @@ mod forged;
 
 use gpufeed_jpeg::internals::first_scan;
 use gpufeed_jpeg::{Decoder, Error, Header, Rect, Request, Scale, SeekIndex};
+use gpufeed_testing::golden;
 
 /// A golden file.
 struct File {
@@ -325,11 +326,8 @@ fn missing_chroma_scans_decode_to_gray() {
 
 #[test]
 fn regions_of_the_corpus() {
-    let Some(root) = std::env::var_os("GPUFEED_CORPUS") else {
-        println!("skipped: GPUFEED_CORPUS not set");
-        return;
-    };
-    let (mut decoded, mut folders) = (0, vec![Path::new(&root).to_owned()]);
+    let Some(root) = golden::folder("GPUFEED_CORPUS") else { return };
+    let (mut decoded, mut folders) = (0, vec![root]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -358,11 +356,8 @@ fn regions_of_the_corpus() {
 #[test]
 fn photographs_equal_pillow() {
     use sha2::{Digest, Sha256};
-    let Some(public) = std::env::var_os("GPUFEED_SHARED") else {
-        println!("skipped: GPUFEED_SHARED not set");
-        return;
-    };
-    let golden = Path::new(&public).parent().unwrap();
+    let Some(public) = golden::folder("GPUFEED_SHARED") else { return };
+    let golden = public.parent().unwrap();
     let list = std::fs::read(golden.join("decode.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     let (mut decoded, mut rejected) = (0, Vec::new());
