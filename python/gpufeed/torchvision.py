@@ -3,8 +3,9 @@
 Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has
 torchvision's arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
 
-v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself rounds its resizes, autocontrast, saturation
-and hue otherwise, by a level of 255 at most.
+v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself resizes floats, and rounds otherwise: its bicubic
+resizes differ by up to 20 levels of 255 on photographs (31 without antialias), as v2 cuts overshoots after each axis; bilinear
+resizes, autocontrast, saturation, hue, sharpness and blurs by one level at most.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 import torchvision.transforms as v1
-from torchvision.transforms import _presets, v2
+from torchvision.transforms import InterpolationMode, _presets, v2
 
 from gpufeed import _gpufeed, timm_transforms
 from gpufeed.errors import ArgumentError
@@ -68,6 +69,12 @@ _PIL = (
     "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 "
     "in resizes, bilinear warps, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and "
     "by more at the borders of bilinear warps, where Pillow does not blend the fill"
+)
+
+# The numbers are those of docs/guide/pytorch/transforms.md, "8-bit numbers and floats".
+_V1 = (
+    "a bicubic resize of v1, or of weights' presets, is taken as v2's: v1 resizes 8-bit tensors in floats, and its pixels differ "
+    "by up to 20 levels of 255 on photographs, 31 without antialias"
 )
 
 
@@ -124,6 +131,7 @@ class _Conversion:
         if _is(transform, "Compose"):
             return self.all(transform.transforms, f"{place}.transforms", top)
         if type(transform) is _presets.ImageClassification:
+            self._note_v1(transform.interpolation == InterpolationMode.BICUBIC)
             return self.all(_classification(transform), f"{place} (ImageClassification)", top)
         if _is(transform, *_DROPPED) or type(transform) is torch.nn.Identity or of_timm in timm_transforms.DROPPED:
             return self._dropped(transform, place, name)
@@ -144,6 +152,7 @@ class _Conversion:
             _check(made, self.is_float)
         except Refused as refused:
             raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
+        self._note_v1(made.get("interpolation") == "Bicubic" and type(transform) is getattr(v1, name, None))
         if made.get("antialias") is False:
             self.aliased.append(place)
         return [made]
@@ -181,6 +190,10 @@ class _Conversion:
             return
         self.notes.append(_PIL)
         self.notes += [f"{place}: antialias=False works, which Pillow ignores" for place in self.aliased]
+
+    def _note_v1(self, bicubic: bool) -> None:
+        if bicubic and not self.is_float and _V1 not in self.notes:
+            self.notes.append(_V1)
 
     def _to_dtype(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
         scale = bool(transform.scale) if name == "ToDtype" else True

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 v1 = pytest.importorskip("torchvision.transforms")
 
 from torchvision import tv_tensors  # noqa: E402
-from torchvision.transforms import v2  # noqa: E402
+from torchvision.transforms import _presets, v2  # noqa: E402
 
 import gpufeed  # noqa: E402
 from gpufeed import _gpufeed  # noqa: E402
@@ -252,6 +252,20 @@ def test_notes_about_pil() -> None:
         assert second == f"transforms[{pil.index(crop)}]: antialias=False works, which Pillow ignores"
     loader = gpufeed.DataLoader(Jpegs(4), [v2.CenterCrop(8), v1.ToTensor()], batch_size=4)
     assert "a list for PIL images is taken as the same list on tensors" in loader.explain()
+
+
+def test_notes_about_v1() -> None:
+    bicubic = v1.InterpolationMode.BICUBIC
+    said = "a bicubic resize of v1, or of weights' presets, is taken as v2's"
+    crop = v1.RandomResizedCrop(8, interpolation=bicubic)
+    preset = _presets.ImageClassification(crop_size=8, interpolation=bicubic)
+    for bytes in ([v1.Resize(8, bicubic)], [crop, crop, FLOAT], [v1.RandomApply([crop])], preset):
+        (note,) = convert(bytes).notes
+        assert note.startswith(said) and "up to 20 levels" in note
+    plain = _presets.ImageClassification(crop_size=8)
+    for same in ([v2.Resize(8, bicubic)], [v1.Resize(8)], [FLOAT, v1.Resize(8, bicubic)], plain):
+        assert convert(same).notes == ()
+    assert said in gpufeed.DataLoader(Jpegs(4), [v1.Resize((8, 8), bicubic)], batch_size=4).explain()
 
 
 def test_batch_transforms() -> None:

@@ -3,6 +3,9 @@
 //! A stage is one resampling followed by colour steps. An op joins the current stage if the result is *exactly* that of
 //! one op after the other, whatever the parameters; otherwise it opens a new stage, which reads the result of the old
 //! one through an f32 intermediate. [`PlanStage::absorb`] has the rules.
+//!
+//! Exactly: with exact numbers. Numbers of 8 bits are equal; of floats the last bits may differ, because they are rounded
+//! in other places: those of 15 in 1,000 random lists do, by 2.4e-6 at most (`tests/pixels/fusion.rs`).
 
 use super::positions::Positions;
 use crate::color::Facts;

@@ -237,11 +237,12 @@ pub enum Op {
     Policy {
         /// The operation.
         id: PolicyOp,
-        /// Its magnitude; [`PolicyOp`] says in which unit.
+        /// Its magnitude; [`PolicyOp`] says in which unit. The f32 counts, as of `torch.linspace`, not the decimal number
+        /// that it prints as: 1 plus the f32 -0.99 is a little less than 0.01, and level 100 of 8 bits times it less than 1.
         magnitude: f32,
         /// The interpolation of warps: `Nearest` or `Bilinear`.
         interpolation: Interpolation,
-        /// The interpolation of warps, as in [`Op::Affine`].
+        /// The colour that warps leave outside the image, as in [`Op::Affine`]; other operations have none.
         fill: Option<[f32; 3]>,
     },
     /// Adds the image and what chains of operations make of it: `m[0] · x + Σ (weights[i] · m[1]) · chains[i](x)`, in

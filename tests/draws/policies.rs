@@ -125,8 +125,11 @@ fn row(line: &'static str) -> Row {
     Row { policy, bins, size: (width, height), ids, signed, values }
 }
 
-/// The tables of all policies, by policy, bins and size, and in them the rows by operation.
-fn magnitude_tables() -> BTreeMap<(&'static str, u32, (u32, u32)), BTreeMap<&'static str, Row>> {
+/// Policy, bins and size.
+type Table = (&'static str, u32, (u32, u32));
+
+/// The tables of all policies, and in them the rows by operation.
+fn magnitude_tables() -> BTreeMap<Table, BTreeMap<&'static str, Row>> {
     let mut tables = BTreeMap::<_, BTreeMap<_, _>>::new();
     for line in include_str!("../golden/magnitudes.txt").lines().filter(|line| !line.starts_with('#')) {
         for (number, id) in row(line).ids.into_iter().enumerate() {
@@ -217,7 +220,6 @@ fn magnitudes_are_torchvisions() {
             other => panic!("no policy {other}"),
         }
     }
-    println!("{compared:?}");
     let expected = [("AugMix", 6 * 112), ("AutoAugment", 1494), ("RandAugment", 7150), ("TrivialAugmentWide", 6088)];
     assert_eq!(compared, BTreeMap::from(expected));
 }
