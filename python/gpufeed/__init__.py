@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit as _atexit
 from typing import Any
 
-from gpufeed import _gpufeed, arguments as _arguments
+from gpufeed import _gpufeed, arguments as _arguments, opening as _opening
 from gpufeed._gpufeed import Array, Batch, Dataset, Failure, __version__
 from gpufeed.errors import ArgumentError, DataError, Error, FileError, OutOfMemoryError, RunError
-from gpufeed.loader import DataLoader, open_path as _open
+from gpufeed.loader import DataLoader
 from gpufeed.tools import Sheet, index, pack, preview
 
 __all__ = [
@@ -33,11 +33,54 @@ __all__ = [
 ]
 
 
-def open(path: Any, *, remote_cache: Any = None, counts: Any = None) -> Dataset:
+def open(
+    path: Any,
+    *,
+    split: str | None = None,
+    label_column: str | None = None,
+    image_column: str | None = None,
+    allow_unlabelled: bool | None = None,
+    unlabelled: bool | None = None,
+    allow_empty: bool | None = None,
+    extensions: Any = None,
+    class_names: Any = None,
+    root: Any = None,
+    header: bool | None = None,
+    data_layout: str | None = None,
+    part: str | None = None,
+    indexes: Any = None,
+    index_memory: Any = None,
+    put_indexes: bool | None = None,
+    max_file_bytes: Any = None,
+    remote_cache: Any = None,
+    counts: Any = None,
+) -> Dataset:
     """Opens the data set at ``path``, in any of gpufeed's formats: a folder of class folders, tar shards, Parquet files, an
     LMDB, MNIST's and CIFAR's files, ``.npy`` and ``.npz``, a list in CSV or JSON lines; tar shards and Parquet files also
-    by an address, ``s3://bucket/train-{000..146}.tar``. ``remote_cache`` and ``counts`` are those of :class:`DataLoader`."""
-    return _open(path, _arguments.remote_cache(remote_cache), counts)
+    by an address, ``s3://bucket/train-{000..146}.tar``.
+
+    Keywords for a format; one that the opened format does not know is an error. :class:`DataLoader` takes them, too.
+
+    - ``split``: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of MNIST's, CIFAR's and ``.npz`` files
+      ``"train"`` or ``"test"``. Without it, the training split is opened, and ``.test`` is the other one.
+    - ``label_column``, ``image_column``: a column of Parquet files, or an array of an ``.npz``. CIFAR-100's own files have
+      ``label_column="coarse_label"`` and ``"fine_label"``, the default.
+    - ``allow_unlabelled`` (False): tar shards, Parquet files and LMDBs may have samples without a label.
+    - ``unlabelled`` (False): all images below a folder, without labels. ``allow_empty`` (False): a class folder may be empty.
+    - ``extensions``: the endings of images in folders and tar shards, ``["jpg", "webp"]``
+    - ``class_names``: the names of the classes, for tar shards, Parquet files and LMDBs; for a list of files True, which
+      reads numbers in its labels as names
+    - ``root``: the folder to which the paths of a list are relative. ``header``: True if a CSV's first line names columns
+    - ``data_layout``: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays; ``"numbered"``, ``"class_and_image"`` or ``"image"`` for
+      an LMDB. ``part``: ``"letters"`` and its like, of EMNIST
+    - ``indexes`` (``"beside"``): where indexes of tar shards and Parquet files are kept: ``"beside"`` them, in ``"memory"``
+      or in a folder. ``index_memory`` (32 MiB) for the parts of them that are in use. ``put_indexes`` (False) writes them
+      beside objects of a store.
+    - ``max_file_bytes`` (1 GiB): an image file that is larger is not read, and its sample fails.
+    - ``remote_cache`` and ``counts`` are those of :class:`DataLoader`.
+    """
+    keywords = {name: value for name, value in locals().items() if name not in ("path", "remote_cache", "counts")}
+    return _opening.open_path(path, _arguments.remote_cache(remote_cache), counts, keywords)
 
 
 def recipes() -> list[str]:

@@ -135,11 +135,16 @@ def given(value: Any) -> str:
     return kind if hasattr(value, "__len__") else f"{value!r} is {kind}"
 
 
+def is_path(value: Any) -> bool:
+    """True for what names a file: text, bytes as ``os.fsencode`` makes them, and a Path."""
+    return isinstance(value, (str, bytes)) or hasattr(value, "__fspath__")
+
+
 def path(name: str, value: Any) -> str:
     """A path as text."""
-    if not isinstance(value, (str, os.PathLike)):
+    if not isinstance(value, (str, bytes, os.PathLike)):
         raise ArgumentError(f"{name}: {given(value)}; a path works")
-    text = os.fsdecode(os.fspath(value))
-    if not isinstance(value, str) and re.match("[a-z][a-z0-9+.-]+:/[^/]", text):
+    text = os.fsdecode(value)
+    if isinstance(value, os.PathLike) and re.match("[a-z][a-z0-9+.-]+:/[^/]", text):
         raise ArgumentError(f"{name}: a Path makes one slash of the two of an address; give the address as text")
     return text

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gpufeed import _gpufeed, arguments, samples
+from gpufeed import _gpufeed, arguments, opening, samples
 from gpufeed.errors import ArgumentError
+from gpufeed.failures import on_error_of
 from gpufeed.position import Positioned
-from gpufeed.settings import cut_normalize, native, recipe_of
+from gpufeed.settings import cut_normalize, native, num_classes_of, recipe_of
 from gpufeed.shard import resolve
 
 
@@ -18,7 +19,8 @@ class DataLoader(Positioned):
 
     ``data`` is a path in any of gpufeed's formats, a data set of :func:`gpufeed.open`, or an object with ``__len__`` and
     ``__getitem__`` (or ``__getitems__``) that returns ``(image, label)``: bytes of an image file, an array or a PIL image;
-    a class number, a vector or None. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in
+    a class number, a vector or None. Of its attributes, ``classes`` has the classes' names, and ``channels`` (3) those of its
+    images: 1 promises gray ones, which then stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in
     recipe, a TOML file, or a dictionary of its content instead.
 
     All other arguments are those of gpufeed's ``DataLoaderBuilder`` by their own names, and may be left out:
@@ -38,9 +40,13 @@ class DataLoader(Positioned):
     - for many tar shards or Parquet files: ``counts``, a JSON, or its address, with the samples that each file has, as
       OpenCLIP's ``sizes.json``, WebDataset's ``wids`` index and ``gpufeed-pack.json``. A file is then opened when one of
       its samples comes.
+    - for a path, the keywords of :func:`gpufeed.open`, which chooses labels and files by them: ``split``, ``label_column``,
+      ``allow_unlabelled``, ``class_names``, ``extensions``, ``allow_empty`` and more
+    - ``on_error`` (``"fail"`` without ``shuffle`` and for a recipe whose name ends in ``-eval``, else ``"skip"``): what a
+      sample does that cannot be used. ``"fail"`` ends the epoch with its error; with ``"skip"`` another sample stands in for
+      it, up to a tenth of them or the share that is given, and one warning an epoch names the first
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
-      ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``on_error`` (``"skip"``, ``"fail"``, a share), ``exif``,
-      ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
+      ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``exif``, ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
 
     Iterating gives ``(images, labels)`` of one epoch: a second iteration ends the first and takes the next epoch, or the
     one of :meth:`set_epoch`. :meth:`epochs` and :meth:`batches` give more.
@@ -69,14 +75,23 @@ class DataLoader(Positioned):
         self._data = data
         self._shard = shard
         self._counts = counts
+        self._keywords = opening.taken_from(settings)
         self.batch_size = arguments.whole("batch_size", batch_size, 1)
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
         self._channels_last = arguments.flag("channels_last", channels_last)
         content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
+        if transforms is not None and "semantics" in settings:
+            raise ArgumentError(
+                "semantics: the list of transforms says it: what stands before ToDtype(scale=True) works on 8-bit numbers; "
+                "leave it out, or give a recipe"
+            )
+        whole = json.dumps(content)
         if arguments.flag("normalize_on_device", normalize_on_device):
-            self._normalize = (*cut_normalize(content), arguments.dtype(dtype or "float32"))
+            self._normalize = cut_normalize(content, dtype)
             dtype = "uint8"
+        if "on_error" not in settings:
+            settings["on_error"] = on_error_of(arguments.flag("shuffle", shuffle), content.get("name", ""))
         self._settings = native(settings)
         self._settings |= {"recipe": json.dumps(content), "batch_size": self.batch_size, "page_aligned": True}
         self._settings["shuffle"] = arguments.flag("shuffle", shuffle)
@@ -87,19 +102,22 @@ class DataLoader(Positioned):
         if self.drop_last:
             if self._settings.setdefault("last_batch", "drop") != "drop":
                 raise ArgumentError("drop_last: True, but last_batch says otherwise; give one of the two")
-        self._native_data = _open(data, self._settings.get("remote_cache"), counts)
+        self._native_data = self._open()
         self._length = len(self._native_data)
-        if content.get("batch_transform"):
-            known = num_classes or classes or len(self._native_data.classes)
-            if not known:
-                raise ArgumentError(
-                    "num_classes: soft labels need it, as the data set names no classes; num_classes=1000 works"
-                )
-            self._settings["num_classes"] = arguments.whole("num_classes", known, 1)
+        if self._normalize is not None:
+            # The loader itself sees the list without its last Normalize.
+            _gpufeed.recipe_check(whole, self._native_data.channels)
+        mixes = bool(content.get("batch_transform"))
+        if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
+            self._settings["num_classes"] = found
         check_device(self.device)
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
         self._native = self._build(*self._early_shard())
+
+    def _open(self) -> _gpufeed.Dataset:
+        """The data set, of a path or as it is."""
+        return _open(self._data, self._settings.get("remote_cache"), self._counts, self._keywords)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
@@ -136,7 +154,7 @@ class DataLoader(Positioned):
         return host_buffers(self.device, self._native)
 
     def _before_run(self) -> None:
-        if self._data is not self._native_data and hasattr(self._data, "__len__") and not isinstance(self._data, str):
+        if self._data is not self._native_data and not arguments.is_path(self._data) and hasattr(self._data, "__len__"):
             length = len(self._data)
             if length != self._length:
                 raise ArgumentError(
@@ -146,7 +164,7 @@ class DataLoader(Positioned):
     @property
     def dataset(self) -> Any:
         """The data set, as it was given; that of a path as :func:`gpufeed.open` returns it."""
-        return self._native_data if isinstance(self._data, str) or hasattr(self._data, "__fspath__") else self._data
+        return self._native_data if arguments.is_path(self._data) else self._data
 
     @property
     def recipe(self) -> str:
@@ -190,7 +208,7 @@ class DataLoader(Positioned):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._running = self._buffers = None
-        self._native_data = _open(self._data, self._settings.get("remote_cache"), self._counts)
+        self._native_data = self._open()
         check_device(self.device)
         self._native = self._build(*self._early_shard())
 
@@ -198,42 +216,53 @@ class DataLoader(Positioned):
 _NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
 
 
-def open_path(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpufeed.Dataset:
-    """The data set at a path or an address."""
-    counts = counts if counts is None else arguments.path("counts", counts)
-    return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache, counts)
-
-
-def reopen(path: str, remote_cache: tuple[str, int] | None, counts: str | None, test: bool) -> _gpufeed.Dataset:
-    """The data set of a pickle: that of a path, or its test split."""
-    data = _gpufeed.Dataset.open(path, remote_cache, counts)
-    if not test:
-        return data
-    if data.test is None:
-        raise ArgumentError(f"data: {data.description} had a test split when it was pickled, and has none here")
-    return data.test
-
-
 def wrap(data: Any, item: Any, channels: int, classes: list[str]) -> _gpufeed.Dataset:
     """The data set of a pickle: that of an object in Python."""
     return _gpufeed.Dataset.wrap(data, item, channels, classes)
 
 
-def _open(data: Any, remote_cache: tuple[str, int] | None, counts: Any) -> _gpufeed.Dataset:
-    if isinstance(data, str) or hasattr(data, "__fspath__"):
-        return open_path(data, remote_cache, counts)
+def _open(
+    data: Any, remote_cache: tuple[str, int] | None, counts: Any, keywords: dict[str, Any]
+) -> _gpufeed.Dataset:
+    if arguments.is_path(data):
+        return opening.open_path(data, remote_cache, counts, keywords)
     if counts is not None:
         raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
+    for name in keywords:
+        raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
     if isinstance(data, _gpufeed.Dataset):
         return data
+    if isinstance(data, (bytearray, memoryview)):
+        raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
         raise ArgumentError(
             f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
             "__getitem__ work"
         )
-    channels = int(getattr(data, "channels", 3))
-    classes = [str(name) for name in getattr(data, "classes", None) or []]
-    return _gpufeed.Dataset.wrap(data, samples.item, channels, classes)
+    return _gpufeed.Dataset.wrap(data, samples.item, _channels(data), _classes(data))
+
+
+def _channels(data: Any) -> int:
+    """The attribute ``channels`` of an object: those of its images."""
+    channels = getattr(data, "channels", 3)
+    if isinstance(channels, bool) or channels not in (1, 3):
+        raise ArgumentError(
+            f"data: the attribute channels of this {type(data).__name__} is {channels!r}; 1, which promises gray images, and 3 "
+            "work, and 3 is the default"
+        )
+    return int(channels)
+
+
+def _classes(data: Any) -> list[str]:
+    """The attribute ``classes`` of an object: the classes' names, in the order of their numbers."""
+    classes = getattr(data, "classes", None)
+    if classes is None:
+        return []
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
+        raise ArgumentError(
+            f"data: the attribute classes of this {type(data).__name__} is {classes!r}; a list of the classes' names works"
+        )
+    return [str(name) for name in classes]
 
 
 def check_device(device: str) -> None:

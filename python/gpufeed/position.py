@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpufeed import arguments, saved
 from gpufeed.errors import ArgumentError, RunError
+from gpufeed.failures import Watched
 from gpufeed.handover import Host
 from gpufeed.iterator import Iterating, Run
 
@@ -38,6 +39,11 @@ class Positioned:
     batch_size: int
     device: str
     _takes_turns = False
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        """As ``object``'s; unpickling calls it, too."""
+        _tell_torch()
+        return super().__new__(cls)
 
     def __init__(self) -> None:
         self._closed = False
@@ -115,7 +121,7 @@ class Positioned:
         end = self._next_epoch + 1 if end is None else end
         if end >= 1 << 64:
             raise ArgumentError(f"epoch: {end - 1}; up to {(1 << 64) - 2} works")
-        self._running = Iterating(loader.resume(state, end), state, convert)
+        self._running = Iterating(Watched(loader.resume(state, end)), state, convert)
         self._next_epoch = max(end, self._next_epoch)
         return self._running
 
@@ -168,6 +174,29 @@ class Positioned:
             epoch, text = epoch + 1, self._loader().state(epoch + 1, 0)
         self._next_epoch, self._resume = epoch, text
 
+    def skip_first_batches(self, batches: int) -> None:
+        """Begins the epoch that comes next, or the one under way, after its first ``batches``; none of them is read. What
+        ``accelerate.skip_first_batches`` does for torch's loaders."""
+        batches, loader = arguments.whole("batches", batches), self._loader()
+        if batches > len(loader):
+            raise ArgumentError(f"batches: {batches}, but an epoch has {len(loader)}")
+        epoch = self.epoch
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+        if batches == len(loader):
+            epoch, batches = epoch + 1, 0
+        self._next_epoch, self._resume = epoch, loader.state(epoch, batches)
+
+    @property
+    def batch_sampler(self) -> Any:
+        """There is none: whoever looks for it, as ``accelerate.skip_first_batches``, would make one of torch's loaders."""
+        raise AttributeError(
+            "a gpufeed loader has no batch_sampler of which one of torch's loaders could be made; "
+            "loader.skip_first_batches(n) does what accelerate.skip_first_batches(loader, n) does, and load_state_dict goes on "
+            "at a saved position"
+        )
+
     @property
     def sampler(self) -> Sampler:
         """What training loops look for: ``loader.sampler.set_epoch(epoch)``."""
@@ -195,6 +224,14 @@ class Sampler:
     def __len__(self) -> int:
         """Samples of an epoch of this shard, at most."""
         return len(self._loader) * self._loader.batch_size
+
+
+def _tell_torch() -> None:
+    """Lets torch's loaders take this one as the iterable data set that it is, ``StatefulDataLoader(loader, batch_size=None)``.
+    They ask for a class of torch's, which cannot be a base here, as torch need not be installed."""
+    data = sys.modules.get("torch.utils.data")
+    if data is not None:
+        data.IterableDataset.register(Positioned)
 
 
 def _refuse_torch_worker() -> None:

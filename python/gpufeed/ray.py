@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -92,14 +91,15 @@ class DataLoader(Positioned):
         config = self._config
         words = (config.pop(name, None) for name in ("transforms", "recipe", "batch_transforms"))
         content, self.notes, classes = recipe_of(*words)
-        if classes is not None:
-            config.setdefault("num_classes", classes)
+        if classes is not None and config.setdefault("num_classes", classes) != classes:
+            raise ArgumentError(
+                f"num_classes: {config['num_classes']}, but batch_transforms has num_classes={classes}; give one of the two"
+            )
         if finish:
             try:
-                mean, std = cut_normalize(content)
+                self._normalize = cut_normalize(content, config.get("dtype"))
             except ArgumentError as error:
                 raise ArgumentError(str(error).replace("normalize_on_device", "finish_on_device")) from None
-            self._normalize = mean, std, arguments.dtype(config.get("dtype") or "float32")
             config["dtype"] = "uint8"
         elif config.get("dtype") is not None:
             config["dtype"] = arguments.dtype(config["dtype"])
@@ -204,7 +204,7 @@ class DataLoader(Positioned):
 
     def __repr__(self) -> str:
         data = self._config["data"]
-        shown = repr(_gpufeed.shown(arguments.path("data", data))) if isinstance(data, (str, os.PathLike)) else repr(data)
+        shown = repr(_gpufeed.shown(arguments.path("data", data))) if arguments.is_path(data) else repr(data)
         return f"gpufeed.ray.DataLoader({shown}, actors={self.actors})"
 
     def __getstate__(self) -> dict[str, Any]:

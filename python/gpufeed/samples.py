@@ -43,6 +43,12 @@ def _image(image: Any, index: int) -> tuple[bytes, tuple[int, int, str] | None]:
     if isinstance(image, (bytearray, memoryview)):
         return bytes(image), None
     if hasattr(image, "getbands"):  # PIL
+        if image.mode == "F" or image.mode.startswith("I"):
+            # Pillow's conversion would clip them to bytes without a word.
+            raise ValueError(
+                f"the image of sample {index} is a PIL image of mode {image.mode}, whose numbers do not fit 8 bits: return an "
+                "array, uint8 or float32 (0 is black, 1 white)"
+            )
         image = image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB")
         return image.tobytes(), (*image.size, {"L": "R8", "RGB": "Rgb8", "RGBA": "Rgba8"}[image.mode])
     return _array(image, index)

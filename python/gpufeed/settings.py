@@ -7,6 +7,7 @@ from typing import Any
 
 from gpufeed import _gpufeed, arguments
 from gpufeed.errors import ArgumentError
+from gpufeed.failures import warn_once_outside
 
 
 def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
@@ -19,10 +20,14 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
         from gpufeed.torchvision import convert
 
         converted = convert(transforms, batch_transforms)
+        _warn_of_two(converted.normalized)
         return dict(converted.recipe), converted.notes, converted.num_classes
     text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
     content = json.loads(_gpufeed.recipe_content(text))
+    _warn_of_two(_gpufeed.normalized_twice(text) or ())
     if batch_transforms is not None:
+        if content.get("batch_transform"):
+            raise ArgumentError("batch_transforms: the recipe has a batch_transform of its own; give one of the two")
         from gpufeed.torchvision import convert
 
         converted = convert([], batch_transforms)
@@ -31,15 +36,59 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
     return content, notes, classes
 
 
-def cut_normalize(content: dict[str, Any]) -> tuple[list[float], list[float]]:
-    """Takes the last ``Normalize`` off a recipe."""
+def _warn_of_two(places: tuple[str, ...]) -> None:
+    if len(places) > 1:
+        warn_once_outside(
+            f"gpufeed: Normalize at {places[0]} and at {places[1]}: images are normalised by both; leave one out if they "
+            "should be normalised once"
+        )
+
+
+def num_classes_of(mixes: bool, given: Any, named: int | None, data: _gpufeed.Dataset) -> int | None:
+    """The classes of the soft labels of mixed batches: those given, those that ``MixUp`` or ``CutMix`` name, those of the data
+    set, or the numbers of its vectors. None where nothing is mixed."""
+    if given is not None:
+        given = arguments.whole("num_classes", given, 1)
+        if not mixes:
+            raise ArgumentError(f"num_classes: {given}, but only batch_transforms make soft labels of so many; leave it out")
+        if named is not None and named != given:
+            raise ArgumentError(f"num_classes: {given}, but batch_transforms has num_classes={named}; give one of the two")
+    if not mixes:
+        return None
+    known = given or named or len(data.classes) or _numbers_of_a_vector(data)
+    if not known:
+        raise ArgumentError("num_classes: soft labels need it, as the data set names no classes; num_classes=1000 works")
+    return int(known)
+
+
+def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
+    """The length of the first sample's label if it is a vector, such as a row of a one-hot matrix; else 0."""
+    try:
+        _, label = data[0]
+    except Exception:
+        # The run says what is wrong with the sample, or replaces it.
+        return 0
+    return len(label) if isinstance(label, list) else 0
+
+
+def cut_normalize(content: dict[str, Any], dtype: Any) -> tuple[list[float], list[float], str]:
+    """Takes the last ``Normalize`` off a recipe: its means, its deviations, and the type of its results. Three equal numbers
+    become one, which serves one channel, too."""
     transforms = list(content.get("transform", []))
     if not transforms or transforms[-1].get("type") != "Normalize":
         raise ArgumentError("normalize_on_device: the last transform is no Normalize; it has to be, as it runs last")
     last = transforms.pop()
     content["transform"] = transforms
-    content["output"] = content.get("output", {}) | {"dtype": "U8"}
-    return last["mean"], last["std"]
+    output = content.get("output", {})
+    found = arguments.dtype(dtype) if dtype is not None else _DTYPES[output.get("dtype", "F32")]
+    content["output"] = output | {"dtype": "U8"}
+    mean, std = last["mean"], last["std"]
+    if len({*mean}) == 1 and len({*std}) == 1:
+        mean, std = mean[:1], std[:1]
+    return mean, std, found
+
+
+_DTYPES = {"F32": "float32", "F16": "float16", "U8": "uint8"}
 
 
 _SIZES = ("slot_bytes", "memory_budget", "max_decode_bytes", "seek_memory", "read_ahead")
@@ -77,4 +126,6 @@ def native(given: dict[str, Any]) -> dict[str, Any]:
             settings[name] = arguments.path(name, value)
         else:
             raise arguments.unknown(name)
+    if settings.get("cache_in_bytes") and settings.get("cache") is None:
+        raise ArgumentError('cache_in_bytes: True, but there is no cache; cache="host:16G" makes one')
     return settings

@@ -42,11 +42,13 @@ class UnsupportedTransform(ArgumentError):
 
 @dataclass(frozen=True)
 class Converted:
-    """A recipe's content, sentences for ``explain()``, and the classes that ``MixUp`` or ``CutMix`` name."""
+    """A recipe's content, sentences for ``explain()``, the classes that ``MixUp`` or ``CutMix`` name, and where the ``Normalize``
+    stand that work on one image."""
 
     recipe: dict[str, Any]
     notes: tuple[str, ...]
     num_classes: int | None
+    normalized: tuple[str, ...] = ()
 
 
 # What only changes the object in which the pixels are.
@@ -115,6 +117,8 @@ class _Conversion:
         self.has_operators = False
         # Where antialias=False stands, which Pillow does not know.
         self.aliased: list[str] = []
+        # The places of Normalize.
+        self.normalized: list[str] = []
 
     def all(self, transforms: Iterable[Any], place: str, top: bool) -> list[Operator]:
         found = []
@@ -155,6 +159,8 @@ class _Conversion:
         self._note_v1(made.get("interpolation") == "Bicubic" and type(transform) is getattr(v1, name, None))
         if made.get("antialias") is False:
             self.aliased.append(place)
+        if name == "Normalize":
+            self.normalized.append(place)
         return [made]
 
     def _dropped(self, transform: Any, place: str, name: str) -> list[Operator]:
@@ -167,7 +173,12 @@ class _Conversion:
     def _nested(self, transform: Any, name: str, place: str) -> list[Operator]:
         made: Operator = {"type": name}
         inner = []
+        # Of a choice one entry works on an image: the one with the most Normalize counts.
+        before = self.normalized
+        most: list[str] = []
         for index, each in enumerate(transform.transforms):
+            if name == "RandomChoice":
+                self.normalized = []
             found = self.one(each, f"{place}.transforms[{index}]", top=False)
             if name == "RandomChoice" and not found:
                 found = [_NOTHING]
@@ -175,6 +186,10 @@ class _Conversion:
                 # A list which stays together.
                 found = [{"type": "RandomApply", "p": 1.0, "transforms": found}]
             inner += found
+            if name == "RandomChoice":
+                most = max(most, self.normalized, key=len)
+        if name == "RandomChoice":
+            self.normalized = before + most
         if name == "RandomApply":
             made["p"] = float(transform.p)
         elif name == "RandomChoice" and getattr(transform, "p", None) is not None:
@@ -289,12 +304,43 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
     )
 
 
+# What turns an image of PIL into an array, which timm does in the last of its three lists.
+_FROM_PIL = {*_TO_FLOAT, *timm_transforms.DROPPED, "MaybeToTensor", "PILToTensor", "ToImage"}
+
+
+def _is_separate(transforms: Any) -> bool:
+    """True for one list in three parts, as timm's ``create_transform(separate=True)`` makes it: a tuple in which the last part
+    alone ends in tensors."""
+    if not isinstance(transforms, tuple) or len(transforms) != 3 or not all(_is(each, "Compose") for each in transforms):
+        return False
+    ends = [any(type(each).__name__ in _FROM_PIL for each in part.transforms) for part in transforms]
+    return ends == [False, False, True]
+
+
+def _refuse_several(transforms: Any) -> None:
+    """Refuses a list of lists, which may have been meant as one for each view."""
+    whole = (list, tuple)
+    within = transforms.transforms if _is(transforms, "Compose") else transforms
+    if not isinstance(within, whole) or len(within) < 2 or _is_separate(transforms):
+        return
+    # A Compose of two Compose says what it means; of two plain lists, torchvision would run none.
+    kinds = whole if within is not transforms else (*whole, torch.nn.Sequential, _presets.ImageClassification)
+    if all(isinstance(each, kinds) or (within is transforms and _is(each, "Compose")) for each in within):
+        names = ", ".join(type(each).__name__ for each in within)
+        raise ArgumentError(
+            f"transforms: a list of {len(within)} lists ({names}); all of them would work on each image, one after the other. "
+            f"For that, give v2.Compose of both; for {len(within)} views of each sample, one list and views={len(within)}, or "
+            "a loader for each list with the same seed="
+        )
+
+
 def convert(transforms: object, batch_transforms: object = None) -> Converted:
     """Converts a list of torchvision's transforms, and a transform of batches.
 
     Raises :class:`UnsupportedTransform` with the place of what gpufeed does not have.
     """
     conversion = _Conversion()
+    _refuse_several(transforms)
     # Places count from the argument's own list: transforms[3], whether it is a Compose or not.
     root: Any = transforms
     found = conversion.one(list(root.transforms) if _is(root, "Compose") else root, "transforms", top=True)
@@ -305,4 +351,4 @@ def convert(transforms: object, batch_transforms: object = None) -> Converted:
     if batch_transforms is not None:
         mixed, num_classes = _batch(batch_transforms, "batch_transforms")
         recipe["batch_transform"] = [mixed]
-    return Converted(recipe, tuple(conversion.notes), num_classes)
+    return Converted(recipe, tuple(conversion.notes), num_classes, tuple(conversion.normalized))

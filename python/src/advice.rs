@@ -12,6 +12,70 @@ const WORDS: [(&str, &str); 5] = [
     ("LastBatch::Partial or Pad", "\"partial\" or \"pad\""),
 ];
 
+/// Advice that only Rust code can follow, and what a script in Python does instead. Each is a whole phrase, so that no path or
+/// text of a user's has it by chance; `tests/test_advice.py` compares them with the library.
+const PHRASES: [(&str, &str); 40] = [
+    ("; choose one with TarShardsBuilder::extensions", "; choose one with extensions="),
+    ("; TarShardsBuilder::allow_unlabelled accepts that", "; allow_unlabelled=True accepts that"),
+    ("or accept that with ParquetBuilder::allow_unlabelled", "or accept that with allow_unlabelled=True"),
+    ("; LmdbBuilder::allow_unlabelled ignores it", "; allow_unlabelled=True ignores it"),
+    ("; LmdbBuilder::allow_unlabelled accepts that", "; allow_unlabelled=True accepts that"),
+    ("; set the layout with LmdbBuilder::layout", "; set the layout with data_layout="),
+    (", which LmdbLayout::Numbered has", ", which data_layout=\"numbered\" has"),
+    (", or LmdbWriter::finish", ""),
+    ("ImageFolder::flat() reads images without classes", "unlabelled=True reads images without classes"),
+    ("ImageFolder::builder().allow_empty(true) accepts that", "allow_empty=True accepts that"),
+    ("(ImageList::builder().class_names(true) takes numbers as names)", "(class_names=True takes numbers as names)"),
+    (", or use Idx::emnist", ", or choose one with part="),
+    (": Numpy::new().npz(path, images, labels) takes any", ": image_column= and label_column= take any"),
+    ("set which with Numpy::new().layout(..)", "set which with data_layout=, and image_column= for an .npz"),
+    (", that is Arrays::nchw", ", that is data_layout=\"nchw\""),
+    (", that is Arrays::nhwc", ", that is data_layout=\"nhwc\""),
+    ("(Truncated::Fill accepts such images)", "(truncated=\"fill\" accepts such images)"),
+    ("but OnError::Skip allows a share of", "but on_error allows a share of"),
+    (
+        "(Backend::auto() falls back to the CPU; Backend::Cpu asks for it)",
+        "(backend=\"auto\" falls back to the CPU; \"cpu\" asks for it)",
+    ),
+    ("(Dataset::channels)", "(the attribute channels of a data set in Python)"),
+    ("give one with SeekIndexes::File(path)", "give its path as seek_indexes"),
+    ("RemoteOptions::retries, GPUFEED_REMOTE_RETRIES", "GPUFEED_REMOTE_RETRIES"),
+    ("(RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT)", "(GPUFEED_REMOTE_TIMEOUT)"),
+    ("RemoteOptions::certificates or SSL_CERT_FILE", "SSL_CERT_FILE"),
+    ("; RemoteOptions::store", ""),
+    (" (or RemoteOptions::store)", ""),
+    (" (variables of the store, or RemoteOptions::store)", " (variables of the store)"),
+    ("scaled_decode(true)", "scaled_decode=True"),
+    ("or use Execute::Cpu", "or use execute=\"cpu\""),
+    ("Execute::Gpu has no shaders for", "execute=\"gpu\" has no shaders for"),
+    ("; Execute::Auto augments on the CPU", "; \"auto\" augments on the CPU"),
+    (
+        "Execute::Gpu needs a GPU, but the loader was built with Backend::Cpu; Execute::Auto works with both",
+        "\"gpu\" needs a GPU, but backend is \"cpu\"; \"auto\" works with both",
+    ),
+    ("but the output is DType::U8; F32 and F16 work", "but dtype is uint8; float32 and float16 work"),
+    ("but the output is U8; F32 and F16 work", "but dtype is uint8; float32 and float16 work"),
+    ("but the output is DType::U8", "but dtype is uint8"),
+    (
+        "DType::U8 cannot hold the result of Normalize; use F16 or F32, or leave Normalize out",
+        "dtype=uint8 cannot hold the result of Normalize; float32 and float16 can, or leave Normalize out",
+    ),
+    ("gets 8-bit numbers (Semantics::Uint8)", "gets 8-bit numbers (semantics=\"uint8\")"),
+    ("use Semantics::Uint8, and put it", "use semantics=\"uint8\", and put it"),
+    ("0 to 255 with Semantics::Uint8", "0 to 255 with semantics=\"uint8\""),
+    ("; Batch::labels() has it", ""),
+];
+
+/// The text of an error with its advice in Python's words.
+pub(crate) fn phrases(text: &str) -> String {
+    PHRASES.iter().fold(
+        text.to_owned(),
+        |text, (rust, python)| {
+            if text.contains(rust) { text.replace(rust, python) } else { text }
+        },
+    )
+}
+
 /// The text of an error about the order and the batches, as `gpufeed.DataLoader` takes its arguments.
 pub(crate) fn in_python(text: &str) -> String {
     let text = WORDS.iter().fold(blocks(text), |text, (rust, python)| text.replace(rust, python));

@@ -2,10 +2,11 @@
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
+use crate::opening::Opening;
 use crate::process::guard;
 use crate::python_dataset::PythonDataset;
-use crate::source::{Adaptor, Opening, Source};
-use gpufeed::dataset::{Format, Opened, Parquet, RemoteOptions};
+use crate::source::{Adaptor, Source};
+use gpufeed::dataset::Opened;
 use gpufeed::internals::shown_path;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use pyo3::exceptions::PyIndexError;
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A data set: `gpufeed.open(path)`, or an object in Python.
@@ -83,21 +84,19 @@ impl Dataset {
 #[pymethods]
 impl Dataset {
     /// Opens the data set at a path, in any of gpufeed's formats; one from afar with a cache on disk, a folder and its bytes;
-    /// tar shards and Parquet files with a JSON of the samples that each file has.
+    /// tar shards and Parquet files with a JSON of the samples that each file has; with keywords of its format, as JSON.
     #[staticmethod]
-    #[pyo3(signature = (path, remote_cache=None, counts=None))]
+    #[pyo3(signature = (path, remote_cache=None, counts=None, keywords=String::new()))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         remote_cache: Option<(PathBuf, u64)>,
         counts: Option<PathBuf>,
+        keywords: String,
     ) -> PyResult<Dataset> {
         guard(py, || {
-            let opening = Opening { path, remote_cache, counts };
-            let opened = py.detach(|| open_at(&opening)).ok_or_else(|| {
-                let text = "counts: only tar shards and Parquet files have them; leave it out for other data";
-                errors::raise(py, "ArgumentError", "Argument", text)
-            })?;
+            let opening = Opening { path, remote_cache, counts, keywords };
+            let opened = py.detach(|| opening.open());
             let Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
             let test = test.map(|test| Py::new(py, Dataset::native(test, opening.clone(), None, true)));
             Ok(Dataset::native(train, opening, test.transpose()?, false))
@@ -179,7 +178,8 @@ impl Dataset {
         Ok(self.dataset()?.classes().to_vec())
     }
 
-    /// The channels of its images: 1 or 3.
+    /// The channels of its images, 1 or 3: with 1 all are gray, and stay in one channel. That of an object in Python is its
+    /// attribute `channels`, 3 without one.
     #[getter]
     fn channels(&self) -> PyResult<u32> {
         Ok(self.dataset()?.channels())
@@ -215,35 +215,6 @@ impl Dataset {
         let data = self.data.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(data);
     }
-}
-
-/// Opens a path; `None` for counts that a format does not have.
-fn open_at(opening: &Opening) -> Option<gpufeed::Result<Opened>> {
-    let options = RemoteOptions::new();
-    let options = match &opening.remote_cache {
-        Some((folder, bytes)) => options.cache(folder, *bytes),
-        None => options,
-    };
-    match &opening.counts {
-        Some(counts) => open_counted(&opening.path, options, counts),
-        None => Some(gpufeed::dataset::open_with(&opening.path, options)),
-    }
-}
-
-/// Opens tar shards or Parquet files with the numbers of their samples; `None` for another format.
-fn open_counted(path: &Path, options: RemoteOptions, counts: &Path) -> Option<gpufeed::Result<Opened>> {
-    let opened = match Format::detect(path) {
-        Format::Tar => {
-            let opened = gpufeed::TarShards::builder().remote(options).counts(counts).open(path);
-            opened.map(|train| Opened { train: Box::new(train), test: None })
-        }
-        Format::Parquet => {
-            let opened = Parquet::builder().remote(options).counts(counts).parts(path);
-            opened.map(|(train, test)| Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as _) })
-        }
-        _ => return None,
-    };
-    Some(opened)
 }
 
 /// Pixels as an array of rows, columns and channels.

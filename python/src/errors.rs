@@ -42,7 +42,7 @@ fn text(error: &Error) -> String {
         ErrorKind::Argument { setting: "order" | "lanes" | "shard" | "batch_size" | "last_batch", .. } => {
             advice::in_python(&error.to_string())
         }
-        _ => error.to_string(),
+        _ => advice::phrases(&error.to_string()),
     }
 }
 

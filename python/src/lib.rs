@@ -1,7 +1,7 @@
 //! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
 //!
 //! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` has data
-//! sets, `python_dataset.rs` reads those in Python, `source.rs` makes one again of its pickle, `transforms.rs` reads
+//! sets, `opening.rs` opens a path with the keywords of its format, `python_dataset.rs` reads those in Python, `source.rs` makes one again of its pickle, `transforms.rs` reads
 //! recipes, `errors.rs` raises errors, `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics,
 //! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank, `process.rs` knows about forks and the
 //! interpreter's end.
@@ -12,6 +12,7 @@ mod dataset;
 mod dlpack;
 mod errors;
 mod loader;
+mod opening;
 mod process;
 mod python_dataset;
 mod settings;
@@ -36,7 +37,7 @@ mod _gpufeed {
     #[pymodule_export]
     use super::shard::launched;
     #[pymodule_export]
-    use super::transforms::{recipe_content, recipe_names, recipe_toml};
+    use super::transforms::{normalized_twice, recipe_check, recipe_content, recipe_names, recipe_toml};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -1,11 +1,12 @@
 //! How a data set was made, and how a pickle makes it again in another process.
 
 use crate::dataset::Dataset;
+use crate::opening::Opening;
 use crate::python_dataset::PythonDataset;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How a data set was made. It has no `Debug`, because an address may have credentials.
 pub(crate) enum Source {
@@ -30,24 +31,15 @@ impl Source {
 /// A function and its arguments, which make a data set again: what `__reduce__` returns.
 type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
 
-/// The arguments of `gpufeed.open`, as they were given.
-#[derive(Clone)]
-pub(crate) struct Opening {
-    pub(crate) path: PathBuf,
-    /// A folder and its bytes.
-    pub(crate) remote_cache: Option<(PathBuf, u64)>,
-    /// A JSON of the samples that each file has.
-    pub(crate) counts: Option<PathBuf>,
-}
-
 impl Opening {
     /// The data set of this path, or its test split.
     pub(crate) fn again<'py>(&self, py: Python<'py>, test: bool) -> Again<'py> {
         // A `Path` of Python would make one slash of an address's two.
         let text = |path: &Path| path.as_os_str().to_owned();
         let cache = self.remote_cache.as_ref().map(|(folder, bytes)| (text(folder), *bytes));
-        let arguments = (text(&self.path), cache, self.counts.as_deref().map(text), test);
-        Ok((py.import("gpufeed.loader")?.getattr("reopen")?, arguments.into_pyobject(py)?))
+        let counts = self.counts.as_deref().map(text);
+        let arguments = (text(&self.path), cache, counts, &self.keywords, test);
+        Ok((py.import("gpufeed.opening")?.getattr("reopen")?, arguments.into_pyobject(py)?))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Recipes: by name, as TOML, and as what the Python side makes of torchvision's objects.
 
 use crate::errors;
-use gpufeed::{Error, ErrorKind, Recipe, recipe};
+use gpufeed::{Error, ErrorKind, Plan, Recipe, recipe};
 use pyo3::prelude::*;
 
 /// Reads a recipe: the JSON of a recipe file's content if the text begins with a brace, else a built-in recipe's name or
@@ -20,6 +20,23 @@ pub(crate) fn read(text: &str) -> Result<Recipe, Error> {
 #[pyfunction]
 pub(crate) fn recipe_toml(py: Python<'_>, text: &str) -> PyResult<String> {
     read(text).and_then(|recipe| recipe.to_toml()).map_err(|error| errors::to_python(py, &error))
+}
+
+/// Checks the whole list of a recipe for images of so many channels, and raises what is wrong with it.
+#[pyfunction]
+pub(crate) fn recipe_check(py: Python<'_>, text: &str, channels: u32) -> PyResult<()> {
+    let compiled = read(text).and_then(|recipe| {
+        let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
+        Plan::compile_as(semantics, channels, &recipe.transforms, &output)
+    });
+    compiled.map(drop).map_err(|error| errors::to_python(py, &error))
+}
+
+/// The places of two `Normalize` of a recipe that work on the same image.
+#[pyfunction]
+pub(crate) fn normalized_twice(py: Python<'_>, text: &str) -> PyResult<Option<(String, String)>> {
+    let recipe = read(text).map_err(|error| errors::to_python(py, &error))?;
+    Ok(gpufeed::internals::normalized_twice(&recipe.transforms))
 }
 
 /// The names of the built-in recipes.

@@ -80,6 +80,8 @@ def test_paths(tmp_path: Path) -> None:
             "^num_classes: soft labels need it, as the data set names no classes",
         ),
         ({"execute": "gpu"}, "^execute: "),
+        ({"cache_in_bytes": True}, "^cache_in_bytes: True, but there is no cache; "),
+        ({"cache_in_bytes": True, "cache": None}, "^cache_in_bytes: True, but there is no cache; "),
     ],
 )
 def test_arguments(given: dict[str, Any], words: str) -> None:
@@ -142,7 +144,8 @@ def test_exceptions_are_failures_with_their_traceback() -> None:
         return data[index]
 
     batches = gpufeed.DataLoader(Images(item, 40), recipe=CROP, batch_size=20, shuffle=True).batches()
-    (failure,) = [failure for batch in batches for failure in batch.failures]
+    with pytest.warns(UserWarning, match="^gpufeed: sample 5 cannot be used, .*KeyError: 'lost'"):
+        (failure,) = [failure for batch in batches for failure in batch.failures]
     assert (failure.id, failure.name) == (5, "sample 5") and "KeyError: 'lost'" in str(failure.error)
     cause = failure.error.__cause__
     assert isinstance(cause, KeyError) and cause.__traceback__ is not None
@@ -159,7 +162,8 @@ def test_damaged_files(tmp_path: Path) -> None:
     victim = sorted(root.rglob("*.jpg"))[3]
     victim.write_bytes(victim.read_bytes()[:100])
     made = gpufeed.DataLoader(root, recipe=CROP, batch_size=24, seek_indexes="memory", on_error=0.5)
-    (batch,) = made.batches()
+    with pytest.warns(UserWarning, match=victim.name):
+        (batch,) = made.batches()
     assert [failure.name for failure in batch.failures] == [str(victim)]
     strict = gpufeed.DataLoader(root, recipe=CROP, batch_size=24, seek_indexes="memory", on_error="fail")
     with pytest.raises(gpufeed.DataError, match=victim.name) as error:
@@ -198,3 +202,57 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=60, capture_output=True, text=True)
     assert "torch is not installed; loader.batches() works without it" in done.stdout, done.stderr
+
+
+class Attributed(Jpegs):
+    """JPEG files with attributes."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(4)
+        self.__dict__.update(attributes)
+
+
+def test_attributes_of_an_object() -> None:
+    gray = numpy.full((20, 20), 9, numpy.uint8)
+
+    class Gray(Images):
+        channels = 1
+
+    (batch,) = gpufeed.DataLoader(Gray((gray, 0), 4), recipe=CROP, batch_size=4).batches()
+    assert batch.images.shape == (4, 1, 16, 16)
+    (batch,) = gpufeed.DataLoader(Images((gray, 0), 4), recipe=CROP, batch_size=4).batches()
+    assert batch.images.shape == (4, 3, 16, 16)
+    error = refused("the attribute channels of a data set in Python", gpufeed.DataError, data=Attributed(channels=1))
+    assert "::" not in str(error)
+    for channels in (2, True, "3", None):
+        refused("^data: the attribute channels of this Attributed is .*; 1, which promises", data=Attributed(channels=channels))
+    assert gpufeed.DataLoader(Attributed(classes=("a", 5)), recipe=CROP)._native_data.classes == ["a", "5"]
+    for classes in (10, "cat"):
+        refused("^data: the attribute classes of this Attributed is .*; a list of", data=Attributed(classes=classes))
+
+
+def test_pil_images_that_do_not_fit_bytes() -> None:
+    image = pytest.importorskip("PIL.Image")
+    for mode in ("I", "I;16", "F"):
+        cause = bad((image.new(mode, (20, 20), 5), 0), f"is a PIL image of mode {mode}, whose numbers do not fit 8 bits")
+        assert isinstance(cause, ValueError)
+    for mode in ("1", "L", "P", "LA", "RGB", "RGBA", "CMYK"):
+        assert len([*gpufeed.DataLoader(Images((image.new(mode, (20, 20)), 0), 2), recipe=CROP).batches()]) == 2
+
+
+def test_advice_is_pythons() -> None:
+    for given, words in [
+        ({"execute": "gpu"}, '^execute: "gpu" needs a GPU, but backend is "cpu"'),
+        ({"cache": "host:1G", "scaled_decode": True}, "^cache: does not work with scaled_decode=True"),
+        ({"recipe": CROP | {"semantics": "Float", "transform": [{"type": "JPEG", "quality": 9}]}}, 'use semantics="uint8"'),
+        ({"recipe": "imagenet-train", "dtype": "uint8"}, "dtype=uint8 cannot hold the result of Normalize"),
+    ]:
+        assert "::" not in str(refused(words, gpufeed.Error, **given))
+    data = Jpegs(8)
+    data.files[3] = data.files[3][:-200]
+    error = refused('truncated="fill" accepts such images', gpufeed.DataError, data=data, batch_size=8)
+    assert "::" not in str(error)
+    data = Jpegs(150)
+    data.files[::3] = [b"no image"] * 50
+    error = refused("but on_error allows a share of 0.1", gpufeed.DataError, data=data, on_error="skip", batch_size=120)
+    assert "::" not in str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,48 @@ def test_torchdatas_stateful_loader() -> None:
     second = outer()
     second.load_state_dict(first.state_dict())
     assert seen + [labels.tolist() for _, labels in second] == whole
+
+
+@pytest.mark.parametrize("stop", [0, 2, 5])
+def test_torchdatas_stateful_loader_around_the_loader_itself(stop: int) -> None:
+    """In mid-epoch, at its beginning and at its end, and on into the next epoch."""
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def outer() -> Any:
+        return stateful.StatefulDataLoader(loader(), batch_size=None, num_workers=0)
+
+    first = outer()
+    assert len(first) == 5
+    check([label for _ in range(2) for _, labels in first for label in labels.tolist()])
+    first = outer()
+    batches = iter(first)
+    seen = [label for _ in range(stop) for label in next(batches)[1].tolist()]
+    # Pickled, as torch.save does.
+    state = pickle.loads(pickle.dumps(first.state_dict()))
+    second = outer()
+    second.load_state_dict(state)
+    while len(seen) < 80:
+        seen += [label for _, labels in second for label in labels.tolist()]
+    check(seen)
+
+
+def test_torchs_own_loader_around_the_loader() -> None:
+    around = torch.utils.data.DataLoader(loader(), batch_size=None)
+    check([label for _ in range(2) for _, labels in around for label in labels.tolist()])
+    copied = pickle.loads(pickle.dumps(torch.utils.data.DataLoader(loader(), batch_size=None)))
+    check([label for _ in range(2) for _, labels in copied for label in labels.tolist()])
+    with pytest.raises(RuntimeError, match="use num_workers=0 there|threads were not copied by the fork"):
+        next(iter(torch.utils.data.DataLoader(loader(), batch_size=None, num_workers=1)))
+
+
+def test_batches_that_accelerate_would_skip() -> None:
+    accelerate = pytest.importorskip("accelerate")
+    accelerator = accelerate.Accelerator(cpu=True)
+    train = accelerator.prepare(loader(device=accelerator.device))
+    # It makes another of torch's loaders; gpufeed's has a method instead, and its error names it.
+    with pytest.raises(AttributeError, match=r"loader.skip_first_batches\(n\) does what accelerate.skip_first_batches"):
+        accelerator.skip_first_batches(train, 2)
+    whole = expected(2)
+    train.skip_first_batches(2)
+    assert [label for _, labels in train for label in labels.tolist()] == whole[0][16:]
+    assert [label for _, labels in train for label in labels.tolist()] == whole[1]

@@ -89,7 +89,7 @@ def test_counts_open_a_shard_when_its_samples_come(shards: Path, served: Served,
     for other in (Jpegs(8), wrong):
         with pytest.raises(gpufeed.ArgumentError, match="^counts: it belongs to the path"):
             loader(other, counts=tmp_path / "sizes.json")
-    with pytest.raises(gpufeed.ArgumentError, match="^counts: only tar shards and Parquet files"):
+    with pytest.raises(gpufeed.ArgumentError, match="^counts: a keyword of tar shards, Parquet files, but the path is"):
         gpufeed.open(tmp_path / "sizes.json", counts=tmp_path / "sizes.json")
 
 

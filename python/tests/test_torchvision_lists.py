@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -197,3 +198,103 @@ def test_what_is_refused_of_timm() -> None:
         UnsupportedTransform, match="^transforms: RandomResizedCropAndInterpolation cannot be .* 'lanczos'"
     ):
         convert(crops.RandomResizedCropAndInterpolation(224, interpolation="lanczos"))
+
+
+TWO = [v2.Compose([v2.RandomResizedCrop(8)]), v2.Compose([v2.CenterCrop(8)])]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        TWO,
+        tuple(TWO),
+        [*TWO, v2.Compose([v2.Resize(8)])],
+        [v1.Compose([v1.CenterCrop(8)]), TWO[0]],
+        [[v2.CenterCrop(8)], [v2.RandomResizedCrop(8)]],
+        [torch.nn.Sequential(v2.CenterCrop(8)), TWO[0]],
+        [models.ResNet18_Weights.DEFAULT.transforms()] * 2,
+        v2.Compose([[v2.CenterCrop(8)], [v2.RandomResizedCrop(8)]]),
+    ],
+    ids=["list", "tuple", "three", "v1", "lists", "sequential", "presets", "lists in a Compose"],
+)
+def test_a_list_of_lists_is_not_one_list(given: Any) -> None:
+    """As a script has it that makes two views of each sample, one by each list."""
+    count = len(given.transforms if isinstance(given, v2.Compose) else given)
+    with pytest.raises(gpufeed.ArgumentError, match=f"^transforms: a list of {count} lists .* and views={count}, or a loader"):
+        gpufeed.DataLoader(Jpegs(4), given)
+
+
+def test_lists_that_say_that_they_run_one_after_the_other() -> None:
+    crop, flip = v2.Compose([v2.CenterCrop(8)]), v2.Compose([v2.RandomHorizontalFlip()])
+    made = [convert(given).recipe["transform"] for given in ([crop, v2.RandomHorizontalFlip()], v2.Compose([crop, flip]), [crop])]
+    assert made[0] == made[1] and made[2] == made[0][:1]
+
+
+def two(given: Any = None, **settings: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        gpufeed.DataLoader(Jpegs(4), given, **settings)
+    assert {each.filename for each in found} <= {__file__}
+    return [str(each.message) for each in found]
+
+
+def test_two_normalize_are_a_warning_with_both_places() -> None:
+    crop, to_float, normalize = v2.CenterCrop(8), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)
+    (said,) = two([crop, v2.Compose([to_float, normalize]), normalize])
+    assert "Normalize at transforms[1].transforms[1] and at transforms[2]: images are normalised by both" in said
+    (said,) = two([crop, to_float, normalize, v2.RandomApply([normalize])])
+    assert "at transforms[2] and at transforms[3].transforms[0]" in said
+    (said,) = two(recipe={"transform": [{"type": "CenterCrop", "size": 8}, NORMALIZE, NORMALIZE]})
+    assert "at transform 2 and at transform 3" in said
+    # One at most works on an image.
+    assert two([crop, to_float, v2.RandomChoice([normalize, normalize])]) == []
+    assert two([crop, to_float, normalize]) == two(recipe="imagenet-train") == []
+
+
+GRAY = [v2.CenterCrop(8), v2.Grayscale(1)]
+TO_FLOAT = v2.ToDtype(torch.float32, scale=True)
+
+
+@pytest.mark.parametrize(
+    ("after", "name", "argument"),
+    [
+        ([TO_FLOAT, v2.Normalize(MEAN, STD)], "Normalize", "mean"),
+        ([TO_FLOAT, v2.Normalize([0.5], STD)], "Normalize", "std"),
+        ([v2.Pad(2, fill=(1, 2, 3)), v2.CenterCrop(8)], "Pad", "fill"),
+        ([v2.RandomCrop(8, padding=2, fill=(1, 2, 3))], "RandomCrop", "fill"),
+        ([v2.RandomRotation(10, fill=(1, 2, 3))], "RandomRotation", "fill"),
+        ([v2.RandomAffine(10, fill=(1, 2, 3))], "RandomAffine", "fill"),
+        ([v2.RandomPerspective(fill=(1, 2, 3))], "RandomPerspective", "fill"),
+        ([v2.ElasticTransform(fill=(1, 2, 3))], "ElasticTransform", "fill"),
+        ([v2.RandomZoomOut(fill=(1, 2, 3)), v2.CenterCrop(8)], "RandomZoomOut", "fill"),
+        ([v2.RandomErasing(value=(1, 2, 3))], "RandomErasing", "value"),
+        ([v2.TrivialAugmentWide(fill=(1, 2, 3))], "TrivialAugmentWide", "fill"),
+        ([v2.RandomApply([v2.RandomRotation(10, fill=(1, 2, 3))])], "RandomRotation", "fill"),
+    ],
+)
+def test_three_numbers_on_one_channel(after: list[Any], name: str, argument: str) -> None:
+    words = rf"^transforms: {name} \(transform .*\) has the {argument} .* but the images have one channel"
+    with pytest.raises(gpufeed.ArgumentError, match=words):
+        gpufeed.DataLoader(Jpegs(4), [*GRAY, *after])
+    colour = [*GRAY, v2.Grayscale(3), *after]
+    assert next(gpufeed.DataLoader(Jpegs(4), colour, batch_size=4).batches()).images.shape == (4, 3, 8, 8)
+
+
+def test_a_normalize_on_the_device_is_checked_as_well() -> None:
+    with pytest.raises(gpufeed.ArgumentError, match=r"^transforms: Normalize \(transform \d\) has the mean"):
+        gpufeed.DataLoader(Jpegs(4), [*GRAY, TO_FLOAT, v2.Normalize(MEAN, STD)], normalize_on_device=True)
+    lists = [[*GRAY, TO_FLOAT, v2.Normalize([0.25], [0.5])], [*GRAY, TO_FLOAT, v2.Normalize([0.25] * 3, [0.5] * 3)]]
+    for given in lists:
+        plain, there = (next(iter(gpufeed.DataLoader(Jpegs(4), given, batch_size=4, normalize_on_device=on))) for on in (False, True))
+        assert plain[0].shape == (4, 1, 8, 8) and torch.equal(plain[0], there[0])
+
+
+def test_the_list_says_its_semantics() -> None:
+    with pytest.raises(gpufeed.ArgumentError, match="^semantics: the list of transforms says it"):
+        gpufeed.DataLoader(Jpegs(4), [v2.Pad(2, fill=128), v2.CenterCrop(8)], semantics="float")
+
+
+def test_a_normalize_on_the_device_keeps_the_lists_type() -> None:
+    given = [v2.CenterCrop(8), TO_FLOAT, v2.Normalize(MEAN, STD), v2.ToDtype(torch.float16)]
+    plain, there = (next(iter(gpufeed.DataLoader(Jpegs(4), given, batch_size=4, normalize_on_device=on))) for on in (False, True))
+    assert plain[0].dtype == there[0].dtype == torch.float16

@@ -4,7 +4,8 @@ use super::DataLoader;
 use super::cache::CacheStore;
 use super::pipeline::Pipeline;
 use crate::launcher::Shard;
-use crate::transforms::BatchTransform;
+use crate::plan::normalized_twice;
+use crate::transforms::{BatchTransform, Transform};
 
 const MIB: u64 = 1 << 20;
 
@@ -26,8 +27,9 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
+            twice(&self.recipe.transforms),
             mixing(pipeline),
             pipeline.execution.executor().describe(),
             shaders(pipeline),
@@ -46,6 +48,13 @@ impl DataLoader {
             self.budget
         )
     }
+}
+
+/// The line of a list with two `Normalize`; nothing for others.
+fn twice(transforms: &[Transform]) -> String {
+    let line =
+        |(first, second)| format!("warning: Normalize at {first} and at {second}: images are normalised by both\n");
+    normalized_twice(transforms).map(line).unwrap_or_default()
 }
 
 /// The line of a batch transform; nothing without one.

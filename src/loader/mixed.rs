@@ -19,18 +19,59 @@ impl Batch {
     }
 
     /// The labels as probabilities: a row of `num_classes` numbers for each image, one row after the other. An image has
-    /// λ at its own class, and 1 - λ at its partner's, as torchvision's `MixUp` and `CutMix` compute them in f32.
+    /// λ at its own class, and 1 - λ at its partner's, as torchvision's `MixUp` and `CutMix` compute them in f32. Labels that
+    /// are vectors, such as the rows of a one-hot matrix, are mixed as they are: λ times the own one, plus 1 - λ times the
+    /// partner's.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if a label is no class, or a class is not below
-    /// `num_classes`.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if a label is missing, if some are classes and some vectors, if a
+    /// class is not below `num_classes`, or a vector has another length.
     pub fn soft_labels(&self, num_classes: usize) -> Result<Vec<f32>> {
-        let Some(mixed) = self.mixed() else {
-            let other = self.labels.iter().find(|label| !matches!(label, Label::Class(_)));
-            let reason = format!("{:?} is no class number; Batch::labels() has it", other.unwrap_or(&Label::None));
-            return Err(Error::argument("dataset", reason));
+        match self.mixed() {
+            Some(mixed) => soft_labels(&mixed, num_classes),
+            None => self.mixed_vectors(num_classes),
+        }
+    }
+
+    /// The rows of labels that are vectors.
+    fn mixed_vectors(&self, num_classes: usize) -> Result<Vec<f32>> {
+        let lambda = self.mix.map_or(1.0, |params| params.mix.lambda());
+        let (own_share, partner_share) = (lambda as f32, (1.0 - lambda) as f32);
+        let vector = |image: usize| match &self.labels[image] {
+            Label::Multi(vector) if vector.len() == num_classes => Ok(vector),
+            Label::Multi(vector) => {
+                let reason =
+                    format!("{num_classes}, but a sample has a vector of {} numbers as its label", vector.len());
+                Err(Error::argument("num_classes", reason))
+            }
+            _ => Err(self.no_label_of_one_kind()),
         };
-        soft_labels(&mixed, num_classes)
+        let mut rows = Vec::with_capacity(self.labels.len() * num_classes);
+        for image in 0..self.labels.len() {
+            let own = vector(image)?;
+            match self.partner_of(image) {
+                None => rows.extend_from_slice(own),
+                Some(partner) => {
+                    let partner = vector(partner)?;
+                    rows.extend(own.iter().zip(partner.iter()).map(|(own, partner)| {
+                        // torchvision's order, of two roundings: a fused step would differ in the last bit.
+                        partner * partner_share + own * own_share
+                    }));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The error for a batch with labels that are missing, or of both kinds.
+    fn no_label_of_one_kind(&self) -> Error {
+        let missing = self.labels.iter().any(|label| *label == Label::None);
+        let both = (&self.labels[0], self.labels.iter().find(|label| !is_same_kind(label, &self.labels[0])));
+        let reason = match both {
+            (first, Some(other)) if !missing => format!("the labels of a batch differ: {first:?} and {other:?}"),
+            _ => "None is no class number; Batch::labels() has it".to_owned(),
+        };
+        Error::argument("dataset", reason)
     }
 
     /// The partner of an image, if the batch was mixed.
@@ -53,6 +94,10 @@ impl Batch {
         let mixed: Vec<_> = (0..self.params.len()).map(name).collect();
         self.params.iter_mut().zip(mixed).for_each(|(params, mixed)| params.mixed = mixed);
     }
+}
+
+fn is_same_kind(one: &Label, other: &Label) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
 /// The rows of labels with a class, a partner's class and the share of the first.

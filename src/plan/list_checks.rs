@@ -1,4 +1,4 @@
-//! Checks of a list of transforms as a whole: its depth, its channels, the size of its outputs.
+//! Checks of a list of transforms as a whole: its depth, its channels, the size of its outputs, what stands in it twice.
 
 use super::Plan;
 use crate::error::{Error, Result};
@@ -48,6 +48,77 @@ pub(super) fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
         }
     }
     Ok(channels)
+}
+
+/// Refuses three different numbers where images have one channel: it is not known which of them is meant. Three equal ones
+/// count as one.
+pub(super) fn check_channels(input: u32, transforms: &[Transform]) -> Result<()> {
+    let mut channels = input;
+    for (number, transform) in (1..).zip(transforms) {
+        if channels == 1 {
+            check_one_channel(transform, &format!("transform {number}"))?;
+        }
+        let mut slots = Slots::default();
+        transform.slots(&mut slots);
+        for slot in &slots.list {
+            if let Effect::Channels(after) = slot.effect {
+                channels = after;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks a transform of one-channel images, and those inside of it.
+fn check_one_channel(transform: &Transform, place: &str) -> Result<()> {
+    let name = transform.name();
+    for (argument, numbers) in transform.per_channel() {
+        check_equal(argument, numbers, || format!("{name} ({place})"))?;
+    }
+    let mut inner = (1..).zip(transform.nested());
+    inner.try_for_each(|(number, inner)| check_one_channel(inner, &format!("{place}.{number}")))
+}
+
+fn check_equal(argument: &'static str, numbers: [f32; 3], whose: impl Fn() -> String) -> Result<()> {
+    let [first, second, third] = numbers;
+    if first == second && second == third {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} has the {argument} {numbers:?}, but the images have one channel there; one number for it, or three equal ones, \
+         work, or Grayscale with 3 channels before it",
+        whose()
+    );
+    Err(Error::argument("transforms", reason))
+}
+
+/// The places of two `Normalize` that work on the same image: "transform 3", "transform 5.1" for the first of the list
+/// inside transform 5.
+pub fn normalized_twice(transforms: &[Transform]) -> Option<(String, String)> {
+    let mut places = normalizes(transforms, "transform ").into_iter();
+    places.next().zip(places.next())
+}
+
+/// The places of the most `Normalize` that work on one image.
+fn normalizes(transforms: &[Transform], before: &str) -> Vec<String> {
+    (1..)
+        .zip(transforms)
+        .flat_map(|(number, transform)| normalizes_of(transform, format!("{before}{number}")))
+        .collect()
+}
+
+fn normalizes_of(transform: &Transform, place: String) -> Vec<String> {
+    let before = format!("{place}.");
+    match transform {
+        Transform::Normalize(_) => vec![place],
+        // One of a choice works on an image: the one with the most.
+        Transform::RandomChoice(_) => {
+            let each = (1..).zip(transform.nested());
+            let each = each.map(|(number, inner): (usize, _)| normalizes_of(inner, format!("{before}{number}")));
+            each.max_by_key(Vec::len).unwrap_or_default()
+        }
+        _ => normalizes(transform.nested(), &before),
+    }
 }
 
 impl Plan {

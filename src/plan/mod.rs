@@ -39,7 +39,8 @@ use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transfo
 use crops::Crops;
 use fuse::Place;
 pub(crate) use fuse::PlanStage;
-use list_checks::{depth, output_channels, slot_count};
+pub use list_checks::normalized_twice;
+use list_checks::{check_channels, depth, output_channels, slot_count};
 pub use output::{DType, Layout, Output};
 pub use pass::Shader;
 use program::Program;
@@ -82,7 +83,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a wrong argument of a transform, a random number of
-    /// channels, or `DType::U8` after `Normalize`; [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) for the WGSL of a
+    /// channels, three different numbers for one channel (a `mean`, a `fill`), or `DType::U8` after `Normalize`;
+    /// [`ErrorKind::Snippet`](crate::ErrorKind::Snippet) for the WGSL of a
     /// [`CustomColor`](crate::transforms::CustomColor).
     pub fn compile(transforms: &[Transform], output: &Output) -> Result<Plan> {
         Plan::compile_for(3, transforms, output)
@@ -137,6 +139,7 @@ impl Plan {
         let mut slots = Slots::default();
         transforms.iter().for_each(|transform| transform.slots(&mut slots));
         let channels = output_channels(input_channels, &slots.list)?;
+        check_channels(input_channels, transforms)?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
         semantics::check_floats(&slots.list, first_float_slot)?;
@@ -165,7 +168,8 @@ impl Plan {
     }
 
     /// A plan of fixed operations, each in a slot of its own; [`make_params`](Self::make_params) returns them for every
-    /// image.
+    /// image. They are concrete: on one channel an operation uses the first of three numbers, where a transform whose three
+    /// numbers differ is refused.
     ///
     /// ```
     /// use gpufeed::transforms::Op;

@@ -60,7 +60,7 @@ pub enum PaddingMode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Erased {
-    /// One number for each channel; a one-channel image uses the first.
+    /// One number for each channel; a one-channel image uses the first, and `RandomErasing` gives it three equal ones.
     Color([f32; 3]),
     /// A standard normal number for every pixel and channel, up to ±5.3.
     ///
@@ -91,7 +91,8 @@ pub enum Fill {
     /// torchvision's `None`: zeros surround the image, and interpolation mixes its edge with them once.
     None,
     /// A colour, in \[0, 1\], or in 0 to 255 on 8-bit numbers. Interpolation weights the edge twice, as torchvision does,
-    /// so 0 differs from `None`. A one-channel image uses the first number.
+    /// so 0 differs from `None`. On one channel three different
+    /// numbers are an error, when a plan is made.
     Color([f32; 3]),
 }
 

@@ -29,6 +29,7 @@ mod normalize;
 mod op;
 mod pad;
 pub(crate) mod params;
+mod per_channel;
 mod policy;
 mod rand_augment;
 mod random_adjust_sharpness;

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Normalize {
-    /// Means; a one-channel image uses the first.
+    /// Means. On one channel three different ones are an error, when a plan is made.
     pub mean: [f32; 3],
-    /// Standard deviations, finite and not 0; a one-channel image uses the first.
+    /// Standard deviations, finite and not 0. On one channel three different ones are an error, when a plan is made.
     pub std: [f32; 3],
 }
 

@@ -24,7 +24,7 @@ pub enum ErasingValue {
     /// One number in every channel.
     #[serde(untagged)]
     All(f32),
-    /// One number for each channel; a one-channel image uses the first.
+    /// One number for each channel. On one channel three different ones are an error, when a plan is made.
     #[serde(untagged)]
     Channels([f32; 3]),
 }

@@ -11,6 +11,8 @@ mod large_sample;
 mod mixing;
 mod mixing_large;
 mod mixing_refused;
+mod mixing_vectors;
+mod one_channel;
 mod policies;
 mod policies_mixed;
 mod policies_refused;

@@ -63,15 +63,12 @@ fn bytes_are_not_blended() {
 }
 
 #[test]
-fn mixing_needs_classes() {
-    for (label, found) in [(Label::None, "has no label"), (vec![0.5, 0.5].into(), "has a list of numbers as its label")]
-    {
-        let error =
-            refused(DataLoader::builder(data(label)).transform(CenterCrop::new(8)).batch_transform(CutMix::new(1.0)));
-        let expected =
-            format!("batch_transform: mixing needs samples with one whole-number class each, but sample 0 {found}");
-        assert_eq!(error, expected);
-    }
+fn mixing_needs_labels() {
+    let unlabelled = DataLoader::builder(data(Label::None)).transform(CenterCrop::new(8));
+    assert_eq!(
+        refused(unlabelled.batch_transform(CutMix::new(1.0))),
+        "batch_transform: mixing needs samples with a class or a vector each, but sample 0 has no label"
+    );
     // A label of a later sample is seen when it is asked for.
     let mut mixed = data(Label::Class(1));
     mixed.push_pixels(8, 8, PixelFormat::Rgb8, vec![0; 192], Label::None).unwrap();

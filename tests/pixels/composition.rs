@@ -17,6 +17,7 @@ use gpufeed_testing::adapters::{Place, Prepared, places};
 use gpufeed_testing::compare::{Tally, within, within_except};
 use gpufeed_testing::images::Source;
 use gpufeed_testing::lists::{Dice, list};
+use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::{procedural, reference};
 use half::f16;
@@ -54,6 +55,7 @@ impl Composition {
             _ => {}
         }
         let channels = if dice.chance(15) { 1 } else { 3 };
+        let transforms = for_channels(channels, transforms);
         let mut composition = Composition { channels, transforms, images: Vec::new(), refused: 0 };
         let plan = composition.plan(Layout::Nchw, DType::F32);
         for sample in 0..IMAGES {

@@ -8,6 +8,7 @@ use gpufeed::transforms::{Erased, Interpolation, Key, Op, PaddingMode, Params, P
 use gpufeed::{Backend, ErrorKind, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
 use gpufeed_testing::adapters::places;
 use gpufeed_testing::lists::Dice;
+use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::sequences::sequence;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -139,7 +140,7 @@ fn case(dice: &mut Dice, channels: u32) -> Option<(Plan, Params)> {
 }
 
 fn random_plan(dice: &mut Dice, semantics: Semantics, channels: u32) -> Plan {
-    let list = sequence(dice, semantics).transforms;
+    let list = for_channels(channels, sequence(dice, semantics).transforms);
     Plan::compile_as(semantics, channels, &list, &Output::default()).unwrap()
 }
 

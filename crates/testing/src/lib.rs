@@ -29,6 +29,8 @@ pub mod jpeg_decode;
 pub mod lists;
 #[cfg(feature = "gpufeed")]
 pub mod named;
+#[cfg(feature = "gpufeed")]
+pub mod one_channel;
 #[cfg(feature = "parquet")]
 pub mod parquet_files;
 #[cfg(feature = "gpufeed")]

@@ -9,6 +9,7 @@ use gpufeed::transforms::{
 };
 
 pub use super::dice::Dice;
+use super::one_channel::for_channels;
 
 impl Dice {
     pub fn chance(&mut self, percent: u32) -> bool {
@@ -46,7 +47,7 @@ impl Dice {
 
 /// Returns a list of one to seven transforms, with `Normalize` only if `normalize` is true.
 pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
-    (0..dice.between(1, 7)).map(|_| transform(dice, normalize, 0)).collect()
+    for_channels(3, (0..dice.between(1, 7)).map(|_| transform(dice, normalize, 0)).collect())
 }
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {

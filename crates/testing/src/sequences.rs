@@ -2,6 +2,7 @@
 //! [`crate::lists`], in floats or in 8-bit numbers.
 
 use crate::lists::Dice;
+use crate::one_channel::for_channels;
 use gpufeed::Semantics;
 use gpufeed::transforms::{
     AdjustGamma, AutoAugment, AutoAugmentPolicy, CenterCrop, ColorJitter, ErasingValue, Fill, GaussianBlur, Grayscale,
@@ -41,7 +42,7 @@ pub fn sequence(dice: &mut Dice, semantics: Semantics) -> Sequence {
     if !uint8 {
         in_bytes = 0;
     }
-    Sequence { semantics, transforms, in_bytes }
+    Sequence { semantics, transforms: for_channels(3, transforms), in_bytes }
 }
 
 /// Fills are 0 to 1, or 0 to 255 in 8-bit numbers.

@@ -22,7 +22,7 @@ use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
 use crate::plan::cpu_fallback::REGION_BYTES;
 use crate::plan::split::{CacheMemory, CacheSplit, Executor};
-use crate::plan::{Plan, Semantics};
+use crate::plan::{Plan, Semantics, normalized_twice};
 use crate::recipe::{Recipe, check_views};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
@@ -87,6 +87,9 @@ impl DataLoaderBuilder {
             mixing::check(transform, &*self.dataset, self.output.dtype)?;
         }
         let plan = Plan::compile_as(self.semantics, self.dataset.channels(), &self.transforms, &self.output)?;
+        if let Some((first, second)) = normalized_twice(&self.transforms) {
+            tracing::warn!(first, second, "Normalize stands twice in the list, and images are normalised by both");
+        }
         let without_shaders = plan.without_shaders();
         if !without_shaders.is_empty() {
             if self.execute == Execute::Gpu {

@@ -1,0 +1,63 @@
+"""Samples that fail: when that ends a run unless it is said otherwise, and the warning of those that are replaced."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from gpufeed.iterator import Run
+
+
+def on_error_of(shuffle: bool, recipe: str) -> str:
+    """What a failed sample does where ``on_error`` is not given. Where every sample is to be seen once and in order, a
+    number computed with a replacement would be wrong: an epoch in order, and one of a recipe whose name ends in ``-eval``,
+    fail."""
+    return "skip" if shuffle and not recipe.endswith("-eval") else "fail"
+
+
+def warn_once_outside(text: str) -> None:
+    """Warns at the line of the caller's program, wherever in the package this is called."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gpufeed":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+class Watched(Run):
+    """A run which warns of the first batch of each epoch that has a replacement."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._warned: int | None = None
+        # A batch whose warning was made an error: it comes with the next call.
+        self._held: Any = None
+
+    def next(self) -> Any:
+        """The next batch, or None after the last one."""
+        if self._held is not None:
+            batch, self._held = self._held, None
+            return batch
+        batch = self._run.next()
+        if batch is not None and batch.epoch != self._warned and (failures := batch.failures):
+            self._warned, self._held = batch.epoch, batch
+            first = failures[0]
+            warn_once_outside(
+                f"gpufeed: {first.name} cannot be used, and another sample stands in for it: {first.error}; {len(failures)} failed "
+                f'so far in epoch {batch.epoch}; on_error="fail" makes that an error, and stats()["failed"] counts them'
+            )
+            self._held = None
+        return batch
+
+    def ready(self) -> bool:
+        """True if ``next`` would not wait."""
+        return self._held is not None or self._run.ready()
+
+    def close(self) -> None:
+        """Ends the run and whatever makes its batches."""
+        self._held = None
+        self._run.close()
+
+    def __len__(self) -> int:
+        """Batches that are left."""
+        return len(self._run) + (self._held is not None)
