@@ -15,6 +15,7 @@ use gpufeed::{Backend, ErrorKind, Output, Plan, Processor, Semantics};
 use gpufeed_testing::adapters::{Place, places};
 use gpufeed_testing::images::Source;
 use gpufeed_testing::lists::Dice;
+use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::procedural;
 use gpufeed_testing::reference::bounds::Bounds;
@@ -74,6 +75,7 @@ impl Case {
             sequence.in_bytes += usize::from(semantics == Semantics::Uint8 && sequence.in_bytes == count);
         }
         let channels = if dice.chance(20) { 1 } else { 3 };
+        sequence.transforms = for_channels(channels, sequence.transforms);
         let plan = compile(semantics, channels, &sequence.transforms);
         let in_bytes = compile(semantics, channels, &sequence.transforms[..sequence.in_bytes]);
         let mut case = Case { sequence, plan, images: Vec::new() };

@@ -37,6 +37,7 @@ use gpufeed::transforms::{ColorJitter, CustomColor, RandomResizedCrop, Transform
 use gpufeed::{DType, Layout, Output, Plan};
 use gpufeed_testing::dice::Dice;
 use gpufeed_testing::lists;
+use gpufeed_testing::one_channel::for_channels;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -409,6 +410,7 @@ fn every_plan_is_inside_the_enumeration() {
         let dtype = [DType::U8, DType::F32, DType::F16][number as usize % 3];
         let layout = if dice.chance(50) { Layout::Nchw } else { Layout::Nhwc };
         let channels = if dice.chance(30) { 1 } else { 3 };
+        let list = for_channels(channels, list);
         let plan = Plan::compile_for(channels, &list, &Output { layout, dtype }).unwrap();
         let outside = outside(&plan, &frames, &parts);
         assert!(outside.is_empty(), "{plan}{outside:?}");

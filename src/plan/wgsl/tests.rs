@@ -73,7 +73,7 @@ fn every_pass_of_policies_and_of_bytes_validates() {
     use crate::Semantics::{Float, Uint8};
     let resize = || Transform::from(RandomResizedCrop::new(24));
     let lists: [Vec<Transform>; 5] = [
-        vec![resize(), RandAugment::default().into(), Normalize::IMAGENET.into()],
+        vec![resize(), RandAugment::default().into(), Normalize::new([0.5; 3], [0.25; 3]).into()],
         vec![resize(), GaussianBlur::new(5).into(), ColorJitter::new(0.1, 0.1, 0.1, 0.1).into()],
         vec![RandomRotation::new(9.0).into(), Pad::new(2).into(), resize(), RandomGrayscale::new(0.2).into()],
         vec![resize(), RandomAdjustSharpness::new(2.0).into(), RandomSolarize::new(0.5).into()],
