@@ -39,6 +39,11 @@ impl Error {
         *self.0
     }
 
+    /// True for an [`ErrorKind::Fatal`], which ends a run.
+    pub(crate) fn is_fatal(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Fatal { .. })
+    }
+
     /// An [`ErrorKind::Argument`]: the value of `setting` cannot work, for `reason`.
     pub(crate) fn argument(setting: &'static str, reason: impl Into<String>) -> Self {
         ErrorKind::Argument { setting, reason: reason.into() }.into()
@@ -155,6 +160,13 @@ pub enum ErrorKind {
     /// A data set of another crate failed, for a reason of its own.
     #[error("{}", ShownLines(source))]
     Foreign {
+        /// The reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A data set of another crate failed in a way that no other sample can stand in for, such as by a wrong answer or
+    /// because somebody has interrupted it. The run ends, whatever `on_error` says.
+    #[error("{}", ShownLines(source))]
+    Fatal {
         /// The reason.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -368,6 +380,7 @@ mod tests {
         for kind in [
             ErrorKind::Snippet { transform: "own", reason: text() },
             ErrorKind::Foreign { source: text().into() },
+            ErrorKind::Fatal { source: text().into() },
             ErrorKind::Device { stage: "submission", reason: text() },
             ErrorKind::Panic { stage: "decode", message: text() },
         ] {

@@ -14,6 +14,7 @@ pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::launcher::BY_HAND as SHARD_BY_HAND;
 pub use crate::loader::mixed::soft_labels;
+pub use crate::loader::run::stops;
 pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::plan::normalized_twice;
 pub use crate::plan::work::{TAP_OPERATIONS, Work, work};

@@ -110,7 +110,12 @@ class Dataset:
     ) -> Dataset: ...
     @staticmethod
     def wrap(
-        object: Any, item: Callable[[Any, int], Any], channels: int, classes: list[str]
+        object: Any,
+        item: Callable[[Any, int], Any],
+        channels: int,
+        classes: list[str],
+        parts: list[tuple[Any, bool]],
+        thread_safe: bool | None = None,
     ) -> Dataset: ...
     @property
     def test(self) -> Dataset | None: ...

@@ -61,6 +61,13 @@ def size(name: str, value: Any) -> int:
     return whole(name, value)
 
 
+def seconds(name: str, value: Any) -> float:
+    """A time of at least 0 seconds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ArgumentError(f"{name}: {value!r}; a number of seconds from 0 on works")
+    return float(value)
+
+
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool):

@@ -300,6 +300,10 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
                 self._copy()
             except Exception as error:
                 self._failed, self._whole = error, False
+            except BaseException:
+                # Raised at once: by Ctrl-C, after which the run goes on, or by the data set, after which it has ended.
+                self._whole = False
+                raise
 
     def _take(self) -> bool:
         """Takes a batch from the source; False if there is none, or none yet and another one is due first."""

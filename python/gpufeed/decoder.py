@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpufeed import _gpufeed
+from gpufeed.errors import RunError
 from gpufeed.loader import DataLoader
 from gpufeed.parcel import Parcel, pack
 
@@ -87,7 +88,11 @@ class Decoder:
             run = native.resume(native.state(epoch, batch), end)
             try:
                 while self._wanted == number:
-                    made = run.next()
+                    try:
+                        made = run.next()
+                    except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
+                        # The trainer's, not the end of this process, which would look like a machine's loss.
+                        raise RunError(f"the data set has ended the run in process {os.getpid()}: {error!r}") from error
                     if made is None:
                         return
                     parcel = pack(made)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gpufeed import _gpufeed, arguments, opening, samples
+from gpufeed import _gpufeed, arguments, opening, samples, turns
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
 from gpufeed.position import Positioned
@@ -45,6 +45,11 @@ class DataLoader(Positioned):
     - ``on_error`` (``"fail"`` without ``shuffle`` and for a recipe whose name ends in ``-eval``, else ``"skip"``): what a
       sample does that cannot be used. ``"fail"`` ends the epoch with its error; with ``"skip"`` another sample stands in for
       it, up to a tenth of them or the share that is given, and one warning an epoch names the first
+    - ``thread_safe``, for an object in Python: one call at a time is inside it, as reads may share a file or other state, unless
+      this is True. Lists, torch's ``TensorDataset``, torchvision's data sets that read without sharing, such as
+      ``ImageFolder``, ``CIFAR10`` and ``MNIST``, and torch's ``Subset`` and ``ConcatDataset`` of them are known to be safe. An
+      attribute ``thread_safe`` of the object says the same.
+    - ``exit_timeout`` (5): seconds that closing an iteration, and the interpreter's exit, wait for threads inside such an object
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
       ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``exif``, ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
 
@@ -69,6 +74,7 @@ class DataLoader(Positioned):
         shard: Any = "auto",
         num_classes: int | None = None,
         counts: Any = None,
+        thread_safe: bool | None = None,
         **settings: Any,
     ) -> None:
         super().__init__()
@@ -76,6 +82,7 @@ class DataLoader(Positioned):
         self._shard = shard
         self._counts = counts
         self._keywords = opening.taken_from(settings)
+        self._thread_safe = None if thread_safe is None else arguments.flag("thread_safe", thread_safe)
         self.batch_size = arguments.whole("batch_size", batch_size, 1)
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
@@ -117,7 +124,7 @@ class DataLoader(Positioned):
 
     def _open(self) -> _gpufeed.Dataset:
         """The data set, of a path or as it is."""
-        return _open(self._data, self._settings.get("remote_cache"), self._counts, self._keywords)
+        return _open(self._data, self._settings.get("remote_cache"), self._counts, self._keywords, self._thread_safe)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
@@ -208,6 +215,7 @@ class DataLoader(Positioned):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._running = self._buffers = None
+        self.__dict__.setdefault("_thread_safe", None)
         self._native_data = self._open()
         check_device(self.device)
         self._native = self._build(*self._early_shard())
@@ -216,14 +224,20 @@ class DataLoader(Positioned):
 _NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
 
 
-def wrap(data: Any, item: Any, channels: int, classes: list[str]) -> _gpufeed.Dataset:
-    """The data set of a pickle: that of an object in Python."""
-    return _gpufeed.Dataset.wrap(data, item, channels, classes)
+def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
+    """The data set of an object in Python, also of its pickle."""
+    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
 
 
 def _open(
-    data: Any, remote_cache: tuple[str, int] | None, counts: Any, keywords: dict[str, Any]
+    data: Any,
+    remote_cache: tuple[str, int] | None,
+    counts: Any,
+    keywords: dict[str, Any],
+    thread_safe: bool | None = None,
 ) -> _gpufeed.Dataset:
+    if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
+        raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
     if arguments.is_path(data):
         return opening.open_path(data, remote_cache, counts, keywords)
     if counts is not None:
@@ -239,7 +253,7 @@ def _open(
             f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
             "__getitem__ work"
         )
-    return _gpufeed.Dataset.wrap(data, samples.item, _channels(data), _classes(data))
+    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
 
 
 def _channels(data: Any) -> int:

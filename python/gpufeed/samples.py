@@ -92,8 +92,15 @@ def _label(label: Any, index: int) -> int | list[float] | None:
             f"the label of sample {index} is the text {label!r}; labels are class numbers, vectors of floats or None: map "
             "names to numbers in the data set"
         )
+    if isinstance(label, (bytearray, memoryview, dict, set, frozenset)):
+        raise TypeError(
+            f"the label of sample {index} is {_kind(label)}; labels are class numbers, vectors of floats or None"
+        )
     if isinstance(label, float):
         return [label]
+    if getattr(getattr(label, "dtype", None), "kind", None) in ("b", "i", "u") and getattr(label, "size", 0) == 1:
+        # NumPy's bool_ and arrays of one whole number are classes, as torch's tensors of one are.
+        label = int(label.item())
     try:
         number = operator.index(label)
     except TypeError:
@@ -104,7 +111,10 @@ def _label(label: Any, index: int) -> int | list[float] | None:
         return number
     try:
         values = label.tolist() if hasattr(label, "tolist") else list(label)
-        return [float(value) for value in (values if isinstance(values, list) else [values])]
+        values = values if isinstance(values, list) else [values]
+        if any(isinstance(value, (str, bytes)) for value in values):
+            raise TypeError
+        return [float(value) for value in values]
     except (TypeError, ValueError):
         raise TypeError(
             f"the label of sample {index} is {_kind(label)}; labels are class numbers, vectors of floats or None"

@@ -122,6 +122,8 @@ def native(given: dict[str, Any]) -> dict[str, Any]:
             settings[name] = arguments.remote_cache(value)
         elif name == "on_error":
             settings[name] = arguments.on_error(value)
+        elif name == "exit_timeout":
+            settings[name] = arguments.seconds(name, value)
         elif name in ("seek_indexes", "backend"):
             settings[name] = arguments.path(name, value)
         else:

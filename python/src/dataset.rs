@@ -4,8 +4,9 @@ use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
-use crate::python_dataset::PythonDataset;
+use crate::python_dataset::{PythonDataset, Reads};
 use crate::source::{Adaptor, Source};
+use crate::turns::Turns;
 use gpufeed::dataset::Opened;
 use gpufeed::internals::shown_path;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
@@ -15,6 +16,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A data set: `gpufeed.open(path)`, or an object in Python.
@@ -27,6 +29,8 @@ pub(crate) struct Dataset {
     test: Option<Py<Dataset>>,
     /// How this one was made, which its pickle repeats.
     source: Source,
+    /// Whose turn it is to read, where an object in Python is at the bottom.
+    turns: Option<Arc<Turns>>,
     /// The path, an address without its credentials, or the object's class, and what was made of it.
     #[pyo3(get)]
     description: String,
@@ -58,6 +62,11 @@ impl Dataset {
         self.data().map(|data| data.dataset())
     }
 
+    /// Whose turn it is to read; `None` for a data set without an object in Python.
+    pub(crate) fn turns(&self) -> Option<&Arc<Turns>> {
+        self.turns.as_ref()
+    }
+
     /// A data set made of another one, which it keeps: the collector finds an object in Python there.
     fn adapted<D: gpufeed::Dataset + 'static>(
         of: &Bound<'_, Self>,
@@ -69,7 +78,8 @@ impl Dataset {
         let made = make(this.dataset()?).map_err(|error| errors::to_python(py, &error))?;
         let description = format!("{}, {how}", this.description);
         let source = Source::Adapted { of: of.clone().unbind(), by };
-        Ok(Dataset { data: Mutex::new(Some(Data::Native(Arc::new(made)))), test: None, source, description })
+        let (data, turns) = (Mutex::new(Some(Data::Native(Arc::new(made)))), this.turns.clone());
+        Ok(Dataset { data, test: None, source, turns, description })
     }
 
     /// A split of a path.
@@ -77,7 +87,7 @@ impl Dataset {
         let split = if of_test { ", the test split" } else { "" };
         let description = format!("{}{split}", shown_path(&opening.path).display());
         let source = Source::Opened { opening, test: of_test };
-        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, description }
+        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, turns: None, description }
     }
 }
 
@@ -104,21 +114,31 @@ impl Dataset {
     }
 
     /// Wraps an object with `__len__` and `__getitem__`, or `__getitems__`. `item` makes `(bytes, form, label)` of what
-    /// these return; form is `None` for an encoded image, else `(width, height, format)`.
+    /// these return; form is `None` for an encoded image, else `(width, height, format)`. `parts` are all objects that it
+    /// reads, each with True where one call at a time is to be inside it; `thread_safe` is the user's word on that.
     #[staticmethod]
+    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None))]
     fn wrap(
         py: Python<'_>,
         object: Py<PyAny>,
         item: Py<PyAny>,
         channels: u32,
         classes: Vec<String>,
+        parts: Vec<(Py<PyAny>, bool)>,
+        thread_safe: Option<bool>,
     ) -> PyResult<Dataset> {
-        let description = format!("{} of Python", object.bind(py).get_type().name()?);
-        let len = object.bind(py).len()?;
-        let batched = object.bind(py).hasattr("__getitems__")?;
-        let data = PythonDataset { object, item, len, batched, channels, classes };
+        let of = object.bind(py);
+        let description = format!("{} of Python", of.get_type().name()?);
+        let len = of.len()?;
+        // As torch asks: a class says by None that it has none.
+        let several = of.hasattr("__getitems__")? && of.getattr("__getitems__")?.is_truthy()?;
+        let has = Reads { single: of.hasattr("__getitem__")?, several };
+        let turns = Arc::new(Turns::new(&parts));
+        let (of_data, warned) = (Arc::clone(&turns), AtomicBool::new(false));
+        let data =
+            PythonDataset { object, item, len, has, channels, classes, parts, thread_safe, turns: of_data, warned };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
-        Ok(Dataset { data, test: None, source: Source::Wrapped, description })
+        Ok(Dataset { data, test: None, source: Source::Wrapped, turns: Some(turns), description })
     }
 
     /// All samples `times` times: an epoch of that many epochs' length.
@@ -206,6 +226,9 @@ impl Dataset {
         {
             visit.call(&data.object)?;
             visit.call(&data.item)?;
+            for (part, _) in &data.parts {
+                visit.call(part)?;
+            }
         }
         visit.call(&self.test)?;
         self.source.traverse(&visit)

@@ -2,6 +2,7 @@
 
 use crate::advice;
 use gpufeed::{Error, ErrorKind};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -11,7 +12,7 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::Io { .. } => ("FileError", "Io"),
         ErrorKind::DataFile { .. } => ("DataError", "DataFile"),
         ErrorKind::Argument { .. } => ("ArgumentError", "Argument"),
-        ErrorKind::Foreign { .. } => ("DataError", "Foreign"),
+        ErrorKind::Foreign { .. } | ErrorKind::Fatal { .. } => ("DataError", "Foreign"),
         ErrorKind::EmptyDataset { .. } => ("DataError", "EmptyDataset"),
         ErrorKind::FileTooLarge { .. } => ("DataError", "FileTooLarge"),
         ErrorKind::Decode { .. } => ("DataError", "Decode"),
@@ -59,6 +60,9 @@ pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyEr
 
 /// An error of the library as an exception. The exception of a data set in Python is its cause.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
+    if let Some(ends) = ends_the_run(py, error) {
+        return ends;
+    }
     let (class, kind) = class(error.kind());
     let raised = raise(py, class, kind, &text(error));
     if let Some(cause) = cause(py, error) {
@@ -73,10 +77,27 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     raised
 }
 
+/// An exception of a data set in Python that reaches the user as itself: `KeyboardInterrupt`, `SystemExit`, `GeneratorExit`
+/// and others that are no `Exception`, and gpufeed's own.
+fn ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
+    match error.kind() {
+        ErrorKind::Fatal { source } => source
+            .downcast_ref::<PyErr>()
+            .filter(|error| {
+                !error.is_instance_of::<PyException>(py) || error.value(py).hasattr("_ends_the_run").unwrap_or(false)
+            })
+            .map(|error| error.clone_ref(py)),
+        ErrorKind::Sample { source, .. } => ends_the_run(py, source),
+        _ => None,
+    }
+}
+
 /// The exception of a data set in Python, wherever it stands in the error.
 pub(crate) fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
     match error.kind() {
-        ErrorKind::Foreign { source } => source.downcast_ref::<PyErr>().map(|error| error.clone_ref(py)),
+        ErrorKind::Foreign { source } | ErrorKind::Fatal { source } => {
+            source.downcast_ref::<PyErr>().map(|error| error.clone_ref(py))
+        }
         ErrorKind::Sample { source, .. } | ErrorKind::TooManyFailures { last: source, .. } => cause(py, source),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
 //!
-//! `loader.rs` runs a loader, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` has data
-//! sets, `opening.rs` opens a path with the keywords of its format, `python_dataset.rs` reads those in Python, `source.rs` makes one again of its pickle, `transforms.rs` reads
+//! `loader.rs` makes a loader, `run.rs` runs it, `batch.rs` hands its batches over, `dlpack.rs` shares their memory, `dataset.rs` has data
+//! sets, `opening.rs` opens a path with the keywords of its format, `python_dataset.rs` reads those in Python, `turns.rs` lets one call at a time into an object, `source.rs` makes one again of its pickle, `transforms.rs` reads
 //! recipes, `errors.rs` raises errors, `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics,
 //! `settings.rs` takes over settings, `shard.rs` finds the launcher's rank, `process.rs` knows about forks and the
 //! interpreter's end.
@@ -15,11 +15,13 @@ mod loader;
 mod opening;
 mod process;
 mod python_dataset;
+mod run;
 mod settings;
 mod shard;
 mod source;
 mod stats;
 mod transforms;
+mod turns;
 
 /// gpufeed's native module.
 #[pyo3::pymodule(gil_used = false)]
@@ -31,9 +33,11 @@ mod _gpufeed {
     #[pymodule_export]
     use super::dlpack::Array;
     #[pymodule_export]
-    use super::loader::{Loader, Run};
+    use super::loader::Loader;
     #[pymodule_export]
     use super::process::{command, end_all, open_runs};
+    #[pymodule_export]
+    use super::run::Run;
     #[pymodule_export]
     use super::shard::launched;
     #[pymodule_export]

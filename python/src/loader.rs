@@ -1,22 +1,23 @@
-//! A loader and its runs.
+//! A loader: its settings, its places, and the runs that it starts.
 
-use crate::batch::{Batch, state_text};
+use crate::batch::state_text;
 use crate::dataset::Dataset;
 use crate::errors;
-use crate::process::{self, Owner, guard};
+use crate::process::{Owner, guard};
+use crate::run::{Run, refuse_inside};
 use crate::settings::Settings;
 use crate::stats;
+use crate::turns::Waits;
 use gpufeed::{DataLoader, Epochs, HostBufferHook, State};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a wait lasts before Python may handle signals. Ctrl-C is to end it within 0.2 s.
-const ROUND: Duration = Duration::from_millis(50);
+/// How long closing waits for threads that are inside a data set in Python, in seconds.
+const EXIT_TIMEOUT: f64 = 5.0;
 
 /// A loader: a data set, a recipe and settings.
 #[pyclass(frozen, module = "gpufeed")]
@@ -26,6 +27,9 @@ pub(crate) struct Loader {
     dataset: Py<Dataset>,
     buffers: Arc<Buffers>,
     num_classes: Option<usize>,
+    exit_timeout: Duration,
+    /// True once it was said that workers wait for each other.
+    warned: Arc<AtomicBool>,
     owner: Owner,
 }
 
@@ -52,11 +56,14 @@ impl Loader {
 
     fn run(&self, py: Python<'_>, start: impl FnOnce(&DataLoader) -> gpufeed::Result<Epochs> + Send) -> PyResult<Run> {
         let loader = self.loader(py)?;
+        let turns = self.dataset.get().turns();
+        refuse_inside(turns)?;
         guard(py, || {
             let epochs = py.detach(|| start(&loader)).map_err(|error| errors::to_python(py, &error))?;
-            let run = Arc::new(OpenRun::new(epochs));
-            process::register(Arc::downgrade(&run));
-            Ok(Run { run, num_classes: self.num_classes })
+            let (workers, epoch) = (loader.stats().workers, epochs.state().epoch());
+            let waits = turns.filter(|turns| turns.takes_turns() && !self.warned.load(Ordering::Relaxed));
+            let waits = waits.map(|turns| (Waits::new(Arc::clone(turns), workers, epoch), Arc::clone(&self.warned)));
+            Ok(Run::new(epochs, turns.cloned(), waits, self.exit_timeout, self.num_classes))
         })
     }
 }
@@ -71,11 +78,15 @@ impl Loader {
             let data = dataset.get().dataset()?;
             let settings = Settings::read(settings)?;
             let num_classes = settings.num_classes;
+            // More than a century is for ever.
+            let seconds = settings.exit_timeout.unwrap_or(EXIT_TIMEOUT).clamp(0.0, 4e9);
+            let exit_timeout = Duration::from_secs_f64(seconds);
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
             let loader = py.detach(|| settings.build(data, hook));
             let loader = loader.map_err(|error| errors::to_python(py, &error))?;
             let loader = Mutex::new(Some(Arc::new(loader)));
-            Ok(Loader { loader, dataset, buffers, num_classes, owner: Owner::this() })
+            let (warned, owner) = (Arc::default(), Owner::this());
+            Ok(Loader { loader, dataset, buffers, num_classes, exit_timeout, warned, owner })
         })
     }
 
@@ -174,159 +185,4 @@ impl Drop for Loader {
 fn read_state(py: Python<'_>, text: &str) -> PyResult<State> {
     serde_json::from_str(text)
         .map_err(|error| errors::raise(py, "ArgumentError", "Argument", &format!("state: {error}")))
-}
-
-/// An item of a run, and the state after it.
-type Item = (Option<gpufeed::Result<gpufeed::Batch>>, State);
-
-/// A run's threads, and an item that `ready` has found already.
-struct Waiting {
-    epochs: Epochs,
-    found: Option<Item>,
-}
-
-impl Waiting {
-    /// The next item, if it is there within `time`.
-    fn poll(&mut self, time: Duration) -> Option<Item> {
-        if let Some(found) = self.found.take() {
-            return Some(found);
-        }
-        match self.epochs.next_within(time) {
-            Poll::Pending => None,
-            Poll::Ready(item) => Some((item, self.epochs.state())),
-        }
-    }
-}
-
-/// A run with its threads, until it has ended.
-pub(crate) struct OpenRun {
-    waiting: Mutex<Option<Waiting>>,
-    /// True once somebody wants the run to end: a wait returns.
-    ending: AtomicBool,
-    /// True after the last batch.
-    finished: AtomicBool,
-    owner: Owner,
-}
-
-impl OpenRun {
-    fn new(epochs: Epochs) -> OpenRun {
-        let waiting = Mutex::new(Some(Waiting { epochs, found: None }));
-        OpenRun { waiting, ending: AtomicBool::new(false), finished: AtomicBool::new(false), owner: Owner::this() }
-    }
-
-    /// Works with the run, unless it has ended or is to end.
-    fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> Option<T> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.as_mut().filter(|_| self.is_open()).map(work)
-    }
-
-    pub(crate) fn is_open(&self) -> bool {
-        !self.ending.load(Ordering::Relaxed)
-    }
-
-    /// Ends the run, and waits for its threads: without the interpreter's lock, which they may need.
-    pub(crate) fn end(&self) {
-        self.ending.store(true, Ordering::Relaxed);
-        if !self.owner.is_here() {
-            return;
-        }
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(waiting);
-    }
-}
-
-impl Drop for OpenRun {
-    fn drop(&mut self) {
-        let mut waiting = self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if waiting.is_none() {
-            return;
-        }
-        // In another process there are no threads to wait for. Here they may need the interpreter's lock to end, which
-        // this thread may hold; at the interpreter's end nobody can get it any more.
-        let ended = self.owner.is_here() && Python::try_attach(|py| py.detach(|| drop(waiting.take()))).is_some();
-        if !ended {
-            std::mem::forget(waiting);
-        }
-    }
-}
-
-/// A run: the batches of one or more epochs.
-#[pyclass(frozen, module = "gpufeed")]
-pub(crate) struct Run {
-    run: Arc<OpenRun>,
-    num_classes: Option<usize>,
-}
-
-#[pymethods]
-impl Run {
-    /// The next batch, or None after the last one.
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        self.run.owner.check(py)?;
-        let (item, state) = loop {
-            match guard(py, || Ok(py.detach(|| self.run.with(|waiting| waiting.poll(ROUND)))))? {
-                None if self.run.finished.load(Ordering::Relaxed) => return Ok(None),
-                None => {
-                    let text = "this run has ended: the loader was closed, or another iteration began";
-                    return Err(errors::raise(py, "RunError", "Closed", text));
-                }
-                Some(None) => py.check_signals()?,
-                Some(Some(item)) => break item,
-            }
-        };
-        let Some(batch) = item else {
-            self.run.finished.store(true, Ordering::Relaxed);
-            py.detach(|| self.run.end());
-            return Ok(None);
-        };
-        let batch = batch.map_err(|error| errors::to_python(py, &error))?;
-        guard(py, || Batch::new(py, batch, state, self.num_classes)).map(Some)
-    }
-
-    /// True if `next` would not wait: a batch, an error or the end is there.
-    fn ready(&self, py: Python<'_>) -> PyResult<bool> {
-        self.run.owner.check(py)?;
-        let look = |waiting: &mut Waiting| {
-            waiting.found = waiting.poll(Duration::ZERO);
-            waiting.found.is_some()
-        };
-        guard(py, || Ok(py.detach(|| self.run.with(look).unwrap_or(true))))
-    }
-
-    /// Batches that are left; 0 after the end.
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.run.owner.check(py)?;
-        let left =
-            |waiting: &mut Waiting| waiting.epochs.len() + usize::from(matches!(waiting.found, Some((Some(Ok(_)), _))));
-        Ok(py.detach(|| self.run.with(left).unwrap_or(0)))
-    }
-
-    /// Ends the run and waits for its threads. Ctrl-C ends the wait; the threads then end by themselves.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.run.owner.is_here() {
-            return Ok(());
-        }
-        let (ended, end) = mpsc::channel::<()>();
-        let run = Arc::clone(&self.run);
-        self.run.ending.store(true, Ordering::Relaxed);
-        let started = std::thread::Builder::new().name("gpufeed-end".to_owned()).spawn(move || {
-            run.end();
-            drop(ended);
-        });
-        let Ok(thread) = started else {
-            py.detach(|| self.run.end());
-            return Ok(());
-        };
-        // A closed channel is the end.
-        let end = Mutex::new(end);
-        let waits = || {
-            let end = end.lock().unwrap_or_else(PoisonError::into_inner);
-            matches!(end.recv_timeout(ROUND), Err(mpsc::RecvTimeoutError::Timeout))
-        };
-        while py.detach(waits) {
-            py.check_signals()?;
-        }
-        // It has nothing left to do.
-        let _ = py.detach(|| thread.join());
-        Ok(())
-    }
 }

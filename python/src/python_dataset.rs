@@ -1,23 +1,42 @@
 //! A data set in Python: an object with `__len__` and `__getitem__`, as the library reads it.
 
+use crate::turns::{Inside, Refused, Turns};
 use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyRange, PySequence, PyString, PyTuple};
 use std::cell::RefCell;
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most samples that a data set in Python is asked for at once.
 const JOB_SAMPLES: usize = 64;
 
-/// A data set in Python. Its workers' threads wait for the interpreter's lock to read.
+/// A data set in Python. Its workers' threads wait for their turn, and then for the interpreter's lock to read.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
     /// Makes `(bytes, form, label)` of an item.
     pub(crate) item: Py<PyAny>,
     pub(crate) len: usize,
-    /// True if the object has `__getitems__`.
-    pub(crate) batched: bool,
+    pub(crate) has: Reads,
     pub(crate) channels: u32,
     pub(crate) classes: Vec<String>,
+    /// The objects of which it is made, which `turns` knows by their addresses, and the user's word on them.
+    pub(crate) parts: Vec<(Py<PyAny>, bool)>,
+    pub(crate) thread_safe: Option<bool>,
+    pub(crate) turns: Arc<Turns>,
+    /// True once it was said that samples can be read one by one, but not together.
+    pub(crate) warned: AtomicBool,
+}
+
+/// The ways in which the object gives samples.
+#[derive(Clone, Copy)]
+pub(crate) struct Reads {
+    /// `__getitem__`.
+    pub(crate) single: bool,
+    /// `__getitems__`.
+    pub(crate) several: bool,
 }
 
 /// A sample that was read, in memory of its own.
@@ -28,19 +47,97 @@ struct Owned {
     label: Label,
 }
 
-thread_local! {
-    /// The samples of the job under way, which `begin_job` has read: data set, index, sample.
-    static JOB: RefCell<Vec<(usize, usize, Owned)>> = const { RefCell::new(Vec::new()) };
+/// Why a sample was not read.
+enum Failed {
+    /// An exception that is this sample's.
+    Sample(PyErr),
+    /// An exception that ends the run: `KeyboardInterrupt` and its like, and what is wrong with the data set itself.
+    Run(PyErr),
 }
 
-fn foreign(error: PyErr) -> Error {
-    ErrorKind::Foreign { source: Box::new(error) }.into()
+impl Failed {
+    /// What to make of an exception that the object has raised.
+    fn raised(py: Python<'_>, error: PyErr) -> Failed {
+        let ends =
+            !error.is_instance_of::<PyException>(py) || error.value(py).hasattr("_ends_the_run").unwrap_or(false);
+        if ends { Failed::Run(error) } else { Failed::Sample(error) }
+    }
+
+    fn again(&self, py: Python<'_>) -> Failed {
+        match self {
+            Failed::Sample(error) => Failed::Sample(error.clone_ref(py)),
+            Failed::Run(error) => Failed::Run(error.clone_ref(py)),
+        }
+    }
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Error {
+        match failed {
+            Failed::Sample(error) => ErrorKind::Foreign { source: Box::new(error) },
+            Failed::Run(error) => ErrorKind::Fatal { source: Box::new(error) },
+        }
+        .into()
+    }
+}
+
+/// A sample of a job: data set, index, what came of reading it.
+type Ready = (usize, usize, Result<Owned, Failed>);
+
+thread_local! {
+    /// The samples of the job under way, which `begin_job` has read.
+    static JOB: RefCell<Vec<Ready>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Hangs the thread where the interpreter's end takes it away in mid-call. CPython before 3.14 then unwinds the thread's stack
+/// without its lock: what the frames above this one hold would be freed, and the process aborts. It is to stand close to
+/// a call, with nothing of Python's between them that would be freed.
+struct Hangs;
+
+impl Drop for Hangs {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            hang();
+        }
+    }
+}
+
+/// Runs a call that may not come back.
+fn hanging<T>(call: impl FnOnce() -> T) -> T {
+    let hangs = Hangs;
+    let done = call();
+    std::mem::forget(hangs);
+    done
+}
+
+/// Calls a function, with nothing to free while the call lasts.
+fn call<'py>(function: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    hanging(|| function.call1(arguments))
+}
+
+/// For a thread after the interpreter's end, which nobody waits for.
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 impl PythonDataset {
     /// Its address, which tells it from others in a thread's memory.
     fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
+    }
+
+    /// Works with the object, in its turn and under the interpreter's lock.
+    fn inside<T>(&self, work: impl FnOnce(Python<'_>) -> T) -> Result<T, Error> {
+        let refused = |refused| match refused {
+            Refused::Stops => Error::from(ErrorKind::Fatal { source: "the run has ended".into() }),
+            Refused::Inside => Failed::Run(inside_itself()).into(),
+            Refused::Interrupted(error) => Failed::Run(error).into(),
+        };
+        let _inside: Inside<'_> = self.turns.enter().map_err(refused)?;
+        let done = Python::try_attach(|py| hanging(|| work(py)));
+        Ok(done.unwrap_or_else(|| hang()))
     }
 
     /// An item of the object as a sample.
@@ -51,7 +148,7 @@ impl PythonDataset {
             return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(label) });
         }
         type Form = Option<(u32, u32, String)>;
-        let made = self.item.bind(py).call1((item, index))?;
+        let made = call(self.item.bind(py), &(item, index).into_pyobject(py)?)?;
         let (bytes, form, label): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>) = made.extract()?;
         let form = form.map(|(width, height, format)| {
             let format = match format.as_str() {
@@ -70,6 +167,114 @@ impl PythonDataset {
         };
         Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label })
     }
+
+    /// A sample by `__getitem__`.
+    fn single(&self, py: Python<'_>, index: usize) -> Result<Owned, Failed> {
+        let read = || {
+            let key = index.into_pyobject(py)?;
+            let item = hanging(|| self.object.bind(py).get_item(&key))?;
+            self.sample(&item, index)
+        };
+        read().map_err(|error| Failed::raised(py, error))
+    }
+
+    /// Samples by one call of `__getitems__`; an error is that of the whole call.
+    fn call(&self, py: Python<'_>, indices: &[usize]) -> Result<Vec<Result<Owned, Failed>>, Failed> {
+        let found = || {
+            let method = self.object.bind(py).getattr("__getitems__")?;
+            call(&method, &(indices.to_vec(),).into_pyobject(py)?)
+        };
+        let found = found().map_err(|error| Failed::raised(py, error))?;
+        let items = self.items(&found, indices.len())?;
+        let samples = items.iter().zip(indices).map(|(item, &index)| self.sample(item, index));
+        Ok(samples.map(|sample| sample.map_err(|error| Failed::raised(py, error))).collect())
+    }
+
+    /// The items that `__getitems__` returned: a list, a tuple or another sequence of as many as were asked for.
+    fn items<'py>(&self, found: &Bound<'py, PyAny>, asked: usize) -> Result<Vec<Bound<'py, PyAny>>, Failed> {
+        let py = found.py();
+        let text = found.is_instance_of::<PyString>()
+            || found.is_instance_of::<PyBytes>()
+            || found.is_instance_of::<PyByteArray>()
+            || found.is_instance_of::<PyMemoryView>()
+            || found.is_instance_of::<PyRange>();
+        let sequence = found.cast::<PySequence>().ok().filter(|_| !text);
+        let items = sequence.map(|sequence| sequence.try_iter()?.collect::<PyResult<Vec<_>>>()).transpose();
+        let items = items.map_err(|error| Failed::raised(py, error))?;
+        if let Some(items) = &items
+            && items.len() == asked
+        {
+            return Ok(items.clone());
+        }
+        let name =
+            |of: &Bound<'_, PyAny>| of.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        let what = match (found.is_none(), found.len()) {
+            (true, _) => "None".to_owned(),
+            (false, Ok(len)) => format!("a {} of {len}", name(found)),
+            (false, Err(_)) => format!("a {}", name(found)),
+        };
+        let (of, plural) = (name(self.object.bind(py)), if asked == 1 { "index" } else { "indices" });
+        let text = format!(
+            "__getitems__ of {of} returned {what} for {asked} {plural}; it returns a list with one (image, label) for each \
+             index, in their order"
+        );
+        Err(Failed::Run(if items.is_some() { PyValueError::new_err(text) } else { PyTypeError::new_err(text) }))
+    }
+
+    /// The samples of a job by `__getitems__`. Where the call fails, each is asked for by itself, which finds those that fail.
+    fn several(&self, py: Python<'_>, indices: &[usize]) -> Vec<Result<Owned, Failed>> {
+        let failed = match self.call(py, indices) {
+            Ok(samples) => return samples,
+            Err(failed) => failed,
+        };
+        let Failed::Sample(together) = failed else {
+            return indices.iter().map(|_| Err(failed.again(py))).collect();
+        };
+        if indices.len() == 1 {
+            return vec![Err(Failed::Sample(together))];
+        }
+        let mut each: Vec<Result<Owned, Failed>> = Vec::with_capacity(indices.len());
+        for index in indices {
+            let ended = each.last().and_then(|last| last.as_ref().err()).filter(|last| matches!(last, Failed::Run(_)));
+            let sample = match ended {
+                Some(ended) => Err(ended.again(py)),
+                None => self.call(py, &[*index]).and_then(|mut one| one.swap_remove(0)),
+            };
+            each.push(sample);
+        }
+        if each.iter().all(Result::is_ok)
+            && !self.warned.swap(true, Ordering::Relaxed)
+            && let Err(error) = self.warn_of(py, &together, indices.len())
+        {
+            // Warnings are errors here.
+            return indices.iter().map(|_| Err(Failed::Run(error.clone_ref(py)))).collect();
+        }
+        each
+    }
+
+    fn warn_of(&self, py: Python<'_>, error: &PyErr, indices: usize) -> PyResult<()> {
+        let text = format!(
+            "gpufeed: __getitems__ of {} raised {error} for {indices} indices, but none of them fails by itself: it is called \
+             once more for each, which is slow",
+            self.object.bind(py).get_type().name()?
+        );
+        let text = CString::new(text.replace('\0', "\\0"))?;
+        PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), &text, 1)
+    }
+}
+
+/// The exception for a loader that is used inside its own data set.
+pub(crate) fn inside_itself() -> PyErr {
+    Python::attach(|py| {
+        let text = "a data set's __getitem__ uses a loader of this very data set, which would wait for itself; read other \
+                    samples there by the data set's own methods, or by a loader of other data";
+        let error = crate::errors::raise(py, "RunError", "Inside", text);
+        // It is no failure of a sample.
+        match error.value(py).setattr("_ends_the_run", true) {
+            Ok(()) => error,
+            Err(other) => other,
+        }
+    })
 }
 
 impl gpufeed::Dataset for PythonDataset {
@@ -84,12 +289,9 @@ impl gpufeed::Dataset for PythonDataset {
             Some(job.swap_remove(at).2)
         });
         let owned = match ready {
-            Some(owned) => owned,
-            None => Python::attach(|py| {
-                let item = self.object.bind(py).get_item(index)?;
-                self.sample(&item, index)
-            })
-            .map_err(foreign)?,
+            Some(ready) => ready?,
+            None if self.has.single => self.inside(|py| self.single(py, index))??,
+            None => self.inside(|py| self.several(py, &[index]).swap_remove(0))??,
         };
         *buffer = owned.bytes;
         let data = match owned.form {
@@ -100,18 +302,14 @@ impl gpufeed::Dataset for PythonDataset {
     }
 
     fn job_samples(&self) -> usize {
-        if self.batched { JOB_SAMPLES } else { 1 }
+        if self.has.several { JOB_SAMPLES } else { 1 }
     }
 
     fn begin_job(&self, indices: &[usize]) {
-        let read = Python::attach(|py| -> PyResult<Vec<Owned>> {
-            let items = self.object.bind(py).call_method1("__getitems__", (indices.to_vec(),))?;
-            let items = items.try_iter()?.zip(indices).map(|(item, &index)| self.sample(&item?, index));
-            items.collect()
-        });
-        // Where one of them fails, `read` asks for each by itself, and finds which.
-        let read = read.unwrap_or_default();
-        JOB.set(indices.iter().zip(read).map(|(&index, owned)| (self.address(), index, owned)).collect());
+        let address = self.address();
+        // Where a read cannot begin at all, `read` meets the same error.
+        let read = self.inside(|py| self.several(py, indices)).unwrap_or_default();
+        JOB.set(indices.iter().zip(read).map(|(&index, sample)| (address, index, sample)).collect());
     }
 
     fn name(&self, index: usize) -> String {

@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     dtype: Option<String>,
     semantics: Option<String>,
     backend: Option<String>,
+    /// Seconds.
+    pub(crate) exit_timeout: Option<f64>,
     pub(crate) num_classes: Option<usize>,
 }
 
@@ -93,6 +95,7 @@ impl Settings {
                 "dtype" => value.extract().map(|value| read.dtype = value),
                 "semantics" => value.extract().map(|value| read.semantics = value),
                 "backend" => value.extract().map(|value| read.backend = value),
+                "exit_timeout" => value.extract().map(|value| read.exit_timeout = value),
                 "num_classes" => value.extract().map(|value| read.num_classes = value),
                 _ => return Err(errors::raise(py, "ArgumentError", "Argument", &format!("{name}: no such setting"))),
             };

@@ -69,6 +69,7 @@ impl PythonDataset {
     /// The data set of this object.
     pub(crate) fn again<'py>(&self, py: Python<'py>) -> Again<'py> {
         let wrap = py.import("gpufeed.loader")?.getattr("wrap")?;
-        Ok((wrap, (&self.object, &self.item, self.channels, &self.classes).into_pyobject(py)?))
+        let arguments = (&self.object, &self.item, self.channels, &self.classes, self.thread_safe);
+        Ok((wrap, arguments.into_pyobject(py)?))
     }
 }

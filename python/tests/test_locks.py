@@ -81,6 +81,26 @@ def test_no_buffer_is_freed_while_it_is_locked(fails: bool) -> None:
     assert ring.freed_locked == 0 and not ring.early and not device.wrong_unlocks
 
 
+def test_what_ends_a_run_as_itself_leaves_no_locks() -> None:
+    device, ring = LateDevice(16), Ring(buffers=4, batches=1000)
+    buffers = HostBuffers(device, ring.events)
+
+    def source() -> Any:
+        if ring.taken == 3:
+            # As a data set ends its run; nothing comes after that.
+            ring.batches = ring.taken
+            ring.taken += 1
+            raise SystemExit(3)
+        return ring.next() if ring.taken < ring.batches else None
+
+    copies = CopyAhead(source, buffers, depth=1)
+    with pytest.raises(SystemExit):
+        list(copies)
+    list(copies)
+    copies.close()
+    assert device.locked == set(), "the next run may free any of them"
+
+
 def png(side: int) -> bytes:
     """A picture that takes a while to decode."""
 

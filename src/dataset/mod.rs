@@ -162,14 +162,15 @@ pub trait Dataset: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Any error that prevents reading the sample, usually [`ErrorKind::Io`](crate::ErrorKind::Io). The data sets of
+    /// Any error that prevents reading the sample, usually [`ErrorKind::Io`](crate::ErrorKind::Io); another sample then
+    /// stands in for it. [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) ends the run instead. The data sets of
     /// this crate return [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an `index` out of range.
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>>;
 
     /// Returns the most samples that a worker of the CPU executor reads for one job; 1 by default.
     ///
     /// More helps where several samples together cost less than one after the other, as behind a lock or a connection. A
-    /// worker then calls [`begin_job`](Self::begin_job) with the samples of its job, before it reads them one by one.
+    /// job then has at least four samples, or the whole batch where that is smaller. A worker calls [`begin_job`](Self::begin_job) with the samples of its job, before it reads them one by one.
     fn job_samples(&self) -> usize {
         1
     }

@@ -71,6 +71,8 @@ impl Epochs {
     /// As [`next`](Iterator::next), but waits no longer than `time`: [`Poll::Pending`] if the batch is not ready by then,
     /// `Ready(None)` after the last one. For a caller that has to look after other things meanwhile, such as signals.
     ///
+    /// After an error the run's threads end by themselves, and are waited for as the iterator is dropped.
+    ///
     /// A caller that holds all output buffers gets [`ErrorKind::OutputsHeld`](crate::ErrorKind::OutputsHeld) as from
     /// `next`, provided that it waits most of the time.
     ///
@@ -109,7 +111,10 @@ impl Epochs {
     /// The next batch, waited for as long as `time`, or for as long as it takes.
     fn wait(&mut self, time: Option<Duration>) -> Poll<Option<Result<Batch>>> {
         if self.left() == 0 {
-            self.finish();
+            // After an error, a caller that gave a time is not to wait for the threads here.
+            if time.is_none() || self.run.ready.is_some() {
+                self.finish();
+            }
             return Poll::Ready(None);
         }
         let Some(ready) = &self.run.ready else { return Poll::Ready(None) };
@@ -138,7 +143,12 @@ impl Epochs {
         Poll::Ready(Some(match received {
             Ok(Ok(batch)) => Ok(self.hand_out(batch)),
             Ok(Err(error)) => {
-                self.finish();
+                // Another thread may be inside a data set for long.
+                if time.is_some() {
+                    self.run.stop()
+                } else {
+                    self.finish()
+                }
                 Err(error)
             }
             Err(RecvTimeoutError::Timeout) => return Poll::Pending,

@@ -24,7 +24,7 @@ pub(crate) mod mixed;
 mod pipeline;
 mod remote;
 mod replay;
-mod run;
+pub(crate) mod run;
 mod scratch;
 pub(crate) mod stats;
 mod worker;

@@ -12,6 +12,7 @@ use super::worker::{self, Stopped, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Position;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,14 +89,27 @@ impl ExecutorThreads for GpuBuffers {
     }
 }
 
+thread_local! {
+    /// Of a worker: true once its run is to stop.
+    static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// For data sets that wait: true in a worker whose run is to stop, as nobody needs the sample any more; `None` on a thread
+/// that is no worker.
+pub fn stops() -> Option<bool> {
+    STOP.with_borrow(|stop| stop.as_ref().map(|stop| stop.load(Ordering::Relaxed)))
+}
+
 /// The threads of a run, and the queue at their end.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) shares: RunShares,
-    /// `None` once the run has ended.
+    /// `None` once the run has ended or is to stop.
     pub(super) ready: Option<Receiver<Result<Batch>>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
+    /// True once the threads have ended.
+    ended: bool,
 }
 
 impl Run {
@@ -107,6 +121,7 @@ impl Run {
             ready: Some(ready),
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
+            ended: false,
         };
         let started = match &pipeline.execution {
             Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, first, end),
@@ -140,6 +155,7 @@ impl Run {
             let (assembler, stop, jobs, inbox) =
                 (Arc::clone(assembler), Arc::clone(&self.stop), jobs.clone(), inbox_in.clone());
             self.spawn(pipeline, format!("gpufeed-work-{number}"), "worker", ready, move |pipeline| {
+                STOP.set(Some(Arc::clone(&stop)));
                 let mut scratch = pipeline.take_scratch();
                 let work =
                     |worker: &Worker<'_, _>, job, scratch: &mut WorkerScratch| assembler.work(worker, job, scratch);
@@ -191,14 +207,22 @@ impl Run {
         Ok(())
     }
 
-    /// Stops the threads and waits for them; `false` if they had been stopped before.
-    pub(super) fn end(&mut self) -> bool {
+    /// Tells the threads to stop, and does not wait for them.
+    pub(super) fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let ended_now = self.ready.take().is_some();
-        for thread in self.threads.drain(..) {
+        self.ready = None;
+    }
+
+    /// Stops the threads and waits for them, but for one of themselves; `false` if they had ended before.
+    pub(super) fn end(&mut self) -> bool {
+        self.stop();
+        // A data set may end the run that reads it: its thread cannot wait for itself, nor for the others, which wait for it.
+        let here = std::thread::current().id();
+        let inside = self.threads.iter().any(|thread| thread.thread().id() == here);
+        for thread in self.threads.drain(..).filter(|_| !inside) {
             // Panics were caught in the thread and have been reported.
             let _ = thread.join();
         }
-        ended_now
+        !std::mem::replace(&mut self.ended, true)
     }
 }

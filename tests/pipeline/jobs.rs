@@ -65,8 +65,8 @@ fn builder(data: &'static Jobs) -> DataLoaderBuilder {
 fn jobs_have_as_many_samples_as_the_data_set_asks_for() {
     within(60, "jobs", || {
         let expected = seen(builder(Box::leak(Box::new(Jobs::new(1)))).build(&Backend::Cpu).unwrap().epoch(0).unwrap());
-        // A batch is divided so that each of two workers gets four jobs of it: three samples each.
-        for (samples, most) in [(0, 0), (1, 0), (2, 2), (3, 3), (1000, 3)] {
+        // A batch of 30 is divided into jobs of four samples and one more where they do not divide it.
+        for (samples, most) in [(0, 0), (1, 0), (2, 2), (3, 3), (1000, 5)] {
             let data: &'static Jobs = Box::leak(Box::new(Jobs::new(samples)));
             let loader = builder(data).build(&Backend::Cpu).unwrap();
             data.2.lock().unwrap().unannounced = 0; // building reads the first sample

@@ -5,6 +5,7 @@ mod buffers;
 mod crops;
 mod custom_refused;
 mod determinism;
+mod ending;
 mod failures;
 mod jobs;
 mod large_sample;

@@ -25,11 +25,17 @@ struct Chunks {
 
 /// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
 pub(in crate::loader) fn run(executor: &CpuBuffers, thread: &BatchThread<'_, CpuMessage>) -> Result<()> {
-    let Some(up) = &executor.copy_up else { return assemble(thread, None) };
-    let mut staging = up.take_staging(thread.pipeline.batch_bytes())?;
-    let result = assemble(thread, Some((up, &mut staging)));
-    // After an error a buffer may be unmapped, or a submission half recorded: the next run makes new ones.
-    result.inspect(|()| up.return_staging(staging))
+    let result = match &executor.copy_up {
+        None => assemble(thread, None),
+        Some(up) => {
+            let mut staging = up.take_staging(thread.pipeline.batch_bytes())?;
+            let result = assemble(thread, Some((up, &mut staging)));
+            // After an error a buffer may be unmapped, or a submission half recorded: the next run makes new ones.
+            result.inspect(|()| up.return_staging(staging))
+        }
+    };
+    result.unwrap_or_else(|error| thread.report(error));
+    Ok(())
 }
 
 fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut Staging)>) -> Result<()> {

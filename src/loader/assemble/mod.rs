@@ -11,7 +11,7 @@ mod pending;
 use super::batch::Batch;
 use super::buffers::RunShares;
 use super::pipeline::Pipeline;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, never};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +22,15 @@ pub(super) struct BatchThread<'a, M> {
     pub(super) inbox: Inbox<'a, M>,
     pub(super) ready: &'a Sender<Result<Batch>>,
     pub(super) stop: &'a AtomicBool,
+}
+
+impl<M> BatchThread<'_, M> {
+    /// Hands an error to the caller. Workers are waited for after that: one may be inside a data set for long.
+    fn report(&self, error: Error) {
+        self.stop.store(true, Ordering::Relaxed);
+        // If the caller has dropped the iterator, sending fails, and nobody needs the error.
+        let _ = self.ready.send(Err(error));
+    }
 }
 
 /// The messages to the batch thread. However the run ends, they are received until the last worker has ended: a request

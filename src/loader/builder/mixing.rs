@@ -22,6 +22,7 @@ pub(super) fn check(transform: &BatchTransform, dataset: &dyn Dataset, dtype: DT
                 format!("mixing needs samples with a class or a vector each, but {} has no label", Shown(&name));
             Err(Error::argument("batch_transform", reason))
         }
+        Err(error) if error.is_fatal() => Err(error),
         _ => Ok(()),
     }
 }

@@ -11,6 +11,10 @@ use crate::sampler::Position;
 /// The most small samples in one job.
 const MAX_CHUNK: usize = 64;
 
+/// The samples of a job where the data set wants several at once, if the batch has as many: a call for one of them would
+/// cost as much as one for all. More would leave workers idle in small batches.
+const TOGETHER: usize = 4;
+
 impl Feeder<'_, CpuMessage> {
     /// Announces a batch with its memory, and divides both into jobs; `None` once the run has ended.
     pub(in crate::loader) fn announce_chunks(
@@ -37,8 +41,10 @@ impl Feeder<'_, CpuMessage> {
         let mut groups: Vec<(usize, Vec<Position>)> = Vec::new();
         // Every worker gets several jobs of a batch.
         let share = positions.len() / (4 * self.pipeline.workers);
-        let together = self.pipeline.dataset.job_samples().min(MAX_CHUNK);
-        let most = |small: bool| share.clamp(1, if small { MAX_CHUNK } else { together.max(1) });
+        // Of equal length: nine samples are five and four.
+        let several = positions.len().div_ceil((positions.len() / TOGETHER).max(1)).max(share);
+        let together = several.min(self.pipeline.dataset.job_samples().min(MAX_CHUNK)).max(1);
+        let most = |small: bool| if small { share.clamp(1, MAX_CHUNK) } else { together };
         let mut open = false;
         for (index, position) in positions.into_iter().enumerate() {
             let small = share > 1 && self.is_small(position.index);

@@ -144,7 +144,7 @@ impl<M: From<Error>> Worker<'_, M> {
             };
             let name = pipeline.dataset.name(sample);
             tracing::warn!(sample = key.sample, name = %Shown(&name), %error, "sample failed");
-            let ends = matches!(pipeline.on_error, OnError::Fail) || is_remote(&error);
+            let ends = matches!(pipeline.on_error, OnError::Fail) || is_remote(&error) || error.is_fatal();
             if attempt + 1 == MAX_CANDIDATES || ends {
                 return Err(self.end_run(sample, &key, error));
             }

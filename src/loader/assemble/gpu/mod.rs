@@ -42,10 +42,14 @@ struct PendingBuffers {
 pub(in crate::loader) fn run(executor: &GpuBuffers, thread: BatchThread<'_, GpuMessage>) -> Result<()> {
     let mut resources = executor.take_resources()?;
     let result = GpuRun::new(executor, &thread, &mut resources).run();
+    let whole = result.map_err(|error| thread.report(error)).is_ok();
     // Another run may take the slots, so no worker may still hold a range of them.
     drop(thread);
     // After an error a slot may be unmapped, or a submission half recorded: the next run makes new ones.
-    result.inspect(|()| executor.return_resources(resources))
+    if whole {
+        executor.return_resources(resources);
+    }
+    Ok(())
 }
 
 /// The state of the batch thread.

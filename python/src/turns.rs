@@ -1,0 +1,182 @@
+//! Whose turn it is to call an object in Python: one call at a time for each object, unless its reads share no state.
+//!
+//! Nobody waits for a turn under the interpreter's lock: who has the turn needs it.
+
+use gpufeed::internals;
+use pyo3::prelude::*;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How long a thread waits for its turn before it looks whether its run is to stop.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// The turn of one object.
+#[derive(Default)]
+struct Turn {
+    taken: Mutex<bool>,
+    free: Condvar,
+}
+
+/// The turns that exist, by the process and the object's address: two loaders over one object share its turn. A child by
+/// `fork` makes turns of its own, as nobody gives back there what a thread of its parent has taken.
+static TURNS: LazyLock<Mutex<HashMap<(u32, usize), Weak<Turn>>>> = LazyLock::new(Mutex::default);
+
+thread_local! {
+    /// The objects whose reads are under way on this thread, innermost last.
+    static INSIDE: RefCell<Vec<Arc<[usize]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The objects of which a data set is made, and the turns that its reads take.
+pub(crate) struct Turns {
+    /// In the order of the objects' addresses, in which every thread takes them.
+    turns: Vec<Arc<Turn>>,
+    /// The addresses of all its objects, also of those without turns.
+    parts: Arc<[usize]>,
+    /// Nanoseconds that threads have waited for a turn.
+    waited: AtomicU64,
+}
+
+/// A read cannot begin.
+pub(crate) enum Refused {
+    /// This thread is inside a read of the same object.
+    Inside,
+    /// The run of this thread is to stop.
+    Stops,
+    /// A signal of Python's has come while this thread waited, which is no worker.
+    Interrupted(PyErr),
+}
+
+impl Turns {
+    /// `parts` are all objects of a data set, each with true where it takes turns. Whoever has the `Turns` keeps them.
+    pub(crate) fn new(parts: &[(Py<PyAny>, bool)]) -> Turns {
+        let process = std::process::id();
+        let mut takes: Vec<usize> =
+            parts.iter().filter(|(_, takes)| *takes).map(|(object, _)| object.as_ptr() as usize).collect();
+        takes.sort_unstable();
+        takes.dedup();
+        let mut all = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, turn| turn.strong_count() > 0);
+        let turns = takes.into_iter().map(|address| {
+            let known = all.entry((process, address)).or_default();
+            known.upgrade().unwrap_or_else(|| {
+                let made = Arc::new(Turn::default());
+                *known = Arc::downgrade(&made);
+                made
+            })
+        });
+        let turns = turns.collect();
+        let parts = parts.iter().map(|(object, _)| object.as_ptr() as usize).collect();
+        Turns { turns, parts, waited: AtomicU64::new(0) }
+    }
+
+    /// Begins a read: waits for the turns. To be called without the interpreter's lock.
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, Refused> {
+        if self.is_inside() {
+            return Err(Refused::Inside);
+        }
+        let mut held = Vec::with_capacity(self.turns.len());
+        for turn in &self.turns {
+            held.push(self.take(turn)?);
+        }
+        INSIDE.with_borrow_mut(|inside| inside.push(Arc::clone(&self.parts)));
+        Ok(Inside { _held: held })
+    }
+
+    fn take<'a>(&self, turn: &'a Turn) -> Result<Held<'a>, Refused> {
+        let mut taken = turn.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if *taken {
+            let began = Instant::now();
+            while *taken {
+                match internals::stops() {
+                    Some(true) => return Err(Refused::Stops),
+                    Some(false) => {}
+                    // The main thread, perhaps: Ctrl-C ends its wait.
+                    None => {
+                        drop(taken);
+                        let signals = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
+                        signals.map_err(Refused::Interrupted)?;
+                        taken = turn.taken.lock().unwrap_or_else(PoisonError::into_inner);
+                        if !*taken {
+                            break;
+                        }
+                    }
+                }
+                taken = turn.free.wait_timeout(taken, ROUND).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            self.waited.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+        *taken = true;
+        Ok(Held(turn))
+    }
+
+    /// True on a thread that is inside a read of one of these objects.
+    pub(crate) fn is_inside(&self) -> bool {
+        INSIDE.with_borrow(|inside| inside.iter().any(|parts| parts.iter().any(|part| self.parts.contains(part))))
+    }
+
+    /// The time that threads have waited for a turn, added up.
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// True if reads wait for each other at all.
+    pub(crate) fn takes_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+}
+
+/// A read under way, with its turns.
+pub(crate) struct Inside<'a> {
+    _held: Vec<Held<'a>>,
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(Vec::pop);
+    }
+}
+
+struct Held<'a>(&'a Turn);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.free.notify_one();
+    }
+}
+
+/// How much of an epoch a run's workers wait for each other.
+pub(crate) struct Waits {
+    turns: Arc<Turns>,
+    workers: usize,
+    /// Of the epoch under way: its number, when it began, and what had been waited before.
+    epoch: u64,
+    began: Instant,
+    before: Duration,
+}
+
+/// Less waiting than this costs nobody anything.
+const WORTH_A_WORD: Duration = Duration::from_millis(100);
+
+impl Waits {
+    pub(crate) fn new(turns: Arc<Turns>, workers: usize, epoch: u64) -> Waits {
+        let (began, before) = (Instant::now(), turns.waited());
+        Waits { turns, workers, epoch, began, before }
+    }
+
+    /// To be told the epoch of the batch that is due, after each batch. Once an epoch has ended in which workers have waited
+    /// for more than half of the time in which they can (one of them has its turn), returns that share.
+    pub(crate) fn share(&mut self, due: u64) -> Option<f64> {
+        if due == self.epoch {
+            return None;
+        }
+        let (now, waited) = (Instant::now(), self.turns.waited());
+        let (time, waits) = (now - self.began, waited.saturating_sub(self.before));
+        (self.epoch, self.began, self.before) = (due, now, waited);
+        let share = waits.as_secs_f64() / (time.as_secs_f64() * (self.workers - 1) as f64);
+        (self.workers > 1 && waits >= WORTH_A_WORD && share > 0.5).then_some(share)
+    }
+}

@@ -1,0 +1,138 @@
+"""``__getitems__``: samples of several indices by one call."""
+
+from __future__ import annotations
+
+import collections
+import threading
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import gpufeed
+from pictures import NUMBERED, Numbered, numbers
+
+
+class Several(Numbered):
+    """Remembers how many indices each call had."""
+
+    def __init__(self, count: int, answer: Any = list) -> None:
+        super().__init__(count)
+        self.answer = answer
+        self.asked: list[int] = []
+        self.singles = 0
+        self.lock = threading.Lock()
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        self.singles += 1
+        return super().__getitem__(index)
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        with self.lock:
+            self.asked.append(len(indices))
+        return self.answer([super(Several, self).__getitem__(index) for index in indices])
+
+
+def loader(data: Any, **settings: Any) -> gpufeed.DataLoader:
+    return gpufeed.DataLoader(data, recipe=NUMBERED, **({"batch_size": 8, "workers": 4} | settings))
+
+
+WRONG = {
+    "None": (lambda found: None, "None"),
+    "too few": (lambda found: found[:-1], "a list of 3"),
+    "too many": (lambda found: [*found, found[0]], "a list of 5"),
+    "none at all": (lambda found: [], "a list of 0"),
+    "a generator": (lambda found: (each for each in found), "a generator"),
+    "an iterator": (iter, "a list_iterator"),
+    "a text": (lambda found: "four", "a str of 4"),
+    "bytes": (lambda found: b"four", "a bytes of 4"),
+    "a dictionary": (lambda found: dict(enumerate(found)), "a dict of 4"),
+    "a number": (lambda found: 4, "a int"),
+    "a set": (lambda found: {1, 2, 3, 4}, "a set of 4"),
+    "an array": (lambda found: numpy.stack([image for image, _ in found]), "a ndarray of 4"),
+    "two lists": (lambda found: tuple(zip(*found)), "a tuple of 2"),
+    "a range": (lambda found: range(4), "a range of 4"),
+}
+
+
+@pytest.mark.parametrize("on_error", ["skip", "fail", 1.0])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_answer_is_an_error(wrong: str, on_error: Any) -> None:
+    answer, what = WRONG[wrong]
+    data = Several(64, answer)
+    with pytest.raises(gpufeed.DataError, match=f"__getitems__ of Several returned {what} for 4 indices; it returns a list"):
+        list(loader(data, on_error=on_error).batches())
+    assert data.singles == 0, "no sample is read again"
+
+
+@pytest.mark.parametrize("right", [list, tuple, collections.deque, collections.UserList])
+def test_sequences_of_as_many_are_right(right: Any) -> None:
+    data = Several(64, right)
+    assert [each for batch in loader(data).batches() for each in numbers(batch.images)] == [*range(64)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 16])
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 7, 8, 9, 32, 100])
+def test_calls_carry_several_indices(batch_size: int, workers: int) -> None:
+    data = Several(2 * batch_size)
+    made = loader(data, batch_size=batch_size, workers=workers)
+    assert [each for batch in made.batches() for each in numbers(batch.images)] == [*range(2 * batch_size)]
+    assert sum(data.asked) == 2 * batch_size and data.singles == 0
+    assert min(data.asked) >= min(batch_size, 4) and max(data.asked) <= max(7, batch_size // (4 * workers) + 1)
+
+
+def test_a_class_without_getitem_or_that_says_no() -> None:
+    class Only:
+        """`__getitems__` alone."""
+
+        def __len__(self) -> int:
+            return 12
+
+        def __getitems__(self, indices: list[int]) -> Any:
+            return [Numbered(12)[index] for index in indices]
+
+    made = loader(Only())
+    assert [each for batch in made.batches() for each in numbers(batch.images)] == [*range(12)]
+    assert len(made._native_data[3]) == 2
+    made.replay(3, next(made.batches()).params[0])
+
+    class No(Several):
+        __getitems__ = None  # type: ignore[assignment]
+
+    data = No(12)
+    assert sum(len(batch) for batch in loader(data).batches()) == 12 and data.singles == 12
+
+
+def test_one_that_fails_is_found_among_those_of_its_call() -> None:
+    class Broken(Several):
+        def __getitems__(self, indices: list[int]) -> Any:
+            if 5 in indices:
+                raise KeyError("lost")
+            return super().__getitems__(indices)
+
+    data = Broken(64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        batches = [*loader(data, on_error=0.5, shuffle=True).batches()]
+    (failure,) = [failure for batch in batches for failure in batch.failures]
+    assert failure.id == 5 and isinstance(failure.error.__cause__, KeyError)
+    with pytest.raises(gpufeed.DataError, match="sample 5.*KeyError"):
+        list(loader(Broken(64), on_error="fail").batches())
+
+
+def test_a_call_that_fails_for_several_alone_is_said() -> None:
+    class Shy(Several):
+        def __getitems__(self, indices: list[int]) -> Any:
+            if len(indices) > 1:
+                raise KeyError("several")
+            return super().__getitems__(indices)
+
+    made = loader(Shy(64))
+    words = r"__getitems__ of Shy raised KeyError: 'several' for 4 indices, but none of them fails by itself"
+    with pytest.warns(RuntimeWarning, match=words) as said:
+        assert sum(len(batch) for batch in made.batches()) == 64
+    assert len(said) == 1
+    # Where warnings are errors, as in these tests.
+    with pytest.raises(gpufeed.DataError, match="RuntimeWarning"):
+        list(loader(Shy(64)).batches())

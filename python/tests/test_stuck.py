@@ -1,0 +1,278 @@
+"""Reads that never return, that end the run, or that use their own loader. What could hang runs in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+import gpufeed
+from gpufeed.decoder import Decoder
+from pictures import NUMBERED, Numbered
+from test_processes import HEAD, HERE, interrupted
+
+STUCK = """
+class Stuck(Numbered):
+    def __getitem__(self, index):
+        if index == 9:
+            HOW
+        return super().__getitem__(index)
+"""
+HOWS = {
+    "sleeps": "time.sleep(1e6)",
+    "spins": "\n            while True: pass",
+    "polls": "\n            while True: time.sleep(0.01)",
+    "waits": "threading.Event().wait()",
+}
+
+
+def ended(code: str, timeout: float = 60) -> tuple[int, str, str, float]:
+    """Status, output, errors and seconds of a process."""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", HEAD + code], cwd=HERE, timeout=timeout, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr, time.monotonic() - began
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("thread_safe", [False, True])
+def test_the_interpreters_exit_is_bounded(how: str, thread_safe: bool) -> None:
+    status, out, error, seconds = ended(
+        STUCK.replace("HOW", HOWS[how])
+        + f"""
+made = loader(Stuck(40), exit_timeout=0.5, thread_safe={thread_safe})
+for batch in made.batches():
+    print(batch.ids)
+    if batch.ids[-1] == 3:
+        break
+time.sleep(0.5)
+# An end that takes its time, so that threads come back while the interpreter ends.
+class Late:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)
+import builtins
+builtins.late = Late()
+"""
+    )
+    assert (status, out) == (0, "[0, 1, 2, 3]\n"), error
+    assert "1 run is left at the interpreter's exit" in error and "exit_timeout=" in error
+    assert seconds < 20
+
+
+def test_a_read_that_returns_while_the_interpreter_ends() -> None:
+    status, out, error, _ = ended("""
+class Wakes(Numbered):
+    def __getitem__(self, index):
+        time.sleep(1.5 if index else 0.0)
+        return super().__getitem__(index)
+made = loader(Wakes(40), exit_timeout=0.3, thread_safe=True, workers=8, batch_size=1)
+next(made.batches())
+class Late:
+    def __del__(self, sleep=time.sleep):
+        sleep(3)
+import builtins
+builtins.late = Late()
+print("end")
+""")
+    assert (status, out) == (0, "end\n"), error
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is another thing on Windows")
+def test_ctrl_c_leaves_a_stuck_read() -> None:
+    out, seconds = interrupted(
+        STUCK.replace("HOW", HOWS["sleeps"])
+        + """
+def train():
+    # The iterator goes with this function's frame.
+    for batch in loader(Stuck(40), exit_timeout=1).batches():
+        if batch.ids[0] == 4:
+            print("ready")
+try:
+    train()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    )
+    assert out == "interrupted\n" and seconds < 15
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is another thing on Windows")
+def test_ctrl_c_ends_the_main_threads_wait_for_a_turn() -> None:
+    out, seconds = interrupted(
+        STUCK.replace("HOW", HOWS["sleeps"])
+        + """
+made = loader(Stuck(40), exit_timeout=0.5)
+params = next(made.batches()).params[0]
+time.sleep(0.3)
+print("ready")
+try:
+    made.replay(0, params)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    )
+    assert out == "interrupted\n" and seconds < 15
+
+
+def test_closing_is_bounded() -> None:
+    status, out, error, seconds = ended(
+        STUCK.replace("HOW", HOWS["sleeps"])
+        + """
+made = loader(Stuck(40), exit_timeout=0.5)
+batches = made.batches()
+print(next(batches).ids)
+time.sleep(0.3)
+began = time.monotonic()
+made.close()
+print(time.monotonic() - began < 3)
+"""
+    )
+    assert (status, out) == (0, "[0, 1, 2, 3]\nTrue\n"), error
+    assert "after their run was closed, threads are still inside the data set" in error
+
+
+def test_an_error_does_not_wait_for_a_stuck_read() -> None:
+    status, out, error, seconds = ended("""
+class Stuck(Numbered):
+    thread_safe = True
+    def __getitem__(self, index):
+        if index == 2:
+            time.sleep(1e6)
+        if index == 3:
+            time.sleep(0.3)
+            raise KeyError("lost")
+        return super().__getitem__(index)
+made = loader(Stuck(40), exit_timeout=0.5, on_error="fail", batch_size=1)
+began = time.monotonic()
+try:
+    print(len([*made.batches()]))
+except gpufeed.DataError as error:
+    print(type(error.__cause__).__name__, time.monotonic() - began < 3)
+""")
+    assert (status, out) == (0, "KeyError True\n"), error
+
+
+class Ends(Numbered):
+    def __init__(self, count: int, error: BaseException) -> None:
+        super().__init__(count)
+        self.error = error
+
+    def __getitem__(self, index: int) -> Any:
+        if index == 5:
+            raise self.error
+        return super().__getitem__(index)
+
+
+class EndsTogether(Ends):
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return [self[index] for index in indices]
+
+
+@pytest.mark.parametrize("kind", [Ends, EndsTogether])
+@pytest.mark.parametrize("error", [KeyboardInterrupt("mine"), SystemExit(3), GeneratorExit("mine")])
+@pytest.mark.parametrize("on_error", ["skip", "fail", 1.0])
+def test_what_is_no_exception_ends_the_run_as_itself(kind: type[Ends], error: BaseException, on_error: Any) -> None:
+    made = gpufeed.DataLoader(kind(40, error), recipe=NUMBERED, batch_size=4, workers=2, on_error=on_error)
+    batches = made.batches()
+    with pytest.raises(type(error)) as raised:
+        list(batches)
+    assert raised.value is error
+    assert next(batches, None) is None, "the run has ended"
+    # Tensors, too.
+    pytest.importorskip("torch")
+    with pytest.raises(type(error)):
+        list(made)
+    # An actor of a fleet does not end by it.
+    decoder = Decoder({"data": kind(40, error), "recipe": NUMBERED, "batch_size": 4})
+    with pytest.raises(gpufeed.RunError, match=f"the data set has ended the run in process .*{type(error).__name__}"):
+        list(decoder.batches((0, 1), 0, 0, 1, 1))
+
+
+def test_sys_exit_inside_is_the_programs_status() -> None:
+    status, out, error, _ = ended("""
+class Exits(Numbered):
+    def __getitem__(self, index):
+        if index == 7:
+            sys.exit(7)
+        return super().__getitem__(index)
+for batch in loader(Exits(40)).batches():
+    print(len(batch))
+""")
+    assert (status, error) == (7, "") and out in ("4\n", ""), out
+
+
+@pytest.mark.parametrize("thread_safe", [False, True])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "next(iter(self.loader.batches()))",
+        "next(self.batches)",
+        "self.batches.close()",
+        "self.loader.close()",
+        "self.loader.replay(0, next(self.params))",
+        "self.loader._native_data[1]",
+        "next(loader(self).batches())",
+        "next(self.other.batches())",
+    ],
+)
+def test_a_loader_inside_its_own_data_set_is_an_error_at_the_call(use: str, thread_safe: bool) -> None:
+    status, out, error, _ = ended(f"""
+class Inside(Numbered):
+    thread_safe = {thread_safe}
+    def __getitem__(self, index):
+        if index == 20:
+            try:
+                {use}
+            except gpufeed.RunError as error:
+                print(error.kind, error)
+                raise
+        return super().__getitem__(index)
+data = Inside(40)
+data.loader = loader(data)
+data.other = gpufeed.DataLoader(data, recipe=NUMBERED)
+data.params = iter(next(data.loader.batches()).params)
+data.batches = data.loader.batches()
+try:
+    print(sum(len(batch) for batch in data.batches))
+except gpufeed.RunError as error:
+    print("ended", error.kind)
+""")
+    lines = out.splitlines()
+    assert status == 0 and len(lines) == 2 and lines[1] == "ended Inside", (out, error)
+    assert lines[0].startswith("Inside a data set's __getitem__ uses a loader of this very data set"), out
+
+
+def test_a_loader_of_other_data_inside_works() -> None:
+    class Outer(Numbered):
+        def __getitem__(self, index: int) -> Any:
+            inner = gpufeed.DataLoader(Numbered(8), recipe=NUMBERED, batch_size=4, workers=1)
+            assert sum(len(batch) for batch in inner.batches()) == 8
+            return super().__getitem__(index)
+
+    made = gpufeed.DataLoader(Outer(6), recipe=NUMBERED, batch_size=2, workers=2, on_error="fail")
+    assert sum(len(batch) for batch in made.batches()) == 6
+
+
+def test_dropping_its_own_run_inside_is_no_deadlock() -> None:
+    status, out, error, seconds = ended("""
+class Drops(Numbered):
+    def __getitem__(self, index):
+        if index == 6:
+            held.clear()
+        return super().__getitem__(index)
+held = []
+held.append(loader(Drops(400)).batches())
+time.sleep(1)
+print(_gpufeed.open_runs())
+""")
+    assert (status, out, error) == (0, "0\n", "") and seconds < 15
+
+
+def test_seconds_are_checked() -> None:
+    for wrong in (-1, "5", None, True, float("nan")):
+        with pytest.raises(gpufeed.ArgumentError, match="^exit_timeout: .*a number of seconds from 0 on works"):
+            gpufeed.DataLoader(Numbered(4), recipe=NUMBERED, exit_timeout=wrong)
+    made = gpufeed.DataLoader(Numbered(4), recipe=NUMBERED, exit_timeout=float("inf"))
+    assert len([*made.batches()]) == 4
