@@ -133,7 +133,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut native = Native::new(&plan, &params?, 3)?.picture(picture);
         let micros = time(
             || {
-                black_box(native.run());
+                black_box(native.run().expect("there is memory"));
             },
             IMAGES,
             once,

@@ -238,6 +238,37 @@ pub enum ErrorKind {
         /// Bytes of the allocation that failed.
         bytes: u64,
     },
+    /// The system has no memory left for something whose size a file, a recipe or a setting gives.
+    #[error("{what} needs {bytes} bytes of memory that the system does not have; lower {setting}")]
+    NoHostMemory {
+        /// What needs the memory.
+        what: &'static str,
+        /// Bytes of the allocation that failed.
+        bytes: u64,
+        /// The settings to lower.
+        setting: &'static str,
+    },
+    /// A list of transforms makes a larger image on its way than the memory budget allows. It is not made.
+    #[error(
+        "{} on an image of {source_width}x{source_height} pixels would take {needed} bytes of memory between the stages of the plan, for {width}x{height} pixels, but memory_budget allows {memory_budget}; lower the sizes in the list of transforms, or raise memory_budget",
+        Shown(transforms)
+    )]
+    IntermediateTooLarge {
+        /// The transforms of the stage that makes the largest image.
+        transforms: String,
+        /// The width of the image that is augmented.
+        source_width: u32,
+        /// Its height.
+        source_height: u32,
+        /// The width of the largest image on the way.
+        width: u32,
+        /// Its height.
+        height: u32,
+        /// Bytes of all that lies between the stages of the plan.
+        needed: u64,
+        /// The limit in force.
+        memory_budget: u64,
+    },
     /// A transform cannot be applied to an image of this size.
     #[error("{transform} on an image of {width}x{height}: {}", Shown(reason))]
     Transform {

@@ -47,6 +47,12 @@ pub mod regular_file {
     }
 }
 
+/// Returns the part of [`DataLoader::memory`](crate::DataLoader::memory) that the workers take between the stages of the
+/// plan.
+pub fn memory_of_workers(loader: &crate::DataLoader) -> u64 {
+    loader.memory_of_workers()
+}
+
 /// Arithmetic of operators on given random numbers, for the tests against torchvision's results: no seed gives these.
 pub mod given {
     pub use crate::cpu::gather::elastic::{given_bytes as elastic_bytes, given_floats as elastic_floats};
@@ -54,7 +60,7 @@ pub mod given {
     /// Returns the displacements of `ElasticTransform`, along x and along y in pixels.
     pub fn elastic_field(size: (u32, u32), alpha: [f64; 2], sigma: [f64; 2], key: [u32; 2]) -> [Vec<f32>; 2] {
         let elastic = crate::elastic::Elastic { alpha, sigma, key, nearest: false, fill: None };
-        crate::cpu::gather::elastic::whole_field(&elastic, size)
+        crate::cpu::gather::elastic::whole_field(&elastic, size).expect("tests give small images")
     }
 
     /// Adds noise made of `normals` to values in \[0, 1\].

@@ -1,5 +1,6 @@
 //! A plan on a backend, applied to pixels in memory.
 
+use crate::allocate::{AUGMENTING, BATCH, product};
 use crate::backend::Backend;
 use crate::cpu;
 use crate::error::{Error, ErrorKind, Result};
@@ -66,8 +67,8 @@ impl Processor {
         match &self.kernels {
             Some(kernels) => run_on_gpu(kernels, &borrowed(&images), bytes, None),
             None => {
-                let mut out = vec![0; bytes * images.len()];
-                self.run_on_cpu(&images, bytes, &mut out);
+                let mut out = BATCH.zeroed(product(bytes, images.len()))?;
+                self.run_on_cpu(&images, bytes, &mut out)?;
                 Ok(out)
             }
         }
@@ -96,13 +97,13 @@ impl Processor {
     pub fn run_into(&self, images: &[(Pixels<'_>, &Params)], out: &mut [u8]) -> Result<()> {
         let images = self.views(images)?;
         let bytes = self.image_bytes(&images)?;
-        let (needed, given) = (bytes * images.len(), out.len());
+        let (needed, given) = (product(bytes, images.len()), out.len());
         if given != needed {
             return Err(Error::argument("out", format!("{given} bytes; the batch needs {needed}")));
         }
         match &self.kernels {
             Some(kernels) => out.copy_from_slice(&run_on_gpu(kernels, &borrowed(&images), bytes, None)?),
-            None => self.run_on_cpu(&images, bytes, out),
+            None => self.run_on_cpu(&images, bytes, out)?,
         }
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Processor {
             check_unmixed(params)?;
             let program = self.plan.program(params)?;
             let region = program.region();
-            let source = Source::new(pixels, region);
+            let source = Source::new(pixels, region)?;
             let float = matches!(source, Source::Floats { .. });
             let cpu_fallback = self.kernels.is_some() && needs_cpu(&program, pixel_bytes(region, float), float);
             Ok((View { program, region, cpu_fallback }, source))
@@ -137,11 +138,12 @@ impl Processor {
         }
     }
 
-    fn run_on_cpu(&self, images: &[(View, Source)], bytes: usize, out: &mut [u8]) {
+    fn run_on_cpu(&self, images: &[(View, Source)], bytes: usize, out: &mut [u8]) -> Result<()> {
         let mut scratch = cpu::CpuScratch::default();
-        for ((view, source), out) in images.iter().zip(out.chunks_exact_mut(bytes)) {
-            cpu::run(&self.plan, &view.program, source.pixels(), view.region, out, &mut scratch);
-        }
+        let mut images = images.iter().zip(out.chunks_exact_mut(bytes));
+        images.try_for_each(|((view, source), out)| {
+            cpu::run(&self.plan, &view.program, source.pixels(), view.region, out, &mut scratch)
+        })
     }
 }
 
@@ -185,13 +187,16 @@ pub(crate) fn run_on_gpu(
     for &(view, pixels) in images {
         let offset = (bytes.len() / 4) as u32;
         let (float, stride, program) = if view.cpu_fallback {
-            cpu::run_to_floats(kernels.plan(), &view.program, pixels, view.region, &mut finished, &mut scratch);
+            cpu::run_to_floats(kernels.plan(), &view.program, pixels, view.region, &mut finished, &mut scratch)?;
+            AUGMENTING.reserve_more(&mut bytes, product(4, finished.len()))?;
             bytes.extend_from_slice(bytemuck::cast_slice(&finished));
             let size = view.program.size();
             (true, size.0, Program::finished(size, stages))
         } else {
-            append(pixels, view.region, &mut bytes);
             let float = matches!(pixels, PixelsRef::Floats { .. });
+            AUGMENTING
+                .reserve_more(&mut bytes, usize::try_from(pixel_bytes(view.region, float)).unwrap_or(usize::MAX))?;
+            append(pixels, view.region, &mut bytes);
             (float, view.region.width, view.program.clone().relative_to(view.region))
         };
         placed.push((program, PixelsAt { offset, stride, float }));
@@ -245,20 +250,23 @@ enum Source {
 }
 
 impl Source {
-    fn new(pixels: Pixels<'_>, region: Rect) -> Source {
+    fn new(pixels: Pixels<'_>, region: Rect) -> Result<Source> {
         let width = region.width as usize;
-        match pixels.format() {
+        let values = product(4 * width, region.height as usize);
+        Ok(match pixels.format() {
             PixelFormat::F32 { .. } => {
                 let mut data = Vec::new();
+                AUGMENTING.reserve(&mut data, values)?;
                 widen_floats(pixels, region, &mut data);
                 Source::Floats { data, width }
             }
             _ => {
                 let mut data = Vec::new();
+                AUGMENTING.reserve(&mut data, values)?;
                 widen_bytes(pixels, region, &mut data);
                 Source::Bytes { data, width }
             }
-        }
+        })
     }
 
     fn pixels(&self) -> PixelsRef<'_> {

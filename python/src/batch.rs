@@ -74,7 +74,7 @@ impl Batch {
         } else {
             let bytes = py.detach(|| batch.to_host()).map_err(|error| errors::to_python(py, &error))?;
             let lease = Lease { batch: Some(batch), owner: Owner::this() };
-            (Array::of_bytes(&bytes, shape, element), Arc::new(lease))
+            (Array::of_bytes(&bytes, shape, element)?, Arc::new(lease))
         };
         let labels = labels.map(|labels| Py::new(py, labels)).transpose()?;
         Ok(Batch { lease, images: Py::new(py, images)?, labels, state })

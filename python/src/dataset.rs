@@ -176,7 +176,7 @@ impl Dataset {
             let sample = py.detach(|| data.read(at, &mut buffer)).map_err(|error| errors::to_python(py, &error))?;
             let image = match sample.data {
                 SampleData::Encoded(bytes) => PyBytes::new(py, bytes).into_any(),
-                SampleData::Pixels(pixels) => Py::new(py, array(&pixels))?.into_bound(py).into_any(),
+                SampleData::Pixels(pixels) => Py::new(py, array(&pixels)?)?.into_bound(py).into_any(),
             };
             Ok((image, label(py, &sample.label)?))
         })
@@ -241,7 +241,7 @@ impl Dataset {
 }
 
 /// Pixels as an array of rows, columns and channels.
-fn array(pixels: &Pixels<'_>) -> Array {
+fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
     let (element, channels) = match pixels.format() {
         PixelFormat::F32 { channels } => (Element::F32, channels),
         PixelFormat::R8 => (Element::U8, 1),

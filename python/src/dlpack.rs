@@ -9,7 +9,7 @@ use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLManagedTensor, DLManag
 use dlpark::metadata::Fixed;
 use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
-use pyo3::exceptions::{PyBufferError, PyRuntimeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -121,21 +121,30 @@ impl Array {
     }
 
     /// A copy of the elements, in memory of its own.
-    pub(crate) fn copy(&self) -> Array {
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub(crate) fn copy(&self) -> PyResult<Array> {
         // SAFETY: as in `of_rank`. A consumer that writes meanwhile tears the copy, as with any shared array.
         let bytes = unsafe { std::slice::from_raw_parts(self.elements.address as *const u8, self.elements.bytes) };
         Array::of_bytes(bytes, self.shape.clone(), self.element)
     }
 
     /// An array with a copy of the elements, given as bytes.
-    pub(crate) fn of_bytes(bytes: &[u8], shape: Vec<i64>, element: Element) -> Array {
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub(crate) fn of_bytes(bytes: &[u8], shape: Vec<i64>, element: Element) -> PyResult<Array> {
         // In words, so that the elements of every type are aligned.
-        let words = vec![0u64; bytes.len().div_ceil(8)];
+        let (mut words, count) = (Vec::new(), bytes.len().div_ceil(8));
+        let text = || format!("a copy of {} bytes, for which there is no memory; use smaller batches", bytes.len());
+        words.try_reserve_exact(count).map_err(|_| PyMemoryError::new_err(text()))?;
+        words.resize(count, 0u64);
         let (array, _) = Array::new(words, |words| &mut as_bytes(words)[..bytes.len()], shape, element);
         // SAFETY: as in `of_rank`; nobody else has the array yet.
         let copied = unsafe { std::slice::from_raw_parts_mut(array.elements.address as *mut u8, bytes.len()) };
         copied.copy_from_slice(bytes);
-        array
+        Ok(array)
     }
 
     /// An array of values, which their vector keeps.
@@ -202,7 +211,7 @@ impl Array {
         }
         let request = |copy| ExportRequest::parse(stream, max_version, dl_device, copy);
         match copy {
-            Some(true) => export_dlpack(&py.detach(|| self.copy()), py, request(None)?),
+            Some(true) => export_dlpack(&py.detach(|| self.copy())?, py, request(None)?),
             _ => export_dlpack(self, py, request(copy)?),
         }
     }

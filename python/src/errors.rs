@@ -20,8 +20,13 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::TooManyPixels { .. } => ("DataError", "TooManyPixels"),
         ErrorKind::TooMuchMemory { .. } => ("DataError", "TooMuchMemory"),
         ErrorKind::NoMemory { .. } => ("OutOfMemoryError", "NoMemory"),
+        ErrorKind::NoHostMemory { .. } => ("OutOfMemoryError", "NoHostMemory"),
+        ErrorKind::IntermediateTooLarge { .. } => ("OutOfMemoryError", "IntermediateTooLarge"),
         ErrorKind::Transform { .. } => ("DataError", "Transform"),
         ErrorKind::Snippet { .. } => ("ArgumentError", "Snippet"),
+        // What ends a run is no fault of the data where memory was short.
+        ErrorKind::Sample { source, .. } if is_memory(source) => ("OutOfMemoryError", "Sample"),
+        ErrorKind::TooManyFailures { last, .. } if is_memory(last) => ("OutOfMemoryError", "TooManyFailures"),
         ErrorKind::Sample { .. } => ("DataError", "Sample"),
         ErrorKind::TooManyFailures { .. } => ("DataError", "TooManyFailures"),
         ErrorKind::NoAdapter { .. } => ("RunError", "NoAdapter"),
@@ -32,6 +37,11 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::Panic { .. } => ("RunError", "Panic"),
         _ => ("Error", "Other"),
     }
+}
+
+/// True if an error, or that of its sample, says that there is no memory.
+fn is_memory(error: &Error) -> bool {
+    class(error.kind()).0 == "OutOfMemoryError"
 }
 
 /// The text of an error, with advice in Python's words where the library's are Rust's.

@@ -362,6 +362,40 @@ def test_holding_too_much_is_a_memory_error() -> None:
     assert isinstance(full.value, gpufeed.Error) and full.value.kind == "OutputsHeld"
 
 
+# In a process of its own, whose address space is limited: where an allocation fails, the interpreter lives.
+MEMORY = """
+import resource, gpufeed
+from pictures import Numbered
+
+def refused(*sizes, **settings):
+    recipe = {"transform": [{"type": "Resize", "size": size} for size in sizes]}
+    try:
+        list(gpufeed.DataLoader(Numbered(8), recipe=recipe, batch_size=2, workers=2, on_error="fail", **settings).batches())
+    except MemoryError as error:
+        return error
+    raise AssertionError(f"{sizes} fit")
+
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (768 << 20), resource.RLIM_INFINITY))
+for sizes, settings, words in [
+    ((18000, [16, 16]), {}, ["memory_budget", "18000x18000", "Resize"]),
+    (([9000, 9000], [16, 16]), {"memory_budget": "64G"}, ["does not have", "workers"]),
+    (([30000, 30000],), {"memory_budget": "1T"}, ["does not have", "batch_size"]),
+    (([30000, 30000],), {}, ["memory_budget", "batch_size"]),
+]:
+    error = refused(*sizes, **settings)
+    assert isinstance(error, gpufeed.Error) and all(word in str(error) for word in words), str(error)
+print("alive")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are Linux's here")
+def test_memory_that_is_not_there_is_a_memory_error() -> None:
+    here = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", MEMORY], cwd=here, timeout=120, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "alive"), done.stderr
+
+
 def test_tensors_outlive_the_interpreter() -> None:
     code = """
 import numpy, gpufeed

@@ -42,3 +42,32 @@ peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 print(f"8192 x 8192 pixels of 16 bits by rows: {peak} MiB at the busiest")
 sys.exit(done.returncode != 0 or peak > 400)
 PYTHON
+
+# A recipe whose images between two transforms take 5 GB for each sample: refused by number and setting where memory is short
+# and where it is not, before any of it is taken.
+cat >between.toml <<'TOML'
+name = "between"
+
+[[transform]]
+type = "Resize"
+size = 18000
+
+[[transform]]
+type = "Resize"
+size = [16, 16]
+TOML
+for limit in 1000000 unlimited; do
+    code=0
+    (ulimit -v "$limit" && timeout --kill-after 5 60 "$gpufeed" bench --data data --recipe between.toml --backend cpu --quick \
+        --seconds 0.1 --workers 1 >between.txt 2>&1) || code=$?
+    [ "$code" -eq 1 ] || fail "bench ended with $code: $(tail -n 5 between.txt)"
+    grep -q 'Resize on an image of .* takes 5.* GB of memory on the way, for 18000x18000 pixels' between.txt || fail "$(cat between.txt)"
+done
+
+# Within the budget, but more than the system has: an error, and no abort.
+sed -i 's/18000/[12000, 12000]/' between.toml
+code=0
+(ulimit -v 1500000 && timeout --kill-after 5 60 "$gpufeed" bench --data data --recipe between.toml --backend cpu --quick \
+    --seconds 0.1 --workers 1 >between.txt 2>&1) || code=$?
+[ "$code" -eq 1 ] || fail "bench ended with $code: $(tail -n 5 between.txt)"
+grep -q 'memory that the system does not have\|are left (ulimit -v)' between.txt || fail "$(cat between.txt)"

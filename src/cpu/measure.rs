@@ -3,6 +3,7 @@
 //! converts its pixels and allocates its scratch memory at every call, so it measures something else.
 
 use super::{CpuScratch, run};
+use crate::allocate::AUGMENTING;
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
@@ -36,8 +37,10 @@ impl Native {
         }
         let most = images.iter().map(|(_, region)| pixel * area(region)).max().unwrap_or(0);
         let out = images.iter().map(|(program, _)| plan.image_bytes(program.size())).sum();
-        let pixels = (0..most).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        Ok(Native { plan: plan.clone(), images, pixel, pixels, out: vec![0; out], scratch: CpuScratch::default() })
+        let mut pixels = AUGMENTING.zeroed(most)?;
+        (0usize..).zip(&mut pixels).for_each(|(i, pixel)| *pixel = (i.wrapping_mul(2_654_435_761) >> 13) as u8);
+        let (out, scratch) = (AUGMENTING.zeroed(out)?, CpuScratch::default());
+        Ok(Native { plan: plan.clone(), images, pixel, pixels, out, scratch })
     }
 
     /// Bytes of the regions and of the results together.
@@ -64,16 +67,20 @@ impl Native {
     }
 
     /// Augments every image; returns one byte of the results.
-    pub fn run(&mut self) -> u8 {
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the system has no memory for what lies between
+    /// the stages.
+    pub fn run(&mut self) -> Result<u8> {
         let Native { plan, images, pixel, pixels, out, scratch } = self;
         let mut rest = &mut out[..];
         for (program, region) in images {
             let (image, after) = rest.split_at_mut(plan.image_bytes(program.size()));
             let source = PixelsRef::Bytes { data: pixels, stride: *pixel * region.width as usize, size: *pixel };
-            run(plan, program, source, *region, image, scratch);
+            run(plan, program, source, *region, image, scratch)?;
             rest = after;
         }
-        out.last().copied().unwrap_or(0)
+        Ok(out.last().copied().unwrap_or(0))
     }
 }
 

@@ -2,6 +2,8 @@
 //! order of the parts. Eight-bit numbers are added as 0 to 255, and their sum is truncated.
 
 use super::{CpuScratch, run_stages};
+use crate::allocate::{AUGMENTING, product, reserve_like};
+use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
@@ -23,9 +25,9 @@ impl MixtureScratch {
     pub(super) fn reserve_like(&mut self, other: &MixtureScratch) {
         let MixtureScratch { chain, sums, bytes, floats } = self;
         chain.reserve_like(&other.chain);
-        sums.reserve_exact(other.sums.capacity().saturating_sub(sums.len()));
-        bytes.reserve_exact(other.bytes.capacity().saturating_sub(bytes.len()));
-        floats.reserve_exact(other.floats.capacity().saturating_sub(floats.len()));
+        reserve_like(sums, &other.sums);
+        reserve_like(bytes, &other.bytes);
+        reserve_like(floats, &other.floats);
     }
 
     /// Allocated bytes.
@@ -41,11 +43,17 @@ pub(super) fn run<'a>(
     (source, region): (PixelsRef<'_>, Rect),
     window: Rect,
     scratch: &'a mut MixtureScratch,
-) -> PixelsRef<'a> {
+) -> Result<PixelsRef<'a>> {
     let MixtureScratch { chain, sums, bytes, floats } = scratch;
     let (width, pixels) = (mixture.size.0 as usize, mixture.size.0 as usize * mixture.size.1 as usize);
     sums.clear();
-    sums.resize(3 * pixels, 0.0);
+    AUGMENTING.resize(sums, product(3, pixels), 0.0)?;
+    let shown = product(window.width as usize, window.height as usize);
+    if mixture.is_uint8 {
+        AUGMENTING.reserve(bytes, shown)?;
+    } else {
+        AUGMENTING.reserve(floats, shown)?;
+    }
     for (weight, program) in &mixture.parts {
         run_stages(plan, program, source, region, chain, &mut |y: usize, planes: &[f32]| {
             let count = planes.len() / 3;
@@ -53,7 +61,7 @@ pub(super) fn run<'a>(
                 let sums = &mut sums[width * y..][..count];
                 if mixture.is_uint8 { add_levels(plane, *weight, sums) } else { add(plane, *weight, sums) }
             }
-        });
+        })?;
     }
     let (red, rest) = sums.split_at(pixels);
     let (green, blue) = rest.split_at(pixels);
@@ -67,11 +75,11 @@ pub(super) fn run<'a>(
         bytes.clear();
         // The cast truncates, and a sum that rounding has brought above 255 stays 255.
         bytes.extend(colors.map(|((r, g), b)| [*r as u8, *g as u8, *b as u8, 255]));
-        return PixelsRef::Bytes { data: bytes.as_flattened(), stride, size: 4 };
+        return Ok(PixelsRef::Bytes { data: bytes.as_flattened(), stride, size: 4 });
     }
     floats.clear();
     floats.extend(colors.map(|((r, g), b)| [*r, *g, *b, 1.0]));
-    PixelsRef::Floats { data: floats.as_flattened(), stride }
+    Ok(PixelsRef::Floats { data: floats.as_flattened(), stride })
 }
 
 #[multiversion(targets("x86_64+avx2"))]

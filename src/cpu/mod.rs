@@ -11,6 +11,7 @@ pub(crate) mod gather;
 pub(crate) mod measure;
 pub(crate) mod mix;
 mod mixture;
+pub(crate) mod needed;
 pub(crate) mod prefix;
 mod resample;
 mod resample_u8;
@@ -18,7 +19,9 @@ mod stage;
 mod store;
 mod unscaled;
 
+use crate::allocate::{AUGMENTING, product, reserve_like};
 use crate::color::Step;
+use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::{PixelsRef, widen_gray};
 use crate::plan::program::{Program, StageProgram};
@@ -81,29 +84,31 @@ impl CpuScratch {
         x.reserve_like(&other.x);
         y.reserve_like(&other.y);
         for (vec, other) in [(filtered, &other.filtered), (rows, &other.rows), (means, &other.means)] {
-            vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
+            reserve_like(vec, other);
         }
         // The two buffers alternate from stage to stage, so both need the size of the larger one.
-        let largest = intermediate.iter().chain(&other.intermediate).map(Vec::capacity).max().unwrap_or(0);
-        intermediate.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
-        let largest = intermediate_u8.iter().chain(&other.intermediate_u8).map(Vec::capacity).max().unwrap_or(0);
-        intermediate_u8.iter_mut().for_each(|vec| vec.reserve_exact(largest.saturating_sub(vec.len())));
-        gathered.reserve_exact(other.gathered.capacity().saturating_sub(gathered.len()));
-        wide.reserve_exact(other.wide.capacity().saturating_sub(wide.len()));
+        fn level<T>(both: &mut [Vec<T>; 2], other: &[Vec<T>; 2]) {
+            let largest = both.iter().chain(other).map(Vec::capacity).max().unwrap_or(0);
+            both.iter_mut().for_each(|vec| drop(vec.try_reserve_exact(largest.saturating_sub(vec.len()))));
+        }
+        level(intermediate, &other.intermediate);
+        level(intermediate_u8, &other.intermediate_u8);
+        reserve_like(gathered, &other.gathered);
+        reserve_like(wide, &other.wide);
     }
 
     /// Makes room for every operator that may begin a stage, whether or not this image has one: so the first epoch
     /// makes the room that others need.
-    fn reserve(&mut self, plan: &Plan, program: &Program, region: Rect) {
-        let pixels = |(width, height): (u32, u32)| width as usize * height as usize;
+    fn reserve(&mut self, plan: &Plan, program: &Program, region: Rect) -> Result<()> {
+        let pixels = |(width, height): (u32, u32)| product(width as usize, height as usize);
         let before = |stage: &StageProgram| stage.gather.as_ref().map_or(0, |gather| pixels(gather.size()));
         let sizes = program.stages.iter().map(|stage| pixels(stage.sampling.size()).max(before(stage)));
         let decoded = program.stages[0].gather.as_ref().map_or(0, |_| pixels((region.width, region.height)));
         let most = sizes.max().unwrap_or(0).max(decoded);
         let is_uint8 = plan.semantics() == Semantics::Uint8;
-        self.gather.reserve(is_uint8, most);
+        self.gather.reserve(is_uint8, most)?;
         // A policy's contrast may need the whole image.
-        self.rows.reserve_exact((3 * most).saturating_sub(self.rows.len()));
+        AUGMENTING.reserve(&mut self.rows, product(3, most))?;
         if is_uint8 {
             // A crop of a whole result may be as high as that.
             let height = |stage: &StageProgram| {
@@ -111,12 +116,12 @@ impl CpuScratch {
                 before.max(stage.sampling.y.source_len as usize)
             };
             let highest = program.stages.iter().map(height).max().unwrap_or(0);
-            let resizes = program.stages.iter().filter(|stage| stage.sampling.resized_u8.is_some());
-            resizes.for_each(|stage| self.u8.reserve(stage.sampling.x.len as usize, highest));
-            let bytes = self.intermediate_u8.iter_mut().chain([&mut self.gathered]);
-            bytes.for_each(|vec| vec.reserve_exact(most.saturating_sub(vec.len())));
+            let mut resizes = program.stages.iter().filter(|stage| stage.sampling.resized_u8.is_some());
+            resizes.try_for_each(|stage| self.u8.reserve(stage.sampling.x.len as usize, highest))?;
+            let mut bytes = self.intermediate_u8.iter_mut().chain([&mut self.gathered]);
+            bytes.try_for_each(|vec| AUGMENTING.reserve(vec, most))
         } else {
-            self.intermediate.iter_mut().for_each(|vec| vec.reserve_exact((4 * most).saturating_sub(vec.len())));
+            self.intermediate.iter_mut().try_for_each(|vec| AUGMENTING.reserve(vec, product(4, most)))
         }
     }
 
@@ -138,6 +143,10 @@ impl CpuScratch {
 /// Runs `program` on the pixels of `region` (of the source image) and writes the whole output image to `out`.
 ///
 /// `out` has exactly the output's bytes.
+///
+/// # Errors
+/// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the system has no memory for what lies between the
+/// stages.
 pub(crate) fn run(
     plan: &Plan,
     program: &Program,
@@ -145,14 +154,15 @@ pub(crate) fn run(
     region: Rect,
     out: &mut [u8],
     scratch: &mut CpuScratch,
-) {
+) -> Result<()> {
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
         && stage.is_only_sampled()
         && let Some(unscaled) = Unscaled::new(&stage.sampling.relative_to(region), pixels)
     {
         if stage.steps.is_empty() && (output.dtype, channels) == (DType::U8, 3) && !unscaled.is_gray() {
-            return unscaled.copy(output.layout, out);
+            unscaled.copy(output.layout, out);
+            return Ok(());
         }
         if let Some(planes) = in_place(plan, stage, &unscaled, out) {
             if channels == 1 {
@@ -160,11 +170,12 @@ pub(crate) fn run(
             } else {
                 unscaled.rows(0, planes)
             }
-            return color::steps(plan, &stage.steps, &[], 0, channels, planes);
+            color::steps(plan, &stage.steps, &[], 0, channels, planes);
+            return Ok(());
         }
     }
     let mut writer = store::Writer::new(output, channels, program.size(), out);
-    run_stages(plan, program, pixels, region, scratch, &mut writer);
+    run_stages(plan, program, pixels, region, scratch, &mut writer)
 }
 
 /// Takes the result of a program.
@@ -196,6 +207,9 @@ impl<F: FnMut(usize, &[f32])> Sink for F {
 
 /// Runs a program as [`run`] does, to four f32 a pixel: the form in which the GPU reads an image that the CPU has
 /// finished.
+///
+/// # Errors
+/// Those of [`run`].
 pub(crate) fn run_to_floats(
     plan: &Plan,
     program: &Program,
@@ -203,14 +217,14 @@ pub(crate) fn run_to_floats(
     region: Rect,
     out: &mut Vec<f32>,
     scratch: &mut CpuScratch,
-) {
+) -> Result<()> {
     let (width, height) = program.size();
     let width = width as usize;
     out.clear();
-    out.resize(4 * width * height as usize, 1.0);
+    AUGMENTING.resize(out, product(4 * width, height as usize), 1.0)?;
     run_stages(plan, program, pixels, region, scratch, &mut |y: usize, planes: &[f32]| {
         store::interleave(planes, &mut out[4 * width * y..][..4 * planes.len() / 3])
-    });
+    })
 }
 
 fn run_stages(
@@ -220,9 +234,9 @@ fn run_stages(
     region: Rect,
     scratch: &mut CpuScratch,
     sink: &mut dyn Sink,
-) {
+) -> Result<()> {
     if (program.stages.len() > 1 || program.stages[0].gather.is_some()) && plan.has_gathers() {
-        scratch.reserve(plan, program, region);
+        scratch.reserve(plan, program, region)?;
     }
     // Operators that an image skips leave stages that only pass it on.
     let runs = |i: &usize| *i == 0 || !program.stages[*i].is_unchanged();
@@ -237,6 +251,7 @@ fn run_stages(
         {
             let width = region.width as usize;
             wide.clear();
+            AUGMENTING.reserve(&mut wide, product(4 * width, region.height as usize))?;
             let rows = data.chunks(stride).take(region.height as usize);
             rows.for_each(|row| widen_gray(&row[..width], &mut wide));
             PixelsRef::Bytes { data: &wide, stride: 4 * width, size: 4 }
@@ -260,28 +275,28 @@ fn run_stages(
         let region = if i == 0 { region } else { Rect { left: 0, top: 0, width: before.0, height: before.1 } };
         if stage.begins_in_bytes() {
             let steps = &stage.steps[stage.byte_steps()..];
-            begin_stage(plan, stage, source, region, scratch, next_u8);
+            begin_stage(plan, stage, source, region, scratch, next_u8)?;
             let result = PixelsRef::Bytes { data: next_u8.as_flattened(), stride: 4 * width, size: 4 };
             let (sampling, whole) = (Sampling::identity(stage.sampling.size()), stage.whole());
             if i == last {
                 if !sink.pixels(next_u8, steps) {
-                    sample_stage(plan, (&sampling, steps), result, whole, scratch, sink);
+                    sample_stage(plan, (&sampling, steps), result, whole, scratch, sink)?;
                 }
             } else if !stage.is_uint8 {
-                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut floats_to(next, (width, height)));
+                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut floats_to(next, (width, height))?)?;
             } else if !steps.is_empty() {
                 let mut rest = std::mem::take(&mut scratch.gathered);
-                let mut sink = bytes_to(&mut rest, (width, height));
-                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut sink);
+                let mut sink = bytes_to(&mut rest, (width, height))?;
+                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut sink)?;
                 drop(sink);
                 scratch.gathered = std::mem::replace(next_u8, rest);
             }
         } else if i == last {
-            run_stage(plan, stage, source, region, scratch, sink);
+            run_stage(plan, stage, source, region, scratch, sink)?;
         } else if stage.is_uint8 {
-            run_stage(plan, stage, source, region, scratch, &mut bytes_to(next_u8, (width, height)));
+            run_stage(plan, stage, source, region, scratch, &mut bytes_to(next_u8, (width, height))?)?;
         } else {
-            run_stage(plan, stage, source, region, scratch, &mut floats_to(next, (width, height)));
+            run_stage(plan, stage, source, region, scratch, &mut floats_to(next, (width, height))?)?;
         }
         previous = Some(i);
         buffers.swap(0, 1);
@@ -290,6 +305,7 @@ fn run_stages(
     scratch.intermediate = buffers;
     scratch.intermediate_u8 = buffers_u8;
     scratch.wide = wide;
+    Ok(())
 }
 
 /// The output itself as planes, if a small image can be processed there: this saves a copy.

@@ -1,6 +1,8 @@
 //! The prefix of a plan, which a worker runs for a cache or for the views: its result in floats, or rounded to bytes.
 
 use super::{CpuScratch, run_to_floats};
+use crate::allocate::{AUGMENTING, reserve_like};
+use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
@@ -16,14 +18,17 @@ pub(crate) struct PrefixBuffers {
 impl PrefixBuffers {
     /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &PrefixBuffers) {
-        self.floats.reserve_exact(other.floats.capacity().saturating_sub(self.floats.len()));
-        self.bytes.reserve_exact(other.bytes.capacity().saturating_sub(self.bytes.len()));
+        reserve_like(&mut self.floats, &other.floats);
+        reserve_like(&mut self.bytes, &other.bytes);
     }
 }
 
 /// Runs `prefix` on the pixels of `region` and returns its whole result, which is in `buffers`.
 ///
 /// A result in bytes is rounded to the nearest level, as torchvision rounds when it resizes bytes.
+///
+/// # Errors
+/// Those of [`run`](super::run).
 pub(crate) fn run_prefix<'a>(
     plan: &Plan,
     prefix: &Prefix,
@@ -31,17 +36,18 @@ pub(crate) fn run_prefix<'a>(
     region: Rect,
     buffers: &'a mut PrefixBuffers,
     scratch: &mut CpuScratch,
-) -> PixelsRef<'a> {
+) -> Result<PixelsRef<'a>> {
     let PrefixBuffers { floats, bytes } = buffers;
-    run_to_floats(plan, &prefix.program, pixels, region, floats, scratch);
+    run_to_floats(plan, &prefix.program, pixels, region, floats, scratch)?;
     let stride = 4 * prefix.program.size().0 as usize;
     if prefix.float {
-        return PixelsRef::Floats { data: floats, stride };
+        return Ok(PixelsRef::Floats { data: floats, stride });
     }
     bytes.clear();
+    AUGMENTING.reserve(bytes, floats.len())?;
     // The fourth channel is 1. The cast turns a NaN into 0.
     bytes.extend(floats.iter().map(|value| (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8));
-    PixelsRef::Bytes { data: bytes, stride, size: 4 }
+    Ok(PixelsRef::Bytes { data: bytes, stride, size: 4 })
 }
 
 #[cfg(test)]
@@ -59,7 +65,7 @@ mod tests {
         let (pixels, region) = (PixelsRef::Floats { data: &data, stride: 16 }, program.region());
         let prefix = Prefix { program, float: false };
         let (mut buffers, mut scratch) = (PrefixBuffers::default(), CpuScratch::default());
-        let PixelsRef::Bytes { data, .. } = run_prefix(&plan, &prefix, pixels, region, &mut buffers, &mut scratch)
+        let Ok(PixelsRef::Bytes { data, .. }) = run_prefix(&plan, &prefix, pixels, region, &mut buffers, &mut scratch)
         else {
             panic!("floats")
         };

@@ -1,7 +1,10 @@
 //! Turns source rows into output rows: first vertically, because rows are contiguous and vectorise, then horizontally,
 //! four channels at a time. Both passes read tables of weights, which cover all filters, mirrors and borders.
 
+use crate::allocate::{AUGMENTING, product, reserve_like};
+use crate::error::Result;
 use crate::pixels::PixelsRef;
+use crate::plan::cpu_fallback::taps as most_taps;
 use crate::plan::sampling::{Axis, Sampling, Tap};
 use multiversion::multiversion;
 use std::ops::Range;
@@ -33,8 +36,8 @@ struct Entry {
 impl Table {
     /// Makes room for the weights and taps of `other`, which grow with the source.
     pub(super) fn reserve_like(&mut self, other: &Table) {
-        self.weights.reserve_exact(other.weights.capacity().saturating_sub(self.weights.len()));
-        self.taps.reserve_exact(other.taps.capacity().saturating_sub(self.taps.len()));
+        reserve_like(&mut self.weights, &other.weights);
+        reserve_like(&mut self.taps, &other.taps);
     }
 
     /// Bytes of the weights and taps.
@@ -42,16 +45,26 @@ impl Table {
         size_of_val(&*self.weights) + size_of_val(&*self.taps)
     }
 
-    pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) {
+    /// # Errors
+    /// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+    pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) -> Result<()> {
         let Table { entries, weights, taps, ends, .. } = self;
         taps.clear();
         ends.clear();
         entries.clear();
+        let (len, most) = (axis.len.max(0) as usize, most_taps(axis, sampling.filter) as usize);
+        // The taps of a small table are too few to be asked for.
+        let large = product(len, most) > 1 << 16;
+        AUGMENTING.reserve(entries, len)?;
+        AUGMENTING.reserve(ends, len)?;
         let (mut low_all, mut high_all, mut width) = (i32::MAX, 0, 1);
         for i in 0..axis.len {
             let begin = taps.len();
             let grid = axis.grid(i, sampling.grid_border);
             if let Some(grid) = grid {
+                if large {
+                    AUGMENTING.reserve_more(taps, most)?;
+                }
                 axis.taps(grid, sampling.filter, sampling.source_border, taps);
             }
             ends.push(taps.len());
@@ -69,7 +82,7 @@ impl Table {
         self.read_range = (low_all, high_all as usize + 1);
         self.width = width;
         weights.clear();
-        weights.resize(width * entries.len(), 0.0);
+        AUGMENTING.resize(weights, product(width, entries.len()), 0.0)?;
         let mut begin = 0;
         for ((entry, end), weights) in entries.iter_mut().zip(ends).zip(weights.chunks_exact_mut(width)) {
             // Outputs that read nothing point at a pixel that is there.
@@ -81,6 +94,12 @@ impl Table {
             }
             begin = *end;
         }
+        Ok(())
+    }
+
+    /// The floats of a source row, filtered vertically, with the pixels after it that the widest entry may read.
+    pub(super) fn row_len(&self) -> usize {
+        4 * (self.read_range.1 - self.read_range.0 + self.width)
     }
 
     fn weights(&self, i: usize) -> &[f32] {
@@ -88,14 +107,14 @@ impl Table {
     }
 }
 
-/// Writes output row `i` to `planes`: all reds, all greens, all blues.
+/// Writes output row `i` to `planes`: all reds, all greens, all blues. `filtered` has [`Table::row_len`] floats.
 pub(super) fn row(
     sampling: &Sampling,
     x: &Table,
     y: &Table,
     i: usize,
     source: PixelsRef<'_>,
-    filtered: &mut Vec<f32>,
+    filtered: &mut [f32],
     planes: &mut [f32],
 ) {
     let width = x.entries.len();
@@ -111,7 +130,6 @@ pub(super) fn row(
     let (left, right) = x.read_range;
     // Adds zeros after the last pixel, so that the weights of the widest entry do not reach beyond the row.
     let len = 4 * (right - left);
-    filtered.resize(len + 4 * x.width, 0.0);
     filtered[len..].fill(0.0);
     let pixels = &mut filtered[..len];
     let [r, g, b] = source_fill;

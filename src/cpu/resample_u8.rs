@@ -2,6 +2,8 @@
 //! of 16-bit weights, first across, then down, rounded to 8 bits after each.
 
 use super::bytes::widen_row;
+use crate::allocate::{AUGMENTING, product, reserve_like};
+use crate::error::Result;
 use crate::pixels::PixelsRef;
 use crate::plan::resize_u8::WeightsU8;
 use crate::plan::sampling::{Axis, Sampling};
@@ -33,12 +35,12 @@ impl ResampleU8 {
     pub(super) fn reserve_like(&mut self, other: &ResampleU8) {
         self.x.reserve_like(&other.x);
         self.y.reserve_like(&other.y);
-        self.across.reserve_exact(other.across.capacity().saturating_sub(self.across.len()));
-        self.row.reserve_exact(other.row.capacity().saturating_sub(self.row.len()));
-        self.four.reserve_exact(other.four.capacity().saturating_sub(self.four.len()));
-        self.resized.reserve_exact(other.resized.capacity().saturating_sub(self.resized.len()));
-        self.begins.reserve_exact(other.begins.capacity().saturating_sub(self.begins.len()));
-        self.weights.reserve_exact(other.weights.capacity().saturating_sub(self.weights.len()));
+        reserve_like(&mut self.across, &other.across);
+        reserve_like(&mut self.row, &other.row);
+        reserve_like(&mut self.four, &other.four);
+        reserve_like(&mut self.resized, &other.resized);
+        reserve_like(&mut self.begins, &other.begins);
+        reserve_like(&mut self.weights, &other.weights);
     }
 
     /// Allocated bytes.
@@ -49,14 +51,22 @@ impl ResampleU8 {
     }
 
     /// Makes room for the rows of a crop as high as the whole source, in outputs of this width.
-    pub(super) fn reserve(&mut self, width: usize, source_height: usize) {
-        self.across.reserve_exact((width * source_height).saturating_sub(self.across.len()));
+    ///
+    /// # Errors
+    /// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+    pub(super) fn reserve(&mut self, width: usize, source_height: usize) -> Result<()> {
+        AUGMENTING.reserve(&mut self.across, product(width, source_height))
     }
 
     /// Computes the weights, and resizes the rows across that outputs read. `whole` is the size of the whole resize;
     /// the source has no border.
-    pub(super) fn begin(&mut self, sampling: &Sampling, whole: [u32; 2], source: PixelsRef<'_>) {
+    ///
+    /// # Errors
+    /// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+    pub(super) fn begin(&mut self, sampling: &Sampling, whole: [u32; 2], source: PixelsRef<'_>) -> Result<()> {
         let (x, y) = (&sampling.x, &sampling.y);
+        self.x.reserve(x.view_len as u32, whole[0], sampling.filter)?;
+        self.y.reserve(y.view_len as u32, whole[1], sampling.filter)?;
         self.x.build(x.view_len as u32, whole[0], sampling.filter);
         self.y.build(y.view_len as u32, whole[1], sampling.filter);
         let read = |axis: &Axis, weights: &WeightsU8| {
@@ -71,6 +81,10 @@ impl ResampleU8 {
         let taps = self.x.taps;
         self.begins.clear();
         self.weights.clear();
+        let width = x.len as usize;
+        AUGMENTING.reserve(&mut self.begins, width)?;
+        AUGMENTING.reserve(&mut self.weights, product(width, taps))?;
+        AUGMENTING.reserve(&mut self.row, columns.len())?;
         for i in 0..x.len {
             match x.grid(i, sampling.grid_border).map(|grid| grid as usize) {
                 Some(grid) => {
@@ -83,11 +97,10 @@ impl ResampleU8 {
                 }
             }
         }
-        let width = x.len as usize;
-        self.across.resize(width * (end - first), [0; 4]);
+        AUGMENTING.resize(&mut self.across, product(width, end - first), [0; 4])?;
         self.four.clear();
-        self.four.resize(columns.len() + taps, [[0; 4]; ROWS]);
-        self.resized.resize(width, [[0; 4]; ROWS]);
+        AUGMENTING.resize(&mut self.four, columns.len() + taps, [[0; 4]; ROWS])?;
+        AUGMENTING.resize(&mut self.resized, width, [[0; 4]; ROWS])?;
         for (row, out) in (first..end).step_by(ROWS).zip(self.across.chunks_mut(ROWS * width)) {
             for (i, row) in (row..end.min(row + ROWS)).enumerate() {
                 let index = y.source(row as i32, None).unwrap_or(0) as usize;
@@ -99,6 +112,7 @@ impl ResampleU8 {
                 out.iter_mut().zip(&self.resized).for_each(|(out, resized)| *out = resized[i]);
             }
         }
+        Ok(())
     }
 
     /// Writes output row `i` as RGBA8.

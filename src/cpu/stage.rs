@@ -6,7 +6,9 @@ use super::mixture;
 use super::resample;
 use super::unscaled::Unscaled;
 use super::{CpuScratch, Sink, bytes, color, store};
+use crate::allocate::{AUGMENTING, product};
 use crate::color::Step;
+use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
@@ -14,17 +16,17 @@ use crate::plan::program::StageProgram;
 use crate::plan::sampling::Sampling;
 
 /// Writes rows to an intermediate of floats.
-pub(super) fn floats_to(out: &mut Vec<f32>, (width, height): (usize, usize)) -> impl FnMut(usize, &[f32]) {
+pub(super) fn floats_to(out: &mut Vec<f32>, (width, height): (usize, usize)) -> Result<impl FnMut(usize, &[f32])> {
     out.clear();
-    out.resize(4 * width * height, 1.0);
-    move |y, planes| store::interleave(planes, &mut out[4 * width * y..][..4 * planes.len() / 3])
+    AUGMENTING.resize(out, product(4 * width, height), 1.0)?;
+    Ok(move |y, planes: &[f32]| store::interleave(planes, &mut out[4 * width * y..][..4 * planes.len() / 3]))
 }
 
 /// Writes rows to an intermediate of 8-bit numbers.
-pub(super) fn bytes_to(out: &mut Vec<[u8; 4]>, (width, height): (usize, usize)) -> impl FnMut(usize, &[f32]) {
+pub(super) fn bytes_to(out: &mut Vec<[u8; 4]>, (width, height): (usize, usize)) -> Result<impl FnMut(usize, &[f32])> {
     out.clear();
-    out.resize(width * height, [255; 4]);
-    move |y, planes| bytes::interleave_u8(planes, out[width * y..][..planes.len() / 3].as_flattened_mut())
+    AUGMENTING.resize(out, product(width, height), [255; 4])?;
+    Ok(move |y, planes: &[f32]| bytes::interleave_u8(planes, out[width * y..][..planes.len() / 3].as_flattened_mut()))
 }
 
 /// Runs a stage in floats.
@@ -35,21 +37,22 @@ pub(super) fn run_stage(
     region: Rect,
     scratch: &mut CpuScratch,
     sink: &mut dyn Sink,
-) {
+) -> Result<()> {
     let plain = (&stage.sampling, &stage.steps[..]);
     if let Some(gather) = &stage.gather {
         let (window, mut buffers) = (stage.sampling.read_region(), std::mem::take(&mut scratch.gather));
-        let gathered = gather::floats(gather, source, region, window, &mut buffers);
-        sample_stage(plan, plain, gathered, window, scratch, sink);
+        let gathered = gather::floats(gather, source, region, window, &mut buffers)?;
+        sample_stage(plan, plain, gathered, window, scratch, sink)?;
         scratch.gather = buffers;
     } else if let Some(mixture) = &stage.mixture {
         let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
-        let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers);
-        sample_stage(plan, plain, mixed, window, scratch, sink);
+        let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers)?;
+        sample_stage(plan, plain, mixed, window, scratch, sink)?;
         scratch.mixture = Some(buffers);
     } else {
-        sample_stage(plan, plain, source, region, scratch, sink);
+        sample_stage(plan, plain, source, region, scratch, sink)?;
     }
+    Ok(())
 }
 
 /// Runs what a stage begins with on 8-bit numbers: the operator that gathers, the sampling, and the first colour steps.
@@ -60,30 +63,31 @@ pub(super) fn begin_stage(
     region: Rect,
     scratch: &mut CpuScratch,
     out: &mut Vec<[u8; 4]>,
-) {
+) -> Result<()> {
     match &stage.gather {
         Some(gather) if stage.sampling == Sampling::identity(gather.size()) => {
-            gather::bytes(gather, source, region, stage.whole(), &mut scratch.gather, out);
+            gather::bytes(gather, source, region, stage.whole(), &mut scratch.gather, out)?;
         }
         Some(gather) => {
             let (window, mut gathered) = (stage.sampling.read_region(), std::mem::take(&mut scratch.gathered));
-            gather::bytes(gather, source, region, window, &mut scratch.gather, &mut gathered);
+            gather::bytes(gather, source, region, window, &mut scratch.gather, &mut gathered)?;
             let stride = 4 * window.width as usize;
             let pixels = PixelsRef::Bytes { data: gathered.as_flattened(), stride, size: 4 };
-            sample_bytes(plan, &stage.sampling, pixels, window, scratch, out);
+            sample_bytes(plan, &stage.sampling, pixels, window, scratch, out)?;
             scratch.gathered = gathered;
         }
         None if stage.mixture.is_some() => {
             let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
             if let Some(mixture) = &stage.mixture {
-                let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers);
-                sample_bytes(plan, &stage.sampling, mixed, window, scratch, out);
+                let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers)?;
+                sample_bytes(plan, &stage.sampling, mixed, window, scratch, out)?;
             }
             scratch.mixture = Some(buffers);
         }
-        None => sample_bytes(plan, &stage.sampling, source, region, scratch, out),
+        None => sample_bytes(plan, &stage.sampling, source, region, scratch, out)?,
     }
     bytes::steps(plan, &stage.steps[..stage.byte_steps()], out);
+    Ok(())
 }
 
 /// Runs a sampling on the pixels of `region` to 8-bit numbers.
@@ -94,20 +98,21 @@ fn sample_bytes(
     region: Rect,
     scratch: &mut CpuScratch,
     out: &mut Vec<[u8; 4]>,
-) {
+) -> Result<()> {
     let local = sampling.relative_to(region);
     let (width, height) = (local.x.len as usize, local.y.len as usize);
     if let Some(whole) = local.resized_u8 {
-        out.resize(width * height, [255; 4]);
-        scratch.u8.reserve(width, sampling.y.source_len as usize);
-        scratch.u8.begin(&local, whole, source);
+        AUGMENTING.resize(out, product(width, height), [255; 4])?;
+        scratch.u8.reserve(width, sampling.y.source_len as usize)?;
+        scratch.u8.begin(&local, whole, source)?;
         out.chunks_exact_mut(width).enumerate().for_each(|(i, row)| scratch.u8.row(&local, i, row));
     } else if let Some(unscaled) = Unscaled::new(&local, source) {
-        out.resize(width * height, [255; 4]);
+        AUGMENTING.resize(out, product(width, height), [255; 4])?;
         unscaled.pixels(out);
     } else {
-        sample_stage(plan, (sampling, &[]), source, region, scratch, &mut bytes_to(out, (width, height)));
+        sample_stage(plan, (sampling, &[]), source, region, scratch, &mut bytes_to(out, (width, height))?)?;
     }
+    Ok(())
 }
 
 /// Runs the sampling of a stage on the pixels of `region`, and its colour steps.
@@ -118,15 +123,16 @@ pub(super) fn sample_stage(
     region: Rect,
     scratch: &mut CpuScratch,
     sink: &mut dyn Sink,
-) {
+) -> Result<()> {
     let sampling = sampling.relative_to(region);
     let (width, height) = sampling.size();
     let (width, height) = (width as usize, height as usize);
     let CpuScratch { x, y, filtered, rows, means, .. } = scratch;
     let unscaled = Unscaled::new(&sampling, source);
     if unscaled.is_none() {
-        x.build(&sampling.x, &sampling);
-        y.build(&sampling.y, &sampling);
+        x.build(&sampling.x, &sampling)?;
+        y.build(&sampling.y, &sampling)?;
+        AUGMENTING.resize(filtered, x.row_len(), 0.0)?;
     }
     means.clear();
     means.resize(steps.len(), 0.0);
@@ -138,7 +144,7 @@ pub(super) fn sample_stage(
         Some(_) if steps.iter().all(|step| !by_rows(step)) => (TOGETHER / row_len.max(1)).clamp(1, height.max(1)),
         _ => 1,
     };
-    rows.resize(row_len * if whole_image { height } else { together }, 0.0);
+    AUGMENTING.resize(rows, product(row_len, if whole_image { height } else { together }), 0.0)?;
     // Stored rows have been through the steps before this one; other rows are computed again in every pass.
     let mut done = None;
     let mut pass = |until: usize, means: &[f32], work: &mut dyn FnMut(usize, &[f32])| {
@@ -174,6 +180,7 @@ pub(super) fn sample_stage(
         means[i] = (sum / (width * height) as f64) as f32;
     }
     pass(steps.len(), means, &mut |y, planes| sink.rows(y, planes));
+    Ok(())
 }
 
 /// The most floats of the rows that are processed at once: 16 KiB, half of a first-level cache.

@@ -44,7 +44,7 @@ fn assert_same(list: &[Transform], dtype: DType, ours: (&[u8], usize), theirs: (
         let program = plan.program(&params).unwrap();
         let mut run = |(data, size)| {
             let mut out = vec![0; plan.image_bytes(program.size())];
-            super::run(&plan, &program, pixels(data, size), WHOLE, &mut out, &mut scratch);
+            super::run(&plan, &program, pixels(data, size), WHOLE, &mut out, &mut scratch).unwrap();
             out
         };
         let out = run(ours);
@@ -96,7 +96,7 @@ fn small_images_are_the_same_where_the_batch_lies_and_in_rows() {
             in_places += usize::from(in_place(&plan, &program.stages[0], &unscaled, aligned).is_some());
             assert!(in_place(&plan, &program.stages[0], &unscaled, odd).is_none());
             for out in [&mut *aligned, &mut *odd] {
-                super::run(&plan, &program, pixels(&data, channels), WHOLE, out, &mut scratch);
+                super::run(&plan, &program, pixels(&data, channels), WHOLE, out, &mut scratch).unwrap();
             }
             assert!(aligned == odd, "{plan}{params:?}");
             assert!(aligned != &before[..], "the comparison cannot fail");
@@ -137,8 +137,9 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
             let sampling = program.stages[0].sampling;
             let (width, height) = sampling.size();
             let unscaled = Unscaled::new(&sampling, source).unwrap();
-            x.build(&sampling.x, &sampling);
-            y.build(&sampling.y, &sampling);
+            x.build(&sampling.x, &sampling).unwrap();
+            y.build(&sampling.y, &sampling).unwrap();
+            filtered.resize(x.row_len(), 0.0);
             let mut rows = [vec![0.0f32; 3 * width as usize], vec![0.0; 3 * width as usize]];
             let mut expected = vec![0; plan.image_bytes(sampling.size())];
             let mut writer = store::Writer::new(output, 3, sampling.size(), &mut expected);
@@ -158,7 +159,7 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
             assert!(out == expected, "{plan}{params:?}");
             if program.stages.len() == 1 {
                 out.fill(7);
-                super::run(&plan, &program, source, WHOLE, &mut out, &mut CpuScratch::default());
+                super::run(&plan, &program, source, WHOLE, &mut out, &mut CpuScratch::default()).unwrap();
                 assert!(out == expected, "{plan}{params:?}");
             }
         }

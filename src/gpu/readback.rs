@@ -2,6 +2,7 @@
 
 use super::Gpu;
 use super::staging::CALLBACK_PATIENCE;
+use crate::allocate::COPY;
 use crate::error::{ErrorKind, Result};
 use std::ops::Range;
 
@@ -41,5 +42,8 @@ pub(crate) fn read(gpu: &Gpu, buffer: &wgpu::Buffer, range: Range<u64>) -> Resul
     let _using = gpu.mock().map(|mock| mock.using_mapped());
     let view = staging.get_mapped_range(..).map_err(|error| fail(error.to_string()))?;
     let skip = (range.start - start) as usize;
-    Ok(view[skip..skip + (range.end - range.start) as usize].to_vec())
+    let mut bytes = Vec::new();
+    COPY.reserve(&mut bytes, (range.end - range.start) as usize)?;
+    bytes.extend_from_slice(&view[skip..skip + (range.end - range.start) as usize]);
+    Ok(bytes)
 }

@@ -5,6 +5,7 @@ use super::ALIGNMENT;
 use super::Gpu;
 use super::caps::Caps;
 use super::timing::Timing;
+use crate::allocate::Use;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
 use crate::plan::PlanStage;
@@ -13,6 +14,9 @@ use crate::plan::resize_u8::WeightsU8;
 use crate::plan::shader_layout::Image;
 use crate::plan::wgsl::PARTIALS;
 use std::ops::Range;
+
+/// The parameters of a submission in host memory.
+const PARAMETERS: Use = Use { what: "the parameters of a batch", setting: "batch_size or views" };
 
 /// Words of an image's tables of autocontrast or equalize: one for each number of each channel.
 pub(super) const TABLE_WORDS: u32 = 3 * 256;
@@ -48,8 +52,9 @@ impl Workspace {
     /// parameters of each.
     pub(crate) fn bytes_for(plan: &Plan, images: usize, in_flight: u64) -> u64 {
         let Sizes { params, statistics, tables, weights } = Sizes::of_an_image(plan).times(images);
-        let written = (params + weights) * (1 + in_flight);
-        written + statistics + tables + intermediates(plan) * INTERMEDIATE_BYTES + ALIGNMENT + Timing::BYTES
+        let written = params.saturating_add(weights).saturating_mul(1 + in_flight);
+        let others = intermediates(plan) * INTERMEDIATE_BYTES + ALIGNMENT + Timing::BYTES;
+        [written, statistics, tables, others].into_iter().fold(0, u64::saturating_add)
     }
 
     /// The most images of a submission: a shader reads their parameters, and their statistics, in one binding each.
@@ -78,6 +83,8 @@ impl Workspace {
         let Sizes { params, statistics, tables, weights } = all;
         // A multiple of a pixel's bytes.
         let intermediate_bytes = INTERMEDIATE_BYTES.min(binding / ALIGNMENT * ALIGNMENT);
+        let mut bytes = Vec::new();
+        PARAMETERS.reserve(&mut bytes, params as usize)?;
         gpu.create_checked("gpufeed workspace", Self::bytes_for(plan, images, 0), || {
             let buffer = |label: &str, size: u64, usage: wgpu::BufferUsages| {
                 gpu.buffer(label, size, usage | wgpu::BufferUsages::STORAGE, false)
@@ -90,7 +97,7 @@ impl Workspace {
                     .map(|_| buffer("gpufeed intermediate", intermediate_bytes, wgpu::BufferUsages::COPY_SRC))
                     .collect(),
                 dummy: buffer("gpufeed unused binding", ALIGNMENT, none),
-                bytes: Vec::with_capacity(params as usize),
+                bytes,
                 // Images are the third dimension of a dispatch.
                 most_images: images.min(gpu.caps().max_workgroups as usize),
                 weights: Weights {

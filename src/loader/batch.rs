@@ -1,6 +1,7 @@
 //! A batch of augmented images, as the training loop receives it.
 
 use super::buffers::{HostBuffer, Lease};
+use crate::allocate::COPY;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 use crate::gpu::target::Target;
@@ -214,12 +215,17 @@ impl Batch {
     ///
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost,
-    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy; none on the CPU
-    /// backend.
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy;
+    /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the system has none.
     pub fn to_host(&self) -> Result<Vec<u8>> {
         match &self.store {
             BatchStore::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),
-            BatchStore::Host(buffer) => Ok(buffer.batch().to_vec()),
+            BatchStore::Host(buffer) => {
+                let mut bytes = Vec::new();
+                COPY.reserve(&mut bytes, buffer.batch().len())?;
+                bytes.extend_from_slice(buffer.batch());
+                Ok(bytes)
+            }
         }
     }
 
@@ -229,11 +235,14 @@ impl Batch {
     /// Those of [`to_host`](Self::to_host).
     pub fn to_host_f32(&self) -> Result<Vec<f32>> {
         let bytes = self.to_host()?;
-        Ok(match self.output.dtype {
-            DType::F32 => bytes.as_chunks().0.iter().map(|b| f32::from_ne_bytes(*b)).collect(),
-            DType::F16 => bytes.as_chunks().0.iter().map(|b| half::f16::from_ne_bytes(*b).to_f32()).collect(),
-            DType::U8 => bytes.iter().map(|b| f32::from(*b) / 255.0).collect(),
-        })
+        let mut floats = Vec::new();
+        COPY.reserve(&mut floats, bytes.len() / self.output.dtype.bytes())?;
+        match self.output.dtype {
+            DType::F32 => floats.extend(bytes.as_chunks().0.iter().map(|b| f32::from_ne_bytes(*b))),
+            DType::F16 => floats.extend(bytes.as_chunks().0.iter().map(|b| half::f16::from_ne_bytes(*b).to_f32())),
+            DType::U8 => floats.extend(bytes.iter().map(|b| f32::from(*b) / 255.0)),
+        }
+        Ok(floats)
     }
 
     /// Takes the GPU buffer out of the loader's ring; the loader makes a new one within its memory budget.

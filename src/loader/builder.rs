@@ -238,7 +238,11 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { slot_bytes, ..self }
     }
 
-    /// Bytes for output buffers, slots and workspace together; 4 GiB by default.
+    /// Bytes for output buffers, slots, workspace, and what the workers take between the stages of the plan, if that
+    /// is more than 64 MiB each, together; 4 GiB by default.
+    ///
+    /// It bounds each image as well: one that takes more between the stages is refused
+    /// ([`ErrorKind::IntermediateTooLarge`](crate::ErrorKind::IntermediateTooLarge)), by `build` if every image would.
     pub fn memory_budget(self, memory_budget: u64) -> Self {
         DataLoaderBuilder { memory_budget, ..self }
     }

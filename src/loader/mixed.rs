@@ -1,6 +1,7 @@
 //! The labels of a batch that was mixed, and the partner of each of its images.
 
 use super::batch::Batch;
+use crate::allocate::{Use, product};
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 use crate::transforms::{BatchParams, Mixed};
@@ -46,7 +47,8 @@ impl Batch {
             }
             _ => Err(self.no_label_of_one_kind()),
         };
-        let mut rows = Vec::with_capacity(self.labels.len() * num_classes);
+        let mut rows = Vec::new();
+        ROWS.reserve(&mut rows, product(self.labels.len(), num_classes))?;
         for image in 0..self.labels.len() {
             let own = vector(image)?;
             match self.partner_of(image) {
@@ -100,6 +102,9 @@ fn is_same_kind(one: &Label, other: &Label) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
+/// The rows of soft labels.
+const ROWS: Use = Use { what: "a batch of soft labels", setting: "num_classes or batch_size" };
+
 /// The rows of labels with a class, a partner's class and the share of the first.
 pub fn soft_labels(mixed: &[(u32, u32, f64)], num_classes: usize) -> Result<Vec<f32>> {
     let mut classes = mixed.iter().flat_map(|&(own, partner, _)| [own, partner]);
@@ -107,7 +112,7 @@ pub fn soft_labels(mixed: &[(u32, u32, f64)], num_classes: usize) -> Result<Vec<
         let reason = format!("{num_classes}, but a sample has class {class}; {} or more work", u64::from(class) + 1);
         return Err(Error::argument("num_classes", reason));
     }
-    let mut rows = vec![0.0; mixed.len() * num_classes];
+    let mut rows: Vec<f32> = ROWS.zeroed(product(mixed.len(), num_classes))?;
     for (row, &(own, partner, lambda)) in rows.chunks_exact_mut(num_classes.max(1)).zip(mixed) {
         row[partner as usize] += (1.0 - lambda) as f32;
         row[own as usize] += lambda as f32;

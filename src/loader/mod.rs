@@ -18,6 +18,7 @@ mod epochs;
 mod executor_buffers;
 mod explain;
 mod feed;
+mod intermediates;
 mod iteration;
 mod messages;
 pub(crate) mod mixed;
@@ -253,10 +254,16 @@ impl DataLoader {
         self.pipeline.stats.delay(stage, time);
     }
 
-    /// Bytes of one run's output buffers, slots and workspace, which `memory_budget` limits; excludes the memory of
+    /// Bytes of one run's output buffers, slots and workspace, and of what the workers take between the stages of the
+    /// plan whatever the image, if that is more than 64 MiB each: what `memory_budget` limits. Excludes other memory of
     /// workers and decoders.
     pub fn memory(&self) -> u64 {
         self.budget.of_a_run()
+    }
+
+    /// For `internals::memory_of_workers`.
+    pub(crate) fn memory_of_workers(&self) -> u64 {
+        self.budget.of_workers()
     }
 
     /// The number of samples in the [cache](crate::Cache), and their bytes (on the GPU: those of the pages that hold

@@ -3,6 +3,7 @@
 use super::OnError;
 use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
+use super::intermediates::LargeImages;
 use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
 use super::stats::{Capacities, Counters};
@@ -39,6 +40,10 @@ pub(super) struct Pipeline {
     pub(super) small_in_memory: bool,
     pub(super) on_error: OnError,
     pub(super) workers: usize,
+    /// The most bytes that a worker may take between the stages of the plan for a sample. It depends on `memory_budget`
+    /// alone, so that the same samples fail whatever the number of workers.
+    pub(super) most_intermediate: u64,
+    pub(super) large_images: LargeImages,
     pub(super) queue_depth: usize,
     pub(super) execution: Execution,
     /// The workers' memory between runs, so that an epoch after the first allocates nothing.

@@ -1,9 +1,11 @@
 //! Replays one sample from its parameters.
 
 use super::DataLoader;
+use super::intermediates;
 use super::pipeline::{Execution, Pipeline};
 use super::scratch::Gathered;
 use super::worker::{self, Content};
+use crate::allocate::{BATCH, product};
 use crate::cpu;
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
 use crate::decode::DecoderScratch;
@@ -88,11 +90,12 @@ fn with_image<T>(
             route = route.scaled_down(&probe.scaled(params.scale), pipeline.plan().crops());
         }
     }
+    intermediates::check_route(&pipeline.split, &route, content.size(), pipeline.most_intermediate)?;
     let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());
     let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered)?;
     let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::CpuScratch::default());
     if let Some(prefix) = &route.on_worker {
-        pixels = run_prefix(pipeline.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch);
+        pixels = run_prefix(pipeline.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch)?;
     }
     let ((begin, _), view) = (route.views_begin(), &route.views[0]);
     work(view, pixels.region(begin, view.region))
@@ -114,9 +117,9 @@ fn run(
         }
         Execution::Cpu(_) => cpu::run,
     };
-    let (mut batch, mut scratch) = (vec![0; bytes * images.len()], cpu::CpuScratch::default());
+    let (mut batch, mut scratch) = (BATCH.zeroed(product(bytes, images.len()))?, cpu::CpuScratch::default());
     for ((view, pixels), image) in images.iter().zip(batch.chunks_exact_mut(bytes)) {
-        executor(pipeline.plan(), &view.program, *pixels, view.region, image, &mut scratch);
+        executor(pipeline.plan(), &view.program, *pixels, view.region, image, &mut scratch)?;
     }
     if let Some(mixing) = &mixing {
         cpu::mix::mix(mixing, pipeline.plan().output().dtype, &mut batch);

@@ -1,5 +1,6 @@
 //! A worker's memory between samples and between runs.
 
+use crate::allocate::reserve_like;
 use crate::cpu;
 use crate::cpu::prefix::PrefixBuffers;
 use crate::decode::DecoderScratch;
@@ -34,6 +35,14 @@ pub(super) struct Gathered {
     pub(super) floats: Vec<f32>,
 }
 
+impl PixelScratch {
+    /// Frees what was taken between the stages of the plan.
+    pub(super) fn free_intermediates(&mut self) {
+        (self.prefix, self.insertion, self.fallback) = Default::default();
+        self.cpu = cpu::CpuScratch::default();
+    }
+}
+
 impl WorkerScratch {
     /// Makes the memory of every worker as large as that of the largest one.
     pub(super) fn level(all: &mut [WorkerScratch]) {
@@ -47,19 +56,15 @@ impl WorkerScratch {
     fn reserve_like(&mut self, other: &WorkerScratch) {
         let WorkerScratch { file, pixels } = self;
         let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu } = pixels;
-        reserve(file, &other.file);
+        reserve_like(file, &other.file);
         decoder.reserve_like(&other.pixels.decoder);
-        reserve(&mut gathered.bytes, &other.pixels.gathered.bytes);
-        reserve(&mut gathered.floats, &other.pixels.gathered.floats);
+        reserve_like(&mut gathered.bytes, &other.pixels.gathered.bytes);
+        reserve_like(&mut gathered.floats, &other.pixels.gathered.floats);
         prefix.reserve_like(&other.pixels.prefix);
         insertion.reserve_like(&other.pixels.insertion);
-        reserve(fallback, &other.pixels.fallback);
+        reserve_like(fallback, &other.pixels.fallback);
         cpu.reserve_like(&other.pixels.cpu);
     }
-}
-
-fn reserve<T>(vec: &mut Vec<T>, other: &Vec<T>) {
-    vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
 }
 
 #[cfg(test)]

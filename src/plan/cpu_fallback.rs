@@ -71,7 +71,7 @@ pub(crate) fn intermediate_bytes(program: &Program) -> u64 {
 }
 
 /// The most taps of one output on one axis, plus the iteration in which the loop over them ends.
-fn taps(axis: &Axis, filter: Filter) -> u64 {
+pub(crate) fn taps(axis: &Axis, filter: Filter) -> u64 {
     match filter {
         Filter::Nearest | Filter::NearestExact => 2,
         Filter::Linear => 3,

@@ -325,6 +325,11 @@ impl Plan {
         width as usize * height as usize * self.channels as usize * self.output.dtype.bytes()
     }
 
+    /// True if making parameters calls functions of the user.
+    pub(crate) fn calls_users(&self) -> bool {
+        self.slots.iter().any(|slot| slot.custom.is_some())
+    }
+
     /// True if an image may have an operator that begins a stage.
     pub(crate) fn has_gathers(&self) -> bool {
         self.slots.iter().any(|slot| matches!(slot.effect, Effect::Gather(_) | Effect::Policy))

@@ -71,12 +71,17 @@ impl Axis {
         source: Option<Border>,
         grid: Option<Border>,
     ) -> Option<(i32, i32)> {
-        let mut taps = Vec::new();
+        // Those of one output at a time: all of them can be more than the image.
+        let (mut taps, mut range) = (Vec::new(), None);
         for i in (0..self.len).filter_map(|i| self.grid(i, grid)) {
+            taps.clear();
             self.taps(i, filter, source, &mut taps);
+            for index in taps.iter().filter_map(|tap| tap.index) {
+                let (low, high) = range.unwrap_or((index, index));
+                range = Some((index.min(low), index.max(high)));
+            }
         }
-        let indices = || taps.iter().filter_map(|tap| tap.index);
-        indices().min().zip(indices().max())
+        range
     }
 }
 

@@ -5,6 +5,8 @@
 //! 8 bits, then the rows.
 
 use super::sampling::Filter;
+use crate::allocate::{AUGMENTING, product, reserve_like};
+use crate::error::Result;
 
 /// The weights of every output of one axis.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +78,26 @@ pub(super) fn range(len: u32, outputs: u32, filter: Filter, i: u32) -> (i32, i32
     ((floor + 1 - half).clamp(0, last), (floor + half).clamp(0, last))
 }
 
+/// The most source pixels that an output reads.
+pub(crate) fn most_taps(len: u32, outputs: u32, filter: Filter) -> u64 {
+    // One more than the filter's width for the pixels that it cuts, and one for rounding.
+    let width = 2.0 * half_width(filter) * (f64::from(len) / f64::from(outputs.max(1))).max(1.0);
+    (width as u64 + 2).min(len.into())
+}
+
 impl WeightsU8 {
+    /// Makes room for the weights that [`build`](Self::build) computes.
+    ///
+    /// # Errors
+    /// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+    pub(crate) fn reserve(&mut self, len: u32, outputs: u32, filter: Filter) -> Result<()> {
+        let taps = most_taps(len, outputs, filter) as usize;
+        AUGMENTING.reserve(&mut self.first, outputs as usize)?;
+        AUGMENTING.reserve(&mut self.end, outputs as usize)?;
+        AUGMENTING.reserve(&mut self.weights, product(taps, outputs as usize))?;
+        AUGMENTING.reserve(&mut self.exact, product(taps, outputs as usize))
+    }
+
     /// Computes the weights of a resize from `len` to `outputs` pixels.
     pub(crate) fn build(&mut self, len: u32, outputs: u32, filter: Filter) {
         let WeightsU8 { first, end: ends, taps, weights, bits, exact } = self;
@@ -129,10 +150,10 @@ impl WeightsU8 {
 
     /// Makes room for as much as `other` has room for.
     pub(crate) fn reserve_like(&mut self, other: &WeightsU8) {
-        self.first.reserve_exact(other.first.capacity().saturating_sub(self.first.len()));
-        self.end.reserve_exact(other.end.capacity().saturating_sub(self.end.len()));
-        self.weights.reserve_exact(other.weights.capacity().saturating_sub(self.weights.len()));
-        self.exact.reserve_exact(other.exact.capacity().saturating_sub(self.exact.len()));
+        reserve_like(&mut self.first, &other.first);
+        reserve_like(&mut self.end, &other.end);
+        reserve_like(&mut self.weights, &other.weights);
+        reserve_like(&mut self.exact, &other.exact);
     }
 
     /// Allocated bytes.
@@ -152,6 +173,7 @@ mod tests {
             for (len, outputs) in [(1, 5), (5, 1), (7, 7), (64, 48), (48, 64), (300, 7), (2, 255)] {
                 let mut weights = WeightsU8::default();
                 weights.build(len, outputs, filter);
+                assert!(weights.taps as u64 <= most_taps(len, outputs, filter), "{filter:?} {len} {outputs}");
                 assert!((14..=22).contains(&weights.bits) || weights.bits == 22, "{filter:?} {len} {outputs}");
                 for i in 0..outputs as usize {
                     let sum: i32 = weights.of(i).iter().map(|&weight| i32::from(weight)).sum();

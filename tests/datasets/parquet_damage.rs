@@ -100,6 +100,35 @@ fn a_dictionary_with_more_values_than_rows_is_refused() {
     assert!(refused >= 2, "the dictionaries of images and labels: {refused}");
 }
 
+/// Three kilobytes of zstd become 80 MB, which each worker would keep.
+#[test]
+fn a_page_that_becomes_many_times_as_long_is_refused_by_number_and_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let image = vec![0; 80 << 20];
+    let row = |image: Vec<u8>| Row { image: Some(image), path: None, label: Some(0) };
+    for (compression, shrinks) in [(Compression::ZSTD(Default::default()), true), (Compression::SNAPPY, false)] {
+        let style = Style { compression, ..Style::default() };
+        fs::write(&path, file(&[row(image.clone())], &style)).unwrap();
+        let open = |builder: gpufeed::dataset::ParquetBuilder| builder.indexes(ShardIndexes::Memory).open(&path);
+        match open(Parquet::builder()) {
+            // Twenty times, as Snappy does at the most, is not many.
+            Ok(_) => assert!(!shrinks, "{compression}"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(
+                    shrinks && text.contains("becomes 838860") && text.contains("max_page_bytes allows 67108864"),
+                    "{text}"
+                );
+            }
+        }
+        let data = open(Parquet::builder().max_page_bytes(100 << 20)).unwrap();
+        assert!(data.read(0, &mut Vec::new()).is_ok());
+        let error = open(Parquet::builder().max_page_bytes(80 << 20)).unwrap_err().to_string();
+        assert!(error.contains("max_page_bytes allows 83886080"), "{error}");
+    }
+}
+
 /// A footer may be anything: nested lists, long lists of nothing, deep schemas.
 #[test]
 fn hostile_footers_are_refused_at_once() {

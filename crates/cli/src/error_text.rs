@@ -6,9 +6,10 @@ use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 
 /// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
-const FOR_RUST: [&str; 9] = [
+const FOR_RUST: [&str; 10] = [
     "; choose one with TarShardsBuilder::extensions",
     "; set the layout with LmdbBuilder::layout",
+    " raise max_page_bytes, or",
     "; LmdbBuilder::allow_unlabelled ignores it",
     ", or LmdbWriter::finish",
     ", or use Idx::emnist",
@@ -53,6 +54,25 @@ pub(crate) fn describe(error: &Error) -> String {
                 "{what} needs {needed} but the limit is {limit} ({whose}); lower the recipe's sizes or views, or --batch-size"
             )
         }
+        ErrorKind::IntermediateTooLarge {
+            transforms,
+            source_width,
+            source_height,
+            width,
+            height,
+            needed,
+            memory_budget,
+        } => {
+            let [needed, limit] = [needed, memory_budget].map(bytes);
+            format!(
+                "{} on an image of {source_width}x{source_height} takes {needed} of memory on the way, for {width}x{height} pixels, but the limit is {limit} (the loader's memory budget); lower the recipe's sizes",
+                Shown(transforms)
+            )
+        }
+        ErrorKind::NoHostMemory { what, bytes: wanted, .. } => format!(
+            "{what} takes {} of memory that the system does not have; lower --workers, --batch-size or the recipe's sizes",
+            bytes(wanted)
+        ),
         _ => {
             let text = error.to_string();
             FOR_RUST.iter().fold(text, |text, advice| text.replace(advice, ""))

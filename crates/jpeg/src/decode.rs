@@ -231,10 +231,10 @@ impl Decoder {
     /// Grows the memory to the [`sizes`](Self::sizes) of another decoder.
     #[doc(hidden)]
     pub fn reserve(&mut self, [file, planes, columns]: [usize; 3]) {
-        self.data.reserve(file);
-        // If this allocation fails, decoding requests it again and reports the error.
+        // If one of these allocations fails, decoding requests it again and reports the error.
+        let _ = self.data.try_reserve(file);
         let _ = try_grow(&mut self.planes, planes);
-        self.row_buffers.reserve(columns);
+        let _ = self.row_buffers.try_reserve(columns);
     }
 
     /// Grows the memory for the whole image, because the next region of this image may be larger.
@@ -243,9 +243,8 @@ impl Decoder {
         let blocks: usize = frame.components().iter().map(|component| component.horizontal * component.vertical).sum();
         try_grow(&mut self.planes, buffer_length(&[mcus_per_row, mcu_rows, blocks, 64])?)?;
         try_grow(target, buffer_length(&[PIXEL_BYTES, frame.size.0, frame.size.1])?)?;
-        self.data.reserve(bytes.len());
-        self.row_buffers.reserve(frame.size.0);
-        Ok(())
+        self.data.try_reserve(bytes.len())?;
+        self.row_buffers.try_reserve(frame.size.0)
     }
 }
 

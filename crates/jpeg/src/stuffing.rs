@@ -45,6 +45,14 @@ impl UnstuffedData {
         crate::memory::grow(&mut self.bytes, length + DATA_PADDING + 8);
     }
 
+    /// Grows the memory as [`reserve`](Self::reserve) does.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`](crate::Error::NoMemory).
+    pub(crate) fn try_reserve(&mut self, length: usize) -> Result<(), crate::Error> {
+        crate::memory::try_grow(&mut self.bytes, length.saturating_add(DATA_PADDING + 8))
+    }
+
     /// The largest file length that fits into the memory.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.len().saturating_sub(DATA_PADDING + 8)

@@ -2,9 +2,10 @@
 
 use multiversion::multiversion;
 
-use crate::Rect;
 use crate::color::{self, ColorTransform};
 use crate::layout::ComponentLayout;
+use crate::memory::try_grow;
+use crate::{Error, Rect};
 
 /// Decoded samples of one component, at least those of [`ComponentLayout::window`].
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,21 @@ impl RowBuffers {
         if self.column_sums.len() < length {
             self.column_sums = vec![0; length];
         }
+    }
+
+    /// Grows the buffers as [`reserve`](Self::reserve) does.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`]; some of them may have grown.
+    pub fn try_reserve(&mut self, width: usize) -> Result<(), Error> {
+        let length = width.saturating_add(ROW_PADDING);
+        self.pixels.iter_mut().try_for_each(|row| try_grow(row, length))?;
+        if self.column_sums.len() < length {
+            self.column_sums = Vec::new();
+            let sums = bytemuck::allocation::try_zeroed_vec(length);
+            self.column_sums = sums.map_err(|()| Error::NoMemory { bytes: 2 * length })?;
+        }
+        Ok(())
     }
 
     /// The largest image width that fits into the buffers.

@@ -3,8 +3,10 @@
 
 use super::Part;
 use super::blur::reflect;
+use crate::allocate::{AUGMENTING, product, reserve_like};
 use crate::color::philox;
 use crate::elastic::Elastic;
+use crate::error::Result;
 use crate::geometry::Rect;
 use crate::plan::gather::grown;
 use multiversion::multiversion;
@@ -35,10 +37,10 @@ impl ElasticScratch {
     pub(super) fn reserve_like(&mut self, other: &ElasticScratch) {
         let ElasticScratch { numbers, padded, across: [x, y], field: [dx, dy], pairs } = self;
         for (vec, other) in [padded, x, y, dx, dy].into_iter().zip(other.floats()) {
-            vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
+            reserve_like(vec, other);
         }
-        numbers.reserve_exact(other.numbers.capacity().saturating_sub(numbers.len()));
-        pairs.reserve_exact(other.pairs.capacity().saturating_sub(pairs.len()));
+        reserve_like(numbers, &other.numbers);
+        reserve_like(pairs, &other.pairs);
     }
 
     /// Allocated bytes.
@@ -55,10 +57,10 @@ pub(super) fn bytes(
     size: (u32, u32),
     window: Rect,
     (scratch, out): (&mut ElasticScratch, &mut Vec<[u8; 4]>),
-) {
+) -> Result<()> {
     field(elastic, size, window, scratch, |y, displacements| {
         byte_row((elastic.nearest, elastic.fill), part, size, (window.left, y), displacements, out);
-    });
+    })
 }
 
 /// Writes `window` of the result in floats.
@@ -68,20 +70,23 @@ pub(super) fn floats(
     size: (u32, u32),
     window: Rect,
     (scratch, out): (&mut ElasticScratch, &mut Vec<[f32; 4]>),
-) {
+) -> Result<()> {
     field(elastic, size, window, scratch, |y, displacements| {
         float_row((elastic.nearest, elastic.fill), part, size, (window.left, y), displacements, out);
-    });
+    })
 }
 
 /// Calls `row` with the displacements of each row of `window`, along x and along y in pixels.
+///
+/// # Errors
+/// Those of [`Use::reserve`](crate::allocate::Use::reserve).
 fn field(
     elastic: &Elastic,
     (width, height): (u32, u32),
     window: Rect,
     scratch: &mut ElasticScratch,
     mut row: impl FnMut(u32, [&[f32]; 2]),
-) {
+) -> Result<()> {
     let ElasticScratch { numbers, padded, across, field, pairs } = scratch;
     let weights = [elastic.weights(0, (width, height)), elastic.weights(1, (width, height))];
     let radii = weights.each_ref().map(|axes| axes.each_ref().map(|weights| weights.len() - 1));
@@ -93,9 +98,13 @@ fn field(
     // Reflections are nearer to a row than what they stand for, so the latest rows have all that are needed.
     let rows = (2 * down_radius + 1).min(needed.height);
     let slot = |y: u32| (y % rows) as usize * stride;
-    numbers.resize((end - first).div_ceil(2) as usize, [0.0; 4]);
-    across.iter_mut().for_each(|rows_across| rows_across.resize(rows as usize * stride, 0.0));
-    field.iter_mut().for_each(|field| field.resize(stride, 0.0));
+    AUGMENTING.resize(numbers, (end - first).div_ceil(2) as usize, [0.0; 4])?;
+    let held = product(rows as usize, stride);
+    across.iter_mut().try_for_each(|rows_across| AUGMENTING.resize(rows_across, held, 0.0))?;
+    field.iter_mut().try_for_each(|field| AUGMENTING.resize(field, stride, 0.0))?;
+    let longest = radii.as_flattened().iter().copied().max().unwrap_or(0);
+    AUGMENTING.reserve(padded, stride + 2 * longest)?;
+    AUGMENTING.reserve(pairs, longest + 1)?;
     let mut next = needed.top;
     for y in window.top..window.top + window.height {
         // The rows below the last one are reflections.
@@ -118,6 +127,7 @@ fn field(
         }
         row(y, [&field[0][..columns], &field[1][..columns]]);
     }
+    Ok(())
 }
 
 /// Makes the numbers of row `y` from column `2 * first` on, uniform in \[-1, 1).
@@ -188,13 +198,16 @@ fn blur_down(rows: &[f32], pairs: &[[usize; 2]], weights: &[f32], scale: f32, ou
 type Reading = (bool, Option<[f32; 3]>);
 
 /// The displacements of a whole image, along x and along y in pixels.
-pub(crate) fn whole_field(elastic: &Elastic, (width, height): (u32, u32)) -> [Vec<f32>; 2] {
+///
+/// # Errors
+/// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+pub(crate) fn whole_field(elastic: &Elastic, (width, height): (u32, u32)) -> Result<[Vec<f32>; 2]> {
     let (mut scratch, mut whole) = (ElasticScratch::default(), [Vec::new(), Vec::new()]);
     let window = Rect { left: 0, top: 0, width, height };
     field(elastic, (width, height), window, &mut scratch, |_, rows| {
         whole.iter_mut().zip(rows).for_each(|(whole, row)| whole.extend_from_slice(row));
-    });
-    whole
+    })?;
+    Ok(whole)
 }
 
 /// Moves the pixels of a whole image by given displacements, in 8-bit numbers.

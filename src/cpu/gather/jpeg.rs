@@ -4,6 +4,8 @@
 //! A gray image gets the pixels of a gray JPEG: its colour planes are 128, which every table leaves as they are.
 
 use super::Part;
+use crate::allocate::{AUGMENTING, product, reserve_like};
+use crate::error::Result;
 use crate::geometry::Rect;
 use gpufeed_jpeg::idct::{IdctSize, idct_8x8};
 use gpufeed_jpeg::internals::{ColorTransform, ComponentLayout, Upsampling};
@@ -22,10 +24,9 @@ pub(super) struct JpegScratch {
 impl JpegScratch {
     pub(super) fn reserve_like(&mut self, other: &JpegScratch) {
         let pairs = self.planes.iter_mut().zip(&other.planes).chain(self.rows.iter_mut().zip(&other.rows));
-        pairs.for_each(|(vec, other)| vec.reserve_exact(other.capacity().saturating_sub(vec.len())));
-        if other.upsampled.columns() > self.upsampled.columns() {
-            self.upsampled.reserve(other.upsampled.columns());
-        }
+        pairs.for_each(|(vec, other)| reserve_like(vec, other));
+        // An image that finds no room here fails by itself later, with a reason.
+        let _ = self.upsampled.try_reserve(other.upsampled.columns());
     }
 
     /// Allocated bytes.
@@ -44,15 +45,15 @@ pub(super) fn run(
     window: Rect,
     scratch: &mut JpegScratch,
     out: &mut Vec<[u8; 4]>,
-) {
+) -> Result<()> {
     let Rect { left, top, width: columns, height: rows } = part.rect;
     let (columns, rows) = (columns as usize, rows as usize);
     let (stride, padded) = (columns.next_multiple_of(16), rows.next_multiple_of(16));
     let JpegScratch { planes, rows: row_buffers, upsampled } = scratch;
     let [luma, blue, red] = planes;
-    luma.resize(stride * padded, 0);
-    [&mut *blue, &mut *red].into_iter().for_each(|plane| plane.resize(stride * padded / 4, 0));
-    row_buffers.iter_mut().for_each(|row| row.resize(stride, 0));
+    AUGMENTING.resize(luma, product(stride, padded), 0)?;
+    [&mut *blue, &mut *red].into_iter().try_for_each(|plane| AUGMENTING.resize(plane, stride * padded / 4, 0))?;
+    row_buffers.iter_mut().try_for_each(|row| AUGMENTING.resize(row, stride, 0))?;
     let half = stride / 2;
     for y in (0..rows).step_by(2) {
         let [blue_0, red_0, blue_1, red_1] = &mut *row_buffers;
@@ -63,6 +64,8 @@ pub(super) fn run(
         halve([blue_0, blue_1], &mut blue[y / 2 * half..][..half]);
         halve([red_0, red_1], &mut red[y / 2 * half..][..half]);
     }
+    let no_memory = |_| AUGMENTING.refused(window.width as usize, 5);
+    upsampled.try_reserve(window.width as usize).map_err(no_memory)?;
     let (done, half_rows) = (rows.next_multiple_of(2), rows.div_ceil(2));
     repeat_last_row(luma, stride, done, padded);
     [&mut *blue, &mut *red].into_iter().for_each(|plane| repeat_last_row(plane, half, half_rows, padded / 2));
@@ -79,6 +82,7 @@ pub(super) fn run(
     out.resize(window.width as usize * window.height as usize, [0; 4]);
     let window = gpufeed_jpeg::Rect { left: window.left, top: window.top, width: window.width, height: window.height };
     planes_to_rgba(&planes, ColorTransform::YCbCr, window, upsampled, out.as_flattened_mut());
+    Ok(())
 }
 
 /// Copies the last one of `done` rows below it, up to `all` rows.

@@ -11,6 +11,8 @@ mod sharpen;
 mod warp;
 
 use super::bytes;
+use crate::allocate::{AUGMENTING, product, reserve_like};
+use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::gather::{Gather, GatherKind};
@@ -79,30 +81,35 @@ pub(super) struct GatherScratch {
 
 impl GatherScratch {
     /// Makes room for an image of `pixels`, in bytes or in floats.
-    pub(super) fn reserve(&mut self, is_uint8: bool, pixels: usize) {
+    ///
+    /// # Errors
+    /// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+    pub(super) fn reserve(&mut self, is_uint8: bool, pixels: usize) -> Result<()> {
         if is_uint8 {
-            self.bytes.reserve_exact(pixels.saturating_sub(self.bytes.len()));
-        } else {
-            for vec in [&mut self.floats, &mut self.result] {
-                vec.reserve_exact(pixels.saturating_sub(vec.len()));
-            }
+            return AUGMENTING.reserve(&mut self.bytes, pixels);
         }
+        AUGMENTING.reserve(&mut self.floats, pixels)?;
+        AUGMENTING.reserve(&mut self.result, pixels)
     }
 
-    /// Makes room for `floats` floats of rows that are blurred across.
-    fn reserve_across(&mut self, floats: usize) {
-        self.across.reserve_exact(floats.saturating_sub(self.across.len()));
+    /// Makes room for the rows of a blur, of `channels` floats a pixel: those that are blurred across, and one with its
+    /// reflections. `window` is what the result shows.
+    fn reserve_rows(&mut self, gather: &Gather, window: Rect, channels: usize) -> Result<()> {
+        let GatherKind::Blur { kernel_size, .. } = gather.kind else { return Ok(()) };
+        let (width, height) = gather.source;
+        AUGMENTING.reserve(&mut self.across, product(channels * width as usize, height as usize))?;
+        AUGMENTING.reserve(&mut self.row, channels * (window.width as usize + kernel_size[0] as usize))
     }
 
     /// Makes room for as much as `other` has room for.
     pub(super) fn reserve_like(&mut self, other: &GatherScratch) {
         let GatherScratch { bytes, floats, result, across, row, jpeg, elastic } = self;
-        bytes.reserve_exact(other.bytes.capacity().saturating_sub(bytes.len()));
+        reserve_like(bytes, &other.bytes);
         for (vec, other) in [(floats, &other.floats), (result, &other.result)] {
-            vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
+            reserve_like(vec, other);
         }
         for (vec, other) in [(across, &other.across), (row, &other.row)] {
-            vec.reserve_exact(other.capacity().saturating_sub(vec.len()));
+            reserve_like(vec, other);
         }
         jpeg.reserve_like(&other.jpeg);
         elastic.reserve_like(&other.elastic);
@@ -118,7 +125,10 @@ impl GatherScratch {
 }
 
 /// Runs an operator on the pixels of `region` in 8-bit numbers, and writes the pixels of `window` of its result to
-/// `out`.
+/// `out`. All memory is asked for here: the operators find it in their buffers.
+///
+/// # Errors
+/// Those of [`Use::reserve`](crate::allocate::Use::reserve).
 pub(super) fn bytes(
     gather: &Gather,
     source: PixelsRef<'_>,
@@ -126,16 +136,16 @@ pub(super) fn bytes(
     window: Rect,
     scratch: &mut GatherScratch,
     out: &mut Vec<[u8; 4]>,
-) {
-    if matches!(gather.kind, GatherKind::Blur { .. }) {
-        scratch.reserve_across(3 * gather.source.0 as usize * gather.source.1 as usize);
-    }
+) -> Result<()> {
+    scratch.reserve_rows(gather, window, 3)?;
+    AUGMENTING.reserve(out, product(window.width as usize, window.height as usize))?;
     let GatherScratch { bytes, across, row, jpeg, elastic, .. } = scratch;
     let part = match source {
         PixelsRef::Bytes { data, stride, size: 4 } if stride % 4 == 0 => {
             Part { pixels: data.as_chunks().0, stride: stride / 4, rect: region }
         }
         _ => {
+            AUGMENTING.reserve(bytes, product(region.width as usize, region.height as usize))?;
             bytes::widen(source, (region.width as usize, region.height as usize), bytes);
             Part { pixels: &*bytes, stride: region.width as usize, rect: region }
         }
@@ -148,29 +158,33 @@ pub(super) fn bytes(
         GatherKind::Sharpen { ratio } => sharpen::bytes(*ratio, part, gather.source, window, out),
         GatherKind::Elastic(field) => {
             out.clear();
-            elastic::bytes(field, part, gather.source, window, (elastic, out));
+            elastic::bytes(field, part, gather.source, window, (elastic, out))?;
         }
         GatherKind::Jpeg { quality } => {
             out.clear();
-            jpeg::run(*quality, part, gather.source, window, jpeg, out);
+            jpeg::run(*quality, part, gather.source, window, jpeg, out)?;
         }
         GatherKind::Autocontrast => autocontrast::bytes(part, window, out),
         GatherKind::Equalize => equalize::bytes(part, window, out),
     }
+    Ok(())
 }
 
 /// Runs an operator on the pixels of `region` in floats, and returns those of `window` of its result.
+///
+/// # Errors
+/// Those of [`Use::reserve`](crate::allocate::Use::reserve).
 pub(super) fn floats<'a>(
     gather: &Gather,
     source: PixelsRef<'_>,
     region: Rect,
     window: Rect,
     scratch: &'a mut GatherScratch,
-) -> PixelsRef<'a> {
-    if matches!(gather.kind, GatherKind::Blur { .. }) {
-        scratch.reserve_across(4 * gather.source.0 as usize * gather.source.1 as usize);
-    }
+) -> Result<PixelsRef<'a>> {
+    scratch.reserve_rows(gather, window, 4)?;
     let GatherScratch { floats, result, across, row, elastic, .. } = scratch;
+    AUGMENTING.reserve(floats, product(region.width as usize, region.height as usize))?;
+    AUGMENTING.reserve(result, product(window.width as usize, window.height as usize))?;
     read_floats(source, region, floats);
     let part = Part { pixels: &*floats, stride: region.width as usize, rect: region };
     result.clear();
@@ -180,12 +194,12 @@ pub(super) fn floats<'a>(
             blur::floats((*kernel_size, *sigma), part, gather.source, window, (across, row), result);
         }
         GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result),
-        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result)),
+        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result))?,
         GatherKind::Jpeg { .. } => unreachable!("a plan gives it 8-bit numbers"),
         GatherKind::Autocontrast => autocontrast::floats(part, window, result),
         GatherKind::Equalize => equalize::floats(part, window, result),
     }
-    PixelsRef::Floats { data: result.as_flattened(), stride: 4 * window.width as usize }
+    Ok(PixelsRef::Floats { data: result.as_flattened(), stride: 4 * window.width as usize })
 }
 
 fn read_floats(source: PixelsRef<'_>, region: Rect, out: &mut Vec<[f32; 4]>) {

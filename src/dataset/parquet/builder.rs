@@ -22,12 +22,14 @@ pub struct ParquetBuilder {
     image_column: Option<String>,
     label_column: Option<String>,
     split: Option<String>,
+    max_page_bytes: Option<u64>,
     settings: Settings,
 }
 
 impl ParquetBuilder {
     pub(super) fn new() -> Self {
-        ParquetBuilder { image_column: None, label_column: None, split: None, settings: Settings::default() }
+        let settings = Settings::default();
+        ParquetBuilder { image_column: None, label_column: None, split: None, max_page_bytes: None, settings }
     }
 
     /// Sets the column of the images: a struct of `bytes` and perhaps `path`, or a binary column. Default: the one that
@@ -50,6 +52,15 @@ impl ParquetBuilder {
     #[must_use]
     pub fn split(mut self, name: impl Into<String>) -> Self {
         self.split = Some(name.into());
+        self
+    }
+
+    /// Sets the most bytes that a compressed page may become, up to 1 GiB. Each thread that reads keeps such pages in
+    /// memory. Default: 64 times the bytes that the page has in the file, at least 64 MiB. A longer one is refused
+    /// before it is unpacked.
+    #[must_use]
+    pub fn max_page_bytes(mut self, bytes: u64) -> Self {
+        self.max_page_bytes = Some(bytes);
         self
     }
 
@@ -102,13 +113,15 @@ impl ParquetBuilder {
     }
 
     fn open_files(self, files: Files) -> Result<Parquet> {
-        let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column };
+        let max_page_bytes = self.max_page_bytes;
+        let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column, max_page_bytes };
         let hint = "the files have no rows".to_owned();
         let settings = self.settings.clone();
         let mut shards = Shards::open(format, files, self.settings, hint)?;
         let classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
         shards.check(settings.checks(classes.len()))?;
         let folder = shards.folder();
-        Ok(Parquet { shards, pages: Pages::new(), classes, folder, max_file_bytes: settings.max_file_bytes })
+        let pages = Pages::new(max_page_bytes);
+        Ok(Parquet { shards, pages, classes, folder, max_file_bytes: settings.max_file_bytes })
     }
 }

@@ -4,8 +4,23 @@ use std::io::Read;
 
 use parquet::basic::Compression;
 
+use crate::allocate::Use;
+
+/// A page in memory.
+const PAGE: Use = Use { what: "a page of a Parquet file", setting: "workers, or max_page_bytes to refuse such pages" };
+
 /// Largest page that is unpacked: as the largest image, [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES).
 pub(super) const LARGEST: u32 = 1 << 30;
+
+/// Without a setting a page may become this many times as long, or this long if it is short. Compressed images become
+/// hardly longer, while 31 KB of zstd can become a gigabyte in every worker.
+const TIMES: u64 = 64;
+const SHORT: u64 = 64 << 20;
+
+/// Returns the most bytes that a page of `packed` bytes may become, by the setting `max_page_bytes`.
+pub(super) fn most_unpacked(setting: Option<u64>, packed: usize) -> u64 {
+    setting.unwrap_or((TIMES * packed as u64).max(SHORT)).min(LARGEST.into())
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
@@ -38,15 +53,21 @@ impl Codec {
         [Codec::None, Codec::Snappy, Codec::Gzip, Codec::Zstd].into_iter().find(|codec| codec.number() == number)
     }
 
-    /// Unpacks a page that has to become `length` bytes. Takes memory in proportion to what really comes.
+    /// Unpacks a page that has to become `length` bytes, of at most [`most_unpacked`] by `setting`. A longer one is
+    /// refused before it is allocated.
     ///
     /// # Errors
     /// Returns what is wrong with it.
-    pub(super) fn unpack(self, bytes: Vec<u8>, length: u32) -> Result<Vec<u8>, String> {
-        let length = length as usize;
-        if length > LARGEST as usize {
-            return Err(format!("a page of {length} bytes, but at most {LARGEST} are read; write smaller pages"));
+    pub(super) fn unpack(self, bytes: Vec<u8>, length: u32, setting: Option<u64>) -> Result<Vec<u8>, String> {
+        let most = if self == Codec::None { LARGEST.into() } else { most_unpacked(setting, bytes.len()) };
+        if u64::from(length) > most {
+            let packed = bytes.len();
+            return Err(format!(
+                "a page of {packed} bytes becomes {length}, but max_page_bytes allows {most} for it; raise max_page_bytes, \
+                 or write smaller pages"
+            ));
         }
+        let length = length as usize;
         let damaged = |error: &dyn std::fmt::Display| format!("its page is damaged: {error}");
         let unpacked = match self {
             Codec::None => bytes,
@@ -56,12 +77,14 @@ impl Codec {
                 if claimed != length || length / 22 > bytes.len() {
                     return Err(format!("its page has {claimed} bytes, the header says {length}"));
                 }
-                snap::raw::Decoder::new().decompress_vec(&bytes).map_err(|error| damaged(&error))?
+                let mut unpacked = PAGE.zeroed(length).map_err(|error| error.to_string())?;
+                snap::raw::Decoder::new().decompress(&bytes, &mut unpacked).map_err(|error| damaged(&error))?;
+                unpacked
             }
-            Codec::Gzip => unpacked(flate2::read::MultiGzDecoder::new(&*bytes), bytes.len(), length)?,
+            Codec::Gzip => unpacked(flate2::read::MultiGzDecoder::new(&*bytes), length)?,
             Codec::Zstd => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(&*bytes).map_err(|error| damaged(&error))?;
-                unpacked(decoder, bytes.len(), length)?
+                unpacked(decoder, length)?
             }
         };
         match unpacked.len() == length {
@@ -71,10 +94,10 @@ impl Codec {
     }
 }
 
-fn unpacked(reader: impl Read, packed: usize, length: usize) -> Result<Vec<u8>, String> {
+fn unpacked(reader: impl Read, length: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let expected = length.min(8 * packed + 4096);
-    bytes.try_reserve_exact(expected).map_err(|error| error.to_string())?;
+    // Where the header lies, pages of memory are reserved and not touched.
+    PAGE.reserve(&mut bytes, length + 1).map_err(|error| error.to_string())?;
     let read = reader.take(length as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("its page is damaged: {error}"))?;
     Ok(bytes)
@@ -98,14 +121,24 @@ mod tests {
             (Codec::Zstd, zstd),
             (Codec::Snappy, snappy),
         ] {
-            assert!(codec.unpack(packed.clone(), 100_000).unwrap() == plain, "{codec:?}");
+            assert!(codec.unpack(packed.clone(), 100_000, None).unwrap() == plain, "{codec:?}");
+            assert!(codec.unpack(packed.clone(), 100_000, Some(100_000)).unwrap() == plain, "{codec:?}");
             for length in [0, 99_999, 100_001, LARGEST, LARGEST + 1, u32::MAX] {
-                assert!(codec.unpack(packed.clone(), length).is_err(), "{codec:?} {length}");
+                assert!(codec.unpack(packed.clone(), length, Some(u64::MAX)).is_err(), "{codec:?} {length}");
             }
-            assert!(codec.unpack(packed[..packed.len() / 2].to_vec(), 100_000).is_err(), "{codec:?}");
+            assert!(codec.unpack(packed[..packed.len() / 2].to_vec(), 100_000, None).is_err(), "{codec:?}");
+            if codec != Codec::None {
+                let error = codec.unpack(packed.clone(), 100_000, Some(99_999)).unwrap_err();
+                assert!(error.contains("max_page_bytes allows 99999") && error.contains("100000"), "{error}");
+            }
             assert_eq!(Codec::numbered(codec.number()), Some(codec));
         }
-        assert!(Codec::Snappy.unpack(vec![0xff, 0xff, 0xff, 0xff, 3, 0], (1 << 30) - 1).is_err());
+        assert!(Codec::Snappy.unpack(vec![0xff, 0xff, 0xff, 0xff, 3, 0], (1 << 30) - 1, Some(1 << 30)).is_err());
+        // What images become is far below the bound, what zeros become is not.
+        assert_eq!(most_unpacked(None, 31_000), 64 << 20);
+        assert_eq!(most_unpacked(None, 3 << 20), 192 << 20);
+        assert_eq!(most_unpacked(None, 1 << 30), u64::from(LARGEST));
+        assert_eq!((most_unpacked(Some(7), 1 << 30), most_unpacked(Some(1 << 40), 9)), (7, u64::from(LARGEST)));
         assert_eq!(Codec::of(Compression::LZ4_RAW), Err("LZ4_RAW".into()));
         assert_eq!(Codec::numbered(9), None);
     }

@@ -26,6 +26,7 @@ pub(super) struct Column<'a> {
     end: u64,
     /// True if a page had an encoding that is not read.
     encoded: Cell<bool>,
+    max_page_bytes: Option<u64>,
 }
 
 /// The header of a page, and where its content is.
@@ -89,7 +90,12 @@ impl Content {
 impl<'a> Column<'a> {
     /// # Errors
     /// A chunk that is not in the file, or whose compression is not read.
-    pub(super) fn new(file: &'a DataFile, footer: &Footer, group: usize, leaf: usize) -> Result<Column<'a>> {
+    pub(super) fn new(
+        file: &'a DataFile,
+        footer: &Footer,
+        (group, leaf): (usize, usize),
+        max_page_bytes: Option<u64>,
+    ) -> Result<Column<'a>> {
         let shape = &footer.leaves[leaf];
         let place = format!("row group {group}, column {}", crate::quote::shortened(&footer.name(leaf)));
         let refused = |reason: String| Error::data_file(file.name(), &place, reason);
@@ -100,7 +106,7 @@ impl<'a> Column<'a> {
             return Err(refused("the footer says that its pages are not in this file: it is damaged".into()));
         };
         let encoded = Cell::new(false);
-        Ok(Column { encoded, file, codec, definition: shape.definition, at, end, place })
+        Ok(Column { max_page_bytes, encoded, file, codec, definition: shape.definition, at, end, place })
     }
 
     /// Returns an error of this column.
@@ -223,7 +229,8 @@ impl<'a> Column<'a> {
     /// Unpacks what [`compressed`](Self::compressed) has read.
     pub(super) fn unpack(&self, header: &PageHeader, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let codec = if header.packed { self.codec } else { Codec::None };
-        codec.unpack(bytes, self.unpacked_length(header)?).map_err(|reason| self.refused(reason))
+        let length = self.unpacked_length(header)?;
+        codec.unpack(bytes, length, self.max_page_bytes).map_err(|reason| self.refused(reason))
     }
 
     /// Finds the levels and the values in the unpacked bytes of a page.

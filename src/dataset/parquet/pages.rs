@@ -36,11 +36,12 @@ struct Key(u64, usize, u64, u64);
 #[derive(Debug)]
 pub(super) struct Pages {
     set: u64,
+    max_page_bytes: Option<u64>,
 }
 
 impl Pages {
-    pub(super) fn new() -> Pages {
-        Pages { set: NEXT.fetch_add(1, Relaxed) }
+    pub(super) fn new(max_page_bytes: Option<u64>) -> Pages {
+        Pages { set: NEXT.fetch_add(1, Relaxed), max_page_bytes }
     }
 
     /// Calls `copy` with the bytes of a page of `file`, which has this number in the set.
@@ -63,7 +64,7 @@ impl Pages {
                     while !kept.is_empty() && (total + page.length as usize > BYTES || kept.len() >= PAGES) {
                         total -= kept.remove(0).bytes.len();
                     }
-                    Kept { key, bytes: unpacked(file, page)? }
+                    Kept { key, bytes: unpacked(file, page, self.max_page_bytes)? }
                 }
             };
             let copied = copy(&found.bytes);
@@ -73,7 +74,7 @@ impl Pages {
     }
 }
 
-fn unpacked(file: &DataFile, page: &Page) -> Result<Vec<u8>> {
+fn unpacked(file: &DataFile, page: &Page, max_page_bytes: Option<u64>) -> Result<Vec<u8>> {
     let refused = |reason: String| Error::data_file(file.name(), format!("byte {}", page.offset), reason);
     let bytes = file.bytes(page.offset, page.compressed as usize);
     let bytes = match bytes {
@@ -84,5 +85,5 @@ fn unpacked(file: &DataFile, page: &Page) -> Result<Vec<u8>> {
         return Err(refused("a page has gone: the file was changed; open the data set again".into()));
     }
     let codec = Codec::numbered(page.codec).ok_or_else(|| refused("its compression is not known".into()))?;
-    codec.unpack(bytes, page.length).map_err(refused)
+    codec.unpack(bytes, page.length, max_page_bytes).map_err(refused)
 }

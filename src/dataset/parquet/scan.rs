@@ -21,6 +21,8 @@ const VERSION: &[u8] = b"parquet 1";
 pub(super) struct ParquetFormat {
     pub(super) image_column: Option<String>,
     pub(super) label_column: Option<String>,
+    /// The most bytes that a page may become.
+    pub(super) max_page_bytes: Option<u64>,
 }
 
 impl ShardFormat for ParquetFormat {
@@ -40,6 +42,7 @@ impl ShardFormat for ParquetFormat {
         let length = file.stamp().map_err(|source| Error::io(file.name(), source))?.length;
         let footer = Footer::read(file, length)?;
         let columns = Columns::choose(file, &footer, self.image_column.as_deref(), self.label_column.as_deref())?;
+        let column = |group: usize, leaf: usize| Column::new(file, &footer, (group, leaf), self.max_page_bytes);
         let mut index = IndexBuilder::default();
         let mut names_left = length as usize;
         for number in 0..footer.groups() {
@@ -50,14 +53,12 @@ impl ShardFormat for ParquetFormat {
             }
             let first = index.len() as u64;
             let names = match columns.names {
-                Some(leaf) => values::names(&mut Column::new(file, &footer, number, leaf)?, rows, names_left)?,
+                Some(leaf) => values::names(&mut column(number, leaf)?, rows, names_left)?,
                 None => Names::default(),
             };
             names_left -= names.len();
             let labels = match columns.labels {
-                Some((leaf, physical)) => {
-                    Some(values::integers(&mut Column::new(file, &footer, number, leaf)?, physical, rows)?)
-                }
+                Some((leaf, physical)) => Some(values::integers(&mut column(number, leaf)?, physical, rows)?),
                 None => None,
             };
             let at_row =
@@ -72,7 +73,7 @@ impl ShardFormat for ParquetFormat {
                     },
                 )
             };
-            let mut images = Column::new(file, &footer, number, columns.images)?;
+            let mut images = column(number, columns.images)?;
             images::each(file, length, &mut images, rows, missing, |row, location| {
                 let label = match labels.as_ref().and_then(|labels| labels.get(row as usize)).copied().flatten() {
                     // Hugging Face's mark of a sample without a label.

@@ -49,7 +49,9 @@ pub(super) fn read(file: &File, at: u64, length: u64) -> Option<Segment> {
     if head[..8] != MAGIC || bytes < least {
         return None;
     }
-    let mut bytes = vec![0; usize::try_from(list).ok()?];
+    let (mut bytes, list) = (Vec::new(), usize::try_from(list).ok()?);
+    bytes.try_reserve_exact(list).ok()?;
+    bytes.resize(list, 0);
     input.read_exact(&mut bytes).ok()?;
     if head != header(records, end - at, &bytes) {
         return None;

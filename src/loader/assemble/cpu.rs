@@ -50,7 +50,7 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
         match message {
             CpuMessage::Start(start, lease) => {
                 let chunks = Chunks { lease, filled: BTreeMap::new() };
-                batches.insert(start.number, PendingBatch::new(start, chunks));
+                batches.insert(start.number, PendingBatch::new(start, chunks)?);
             }
             CpuMessage::Augmented { batch, first, samples, failures, out } => {
                 if let Some(pending) = batches.get_mut(&batch) {
@@ -78,7 +78,7 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
                 },
             };
             let _ = inbox.announced.try_recv();
-            let mut batch = pending.finish(pipeline, |chunks| copied.unwrap_or(BatchStore::Host(chunks.lease)));
+            let mut batch = pending.finish(pipeline, |chunks| copied.unwrap_or(BatchStore::Host(chunks.lease)))?;
             failure_budget.count(pipeline, &mut batch)?;
             clock.spent(Stage::Submit, 0);
             if clock.blocked(|| ready.send(Ok(batch)).is_err()) {

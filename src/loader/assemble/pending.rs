@@ -1,5 +1,6 @@
 //! A batch under way: its finished samples, in the order in which the workers finish them.
 
+use crate::allocate::BATCH;
 use crate::error::{ErrorKind, Result};
 use crate::gpu::submission::Completion;
 use crate::loader::OnError;
@@ -20,10 +21,14 @@ pub(in crate::loader::assemble) struct PendingBatch<B> {
 }
 
 impl<B> PendingBatch<B> {
-    pub(in crate::loader::assemble) fn new(start: BatchStart, buffers: B) -> Self {
-        let samples = (0..start.samples).map(|_| None).collect();
-        let remaining = start.samples;
-        PendingBatch { start, samples, failures: Vec::new(), remaining, buffers }
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoHostMemory`].
+    pub(in crate::loader::assemble) fn new(start: BatchStart, buffers: B) -> Result<Self> {
+        let (mut samples, remaining) = (Vec::new(), start.samples);
+        BATCH.reserve(&mut samples, remaining)?;
+        samples.resize_with(remaining, || None);
+        Ok(PendingBatch { start, samples, failures: Vec::new(), remaining, buffers })
     }
 
     /// Adds the sample with this batch index, and returns the location of its pixels.
@@ -51,7 +56,7 @@ impl<B> PendingBatch<B> {
         mut self,
         pipeline: &Pipeline,
         store: impl FnOnce(B) -> BatchStore,
-    ) -> Batch {
+    ) -> Result<Batch> {
         pipeline.stats.ready(self.start.at.elapsed());
         self.failures.sort_by_key(|failure| failure.batch_index);
         let images = self.samples.len() * pipeline.outputs;
@@ -62,16 +67,16 @@ impl<B> PendingBatch<B> {
             channels: pipeline.plan().channels(),
             views: pipeline.outputs / pipeline.plan().crops(),
             crops: pipeline.plan().crops(),
-            labels: Vec::with_capacity(images),
-            ids: Vec::with_capacity(images),
-            params: Vec::with_capacity(images),
+            labels: room_for(images)?,
+            ids: room_for(images)?,
+            params: room_for(images)?,
             failures: self.failures,
             valid: self.start.valid * pipeline.outputs,
             epoch: self.start.epoch,
             index: self.start.index,
             mix: self.start.mix,
         };
-        let mut indices = Vec::with_capacity(self.samples.len());
+        let mut indices = room_for(self.samples.len())?;
         for Finished { index, id, label, params, .. } in self.samples.into_iter().flatten() {
             indices.push(index);
             batch.ids.extend(params.iter().map(|_| id));
@@ -79,8 +84,15 @@ impl<B> PendingBatch<B> {
             batch.params.extend(params);
         }
         batch.name_partners(&indices);
-        batch
+        Ok(batch)
     }
+}
+
+/// An empty list with room for what `count` images of a batch have.
+fn room_for<T>(count: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    BATCH.reserve(&mut list, count)?;
+    Ok(list)
 }
 
 /// Ends the run once too large a share of the samples has failed. Batches are counted in order, so every run with the

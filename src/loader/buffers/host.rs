@@ -4,7 +4,9 @@
 //! `bytes::BytesMut` splits one allocation into owned parts and joins neighbours without a copy: disjoint writes
 //! without a lock and without `unsafe`.
 
-use bytes::BytesMut;
+use crate::allocate::BATCH;
+use crate::error::Result;
+use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 
 /// Vector loads and `bytemuck` casts need aligned batches; a cache line is enough for all of them.
@@ -85,9 +87,13 @@ pub(in crate::loader) struct HostBuffer {
 }
 
 impl HostBuffer {
-    pub(in crate::loader) fn new(bytes: usize, memory: &HostMemory) -> Self {
+    /// # Errors
+    /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory).
+    pub(in crate::loader) fn new(bytes: usize, memory: &HostMemory) -> Result<Self> {
         let alignment = if memory.page_aligned { PAGES } else { ALIGNMENT };
-        let mut before = BytesMut::zeroed(bytes.next_multiple_of(alignment) + alignment);
+        let whole = bytes.checked_next_multiple_of(alignment).and_then(|bytes| bytes.checked_add(alignment));
+        // A `Vec` becomes `Bytes`, and these what can be written, without a copy.
+        let mut before = BytesMut::from(Bytes::from(BATCH.zeroed(whole.unwrap_or(usize::MAX))?));
         let skip = before.as_ptr().align_offset(alignment);
         let mut rest = before.split_off(skip);
         rest.truncate(bytes);
@@ -95,7 +101,7 @@ impl HostBuffer {
         if let Some(hook) = &memory.hook {
             hook.made(buffer.address(), buffer.size());
         }
-        buffer
+        Ok(buffer)
     }
 
     /// The address of the first image.
@@ -121,9 +127,12 @@ impl HostBuffer {
     /// Splits chunks of the given sizes off. `join` puts them back.
     ///
     /// A run that was stopped within a batch has lost its chunks; the memory is then allocated again.
-    pub(in crate::loader) fn split(&mut self, bytes: impl Iterator<Item = usize>) -> Vec<BytesMut> {
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub(in crate::loader) fn split(&mut self, bytes: impl Iterator<Item = usize>) -> Result<Vec<BytesMut>> {
         if self.batch.len() + self.rest.len() < self.bytes {
-            *self = HostBuffer::new(self.bytes, &self.memory.clone());
+            *self = HostBuffer::new(self.bytes, &self.memory.clone())?;
         }
         let batch = std::mem::take(&mut self.batch);
         let mut whole = std::mem::take(&mut self.rest);
@@ -133,7 +142,7 @@ impl HostBuffer {
         }
         let chunks = bytes.map(|bytes| whole.split_to(bytes)).collect();
         self.rest = whole;
-        chunks
+        Ok(chunks)
     }
 
     /// Joins the chunks, in their order.
@@ -181,8 +190,8 @@ mod tests {
         for page_aligned in [false, true] {
             *counted.0.lock().unwrap() = Default::default();
             let memory = HostMemory { page_aligned, hook: Some(counted.clone()) };
-            let mut buffers: Vec<HostBuffer> = (1..9).map(|n| HostBuffer::new(n * 10_000, &memory)).collect();
-            let chunks = buffers[0].split([4_000, 6_000].into_iter());
+            let mut buffers: Vec<HostBuffer> = (1..9).map(|n| HostBuffer::new(n * 10_000, &memory).unwrap()).collect();
+            let chunks = buffers[0].split([4_000, 6_000].into_iter()).unwrap();
             buffers[0].join(chunks);
             let address = buffers[0].batch().as_ptr() as usize;
             {
@@ -199,8 +208,8 @@ mod tests {
                 assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{ranges:?}");
             }
             // A run that was stopped loses chunks: another buffer replaces this one.
-            drop(buffers[1].split([1].into_iter()));
-            buffers[1].split([1].into_iter());
+            drop(buffers[1].split([1].into_iter()).unwrap());
+            drop(buffers[1].split([1].into_iter()).unwrap());
             assert_eq!(counted.0.lock().unwrap().1, 9);
             drop(buffers);
             assert!(counted.0.lock().unwrap().0.is_empty());
@@ -209,11 +218,11 @@ mod tests {
 
     #[test]
     fn pieces_join_without_a_copy_and_the_memory_stays() {
-        let mut buffer = HostBuffer::new(100, &HostMemory::default());
+        let mut buffer = HostBuffer::new(100, &HostMemory::default()).unwrap();
         let address = buffer.rest.as_ptr();
         assert_eq!(address.align_offset(ALIGNMENT), 0);
         for images in [3, 10, 1] {
-            let mut chunks = buffer.split(std::iter::repeat_n(10, images));
+            let mut chunks = buffer.split(std::iter::repeat_n(10, images)).unwrap();
             (0..).zip(&mut chunks).for_each(|(i, chunk)| chunk.fill(i));
             buffer.join(chunks);
             assert_eq!(buffer.batch().len(), 10 * images);
@@ -221,7 +230,7 @@ mod tests {
             assert!((0..images).all(|i| buffer.batch()[10 * i..10 * i + 10].iter().all(|b| *b == i as u8)));
         }
         let tens = || std::iter::repeat_n(10, 10);
-        drop(buffer.split(tens()));
-        assert_eq!(buffer.split(tens()).len(), 10, "lost chunks are replaced");
+        drop(buffer.split(tens()).unwrap());
+        assert_eq!(buffer.split(tens()).unwrap().len(), 10, "lost chunks are replaced");
     }
 }

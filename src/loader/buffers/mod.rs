@@ -4,7 +4,7 @@ mod budget;
 mod host;
 mod ring;
 
-pub(super) use budget::Budget;
+pub(super) use budget::{BESIDES, Budget, Workers};
 pub use host::HostBufferHook;
 pub(super) use host::{HostBuffer, HostMemory};
 pub(super) use ring::{BufferRing, Lease, ROUND, RunShare, StuckTimer};

@@ -12,10 +12,11 @@ use crate::gpu::submission::CACHED_IN_FLIGHT;
 use crate::gpu::target::{Target, check_batch, check_made_batch};
 use crate::gpu::workspace::Workspace;
 use crate::launcher::Shard;
-use crate::loader::buffers::{Budget, BufferRing, HostBuffer, HostMemory};
+use crate::loader::buffers::{BESIDES, Budget, BufferRing, HostBuffer, HostMemory, Workers};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
 use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers, GpuBuffers};
 use crate::loader::feed::SMALL;
+use crate::loader::intermediates::{self, LargeImages};
 use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::remote::RemoteParts;
 use crate::loader::stats::Counters;
@@ -68,7 +69,9 @@ impl DataLoaderBuilder {
     /// # Errors
     /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::Snippet`] for the
     /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
-    /// exceeds the memory budget or the adapter; [`ErrorKind::OutOfMemory`] if the GPU has no memory left for the small
+    /// exceeds the memory budget or the adapter; [`ErrorKind::IntermediateTooLarge`] if what lies between the stages of
+    /// the plan does for every image; [`ErrorKind::NoHostMemory`] if the system has none for the batches;
+    /// [`ErrorKind::OutOfMemory`] if the GPU has no memory left for the small
     /// buffers of compiling; [`ErrorKind::Device`] if it refuses a shader or is lost.
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.workers.unwrap_or_else(crate::cores::of_this_process);
@@ -109,7 +112,12 @@ impl DataLoaderBuilder {
         let batch_bytes =
             if too_large { u64::MAX / 64 } else { (self.batch_size * outputs * plan.image_bytes(size)) as u64 };
         let split = CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
-        let (execution, budget) = self.execution(backend, &split, batch_bytes, size)?;
+        let most_intermediate = self.memory_budget.max(BESIDES);
+        // Batches that do not fit are refused below, by the sizes that are theirs.
+        let batches_fit = batch_bytes.saturating_mul(self.queue_depth as u64 + 2) <= self.memory_budget;
+        let a_worker = intermediates::least(&split, if batches_fit { most_intermediate } else { u64::MAX })?;
+        let a_worker = Workers { count: workers as u64, bytes: a_worker };
+        let (execution, budget) = self.execution(backend, &split, (batch_bytes, a_worker), size)?;
         // Shaders that were compiled before call nothing on the device, so that its loss has not been noticed.
         execution.executor().gpu().map_or(Ok(()), |gpu| gpu.alive("building a loader"))?;
         let len = self.dataset.len();
@@ -147,6 +155,8 @@ impl DataLoaderBuilder {
             scaled_decode: self.scaled_decode,
             on_error: self.on_error,
             workers,
+            most_intermediate,
+            large_images: LargeImages::new(budget.share(), most_intermediate),
             queue_depth: self.queue_depth,
             execution,
             scratch: bounded(workers),
@@ -197,19 +207,18 @@ impl DataLoaderBuilder {
         &self,
         backend: &Backend,
         split: &CacheSplit,
-        batch: u64,
+        (batch, workers): (u64, Workers),
         size: (u32, u32),
     ) -> Result<(Execution, Budget)> {
         // One buffer is being filled, `queue_depth` are ready, one is with the caller.
         let base = self.queue_depth + 2;
-        let budget = |fixed: u64, output: u64| Budget::new(self.memory_budget, base, fixed, output);
         match (backend, self.execute) {
             (Backend::Cpu, Execute::Gpu) => {
                 let reason = "Execute::Gpu needs a GPU, but the loader was built with Backend::Cpu; Execute::Auto works with both";
                 Err(Error::argument("execute", reason))
             }
             (Backend::Cpu, _) => {
-                let budget = budget(0, batch)?;
+                let budget = Budget::new(self.memory_budget, base, 0, batch, workers)?;
                 let memory = self.host_memory.clone();
                 let host = host_ring(base, budget, batch, &memory)?;
                 Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up: None })), budget))
@@ -217,8 +226,8 @@ impl DataLoaderBuilder {
             (Backend::Gpu(gpu), _) => {
                 check_batch(gpu, batch)?;
                 match self.executor(backend) {
-                    Executor::Gpu => self.on_gpu(gpu, split, batch, size, base),
-                    Executor::Cpu => self.host_to_gpu(gpu, batch, base),
+                    Executor::Gpu => self.on_gpu(gpu, split, (batch, workers), size, base),
+                    Executor::Cpu => self.host_to_gpu(gpu, (batch, workers), base),
                 }
             }
         }
@@ -238,7 +247,7 @@ impl DataLoaderBuilder {
             }
             .into());
         }
-        Ok((2 * self.batch_size).min(most / outputs))
+        Ok(self.batch_size.saturating_mul(2).min(most / outputs))
     }
 
     /// Bytes that mixing adds to each target; `None` if batches are not mixed.
@@ -247,8 +256,9 @@ impl DataLoaderBuilder {
         self.batch_transform.as_ref().map(sizes).transpose()
     }
 
-    fn host_to_gpu(&self, gpu: &Gpu, batch: u64, base: usize) -> Result<(Execution, Budget)> {
-        let budget = Budget::new(self.memory_budget, base, batch * (COPY_SLOTS as u64 + 2), batch)?;
+    fn host_to_gpu(&self, gpu: &Gpu, (batch, workers): (u64, Workers), base: usize) -> Result<(Execution, Budget)> {
+        let copies = batch.saturating_mul(COPY_SLOTS as u64 + 2);
+        let budget = Budget::new(self.memory_budget, base, copies, batch, workers)?;
         let outputs = BufferRing::new(base, budget);
         // The caller never sees this ring.
         let memory = HostMemory::default();
@@ -261,7 +271,7 @@ impl DataLoaderBuilder {
         &self,
         gpu: &Gpu,
         split: &CacheSplit,
-        batch: u64,
+        (batch, workers): (u64, Workers),
         size: (u32, u32),
         base: usize,
     ) -> Result<(Execution, Budget)> {
@@ -277,7 +287,8 @@ impl DataLoaderBuilder {
             crops => REGION_BYTES + crops * a_float_image,
         };
         let a_sample = if self.views * plan.crops() == 1 { a_float_image } else { self.views as u64 * a_view };
-        let slot_bytes = self.slot_bytes.max(a_sample).next_multiple_of(256);
+        let slot_bytes = self.slot_bytes.max(a_sample);
+        let slot_bytes = slot_bytes.checked_next_multiple_of(256).unwrap_or(slot_bytes);
         if slot_bytes > binding {
             let setting = match self.views {
                 _ if self.slot_bytes > binding => "slot_bytes",
@@ -297,11 +308,11 @@ impl DataLoaderBuilder {
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
         let cached = if matches!(self.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
         let in_flight = (SLOTS + cached) as u64;
-        let fixed =
-            slot_bytes * copies + Workspace::bytes_for(plan, slot_samples * self.views * plan.crops(), in_flight);
+        let fixed = slot_bytes.saturating_mul(copies)
+            + Workspace::bytes_for(plan, slot_samples * self.views * plan.crops(), in_flight);
         let mix_sizes = self.mix_sizes(gpu, plan, size)?;
         let a_target = Target::bytes_for(plan, batch) + mix_sizes.map_or(0, |sizes| sizes.bytes());
-        let budget = Budget::new(self.memory_budget, base, fixed, a_target)?;
+        let budget = Budget::new(self.memory_budget, base, fixed, a_target, workers)?;
         check_made_batch(gpu, plan, batch)?;
         let outputs = BufferRing::new(base, budget);
         let mut kernels = Kernels::new(gpu, plan, cached_stage)?;
@@ -324,7 +335,7 @@ fn elements(plan: &Plan, size: (u32, u32)) -> usize {
 /// written.
 fn host_ring(base: usize, budget: Budget, batch: u64, memory: &HostMemory) -> Result<Arc<BufferRing<HostBuffer>>> {
     let outputs = BufferRing::new(base, budget);
-    outputs.fill(|| Ok(HostBuffer::new(batch as usize, memory)))?;
+    outputs.fill(|| HostBuffer::new(usize::try_from(batch).unwrap_or(usize::MAX), memory))?;
     Ok(outputs)
 }
 

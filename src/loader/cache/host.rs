@@ -2,6 +2,8 @@
 
 use super::CachedSample;
 use super::table::Table;
+use crate::allocate::{Use, product};
+use crate::error::Result;
 use crate::pixels::PixelsRef;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,6 +13,9 @@ pub(in crate::loader) struct HostCache {
     bytes: AtomicU64,
     budget: u64,
 }
+
+/// The pixels of a sample in the cache.
+const CACHED: Use = Use { what: "a sample in the cache", setting: "the bytes of the cache" };
 
 /// Bytes of a pixel.
 const PIXEL: u64 = 3;
@@ -91,12 +96,17 @@ impl HostCache {
 
 impl HostReservation<'_> {
     /// Inserts the sample with its pixels.
-    pub(in crate::loader) fn insert(mut self, pixels: PixelsRef<'_>) {
-        let Some(sample) = self.sample.take() else { return };
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the system has less memory than the cache may
+    /// take; the sample's bytes are then free again.
+    pub(in crate::loader) fn insert(mut self, pixels: PixelsRef<'_>) -> Result<()> {
+        let Some(sample) = &self.sample else { return Ok(()) };
         let (width, height) = (sample.pixels.region.width as usize, sample.pixels.region.height as usize);
         let data = match pixels {
             PixelsRef::Bytes { data, stride, size } => {
-                let mut rgb = Vec::with_capacity(3 * width * height);
+                let mut rgb = Vec::new();
+                CACHED.reserve(&mut rgb, product(3 * width, height))?;
                 for row in data.chunks(stride).take(height) {
                     match size {
                         1 => rgb.extend(row[..width].iter().flat_map(|&gray| [gray; 3])),
@@ -107,12 +117,16 @@ impl HostReservation<'_> {
                 Data::Rgb(rgb.into())
             }
             PixelsRef::Floats { data, stride } => {
-                let mut floats = Vec::with_capacity(4 * width * height);
+                let mut floats = Vec::new();
+                CACHED.reserve(&mut floats, product(4 * width, height))?;
                 data.chunks(stride).take(height).for_each(|row| floats.extend_from_slice(&row[..4 * width]));
                 Data::Floats(floats.into())
             }
         };
-        self.cache.table.insert(self.index, HostEntry { sample, data });
+        if let Some(sample) = self.sample.take() {
+            self.cache.table.insert(self.index, HostEntry { sample, data });
+        }
+        Ok(())
     }
 }
 

@@ -82,7 +82,7 @@ impl CpuBuffers {
     ) -> Result<Option<Lease<HostBuffer>>> {
         // Batches that are copied up never reach the caller in host memory.
         let share = if self.copy_up.is_some() { &shares.host } else { &shares.outputs };
-        self.host.take(share, stop, || Ok(HostBuffer::new(batch_bytes as usize, &self.memory)))
+        self.host.take(share, stop, || HostBuffer::new(batch_bytes as usize, &self.memory))
     }
 }
 

@@ -28,7 +28,7 @@ impl Feeder<'_, CpuMessage> {
         let taken = self.clock.blocked(|| executor.take_buffer(self.pipeline.batch_bytes(), self.shares, self.stop))?;
         let Some(mut lease) = taken else { return Ok(None) };
         let bytes = groups.iter().map(|(_, positions)| positions.len() * self.pipeline.sample_bytes());
-        let chunks = lease.get_mut().split(bytes);
+        let chunks = lease.get_mut().split(bytes)?;
         if !self.send(CpuMessage::Start(start, lease)) {
             return Ok(None);
         }

@@ -11,6 +11,7 @@ use super::buffers::RunShares;
 use super::messages::BatchStart;
 use super::pipeline::Pipeline;
 use super::stats::Clock;
+use crate::allocate::BATCH;
 use crate::error::Result;
 use crate::random::ahead::Ahead;
 use crate::sampler::Position;
@@ -63,7 +64,9 @@ impl<'a, M> Feeder<'a, M> {
             let order = self.pipeline.sampler.epoch(epoch);
             let first = if epoch == first_epoch { first_batch } else { 0 };
             for index in first as usize..order.batches() {
-                let positions: Vec<Position> = order.batch(index).collect();
+                let (batch, mut positions) = (order.batch(index), Vec::new());
+                BATCH.reserve(&mut positions, batch.size_hint().0)?;
+                positions.extend(batch);
                 let valid = positions.iter().filter(|position| !position.padding).count();
                 look_ahead.announce(positions.len());
                 self.clock.other();

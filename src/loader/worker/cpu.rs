@@ -45,19 +45,23 @@ impl SampleWriter<CpuMessage> for ImageWriter<'_> {
     ) -> Result<(), Unfinished> {
         let PixelScratch { decoder, gathered, prefix, insertion, cpu: executor, .. } = scratch;
         let decoded = worker.decode(job, decoder, gathered)?;
-        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor);
+        let room = worker.pipeline.large_images.enter(job.intermediate);
+        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor)?;
         if let Some(Reservation::Host(reservation)) = reservation {
             worker.insert(reservation, &job.route, pixels, insertion, executor);
         }
         let (pipeline, clock) = (worker.pipeline, &worker.clock);
         let (plan, (begin, _)) = (pipeline.plan(), job.route.views_begin());
         clock.bytes(Stage::Augment, self.out.len() as u64);
-        clock.work(Stage::Augment, pipeline.outputs, || {
-            let images = self.out.chunks_exact_mut(plan.image_bytes(pipeline.size));
-            for (view, image) in job.route.views.iter().zip(images) {
-                cpu::run(plan, &view.program, pixels.region(begin, view.region), view.region, image, executor);
-            }
+        let augmented = clock.work(Stage::Augment, pipeline.outputs, || {
+            let mut images = job.route.views.iter().zip(self.out.chunks_exact_mut(plan.image_bytes(pipeline.size)));
+            images.try_for_each(|(view, image)| {
+                cpu::run(plan, &view.program, pixels.region(begin, view.region), view.region, image, executor)
+            })
         });
-        Ok(())
+        if room.is_some() {
+            scratch.free_intermediates();
+        }
+        Ok(augmented?)
     }
 }

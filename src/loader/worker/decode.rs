@@ -1,6 +1,7 @@
 //! The pixels of a sample: decoded, gathered from memory, or taken from the cache.
 
 use super::job::Content;
+use crate::allocate::{AUGMENTING, product};
 use crate::dataset::PixelFormat;
 use crate::decode::DecoderScratch;
 use crate::error::Result;
@@ -28,12 +29,12 @@ pub(in crate::loader) fn pixels<'a>(
         }
         Content::Pixels(pixels) => {
             // Reserves room for the whole image: its next region may be larger than this one.
-            let whole = 4 * pixels.width() as usize * pixels.height() as usize;
+            let whole = product(4 * pixels.width() as usize, pixels.height() as usize);
             let Gathered { bytes, floats } = gathered;
             match pixels.format() {
                 PixelFormat::F32 { .. } => {
                     floats.clear();
-                    floats.reserve_exact(whole);
+                    AUGMENTING.reserve(floats, whole)?;
                     widen_floats(*pixels, region, floats);
                     Ok(PixelsRef::Floats { data: floats, stride })
                 }
@@ -42,7 +43,7 @@ pub(in crate::loader) fn pixels<'a>(
                 PixelFormat::R8 if pipeline.split.executor() == Executor::Cpu => Ok(pixels.in_place(region)),
                 PixelFormat::R8 | PixelFormat::Rgba8 => {
                     bytes.clear();
-                    bytes.reserve_exact(whole);
+                    AUGMENTING.reserve(bytes, whole)?;
                     widen_bytes(*pixels, region, bytes);
                     Ok(PixelsRef::Bytes { data: bytes, stride, size: 4 })
                 }

@@ -65,14 +65,18 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         worker.send(GpuMessage::Request(SlotRequest { order: self.order.take(), batch: self.batch, bytes, reply }))?;
         let decoded = worker.decode(job, decoder, gathered);
         let grant = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
-        let decoded = match decoded {
-            Ok(decoded) => decoded,
+        let room = worker.pipeline.large_images.enter(job.intermediate);
+        let pixels = match decoded {
+            Ok(decoded) => worker.run_prefix(&job.route, decoded, prefix, executor),
+            Err(error) => Err(error),
+        };
+        let pixels = match pixels {
+            Ok(pixels) => pixels,
             Err(error) => {
                 worker.send(GpuMessage::GiveBack { slot: grant.slot })?;
                 return Err(error.into());
             }
         };
-        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor);
         clock.bytes(Stage::Copy, bytes);
         let mut copy = SlotCopy { worker, grant, used: 0, views: Vec::with_capacity(job.route.views.len()) };
         let reservation = match reservation {
@@ -91,9 +95,18 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
                 let mut copied = None;
                 for view in crops {
                     let pixels = pixels.region(begin, view.region);
-                    copy.view(view, pixels, self.gpu, &mut copied, (fallback, executor))?;
+                    match copy.view(view, pixels, self.gpu, &mut copied, (fallback, executor)) {
+                        Err(Unfinished::Failed(error)) => {
+                            worker.send(GpuMessage::GiveBack { slot: copy.grant.slot })?;
+                            return Err(error.into());
+                        }
+                        result => result?,
+                    }
                 }
             }
+        }
+        if room.is_some() {
+            scratch.free_intermediates();
         }
         Ok(InSlot { slot: copy.grant.slot, views: copy.views, reservation })
     }
@@ -139,13 +152,13 @@ impl SlotCopy<'_, '_> {
         gpu: &GpuBuffers,
         copied: &mut Option<(Rect, PixelsAt)>,
         (result, executor): (&mut Vec<f32>, &mut cpu::CpuScratch),
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), Unfinished> {
         let pipeline = self.worker.pipeline;
         let (at, program) = if view.cpu_fallback {
             pipeline.stats.cpu_fallback();
             self.worker.clock.work(Stage::Augment, 1, || {
-                cpu::run_to_floats(pipeline.plan(), &view.program, pixels, view.region, result, executor);
-            });
+                cpu::run_to_floats(pipeline.plan(), &view.program, pixels, view.region, result, executor)
+            })?;
             let size = view.program.size();
             let finished = PixelsRef::Floats { data: result, stride: 4 * size.0 as usize };
             (self.copy(finished, size, 1)?, Program::finished(size, gpu.stages()))

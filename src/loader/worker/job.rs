@@ -5,7 +5,9 @@ use crate::dataset::{PixelFormat, Pixels, SampleData};
 use crate::decode::Probe;
 use crate::error::{Error, Result};
 use crate::geometry::Scale;
+use crate::loader::buffers::BESIDES;
 use crate::loader::cache::{CacheStore, CachedSample, HostEntry, Reservation};
+use crate::loader::intermediates;
 use crate::loader::pipeline::Pipeline;
 use crate::plan::Semantics;
 use crate::plan::route::{Origin, Route};
@@ -18,6 +20,8 @@ pub(super) struct SampleJob<'a> {
     /// The parameters of each view.
     pub(super) params: Vec<Params>,
     pub(super) route: Route,
+    /// Bytes that a worker takes for it between the stages of the plan.
+    pub(super) intermediate: u64,
     attempt: Attempt,
 }
 
@@ -92,6 +96,14 @@ impl<'a> Content<'a> {
     }
 }
 
+/// The route of a sample, whose images between the stages of the plan fit into the budget, and the bytes of these.
+fn route_of(pipeline: &Pipeline, params: &[Params], origin: Origin) -> Result<(Route, u64)> {
+    let route = pipeline.split.route(params, origin)?;
+    let size = params.first().map_or((0, 0), |params| (params.width, params.height));
+    let bytes = intermediates::check_route(&pipeline.split, &route, size, pipeline.most_intermediate)?;
+    Ok((route, bytes))
+}
+
 impl<'a> SampleJob<'a> {
     /// Makes the parameters of every view, and chooses the first attempt. Returns the job, and room in the cache if the
     /// route inserts the sample there.
@@ -108,8 +120,8 @@ impl<'a> SampleJob<'a> {
         let view = |view| pipeline.plan().make_params(width, height, &Key { view, ..*key });
         let params = (0..pipeline.outputs as u32).map(view).collect::<Result<Vec<_>>>()?;
         if let Content::Cached(entry) = content {
-            let route = pipeline.split.route(&params, Origin::Cache(entry.sample.pixels))?;
-            return Ok((SampleJob { content, params, route, attempt: Attempt::Full }, None));
+            let (route, intermediate) = route_of(pipeline, &params, Origin::Cache(entry.sample.pixels))?;
+            return Ok((SampleJob { content, params, route, intermediate, attempt: Attempt::Full }, None));
         }
         // Pixels that the data set holds in memory anyway are not stored a second time.
         let stored_twice = matches!(pipeline.cache, CacheStore::Host(_))
@@ -118,17 +130,26 @@ impl<'a> SampleJob<'a> {
         if pipeline.cache.lacks(sample.index) && !stored_twice {
             let route = pipeline.split.route(&params, Origin::Insert { float: content.is_float() })?;
             let cached = |pixels| CachedSample { size: (width, height), pixels, label: sample.label.clone() };
+            // What the cache needs besides must not make a sample fail, nor its prefix let one through that fails without.
+            let most = pipeline.most_intermediate;
+            let fits = intermediates::check_route(&pipeline.split, &route, (width, height), most);
+            let fits = fits.and_then(|bytes| match bytes > BESIDES {
+                true => route_of(pipeline, &params, content.origin()).map(|(_, streamed)| bytes.max(streamed)),
+                false => Ok(bytes),
+            });
             let wanted = route.to_cache.as_ref().map(|insertion| cached(insertion.cached));
-            let reservation = wanted.and_then(|cached| pipeline.cache.reserve(sample.index, cached));
-            if reservation.is_some() {
-                return Ok((SampleJob { content, params, route, attempt: Attempt::Insert }, reservation));
+            if let (Some(cached), Ok(intermediate)) = (wanted, fits)
+                && let Some(reservation) = pipeline.cache.reserve(sample.index, cached)
+            {
+                let job = SampleJob { content, params, route, intermediate, attempt: Attempt::Insert };
+                return Ok((job, Some(reservation)));
             }
         }
         Ok((SampleJob::scaled_or_full(pipeline, content, params)?, None))
     }
 
     fn scaled_or_full(pipeline: &Pipeline, content: Content<'a>, mut params: Vec<Params>) -> Result<SampleJob<'a>> {
-        let route = pipeline.split.route(&params, content.origin())?;
+        let (route, intermediate) = route_of(pipeline, &params, content.origin())?;
         if let Content::File { bytes, probe, .. } = content
             && pipeline.scaled_decode
         {
@@ -139,10 +160,10 @@ impl<'a> SampleJob<'a> {
                     Content::File { bytes, probe, scale },
                     route.scaled_down(&probe.scaled(scale), pipeline.plan().crops()),
                 );
-                return Ok(SampleJob { content, params, route, attempt: Attempt::Scaled });
+                return Ok(SampleJob { content, params, route, intermediate, attempt: Attempt::Scaled });
             }
         }
-        Ok(SampleJob { content, params, route, attempt: Attempt::Full })
+        Ok(SampleJob { content, params, route, intermediate, attempt: Attempt::Full })
     }
 
     /// The next attempt after this one has failed; `None` if none is left. The pixels that an epoch reads decide
@@ -156,8 +177,8 @@ impl<'a> SampleJob<'a> {
             *scale = Scale::Full;
         }
         params.iter_mut().for_each(|params| params.scale = Scale::Full);
-        let route = pipeline.split.route(&params, content.origin())?;
+        let (route, intermediate) = route_of(pipeline, &params, content.origin())?;
         let differs = attempt == Attempt::Scaled || route.read != failed.read;
-        Ok(differs.then_some(SampleJob { content, params, route, attempt: Attempt::Full }))
+        Ok(differs.then_some(SampleJob { content, params, route, intermediate, attempt: Attempt::Full }))
     }
 }

@@ -216,13 +216,14 @@ impl<M: From<Error>> Worker<'_, M> {
         pixels: PixelsRef<'s>,
         buffers: &'s mut PrefixBuffers,
         executor: &mut crate::cpu::CpuScratch,
-    ) -> PixelsRef<'s> {
-        let Some(prefix) = &route.on_worker else { return pixels };
+    ) -> crate::error::Result<PixelsRef<'s>> {
+        let Some(prefix) = &route.on_worker else { return Ok(pixels) };
         self.clock
             .work(Stage::Augment, 0, || run_prefix(self.pipeline.plan(), prefix, pixels, route.read, buffers, executor))
     }
 
-    /// Inserts a sample in the cache in host memory: the pixels at which its views begin, or a prefix's result.
+    /// Inserts a sample in the cache in host memory: the pixels at which its views begin, or a prefix's result. Without
+    /// memory for it the sample streams, as one for which the cache has no room.
     fn insert(
         &self,
         reservation: HostReservation<'_>,
@@ -233,12 +234,15 @@ impl<M: From<Error>> Worker<'_, M> {
     ) {
         let prefix = route.to_cache.as_ref().and_then(|insertion| insertion.prefix.as_ref());
         let computes = prefix.is_some() || self.pipeline.split.executor() == Executor::Cpu;
-        self.clock.work(if computes { Stage::Augment } else { Stage::Copy }, 0, || match prefix {
+        let inserted = self.clock.work(if computes { Stage::Augment } else { Stage::Copy }, 0, || match prefix {
             None => reservation.insert(pixels),
             Some(prefix) => {
                 let plan = self.pipeline.plan();
-                reservation.insert(run_prefix(plan, prefix, pixels, route.read, buffers, executor));
+                reservation.insert(run_prefix(plan, prefix, pixels, route.read, buffers, executor)?)
             }
         });
+        if let Err(error) = inserted {
+            tracing::warn!(%error, "a sample is not cached");
+        }
     }
 }

@@ -180,7 +180,7 @@ impl<'a> GpuRun<'a> {
         match message {
             GpuMessage::Start(start, cached) => {
                 let buffers = PendingBuffers { target: None, granted: cached.len(), cached };
-                self.batches.insert(start.number, PendingBatch::new(start, buffers));
+                self.batches.insert(start.number, PendingBatch::new(start, buffers)?);
             }
             GpuMessage::Request(request) => self.slots.request(request),
             GpuMessage::GiveBack { slot } => self.slots.give_back(slot),
@@ -220,7 +220,7 @@ impl<'a> GpuRun<'a> {
             };
             let store = BatchStore::Gpu { gpu: self.executor.kernels.gpu().clone(), target };
             let _ = self.thread.inbox.announced.try_recv();
-            let mut batch = pending.finish(self.pipeline, |_| store);
+            let mut batch = pending.finish(self.pipeline, |_| store)?;
             self.failure_budget.count(self.pipeline, &mut batch)?;
             self.clock.spent(Stage::Submit, 0);
             if self.clock.blocked(|| self.thread.ready.send(Ok(batch)).is_err()) {

@@ -42,7 +42,9 @@ pub(crate) fn measure((recipe, samples): (&Plan, &Samples), time: Duration) -> R
         cases.push(Case { name, images, bytes: native.bytes(), works: counted });
         works.push(Box::new(move |times| {
             let start = Instant::now();
-            (0..times).for_each(|_| _ = black_box(native.run()));
+            for _ in 0..times {
+                black_box(native.run()?);
+            }
             Ok(start.elapsed())
         }));
         Ok(())

@@ -47,7 +47,7 @@ impl WorkerTask<'_> {
                 }
             }
             if *augment || samples.files.is_empty() {
-                black_box(state.native.run());
+                black_box(state.native.run()?);
             }
             Ok(IMAGES_AT_ONCE as u64)
         })?;

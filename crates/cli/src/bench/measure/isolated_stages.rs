@@ -66,7 +66,7 @@ fn augment_rate(plan: &Plan, samples: &Samples, threads: usize, time: Duration) 
         Native::new(plan, &params.collect::<Vec<_>>(), samples.pixel)
     };
     rate(threads, time, native, |native, _| {
-        black_box(native.run());
+        black_box(native.run()?);
         Ok(IMAGES_AT_ONCE as u64)
     })
 }

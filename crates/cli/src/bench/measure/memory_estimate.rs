@@ -9,7 +9,7 @@ use crate::available_memory;
 use crate::bench::setup::samples::Samples;
 use crate::bench::setup::{BenchArguments, Setup};
 use crate::units;
-use gpufeed::internals::Native;
+use gpufeed::internals::{Native, memory_of_workers};
 use gpufeed::{Cache, DataLoader};
 use std::error::Error;
 use std::thread::available_parallelism;
@@ -94,7 +94,7 @@ fn estimate<'a>(
         return Ok(None);
     };
     let mut native = Native::new(plan, std::slice::from_ref(largest), samples.pixel)?;
-    native.run();
+    native.run()?;
     let (output, executor) = (native.output(), native.memory() - native.output());
     let batches =
         BATCHES * (setup.batch_size as u64 - 1) * (loader.recipe().views * loader.plan().crops()) as u64 * output;
@@ -103,6 +103,7 @@ fn estimate<'a>(
         Cache::Host(bytes) | Cache::Device(bytes) => bytes.min(image.saturating_mul(setup.data.dataset.len() as u64)),
         _ => 0,
     };
-    let loader = loader.memory() + batches + cached;
+    // A worker's estimate has what it takes between the stages of the plan.
+    let loader = loader.memory() - memory_of_workers(loader) + batches + cached;
     Ok(Some(Estimate { samples, seconds: arguments.seconds, executor, output, loader }))
 }
